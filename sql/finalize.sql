@@ -1,0 +1,6 @@
+-- Everybody may look, and use the functions that a filter or a default calls.
+-- ttl.enable, ttl.set_default, ttl.disable and ttl.purge check that the caller
+-- owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
+GRANT USAGE ON SCHEMA ttl TO PUBLIC;
+GRANT SELECT ON ttl.tables TO PUBLIC;
+REVOKE ALL ON FUNCTION ttl.live_support(internal) FROM PUBLIC;

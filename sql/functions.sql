@@ -1,0 +1,87 @@
+-- The clock ---------------------------------------------------------------
+
+CREATE FUNCTION ttl.now() RETURNS timestamptz
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_now';
+COMMENT ON FUNCTION ttl.now() IS
+    'the time against which rows expire: the statement''s start, or the transaction''s start in REPEATABLE READ and SERIALIZABLE';
+
+CREATE FUNCTION ttl.current_ts() RETURNS timestamptz
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_current_ts';
+COMMENT ON FUNCTION ttl.current_ts() IS
+    'the time with which rows are stamped: the statement''s start, cut to whole seconds';
+
+-- The rule ----------------------------------------------------------------
+
+CREATE FUNCTION ttl.expires_at(ts timestamptz, ttl integer, default_ttl integer) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_expires_at';
+COMMENT ON FUNCTION ttl.expires_at(timestamptz, integer, integer) IS
+    'when a row expires: ts plus its ttl, or plus default_ttl where ttl is NULL; infinity = never (-1, or no ttl at all)';
+
+CREATE FUNCTION ttl.document_ttl(document jsonb) RETURNS integer
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_document_ttl';
+COMMENT ON FUNCTION ttl.document_ttl(jsonb) IS
+    'the override in the property "ttl" at the document''s root; NULL (inherit) unless it is -1 or a whole number from 1 to 2147483647';
+
+CREATE FUNCTION ttl.live_support(internal) RETURNS internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_live_support';
+COMMENT ON FUNCTION ttl.live_support(internal) IS 'planner support function of ttl.live';
+
+CREATE FUNCTION ttl.live(ts timestamptz, ttl integer, default_ttl integer) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_override';
+COMMENT ON FUNCTION ttl.live(timestamptz, integer, integer) IS
+    'whether a row with this ts and ttl is not expired; the filter on tables with an override column';
+
+CREATE FUNCTION ttl.live(ts timestamptz, default_ttl integer) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_default';
+COMMENT ON FUNCTION ttl.live(timestamptz, integer) IS
+    'whether a row with this ts is not expired; the filter on tables without an override column';
+
+CREATE FUNCTION ttl.cutoff(default_ttl integer) RETURNS timestamptz
+    LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_cutoff';
+COMMENT ON FUNCTION ttl.cutoff(integer) IS
+    'the newest ts that is expired under this default; used in the filter on tables partitioned by ts';
+
+CREATE FUNCTION ttl.reads_physically() RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_reads_physically';
+COMMENT ON FUNCTION ttl.reads_physically() IS
+    'whether row_security is off, by which a table''s owner and superusers read every row on disk';
+
+-- Turning it on and off ---------------------------------------------------
+
+CREATE FUNCTION ttl.enable(
+        rel regclass, default_ttl integer DEFAULT -1, ts_column name DEFAULT '_ts',
+        ttl_column name DEFAULT 'ttl', document_column name DEFAULT NULL, index text DEFAULT 'btree')
+    RETURNS void
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'enable_wrapper';
+COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text) IS
+    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes';
+
+CREATE FUNCTION ttl.set_default(rel regclass, default_ttl integer) RETURNS void
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'set_default_wrapper';
+COMMENT ON FUNCTION ttl.set_default(regclass, integer) IS
+    'change a table''s default time to live in seconds; -1 = none, NULL = turn TTL off';
+
+CREATE FUNCTION ttl.disable(rel regclass, drop_columns boolean DEFAULT false) RETURNS void
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'disable_wrapper';
+COMMENT ON FUNCTION ttl.disable(regclass, boolean) IS
+    'turn off a table''s time to live; with drop_columns also remove its columns and indexes';
+
+-- Looking and deleting ----------------------------------------------------
+
+CREATE FUNCTION ttl.purge(rel regclass) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'purge_wrapper';
+COMMENT ON FUNCTION ttl.purge(regclass) IS
+    'delete the table''s expired rows now, in this transaction; returns how many';
+
+CREATE FUNCTION ttl.preview(
+        rel regclass, default_ttl integer DEFAULT NULL,
+        OUT total bigint, OUT expired bigint, OUT oldest_expiry timestamptz)
+    RETURNS SETOF record ROWS 1
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'preview_wrapper';
+COMMENT ON FUNCTION ttl.preview(regclass, integer) IS
+    'what a default of so many seconds (NULL: the current one) would expire at once: rows on disk, those expired, the oldest expiry';
+
+CREATE FUNCTION ttl.problems(rel regclass) RETURNS text[]
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
+COMMENT ON FUNCTION ttl.problems(regclass) IS
+    'what keeps a table''s time to live from working as it should; empty if nothing does';

@@ -1,0 +1,43 @@
+//! `ttl.document_ttl`: the override inside a JSON document (D1-D3).
+
+use crate::pg::fmgr;
+use crate::policy;
+use pgrx::prelude::*;
+use pgrx::{FromDatum, IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
+
+fmgr::finfo_v1!(pg_finfo_ttl_document_ttl);
+
+/// `ttl.document_ttl(document jsonb) RETURNS integer`. STRICT.
+///
+/// Reads the one property with PostgreSQL's own jsonb functions: a document may
+/// be large, and may hold numbers that no other JSON library accepts.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with one jsonb argument.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_document_ttl(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL; the functions called take and return what is given here.
+    unsafe {
+        let document = fmgr::arg(fcinfo, 0);
+        let key = "ttl".into_datum();
+        let Some(value) =
+            direct_function_call_as_datum(pg_sys::jsonb_object_field, &[document, key])
+        else {
+            return fmgr::null(fcinfo);
+        };
+        let kind = direct_function_call::<String>(pg_sys::jsonb_typeof, &[Some(value)]);
+        if kind.as_deref() != Some("number") {
+            return fmgr::null(fcinfo);
+        }
+        let number =
+            direct_function_call_as_datum(pg_sys::jsonb_object_field_text, &[document, key])
+                .and_then(|text| String::from_datum(text, false));
+        match number.as_deref().and_then(policy::ttl_of_number_text) {
+            Some(seconds) => pg_sys::Datum::from(seconds),
+            None => fmgr::null(fcinfo),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! `ttl.enable` and `ttl.set_default`.
+
+use super::{guard, indexes};
+use crate::error::{Result, TtlError, or_raise};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::seclabel;
+use crate::policy::{IndexMethod, LABEL_VERSION, Policy};
+use crate::store::{cache, label_provider};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::CStr;
+
+/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index)`
+/// (C2, C3, C11, D1). On a table that has TTL it changes the default.
+#[pg_extern(sql = false)]
+fn enable(
+    rel: Option<pg_sys::Oid>,
+    default_ttl: Option<i32>,
+    ts_column: Option<&CStr>,
+    ttl_column: Option<&CStr>,
+    document_column: Option<&CStr>,
+    index: Option<&str>,
+) {
+    let name = |column: Option<&CStr>| column.map(|c| c.to_string_lossy().into_owned());
+    let columns = (name(ts_column), name(ttl_column), name(document_column));
+    or_raise(turn_on(rel, default_ttl, columns, index));
+}
+
+/// `ttl.set_default(rel, default_ttl)` (C8); NULL turns TTL off (C9).
+#[pg_extern(sql = false)]
+fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>) {
+    or_raise(guard::required(rel, "rel").and_then(|relid| change_default(relid, default_ttl)));
+}
+
+fn turn_on(
+    rel: Option<pg_sys::Oid>,
+    default_ttl: Option<i32>,
+    (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
+    index: Option<&str>,
+) -> Result<()> {
+    let relid = guard::required(rel, "rel")?;
+    let seconds = default_ttl.ok_or_else(|| {
+        TtlError::new(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            "argument \"default_ttl\" must not be null",
+        )
+        .hint("Use -1 for TTL without a default, or ttl.disable() to turn TTL off.")
+    })?;
+    let seconds = checked_default(seconds)?;
+    let index = index_method(index)?;
+    let wanted = Policy {
+        version: LABEL_VERSION,
+        default_ttl: Some(seconds),
+        ts_column: guard::required(ts_column, "ts_column")?,
+        ttl_column,
+        document_column,
+        index,
+        table_oid: Some(relid.to_u32()),
+    };
+    // The label is read again, so that what is stored can also be loaded.
+    let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
+    guard::check_owner(relid)?;
+    let policy = match guard::own_policy(relid)? {
+        Some(present) => merge(relid, present, wanted)?,
+        None => {
+            refuse_partition(relid)?;
+            wanted
+        }
+    };
+    apply(relid, &policy)
+}
+
+fn change_default(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<()> {
+    let default_ttl = default_ttl.map(checked_default).transpose()?;
+    guard::check_owner(relid)?;
+    let Some(mut policy) = guard::own_policy(relid)? else {
+        return Err(TtlError::no_policy(&qualified_name(relid)));
+    };
+    let was_off = policy.default_ttl.is_none();
+    policy.default_ttl = default_ttl;
+    if was_off && default_ttl.is_some() {
+        return apply(relid, &policy);
+    }
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    seclabel::set(relid, Some(&policy.to_label()));
+    Ok(())
+}
+
+fn checked_default(value: i32) -> Result<i32> {
+    Policy::check_default_ttl(i64::from(value))
+        .map_err(|_| TtlError::invalid_default_ttl(i64::from(value)))
+}
+
+fn index_method(name: Option<&str>) -> Result<IndexMethod> {
+    let name = guard::required(name, "index")?;
+    IndexMethod::from_name(name).ok_or_else(|| {
+        let message = format!("unrecognized value for argument \"index\": \"{name}\"");
+        TtlError::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .hint("Available values: btree, brin, none.")
+    })
+}
+
+/// A table that has TTL keeps its columns; what is asked for must not contradict them.
+fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy) -> Result<Policy> {
+    let differs = |given: Option<&str>, usual: Option<&str>, kept: Option<&str>| {
+        given != usual && given != kept
+    };
+    let contradiction = differs(
+        Some(&wanted.ts_column),
+        Some("_ts"),
+        Some(&present.ts_column),
+    ) || differs(
+        wanted.ttl_column.as_deref(),
+        Some("ttl"),
+        present.ttl_column.as_deref(),
+    ) || differs(
+        wanted.document_column.as_deref(),
+        None,
+        present.document_column.as_deref(),
+    );
+    if contradiction {
+        let message = format!(
+            "table {} has a time to live with other columns",
+            qualified_name(relid)
+        );
+        return Err(TtlError::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+        )
+        .detail(format!(
+            "Its columns are {}.",
+            present.columns().collect::<Vec<_>>().join(", ")
+        ))
+        .hint("Remove it first with SELECT ttl.disable(..., drop_columns => true)."));
+    }
+    let index = if wanted.index == IndexMethod::Btree {
+        present.index
+    } else {
+        wanted.index
+    };
+    Ok(Policy {
+        default_ttl: wanted.default_ttl,
+        table_oid: wanted.table_oid,
+        index,
+        ..present
+    })
+}
+
+fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
+    if !catalog::class(relid).is_some_and(|class| class.is_partition) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot set a time to live on partition {}",
+        qualified_name(relid)
+    );
+    Err(
+        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            .detail("Rows that are written through the partitioned table would not be stamped.")
+            .hint("Set it on the partitioned table; it holds for all partitions."),
+    )
+}
+
+/// Brings the table into the state that the policy describes, then stores it.
+fn apply(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
+    // The strongest lock that will be needed comes first, so that it is not
+    // waited for while a weaker one is held.
+    let statements = missing_columns(relid, policy)?;
+    guard::lock(
+        relid,
+        if statements.is_empty() {
+            pg_sys::ShareUpdateExclusiveLock
+        } else {
+            pg_sys::AccessExclusiveLock
+        },
+    );
+    let statements = missing_columns(relid, policy)?;
+    for statement in statements {
+        Spi::run(&statement)?;
+    }
+    label_provider::check_columns(relid, policy)?;
+    seclabel::set(relid, Some(&policy.to_label()));
+    let Some(columns) = cache::policy(relid) else {
+        return Err(TtlError::no_policy(&qualified_name(relid)));
+    };
+    if indexes::are_missing(relid, policy, &columns) {
+        indexes::build_missing(relid, policy, &columns)?;
+    }
+    Ok(())
+}
+
+/// The statements that add what is missing. No table is rewritten for them (but
+/// for the generated column of a document): rows that exist count from now.
+fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
+    let table = qualified_name(relid);
+    let mut statements = Vec::new();
+    let ts = quote_identifier(&policy.ts_column);
+    match catalog::attribute(relid, &policy.ts_column) {
+        None => statements.push(format!(
+            "ALTER TABLE {table} ADD COLUMN {ts} timestamptz NOT NULL DEFAULT ttl.current_ts()"
+        )),
+        Some(column) if column.generated => return Err(generated(&policy.ts_column, &table)),
+        Some(column) if column.type_oid == pg_sys::TIMESTAMPTZOID && !column.has_default => {
+            statements.push(format!(
+                "ALTER TABLE {table} ALTER COLUMN {ts} SET DEFAULT ttl.current_ts()"
+            ));
+        }
+        Some(_) => {}
+    }
+    if let Some(name) = &policy.ttl_column {
+        let ttl = quote_identifier(name);
+        // A column that is new holds NULLs only: without an index to build, which
+        // reads the table anyway, the constraint need not be checked on them.
+        let unchecked = if policy.index == IndexMethod::None {
+            " NOT VALID"
+        } else {
+            ""
+        };
+        let check = format!(
+            "ALTER TABLE {table} ADD CHECK ({ttl} OPERATOR(pg_catalog.>) 0 OR {ttl} OPERATOR(pg_catalog.=) -1)"
+        );
+        match (catalog::attribute(relid, name), &policy.document_column) {
+            (None, None) => {
+                statements.push(format!("ALTER TABLE {table} ADD COLUMN {ttl} integer"));
+                statements.push(format!("{check}{unchecked}"));
+            }
+            (None, Some(document)) => statements.push(format!(
+                "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({})) STORED",
+                quote_identifier(document)
+            )),
+            (Some(column), None) if column.generated => return Err(generated(name, &table)),
+            (Some(column), Some(_)) if !column.generated => return Err(not_generated(name, &table)),
+            (Some(column), None) if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? => {
+                statements.push(check);
+            }
+            (Some(_), _) => {}
+        }
+    }
+    Ok(statements)
+}
+
+/// Whether the constraint of C3 is there already.
+fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
+    let expected = format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))");
+    let query = format!(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conrelid = {} AND contype = 'c' \
+         AND pg_catalog.pg_get_expr(conbin, conrelid) = {})",
+        relid.to_u32(),
+        catalog::quote_literal(&expected)
+    );
+    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+}
+
+fn generated(column: &str, table: &str) -> TtlError {
+    let message = format!("column \"{column}\" of table {table} is a generated column");
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        .hint("Name another column, or give document_column for an override that is generated from a document.")
+}
+
+fn not_generated(column: &str, table: &str) -> TtlError {
+    let message =
+        format!("column \"{column}\" of table {table} exists and is not generated from a document");
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        .hint("Name another ttl_column, which will be added as a generated column.")
+}

@@ -1,0 +1,52 @@
+//! What every function of the SQL surface checks first.
+
+use crate::error::{Result, TtlError};
+use crate::pg::{catalog, roles};
+use crate::policy::Policy;
+use crate::store::{self, Inherited, label_provider};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+
+/// The current user owns the table, or is a member of the owning role (42501).
+pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
+    label_provider::check_relation(relid)?;
+    if roles::owns_relation(relid, roles::current_user()) {
+        return Ok(());
+    }
+    let message = format!("must be owner of table {}", catalog::qualified_name(relid));
+    Err(TtlError::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+        .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
+}
+
+/// An argument that must not be NULL (22004).
+pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
+    argument.ok_or_else(|| {
+        let message = format!("argument \"{name}\" must not be null");
+        TtlError::new(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message)
+    })
+}
+
+/// The label in force, which the relation itself must carry: a partition or an
+/// inheriting table follows its ancestor (42809).
+pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
+    match store::nearest_label(relid) {
+        Some(Inherited { holder, policy }) if holder == relid => Ok(Some(policy)),
+        Some(Inherited { holder, .. }) => {
+            let (table, root) = (
+                catalog::qualified_name(relid),
+                catalog::qualified_name(holder),
+            );
+            let message = format!("table {table} follows the time to live of {root}");
+            Err(TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+                .detail("A partitioned or inherited table's time to live holds for all its partitions and heirs.")
+                .hint(format!("Change it on {root}.")))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Takes the lock for the rest of the transaction.
+pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
+    // SAFETY: the relation is checked again after the lock is granted.
+    unsafe { pg_sys::LockRelationOid(relid, mode.cast_signed()) };
+}

@@ -1,0 +1,47 @@
+//! Building and dropping the indexes that deletion works from (C11).
+
+use crate::error::Result;
+use crate::pg::catalog::{qualified_name, quote_identifier};
+use crate::pg::index::{self, Wanted};
+use crate::policy::{IndexMethod, Policy};
+use crate::store::{TablePolicy, expected_indexes};
+use pgrx::pg_sys;
+use pgrx::spi::Spi;
+
+/// Builds the indexes that the policy wants and the table lacks.
+pub(super) fn build_missing(
+    relid: pg_sys::Oid,
+    policy: &Policy,
+    columns: &TablePolicy,
+) -> Result<()> {
+    let Some(method) = policy.index.access_method() else {
+        return Ok(());
+    };
+    let ts = quote_identifier(&policy.ts_column);
+    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
+    for wanted in expected_indexes(columns) {
+        if !index::find(relid, wanted, &columns.ts, columns.ttl.as_ref()).is_empty() {
+            continue;
+        }
+        let definition = match wanted {
+            Wanted::AllByTimestamp => format!("({ts})"),
+            Wanted::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+            Wanted::OverridingByExpiry => {
+                format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
+            }
+        };
+        Spi::run(&format!(
+            "CREATE INDEX ON {} USING {method} {definition}",
+            qualified_name(relid)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Whether the policy asks for indexes that are still to be built.
+pub(super) fn are_missing(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> bool {
+    policy.index != IndexMethod::None
+        && expected_indexes(columns)
+            .into_iter()
+            .any(|wanted| index::find(relid, wanted, &columns.ts, columns.ttl.as_ref()).is_empty())
+}

@@ -1,0 +1,10 @@
+//! The SQL functions, one file a topic; `sql/functions.sql` declares them.
+
+mod disable;
+mod document;
+mod enable;
+mod guard;
+mod indexes;
+mod preview;
+mod problems;
+mod purge;

@@ -1,0 +1,90 @@
+//! `ttl.problems`: what keeps a table's time to live from working as it should.
+
+use crate::pg::index::{self, Wanted};
+use crate::pg::{catalog, seclabel};
+use crate::policy::{IndexMethod, Policy};
+use crate::store::{TablePolicy, cache, expected_indexes, label_provider};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong, also for a
+/// relation that has no time to live.
+#[pg_extern(sql = false)]
+fn problems(rel: pg_sys::Oid) -> Vec<String> {
+    let Some(label) = seclabel::get(rel) else {
+        return vec![];
+    };
+    let policy = match Policy::parse(&label) {
+        Ok(policy) => policy,
+        Err(error) => {
+            return vec![format!(
+                "the label cannot be read, so no row expires: {error}"
+            )];
+        }
+    };
+    if label_provider::check_columns(rel, &policy).is_err() {
+        let columns = policy.columns().collect::<Vec<_>>().join(", ");
+        return vec![format!(
+            "a column is missing or of another type, so no row expires: {columns}"
+        )];
+    }
+    let Some(columns) = cache::policy(rel) else {
+        return vec![];
+    };
+    let mut problems = overruled(rel, &columns);
+    if columns.default_ttl.is_some() {
+        problems.extend(missing_indexes(rel, &policy, &columns));
+    }
+    if !columns.ts.has_default {
+        problems.push(format!(
+            "column {} has no default: rows loaded by COPY without it do not expire",
+            policy.ts_column
+        ));
+    }
+    problems
+}
+
+fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
+    let serves = |wanted: &Wanted| {
+        !index::find(relid, *wanted, &columns.ts, columns.ttl.as_ref()).is_empty()
+    };
+    let (ts, ttl) = (
+        policy.ts_column.as_str(),
+        policy.ttl_column.as_deref().unwrap_or_default(),
+    );
+    expected_indexes(columns)
+        .into_iter()
+        .filter(|wanted| !serves(wanted))
+        .map(|wanted| {
+            let definition = match wanted {
+                Wanted::AllByTimestamp => format!("({ts})"),
+                Wanted::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+                Wanted::OverridingByExpiry => {
+                    format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} > 0")
+                }
+            };
+            let choice = if policy.index == IndexMethod::None {
+                " (index => 'none')"
+            } else {
+                ""
+            };
+            format!("no valid index on {definition}{choice}")
+        })
+        .collect()
+}
+
+/// A label that does not count, or that rows can be written around.
+fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
+    if columns.holder != relid {
+        let holder = catalog::qualified_name(columns.holder);
+        return vec![format!("overruled by the time to live of {holder}")];
+    }
+    let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
+    catalog::parents(relid, is_partition)
+        .into_iter()
+        .map(|parent| {
+            let parent = catalog::qualified_name(parent);
+            format!("rows written through {parent}, which has no time to live, are not stamped")
+        })
+        .collect()
+}

@@ -1,0 +1,5 @@
+//! The clock: what time it is, and the stamping of `_ts` (C1).
+
+pub(crate) mod now;
+pub(crate) mod planner_hook;
+mod stamp;

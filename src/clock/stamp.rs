@@ -1,0 +1,183 @@
+//! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
+
+use crate::pg::catalog::Attribute;
+use crate::pg::extension::{self, Functions};
+use crate::pg::{lists, nodes, planner_input, roles};
+use crate::settings;
+use crate::store::{TablePolicy, cache};
+use crate::visibility::{live_condition, statement};
+use pgrx::pg_sys::{
+    self, CmdType, Expr, List, MergeAction, OnConflictExpr, Query, RangeTblEntry, TargetEntry,
+};
+
+/// What a statement writes into one table.
+struct Target {
+    functions: Functions,
+    policy: TablePolicy,
+    varno: u32,
+    /// INSERT keeps the `_ts` that it gives: pg_dump's INSERTs are being restored.
+    restores: bool,
+}
+
+/// Stamps the statement and the data-modifying statements in its WITH clause.
+///
+/// # Safety
+/// `query` is the planner's input after rewriting, which may be scribbled on.
+pub(super) unsafe fn stamp_query(query: *mut Query) {
+    let Some(functions) = extension::functions() else {
+        return;
+    };
+    if settings::preserve_ts() {
+        return;
+    }
+    // SAFETY: as required of the caller. Data-modifying WITH stands at the top level only.
+    unsafe {
+        for cte in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
+            stamp_statement((*cte).ctequery.cast(), functions);
+        }
+        stamp_statement(query, functions);
+    }
+}
+
+unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
+    // SAFETY: as for `stamp_query`; list cells are replaced by nodes of the same kind.
+    unsafe {
+        let command = (*query).commandType;
+        let writes =
+            [CmdType::CMD_INSERT, CmdType::CMD_UPDATE, CmdType::CMD_MERGE].contains(&command);
+        let Some(varno) = u32::try_from((*query).resultRelation)
+            .ok()
+            .filter(|&v| writes && v > 0)
+        else {
+            return;
+        };
+        let entry =
+            pg_sys::list_nth((*query).rtable, varno.cast_signed() - 1).cast::<RangeTblEntry>();
+        let Some(policy) = cache::policy((*entry).relid) else {
+            return;
+        };
+        let restores = command == CmdType::CMD_INSERT && is_restoring((*entry).relid);
+        let target = Target {
+            functions,
+            policy,
+            varno,
+            restores,
+        };
+        let mut updates = command == CmdType::CMD_UPDATE;
+        match command {
+            CmdType::CMD_INSERT => {
+                (*query).targetList = target.stamp_insert((*query).targetList);
+                if let Some(conflict) = (*query).onConflict.cast::<OnConflictExpr>().as_mut() {
+                    if conflict.action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE {
+                        conflict.onConflictSet = target.stamp_update(conflict.onConflictSet);
+                        updates = true;
+                    }
+                }
+            }
+            CmdType::CMD_UPDATE => (*query).targetList = target.stamp_update((*query).targetList),
+            _ => {
+                for action in lists::iter::<MergeAction>((*query).mergeActionList) {
+                    updates |= target.stamp_merge_action(action);
+                }
+            }
+        }
+        if updates {
+            let dependents = planner_input::dependents_of_update((*entry).relid, policy.ts.attno);
+            if !dependents.is_empty() {
+                planner_input::mark_updated(query, entry, &dependents);
+            }
+        }
+    }
+}
+
+/// A dump's script runs with `row_security = off`, as its owner or a superuser.
+fn is_restoring(relid: pg_sys::Oid) -> bool {
+    // SAFETY: reads a backend-local variable.
+    if unsafe { pg_sys::row_security } {
+        return false;
+    }
+    let user = roles::current_user();
+    roles::is_superuser(user) || roles::owns_relation(relid, user)
+}
+
+impl Target {
+    fn current_ts(&self) -> *mut Expr {
+        nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
+    }
+
+    unsafe fn stamp_insert(&self, list: *mut List) -> *mut List {
+        // SAFETY: a target list of the planner's input.
+        unsafe {
+            assign(list, &self.policy.ts, |given| match given {
+                // The setting is read again at execution, because a plan can outlive it.
+                Some(given) if self.restores => {
+                    let restoring =
+                        nodes::call(self.functions.reads_physically, pg_sys::BOOLOID, &[]);
+                    nodes::case_timestamptz(restoring, given, self.current_ts())
+                }
+                _ => self.current_ts(),
+            })
+        }
+    }
+
+    /// A cascade may reach an expired row, which must not come back to life by it.
+    unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
+        // SAFETY: a target list of the planner's input.
+        unsafe {
+            assign(list, &self.policy.ts, |_given| {
+                if statement::current().touches_expired_rows() && self.policy.hides() {
+                    let live = live_condition(&self.functions, &self.policy, self.varno);
+                    nodes::case_timestamptz(
+                        live,
+                        self.current_ts(),
+                        nodes::var(self.varno, &self.policy.ts),
+                    )
+                } else {
+                    self.current_ts()
+                }
+            })
+        }
+    }
+
+    /// Whether the action is an UPDATE.
+    unsafe fn stamp_merge_action(&self, action: *mut MergeAction) -> bool {
+        // SAFETY: an action of the planner's input.
+        unsafe {
+            match (*action).commandType {
+                CmdType::CMD_INSERT => {
+                    (*action).targetList = self.stamp_insert((*action).targetList)
+                }
+                CmdType::CMD_UPDATE => {
+                    (*action).targetList = self.stamp_update((*action).targetList)
+                }
+                _ => {}
+            }
+            (*action).commandType == CmdType::CMD_UPDATE
+        }
+    }
+}
+
+/// Replaces what is assigned to the column, or adds an assignment where the
+/// planner expects it: in the order of columns, before resjunk entries.
+unsafe fn assign(
+    list: *mut List,
+    column: &Attribute,
+    value: impl FnOnce(Option<*mut Expr>) -> *mut Expr,
+) -> *mut List {
+    // SAFETY: a target list of the planner's input.
+    unsafe {
+        let mut position = 0;
+        for entry in lists::iter::<TargetEntry>(list) {
+            if (*entry).resjunk || (*entry).resno > column.attno {
+                break;
+            }
+            if (*entry).resno == column.attno {
+                (*entry).expr = value(Some((*entry).expr));
+                return list;
+            }
+            position += 1;
+        }
+        let entry = nodes::assignment(value(None), column.attno, c"_ts");
+        pg_sys::list_insert_nth(list, position, entry.cast())
+    }
+}

@@ -1,0 +1,105 @@
+//! One error type for what a user can cause: SQLSTATE, message, DETAIL, HINT.
+
+use crate::policy::LabelError;
+use pgrx::prelude::*;
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
+
+/// An error that a user can cause. PostgreSQL's message style: the message in
+/// lower case without a full stop, DETAIL and HINT as sentences.
+#[derive(Debug)]
+pub(crate) struct TtlError {
+    code: PgSqlErrorCode,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+/// What the functions behind the SQL surface return.
+pub(crate) type Result<T> = std::result::Result<T, TtlError>;
+
+impl TtlError {
+    pub(crate) fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// 55000: the library is not preloaded.
+    pub(crate) fn not_preloaded() -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "ttl_ext must be loaded via \"shared_preload_libraries\"",
+        )
+        .detail("The library installs hooks that every session needs.")
+        .hint("Add ttl_ext to \"shared_preload_libraries\" in postgresql.conf and restart the server.")
+    }
+
+    /// 55000: the table has no TTL.
+    pub(crate) fn no_policy(relation: &str) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("table {relation} has no time to live"),
+        )
+        .hint(format!(
+            "Turn it on with SELECT ttl.enable('{relation}', ...)."
+        ))
+    }
+
+    /// 22023: a label or a setting that the rules refuse.
+    pub(crate) fn invalid_label(error: &LabelError) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "invalid time to live label")
+            .detail(format!("{error}."))
+            .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
+    }
+
+    /// 22023: C2, the range of a table's default.
+    pub(crate) fn invalid_default_ttl(value: i64) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid default time to live: {value}"),
+        )
+        .detail("The default is a number of seconds from 1 to 2147483647, or -1 for TTL without a default, or NULL for off.")
+        .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1.")
+    }
+
+    /// Raises the error; does not return.
+    #[track_caller]
+    pub(crate) fn raise(self) -> ! {
+        let mut report = ErrorReport::new(self.code, self.message, function_name!());
+        if let Some(detail) = self.detail {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = self.hint {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("an ERROR does not return")
+    }
+}
+
+impl From<pgrx::spi::Error> for TtlError {
+    fn from(error: pgrx::spi::Error) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("query failed: {error}"),
+        )
+    }
+}
+
+/// The value, or the error raised.
+pub(crate) fn or_raise<T>(result: Result<T>) -> T {
+    result.unwrap_or_else(|error| error.raise())
+}

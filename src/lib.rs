@@ -1,0 +1,60 @@
+//! `ttl_ext`: time to live for PostgreSQL tables.
+//!
+//! A default for each table, an override for each row, counted from the row's
+//! last modification; an expired row is gone at once for every statement. See
+//! `README.md` for users, `docs/architecture.md` for where things are.
+
+use pgrx::prelude::*;
+
+mod api;
+mod clock;
+mod error;
+mod pg;
+mod policy;
+mod settings;
+mod store;
+mod visibility;
+
+#[cfg(any(test, feature = "pg_test"))]
+mod tests;
+
+::pgrx::pg_module_magic!(name, version);
+
+// The order of the installation script.
+extension_sql_file!("../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+extension_sql_file!(
+    "../sql/functions.sql",
+    name = "functions",
+    requires = ["bootstrap"]
+);
+extension_sql_file!("../sql/views.sql", name = "views", requires = ["functions"]);
+extension_sql_file!("../sql/finalize.sql", name = "finalize", finalize);
+
+/// Called by PostgreSQL when the library is loaded.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    // SAFETY: reads a variable that PostgreSQL sets before it loads libraries.
+    if !unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
+        error::TtlError::not_preloaded().raise();
+    }
+    settings::init();
+    pg::extension::init();
+    pg::xact::init();
+    store::cache::init();
+    store::label_provider::init();
+    visibility::init();
+    clock::planner_hook::init();
+    pg::utility_hook::init();
+}
+
+/// What pgrx-tests asks of the crate.
+#[cfg(test)]
+pub mod pg_test {
+    /// Called once before the server starts.
+    pub fn setup(_options: Vec<&str>) {}
+
+    /// Lines for the test server's postgresql.conf.
+    pub fn postgresql_conf_options() -> Vec<&'static str> {
+        vec!["shared_preload_libraries = 'ttl_ext'"]
+    }
+}

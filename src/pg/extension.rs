@@ -1,0 +1,117 @@
+//! Whether the extension exists in this database, and its functions' OIDs.
+
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// The functions that restrictions and target lists are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Functions {
+    /// `ttl.live(timestamptz, integer, integer)`
+    pub(crate) live_override: pg_sys::Oid,
+    /// `ttl.live(timestamptz, integer)`
+    pub(crate) live_default: pg_sys::Oid,
+    /// `ttl.expires_at(timestamptz, integer, integer)`
+    pub(crate) expires_at: pg_sys::Oid,
+    /// `ttl.cutoff(integer)`
+    pub(crate) cutoff: pg_sys::Oid,
+    /// `ttl.current_ts()`
+    pub(crate) current_ts: pg_sys::Oid,
+    /// `ttl.reads_physically()`
+    pub(crate) reads_physically: pg_sys::Oid,
+}
+
+/// `ClanguageId` of pg_language.dat.
+const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
+
+#[derive(Clone, Copy)]
+enum State {
+    Unknown,
+    Absent,
+    Present(Functions),
+}
+
+thread_local! {
+    static STATE: Cell<State> = const { Cell::new(State::Unknown) };
+}
+
+/// The extension's functions; `None` in a database without the extension.
+///
+/// Costs one comparison after the first call, until a function or schema of
+/// the database changes.
+#[inline]
+pub(crate) fn functions() -> Option<Functions> {
+    match STATE.get() {
+        State::Present(functions) => Some(functions),
+        State::Absent => None,
+        State::Unknown => {
+            // Set first: a change that arrives during the look-up resets it.
+            STATE.set(State::Absent);
+            let found = look_up();
+            if let (Some(functions), State::Absent) = (found, STATE.get()) {
+                STATE.set(State::Present(functions));
+            }
+            found
+        }
+    }
+}
+
+fn look_up() -> Option<Functions> {
+    // SAFETY: a syscache look-up within a transaction.
+    let schema = unsafe { pg_sys::get_namespace_oid(c"ttl".as_ptr(), true) };
+    if schema == pg_sys::InvalidOid {
+        return None;
+    }
+    let (ts, int) = (pg_sys::TIMESTAMPTZOID, pg_sys::INT4OID);
+    Some(Functions {
+        live_override: function(schema, c"live", &[ts, int, int])?,
+        live_default: function(schema, c"live", &[ts, int])?,
+        expires_at: function(schema, c"expires_at", &[ts, int, int])?,
+        cutoff: function(schema, c"cutoff", &[int])?,
+        current_ts: function(schema, c"current_ts", &[])?,
+        reads_physically: function(schema, c"reads_physically", &[])?,
+    })
+}
+
+/// The C function of that signature. Only superusers create C functions, so a
+/// schema of the same name with look-alikes is not taken for the extension.
+fn function(schema: pg_sys::Oid, name: &CStr, args: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
+    let count = i32::try_from(args.len()).ok()?;
+    // SAFETY: the key's parts live during the search; the tuple is read before its release.
+    unsafe {
+        let signature = pg_sys::buildoidvector(args.as_ptr(), count);
+        let tuple = pg_sys::SearchSysCache3(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(signature),
+            pg_sys::Datum::from(schema),
+        );
+        let form = tuple
+            .as_ref()
+            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>())?;
+        let found = ((*form).prolang == C_LANGUAGE).then_some((*form).oid);
+        pg_sys::ReleaseSysCache(tuple);
+        found
+    }
+}
+
+/// Registers for changes of functions and schemas; once, at load.
+pub(crate) fn init() {
+    for cache in [
+        pg_sys::SysCacheIdentifier::PROCOID,
+        pg_sys::SysCacheIdentifier::NAMESPACEOID,
+    ] {
+        // SAFETY: the callback lives as long as the library and only sets a cell.
+        unsafe {
+            pg_sys::CacheRegisterSyscacheCallback(
+                cache as i32,
+                Some(on_change),
+                pg_sys::Datum::from(0),
+            );
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn on_change(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    STATE.set(State::Unknown);
+}

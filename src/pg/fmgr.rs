@@ -1,0 +1,73 @@
+//! SQL-callable C functions without pgrx's argument wrapping.
+//!
+//! The filter runs once for every row that a query reads; unwrapped, a count
+//! over three million rows takes 242 ms instead of 270 to 297.
+
+use pgrx::pg_sys;
+
+/// Declares the record by which PostgreSQL recognises a C function's call convention.
+macro_rules! finfo_v1 {
+    ($($name:ident),+ $(,)?) => {$(
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C-unwind" fn $name() -> *const pgrx::pg_sys::Pg_finfo_record {
+            static RECORD: pgrx::pg_sys::Pg_finfo_record =
+                pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+            &RECORD
+        }
+    )+};
+}
+pub(crate) use finfo_v1;
+
+/// The argument at `index`, `None` for NULL.
+///
+/// # Safety
+/// `fcinfo` is a call's information with more than `index` arguments.
+#[inline]
+pub(crate) unsafe fn arg(fcinfo: pg_sys::FunctionCallInfo, index: usize) -> Option<pg_sys::Datum> {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let argument = (*fcinfo).args.as_ptr().add(index);
+        if (*argument).isnull {
+            None
+        } else {
+            Some((*argument).value)
+        }
+    }
+}
+
+/// A timestamptz argument, passed by value on the 64-bit systems we build for.
+///
+/// # Safety
+/// As [`arg`]; the argument's type is timestamptz.
+#[inline]
+pub(crate) unsafe fn arg_timestamptz(
+    fcinfo: pg_sys::FunctionCallInfo,
+    index: usize,
+) -> Option<i64> {
+    // SAFETY: as required of the caller.
+    unsafe { arg(fcinfo, index) }.map(|datum| datum.value() as i64)
+}
+
+/// An integer argument.
+///
+/// # Safety
+/// As [`arg`]; the argument's type is integer.
+#[inline]
+pub(crate) unsafe fn arg_int4(fcinfo: pg_sys::FunctionCallInfo, index: usize) -> Option<i32> {
+    // SAFETY: as required of the caller.
+    unsafe { arg(fcinfo, index) }.map(|datum| datum.value() as i32)
+}
+
+/// Returns NULL.
+///
+/// # Safety
+/// `fcinfo` is the call's information.
+pub(crate) unsafe fn null(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as required of the caller.
+    unsafe { (*fcinfo).isnull = true };
+    pg_sys::Datum::from(0)
+}
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("timestamptz is passed by value: ttl_ext needs a 64-bit system");

@@ -1,0 +1,87 @@
+//! The indexes that deletion works from (C11).
+
+use super::{catalog::Attribute, extension, lists, nodes};
+use pgrx::pg_sys;
+
+/// What an index must offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// `(_ts)`, all rows: for a table without an override column.
+    AllByTimestamp,
+    /// `(_ts) WHERE ttl IS NULL`: rows that inherit the default.
+    InheritingByTimestamp,
+    /// `(ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0`: rows that override it.
+    OverridingByExpiry,
+}
+
+/// The valid btree and BRIN indexes of the relation that offer it.
+pub(crate) fn find(
+    relid: pg_sys::Oid,
+    wanted: Wanted,
+    ts: &Attribute,
+    ttl: Option<&Attribute>,
+) -> Vec<pg_sys::Oid> {
+    let share = pg_sys::AccessShareLock.cast_signed();
+    let mut found = Vec::new();
+    // SAFETY: relation and indexes are locked while they are read.
+    unsafe {
+        let relation = pg_sys::relation_open(relid, share);
+        for index_oid in lists::oids(pg_sys::RelationGetIndexList(relation)) {
+            let index = pg_sys::index_open(index_oid, share);
+            if offers(index, wanted, ts, ttl) {
+                found.push(index_oid);
+            }
+            pg_sys::index_close(index, share);
+        }
+        pg_sys::relation_close(relation, share);
+    }
+    found
+}
+
+/// # Safety
+/// `index` is an open, locked index.
+unsafe fn offers(
+    index: pg_sys::Relation,
+    wanted: Wanted,
+    ts: &Attribute,
+    ttl: Option<&Attribute>,
+) -> bool {
+    // SAFETY: as required of the caller; expression and predicate are copies.
+    unsafe {
+        let form = (*index).rd_index;
+        let method = (*(*index).rd_rel).relam;
+        if !(*form).indisvalid || ![pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID].contains(&method) {
+            return false;
+        }
+        let first = *(*form).indkey.values.as_ptr();
+        let predicate: Vec<*mut pg_sys::Node> =
+            lists::iter(pg_sys::RelationGetIndexPredicate(index)).collect();
+        let covers = |condition: *mut pg_sys::Expr| match predicate.as_slice() {
+            [] => true,
+            [only] => nodes::same(*only, condition),
+            _ => false,
+        };
+        let ttl_var = || ttl.map(|column| nodes::var(1, column));
+        match wanted {
+            Wanted::AllByTimestamp => first == ts.attno && predicate.is_empty(),
+            Wanted::InheritingByTimestamp => {
+                first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
+            }
+            Wanted::OverridingByExpiry => {
+                let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
+                    return false;
+                };
+                let args = [nodes::var(1, ts), ttl, nodes::int4(None)];
+                let expiry = nodes::call(functions.expires_at, pg_sys::TIMESTAMPTZOID, &args);
+                let positive = nodes::greater_than(pg_sys::INT4OID, ttl, nodes::int4(Some(0)));
+                let mut expressions =
+                    lists::iter::<pg_sys::Node>(pg_sys::RelationGetIndexExpressions(index));
+                first == 0
+                    && expressions
+                        .next()
+                        .is_some_and(|expression| nodes::same(expression, expiry))
+                    && covers(positive)
+            }
+        }
+    }
+}

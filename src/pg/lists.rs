@@ -1,0 +1,41 @@
+//! Walking and growing PostgreSQL's `List`.
+
+use pgrx::pg_sys;
+
+/// The pointers of a list of nodes, in order. `NIL` is empty.
+///
+/// # Safety
+/// `list` is `NIL` or a valid pointer list that is not changed meanwhile, and
+/// its cells point to values of type `T`.
+pub(crate) unsafe fn iter<T>(list: *mut pg_sys::List) -> impl DoubleEndedIterator<Item = *mut T> {
+    // SAFETY: a non-NIL list has `length` cells in `elements`.
+    (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast::<T>() })
+}
+
+/// The OIDs of an OID list, in order.
+///
+/// # Safety
+/// As [`iter`], for a list of OIDs.
+pub(crate) unsafe fn oids(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sys::Oid> {
+    // SAFETY: as in `iter`.
+    (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).oid_value })
+}
+
+/// The number of cells.
+pub(crate) fn len(list: *mut pg_sys::List) -> usize {
+    // SAFETY: NIL is a null pointer; anything else is a List header.
+    unsafe { list.as_ref() }.map_or(0, |l| usize::try_from(l.length).unwrap_or(0))
+}
+
+/// A list of these nodes, in the current memory context.
+///
+/// # Safety
+/// The pointers are nodes that live as long as the list.
+pub(crate) unsafe fn of<T>(nodes: &[*mut T]) -> *mut pg_sys::List {
+    // SAFETY: lappend allocates in CurrentMemoryContext.
+    nodes
+        .iter()
+        .fold(core::ptr::null_mut(), |list, &node| unsafe {
+            pg_sys::lappend(list, node.cast())
+        })
+}

@@ -1,0 +1,137 @@
+//! Building and recognising expression trees.
+
+use super::catalog::Attribute;
+use super::lists;
+use pgrx::pg_sys::{self, Expr, NodeTag};
+use std::ffi::CStr;
+
+/// A zeroed node of type `T` in the current memory context.
+///
+/// # Safety
+/// `tag` is the tag of `T`, a node struct that is valid when zeroed.
+unsafe fn make<T>(tag: NodeTag) -> *mut T {
+    // SAFETY: palloc0 returns zeroed memory of that size; every node starts with its tag.
+    unsafe {
+        let node = pg_sys::palloc0(size_of::<T>()).cast::<T>();
+        (*node.cast::<pg_sys::Node>()).type_ = tag;
+        node
+    }
+}
+
+/// A column of the range table's entry `varno`, at its own query's level.
+pub(crate) fn var(varno: u32, column: &Attribute) -> *mut Expr {
+    // PostgreSQL 15 declares the range table index unsigned here, others signed.
+    // SAFETY: allocates in the current memory context.
+    unsafe {
+        pg_sys::makeVar(
+            varno as _,
+            column.attno,
+            column.type_oid,
+            column.typmod,
+            pg_sys::InvalidOid,
+            0,
+        )
+        .cast()
+    }
+}
+
+/// An integer constant; `None` is NULL.
+pub(crate) fn int4(value: Option<i32>) -> *mut Expr {
+    let datum = pg_sys::Datum::from(value.unwrap_or(0));
+    // SAFETY: allocates in the current memory context.
+    unsafe {
+        pg_sys::makeConst(
+            pg_sys::INT4OID,
+            -1,
+            pg_sys::InvalidOid,
+            4,
+            datum,
+            value.is_none(),
+            true,
+        )
+        .cast()
+    }
+}
+
+/// A function call.
+pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
+    let (none, explicit) = (
+        pg_sys::InvalidOid,
+        pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+    );
+    // SAFETY: the arguments are nodes of the current planning.
+    unsafe { pg_sys::makeFuncExpr(function, result, lists::of(args), none, none, explicit).cast() }
+}
+
+/// `left > right` by the default btree operator of `type_oid`.
+pub(crate) fn greater_than(type_oid: pg_sys::Oid, left: *mut Expr, right: *mut Expr) -> *mut Expr {
+    // SAFETY: the type cache entry lives as long as the backend; the rest allocates.
+    unsafe {
+        let operator =
+            (*pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_GT_OPR.cast_signed())).gt_opr;
+        let none = pg_sys::InvalidOid;
+        let clause =
+            pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, none);
+        pg_sys::set_opfuncid(clause.cast());
+        clause
+    }
+}
+
+/// `a OR b`.
+pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
+    // SAFETY: both are boolean nodes.
+    unsafe { pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, lists::of(&[a, b]), -1) }
+}
+
+/// `column IS NULL`.
+pub(crate) fn is_null(arg: *mut Expr) -> *mut Expr {
+    // SAFETY: NullTest is valid when zeroed apart from what is set.
+    unsafe {
+        let test = make::<pg_sys::NullTest>(NodeTag::T_NullTest);
+        (*test).arg = arg;
+        (*test).nulltesttype = pg_sys::NullTestType::IS_NULL;
+        (*test).location = -1;
+        test.cast()
+    }
+}
+
+/// `CASE WHEN condition THEN yes ELSE no END`, of type timestamptz.
+pub(crate) fn case_timestamptz(condition: *mut Expr, yes: *mut Expr, no: *mut Expr) -> *mut Expr {
+    // SAFETY: both structs are valid when zeroed apart from what is set.
+    unsafe {
+        let when = make::<pg_sys::CaseWhen>(NodeTag::T_CaseWhen);
+        (*when).expr = condition;
+        (*when).result = yes;
+        (*when).location = -1;
+        let case = make::<pg_sys::CaseExpr>(NodeTag::T_CaseExpr);
+        (*case).casetype = pg_sys::TIMESTAMPTZOID;
+        (*case).args = lists::of(&[when]);
+        (*case).defresult = no;
+        (*case).location = -1;
+        case.cast()
+    }
+}
+
+/// A target list entry that assigns `expr` to column `attno`.
+pub(crate) fn assignment(expr: *mut Expr, attno: i16, name: &CStr) -> *mut pg_sys::TargetEntry {
+    // SAFETY: pstrdup copies the name into the current memory context.
+    unsafe { pg_sys::makeTargetEntry(expr, attno, pg_sys::pstrdup(name.as_ptr()), false) }
+}
+
+/// Whether the two trees are the same expression.
+///
+/// # Safety
+/// Both are valid node trees or null.
+pub(crate) unsafe fn same<A, B>(a: *mut A, b: *mut B) -> bool {
+    // SAFETY: as required of the caller; equal() only reads.
+    unsafe { pg_sys::equal(a.cast(), b.cast()) }
+}
+
+/// The tag of a node; `None` for a null pointer.
+///
+/// # Safety
+/// `node` is null or points to a node.
+pub(crate) unsafe fn tag<T>(node: *mut T) -> Option<NodeTag> {
+    // SAFETY: every node starts with its tag.
+    unsafe { node.cast::<pg_sys::Node>().as_ref() }.map(|n| n.type_)
+}

@@ -1,0 +1,174 @@
+//! What differs between server versions in the planner's input.
+
+use pgrx::pg_sys::{self, PlannerInfo, Query, RangeTblEntry};
+
+/// A restriction of one relation, at security level 0, pushed down to the scan.
+///
+/// # Safety
+/// `root` is the planning under way and `clause` a boolean expression over one of its relations.
+pub(crate) unsafe fn restriction(
+    root: *mut PlannerInfo,
+    clause: *mut pg_sys::Expr,
+) -> *mut pg_sys::RestrictInfo {
+    let none = core::ptr::null_mut();
+    // SAFETY: no relids are required beyond those of the clause itself.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::make_restrictinfo(
+            root, clause, true, false, false, false, 0, none, none, none,
+        );
+    }
+}
+
+/// The role as which access to the table is checked when it is not the current
+/// user (a view's owner); `InvalidOid` for the current user.
+///
+/// # Safety
+/// `entry` is a relation's entry in the range table of `query`.
+pub(crate) unsafe fn check_as_user(query: *mut Query, entry: *mut RangeTblEntry) -> pg_sys::Oid {
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            let _ = query;
+            (*entry).checkAsUser
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            if (*entry).perminfoindex == 0 {
+                return pg_sys::InvalidOid;
+            }
+            (*pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry)).checkAsUser
+        }
+    }
+}
+
+/// Tells the executor that the statement updates these columns too, although
+/// its author did not name them and needs no privilege for them: triggers and
+/// generated columns that depend on them must not be missed.
+///
+/// # Safety
+/// `entry` is the result relation's entry in the range table of `query`, which
+/// may be scribbled on; `columns` are its user columns.
+pub(crate) unsafe fn mark_updated(query: *mut Query, entry: *mut RangeTblEntry, columns: &[i16]) {
+    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+    // SAFETY: as required of the caller; bitmapsets are copied before they grow.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            // 15 keeps a set of its own for columns that need no privilege.
+            let _ = query;
+            let mut set = pg_sys::bms_copy((*entry).extraUpdatedCols);
+            for &attno in columns {
+                set = pg_sys::bms_add_member(set, i32::from(attno) + offset);
+            }
+            (*entry).extraUpdatedCols = set;
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            let perminfo = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
+            let asked = (*perminfo).checkAsUser;
+            let user = if asked == pg_sys::InvalidOid {
+                super::roles::current_user()
+            } else {
+                asked
+            };
+            let relid = (*entry).relid;
+            if !columns
+                .iter()
+                .all(|&c| super::roles::may_update_column(relid, c, user))
+            {
+                keep_check(query, entry, perminfo);
+                (*perminfo).checkAsUser = super::catalog::class(relid).map_or(asked, |c| c.owner);
+            }
+            let mut set = pg_sys::bms_copy((*perminfo).updatedCols);
+            for &attno in columns {
+                set = pg_sys::bms_add_member(set, i32::from(attno) + offset);
+            }
+            (*perminfo).updatedCols = set;
+        }
+    }
+}
+
+/// From 16 on one set of columns serves both for privileges and for triggers.
+/// Where they must differ, what the author asked for is checked on a second
+/// range table entry that is not scanned, as PostgreSQL does for views.
+#[cfg(not(feature = "pg15"))]
+unsafe fn keep_check(
+    query: *mut Query,
+    entry: *mut RangeTblEntry,
+    perminfo: *mut pg_sys::RTEPermissionInfo,
+) {
+    // SAFETY: copies are made in the current memory context, which is the planner's.
+    unsafe {
+        let copy = pg_sys::copyObjectImpl(perminfo.cast()).cast::<pg_sys::RTEPermissionInfo>();
+        let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
+        (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
+        (*check).perminfoindex = super::lists::len((*query).rteperminfos) as u32;
+        (*check).inh = false;
+        (*check).inFromCl = false;
+        (*check).securityQuals = core::ptr::null_mut();
+        (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
+    }
+}
+
+/// The user columns that depend on column `attno` being updated: the column
+/// itself if a trigger or a unique key names it, and generated columns that
+/// are computed from it. Empty for nearly every table.
+///
+/// # Safety
+/// The caller's transaction holds a lock on the relation.
+pub(crate) unsafe fn dependents_of_update(relid: pg_sys::Oid, attno: i16) -> Vec<i16> {
+    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+    let bit = i32::from(attno) + offset;
+    let mut dependents = Vec::new();
+    // SAFETY: the relation is locked and stays open while it is read.
+    unsafe {
+        let relation = pg_sys::relation_open(relid, pg_sys::NoLock.cast_signed());
+        let key_kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
+        let in_key =
+            pg_sys::bms_is_member(bit, pg_sys::RelationGetIndexAttrBitmap(relation, key_kind));
+        // Children may have triggers of their own; naming the column costs nothing there.
+        let has_children = (*(*relation).rd_rel).relhassubclass;
+        if in_key || has_children || trigger_names((*relation).trigdesc, attno) {
+            dependents.push(attno);
+        }
+        let tuple_desc = (*relation).rd_att;
+        let constraints = (*tuple_desc).constr;
+        if !constraints.is_null() && (*constraints).has_generated_stored {
+            for i in 0..(*constraints).num_defval {
+                let default = (*constraints).defval.add(usize::from(i));
+                let column = (*default).adnum;
+                if pg_sys::get_attgenerated(relid, column) == 0 {
+                    continue;
+                }
+                let mut used = core::ptr::null_mut();
+                pg_sys::pull_varattnos(pg_sys::stringToNode((*default).adbin).cast(), 1, &mut used);
+                if pg_sys::bms_is_member(bit, used) {
+                    dependents.extend([attno, column]);
+                }
+            }
+        }
+        pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+    }
+    dependents.sort_unstable();
+    dependents.dedup();
+    dependents
+}
+
+/// Whether an UPDATE trigger is declared `UPDATE OF` that column.
+unsafe fn trigger_names(triggers: *mut pg_sys::TriggerDesc, attno: i16) -> bool {
+    // SAFETY: a null or valid trigger descriptor of an open relation.
+    unsafe {
+        let Some(triggers) = triggers.as_ref() else {
+            return false;
+        };
+        (0..usize::try_from(triggers.numtriggers).unwrap_or(0)).any(|i| {
+            let trigger = triggers.triggers.add(i);
+            (0..usize::try_from((*trigger).tgnattr).unwrap_or(0))
+                .any(|c| *(*trigger).tgattr.add(c) == attno)
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! Who may do what.
+
+use pgrx::pg_sys;
+
+/// Whether `role` owns the relation or is a member of the owning role.
+pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_class_ownercheck(relid, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relid, role);
+    }
+}
+
+/// Whether `role` may UPDATE the column, by a privilege on the table or on it.
+#[cfg(not(feature = "pg15"))]
+pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oid) -> bool {
+    let update = pg_sys::AclMode::from(pg_sys::ACL_UPDATE);
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        pg_sys::pg_class_aclcheck(relid, role, update) == pg_sys::AclResult::ACLCHECK_OK
+            || pg_sys::pg_attribute_aclcheck(relid, attno, role, update)
+                == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// Whether the role is a superuser.
+pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
+    // SAFETY: a cached look-up within a transaction.
+    unsafe { pg_sys::superuser_arg(role) }
+}
+
+/// The current user.
+pub(crate) fn current_user() -> pg_sys::Oid {
+    // SAFETY: reads a backend-local variable.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// Runs `work` as `role`, in a context that refuses `SET ROLE` and
+/// `SET SESSION AUTHORIZATION` and in which row-level security does not bind
+/// the table's owner. The former identity returns also when `work` raises.
+pub(crate) fn as_role<T>(role: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    struct Identity(pg_sys::Oid, i32);
+    impl Drop for Identity {
+        fn drop(&mut self) {
+            // SAFETY: restores what GetUserIdAndSecContext gave.
+            unsafe { pg_sys::SetUserIdAndSecContext(self.0, self.1) }
+        }
+    }
+    let mut former = Identity(pg_sys::InvalidOid, 0);
+    let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS;
+    // SAFETY: the pair of calls that PostgreSQL itself uses (ri_triggers.c).
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut former.0, &mut former.1);
+        pg_sys::SetUserIdAndSecContext(role, former.1 | flags.cast_signed());
+    }
+    let _restore_on_drop = former;
+    work()
+}

@@ -1,0 +1,55 @@
+//! Security labels of the provider `ttl`.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, CString};
+
+/// The label provider's name.
+pub(crate) const PROVIDER: &CStr = c"ttl";
+
+fn table_address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
+    pg_sys::ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relid,
+        objectSubId: 0,
+    }
+}
+
+/// The table's label.
+pub(crate) fn get(relid: pg_sys::Oid) -> Option<String> {
+    let address = table_address(relid);
+    // SAFETY: a catalog look-up within a transaction; the label is a palloc'd C string or null.
+    unsafe {
+        let label = pg_sys::GetSecurityLabel(&address, PROVIDER.as_ptr());
+        (!label.is_null()).then(|| CStr::from_ptr(label).to_string_lossy().into_owned())
+    }
+}
+
+/// Stores the label (`None` removes it), tells all sessions, and makes the
+/// change visible to the rest of this transaction. The caller holds a lock on
+/// the table and has checked that the current user may do this.
+pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
+    let address = table_address(relid);
+    let label = label.and_then(|text| CString::new(text).ok());
+    let pointer = label
+        .as_ref()
+        .map_or(core::ptr::null(), |text| text.as_ptr());
+    // SAFETY: the strings outlive the call.
+    unsafe {
+        pg_sys::SetSecurityLabel(&address, PROVIDER.as_ptr(), pointer);
+    }
+    invalidate(relid);
+    // SAFETY: within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+}
+
+/// Makes every session forget what it knows of the table and of all that
+/// inherit from it, and replan (C8). Takes effect at commit, for this session
+/// at the next command.
+pub(crate) fn invalidate(relid: pg_sys::Oid) {
+    for inheritor in super::catalog::all_inheritors(relid) {
+        if super::catalog::class(inheritor).is_some() {
+            // SAFETY: the relation exists; only queues a message.
+            unsafe { pg_sys::CacheInvalidateRelcacheByRelid(inheritor) };
+        }
+    }
+}

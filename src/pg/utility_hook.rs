@@ -1,0 +1,116 @@
+//! The ProcessUtility hook: one trampoline for all that looks at utility statements.
+
+use super::{externs, xact};
+use crate::store::ddl::{self, Rename};
+use crate::visibility::copy;
+use core::ffi::c_char;
+use pgrx::pg_sys::{self, NodeTag};
+use pgrx::prelude::*;
+
+static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
+
+/// Installs the hook; once, at load.
+pub(crate) fn init() {
+    // SAFETY: single-threaded, in the postmaster, before any query.
+    unsafe {
+        PREVIOUS = pg_sys::ProcessUtility_hook;
+        pg_sys::ProcessUtility_hook = Some(trampoline);
+    }
+}
+
+/// What is to be done around a statement. `Copy`: the trampoline must hold
+/// nothing that needs dropping.
+#[derive(Clone, Copy)]
+struct Around {
+    /// The statement to run: the given one, or one that replaces it.
+    statement: *mut pg_sys::PlannedStmt,
+    /// ALTER TABLE: the former mark, to be put back.
+    constraint_ddl: Option<i32>,
+    /// ALTER TABLE … RENAME COLUMN: the policy follows.
+    rename: Option<Rename>,
+}
+
+/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn trampoline(
+    pstmt: *mut pg_sys::PlannedStmt,
+    query_string: *const c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    params: pg_sys::ParamListInfo,
+    query_env: *mut pg_sys::QueryEnvironment,
+    dest: *mut pg_sys::DestReceiver,
+    qc: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+    unsafe {
+        let around = before(pstmt);
+        let stmt = around.statement;
+        match PREVIOUS {
+            Some(previous) => {
+                previous(
+                    stmt,
+                    query_string,
+                    read_only_tree,
+                    context,
+                    params,
+                    query_env,
+                    dest,
+                    qc,
+                );
+            }
+            None => externs::standard_ProcessUtility(
+                stmt,
+                query_string,
+                read_only_tree,
+                context,
+                params,
+                query_env,
+                dest,
+                qc,
+            ),
+        }
+        if around.constraint_ddl.is_some() || around.rename.is_some() {
+            after(&around);
+        }
+    }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
+    let mut around = Around {
+        statement: pstmt,
+        constraint_ddl: None,
+        rename: None,
+    };
+    // SAFETY: the node's tag tells its type.
+    unsafe {
+        let node = (*pstmt).utilityStmt;
+        match super::nodes::tag(node) {
+            Some(NodeTag::T_CopyStmt) => around.statement = copy::hide_expired(pstmt),
+            Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
+            Some(NodeTag::T_RenameStmt) => around.rename = ddl::column_rename(node.cast()),
+            Some(NodeTag::T_AlterTableStmt) => {
+                ddl::check_alter_table(node.cast());
+                around.constraint_ddl = Some(xact::enter_constraint_ddl());
+            }
+            _ => {}
+        }
+    }
+    around
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn after(around: &Around) {
+    if let Some(former) = around.constraint_ddl {
+        xact::leave_constraint_ddl(former);
+    }
+    if let Some(rename) = around.rename {
+        ddl::follow_rename(rename);
+    }
+}

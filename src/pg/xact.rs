@@ -1,0 +1,63 @@
+//! State that must not outlive the statement that set it, errors included.
+
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+thread_local! {
+    /// The transaction nesting level at which a utility statement that
+    /// validates constraints (ALTER TABLE) runs; 0 when none does.
+    static CONSTRAINT_DDL_LEVEL: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Whether an ALTER TABLE is running, which may validate foreign keys.
+pub(crate) fn in_constraint_ddl() -> bool {
+    CONSTRAINT_DDL_LEVEL.get() > 0
+}
+
+/// Marks the begin of an ALTER TABLE; returns the former mark for [`leave_constraint_ddl`].
+pub(crate) fn enter_constraint_ddl() -> i32 {
+    // SAFETY: reads a backend-local variable.
+    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    CONSTRAINT_DDL_LEVEL.replace(level)
+}
+
+/// Marks its end. An error instead ends it through the callbacks below.
+pub(crate) fn leave_constraint_ddl(former: i32) {
+    CONSTRAINT_DDL_LEVEL.set(former);
+}
+
+/// Registers the callbacks; once, at load.
+pub(crate) fn init() {
+    // SAFETY: the callbacks live as long as the library and only set a cell.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(at_xact_end), core::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(at_subxact_end), core::ptr::null_mut());
+    }
+}
+
+unsafe extern "C-unwind" fn at_xact_end(
+    event: pg_sys::XactEvent::Type,
+    _arg: *mut core::ffi::c_void,
+) {
+    if matches!(
+        event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_COMMIT
+    ) {
+        CONSTRAINT_DDL_LEVEL.set(0);
+    }
+}
+
+unsafe extern "C-unwind" fn at_subxact_end(
+    event: pg_sys::SubXactEvent::Type,
+    _my_subid: pg_sys::SubTransactionId,
+    _parent_subid: pg_sys::SubTransactionId,
+    _arg: *mut core::ffi::c_void,
+) {
+    // A subtransaction that fails inside the ALTER TABLE (deeper) leaves the mark.
+    // SAFETY: reads a backend-local variable.
+    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level
+    {
+        CONSTRAINT_DDL_LEVEL.set(0);
+    }
+}

@@ -1,0 +1,111 @@
+//! The matrix of C2/C3 and the arithmetic of C5 and M12.
+
+use super::expiry::*;
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000;
+const END: i64 = 9_223_371_331_200_000_000;
+
+/// Is a row gone 30 s after its last write?
+fn gone_after_30(row: Option<i32>, default: Option<i32>) -> bool {
+    !is_live(Some(0), effective_ttl(row, default), 30 * SECOND)
+}
+
+/// C2, C3, C5: the rows of the matrix with TTL on. ("Off" is the caller's: C4.)
+#[test]
+fn c2_c3_matrix() {
+    let overrides = [None, Some(-1), Some(30), Some(31)];
+    let expected = [
+        (Some(-1), [false, false, true, false]),
+        (Some(30), [true, false, true, false]),
+        (Some(31), [false, false, true, false]),
+    ];
+    for (default, gone) in expected {
+        for (row, gone) in overrides.into_iter().zip(gone) {
+            assert_eq!(
+                gone_after_30(row, default),
+                gone,
+                "default {default:?}, row {row:?}"
+            );
+        }
+    }
+}
+
+/// C5: inclusive, to the microsecond.
+#[test]
+fn c5_inclusive() {
+    let ttl = Ttl::Seconds(30);
+    assert!(is_live(Some(0), ttl, 30 * SECOND - 1));
+    assert!(!is_live(Some(0), ttl, 30 * SECOND));
+    assert!(!is_live(Some(0), ttl, 30 * SECOND + 1));
+}
+
+/// M12: the infinities, the ends of timestamptz and values the rules refuse.
+#[test]
+fn m12_bad_values_never_delete() {
+    let now = 800_000_000 * SECOND;
+    let max = Ttl::Seconds(i32::MAX);
+    assert!(is_live(None, Ttl::Seconds(1), now));
+    assert!(is_live(Some(INFINITY), Ttl::Seconds(1), now));
+    assert_eq!(expires_at(Some(INFINITY), max), INFINITY);
+    assert_eq!(expires_at(Some(MINUS_INFINITY), max), MINUS_INFINITY);
+    assert!(!is_live(Some(MINUS_INFINITY), max, now));
+    assert_eq!(expires_at(Some(END - 1), Ttl::Seconds(1)), INFINITY);
+    assert_eq!(expires_at(Some(i64::MAX - 1), max), INFINITY);
+    for bad in [0, -2, i32::MIN] {
+        assert_eq!(effective_ttl(Some(bad), Some(30)), Ttl::Never);
+        assert_eq!(effective_ttl(None, Some(bad)), Ttl::Never);
+    }
+    assert_eq!(cutoff(i64::MIN + 5, i32::MAX), i64::MIN);
+}
+
+/// C1: whole seconds, downwards, also before 2000.
+#[test]
+fn c1_whole_seconds() {
+    assert_eq!(truncate_to_second(1_999_999), SECOND);
+    assert_eq!(truncate_to_second(-1), -SECOND);
+    assert_eq!(truncate_to_second(INFINITY), INFINITY);
+    assert_eq!(truncate_to_second(MINUS_INFINITY), MINUS_INFINITY);
+}
+
+proptest! {
+    /// C5 against arithmetic that cannot overflow.
+    #[test]
+    fn c5_agrees_with_wide_arithmetic(
+        ts in any::<i64>(), row in proptest::option::of(any::<i32>()),
+        default in proptest::option::of(any::<i32>()), now in -300_000_000_000_000_000i64..END,
+    ) {
+        let live = is_live(Some(ts), effective_ttl(row, default), now);
+        let seconds = row.or(default);
+        let expected = match seconds {
+            Some(s) if s > 0 && ts == i64::MIN => false,
+            Some(s) if s > 0 && ts != i64::MAX => {
+                let expiry = i128::from(ts) + i128::from(s) * 1_000_000;
+                expiry >= i128::from(END) || expiry > i128::from(now)
+            }
+            _ => true,
+        };
+        prop_assert_eq!(live, expected);
+    }
+
+    /// The comparison with a cut-off, which prunes partitions, is the same rule.
+    #[test]
+    fn cutoff_is_the_same_rule(ts in any::<i64>(), seconds in 1i32.., now in 0i64..1_000_000_000_000_000_000) {
+        prop_assert_eq!(is_live(Some(ts), Ttl::Seconds(seconds), now), ts > cutoff(now, seconds));
+    }
+
+    /// An expiry is a valid timestamptz, and never before `_ts`.
+    #[test]
+    fn expiry_is_valid(ts in -211_813_488_000_000_000i64..END, seconds in 1i32..) {
+        let expiry = expires_at(Some(ts), Ttl::Seconds(seconds));
+        prop_assert!(expiry > ts && (expiry < END || expiry == INFINITY));
+    }
+
+    /// C1: cutting never goes forward and loses less than a second.
+    #[test]
+    fn c1_truncation(ts in -211_813_488_000_000_000i64..END) {
+        let cut = truncate_to_second(ts);
+        prop_assert!(cut <= ts && ts - cut < 1_000_000 && cut % 1_000_000 == 0);
+        prop_assert_eq!(truncate_to_second(cut), cut);
+    }
+}

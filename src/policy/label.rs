@@ -1,0 +1,190 @@
+//! The policy as it is stored: JSON in the table's security label.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+/// The version of the label's format that this library writes, and the newest it reads.
+pub(crate) const LABEL_VERSION: u32 = 1;
+
+/// A table's time to live, as written in `SECURITY LABEL FOR ttl ON TABLE …`.
+///
+/// Columns are stored by name, because a label must mean the same after a dump
+/// and restore; the extension follows renames. Unknown fields are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Policy {
+    /// The format's version; [`LABEL_VERSION`] when absent.
+    #[serde(default = "current_version")]
+    pub(crate) version: u32,
+    /// C2: `None` = TTL is off, -1 = on without a default, n = seconds.
+    #[serde(default, deserialize_with = "default_ttl")]
+    pub(crate) default_ttl: Option<i32>,
+    /// C1: the column that holds the time of the last modification.
+    #[serde(default = "ts_column")]
+    pub(crate) ts_column: String,
+    /// C3: the column that holds the row's override; `null` for none.
+    #[serde(default = "ttl_column")]
+    pub(crate) ttl_column: Option<String>,
+    /// D1: the jsonb column from which `ttl_column` is generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) document_column: Option<String>,
+    /// C11: what deletion finds expired rows by.
+    #[serde(default)]
+    pub(crate) index: IndexMethod,
+    /// The OID of the table that the policy was made for: a restored dump has
+    /// another one, by which a restored table can be told from the original.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) table_oid: Option<u32>,
+}
+
+/// How the indexes that deletion works from are built (C11).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum IndexMethod {
+    /// B-tree: deletion reads just what is expired; costs HOT updates.
+    #[default]
+    Btree,
+    /// BRIN: small, and on PostgreSQL 16 and newer no obstacle to HOT updates.
+    Brin,
+    /// The extension builds none; the owner does, or deletion scans the table.
+    None,
+}
+
+impl IndexMethod {
+    /// The choice of that name, as `ttl.enable(…, index => …)` takes it.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "btree" => Some(Self::Btree),
+            "brin" => Some(Self::Brin),
+            "none" => Some(Self::None),
+            _ => None,
+        }
+    }
+
+    /// The access method to build with.
+    pub(crate) fn access_method(self) -> Option<&'static str> {
+        match self {
+            Self::Btree => Some("btree"),
+            Self::Brin => Some("brin"),
+            Self::None => None,
+        }
+    }
+}
+
+fn current_version() -> u32 {
+    LABEL_VERSION
+}
+
+fn ts_column() -> String {
+    "_ts".into()
+}
+
+fn ttl_column() -> Option<String> {
+    Some("ttl".into())
+}
+
+fn default_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    Option::<i64>::deserialize(deserializer)?
+        .map(|value| Policy::check_default_ttl(value).map_err(serde::de::Error::custom))
+        .transpose()
+}
+
+/// Why a label was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LabelError {
+    /// C2: 0, below -1, or above 2147483647.
+    DefaultTtl(i64),
+    /// Not JSON, not an object of the right form, an unknown field, …
+    Malformed(String),
+    /// Written by a newer version of the extension.
+    Version(u32),
+    /// The same column cannot play two parts.
+    SameColumn(String),
+}
+
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DefaultTtl(value) => write!(
+                f,
+                "default_ttl is {value}; it must be -1 (no default) or 1 to 2147483647 seconds"
+            ),
+            Self::Malformed(reason) => f.write_str(reason),
+            Self::Version(version) => write!(
+                f,
+                "version {version} is newer than {LABEL_VERSION}, the newest that this library reads"
+            ),
+            Self::SameColumn(column) => write!(f, "column \"{column}\" is named twice"),
+        }
+    }
+}
+
+impl Policy {
+    /// Checks a table default (C2).
+    pub(crate) fn check_default_ttl(value: i64) -> Result<i32, LabelError> {
+        match i32::try_from(value) {
+            Ok(seconds) if seconds == -1 || seconds > 0 => Ok(seconds),
+            _ => Err(LabelError::DefaultTtl(value)),
+        }
+    }
+
+    /// Reads a label.
+    pub(crate) fn parse(label: &str) -> Result<Self, LabelError> {
+        let policy: Self =
+            serde_json::from_str(label).map_err(|e| LabelError::Malformed(e.to_string()))?;
+        if policy.version == 0 || policy.version > LABEL_VERSION {
+            return Err(LabelError::Version(policy.version));
+        }
+        policy.check_columns()?;
+        Ok(policy)
+    }
+
+    /// The text to store.
+    pub(crate) fn to_label(&self) -> String {
+        // A struct of strings and integers always serializes.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The columns that must exist while the policy is in force.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.ts_column.as_str())
+            .chain(self.ttl_column.as_deref())
+            .chain(self.document_column.as_deref())
+    }
+
+    /// Follows the renaming of a column; false if the policy does not name it.
+    pub(crate) fn rename_column(&mut self, old: &str, new: &str) -> bool {
+        let mut renamed = false;
+        let optional = self
+            .ttl_column
+            .iter_mut()
+            .chain(self.document_column.iter_mut());
+        for column in std::iter::once(&mut self.ts_column).chain(optional) {
+            if column == old {
+                *column = new.to_owned();
+                renamed = true;
+            }
+        }
+        renamed
+    }
+
+    fn check_columns(&self) -> Result<(), LabelError> {
+        let mut seen: Vec<&str> = Vec::with_capacity(3);
+        for column in self.columns() {
+            if column.is_empty() || column.len() > 63 || column.contains('\0') {
+                return Err(LabelError::Malformed(format!(
+                    "\"{column}\" is not a column name"
+                )));
+            }
+            if seen.contains(&column) {
+                return Err(LabelError::SameColumn(column.to_owned()));
+            }
+            seen.push(column);
+        }
+        if self.document_column.is_some() && self.ttl_column.is_none() {
+            let reason = "document_column needs a ttl_column that is generated from it";
+            return Err(LabelError::Malformed(reason.into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! The label's format: what is read, what is refused, and the round trip.
+
+use super::label::*;
+use proptest::prelude::*;
+
+#[test]
+fn minimal_label_has_defaults() {
+    let policy = Policy::parse(r#"{"default_ttl": 30}"#).unwrap();
+    assert_eq!(policy.default_ttl, Some(30));
+    assert_eq!(policy.ts_column, "_ts");
+    assert_eq!(policy.ttl_column.as_deref(), Some("ttl"));
+    assert_eq!(policy.version, LABEL_VERSION);
+    let policy = Policy::parse(r#"{"ttl_column": null}"#).unwrap();
+    assert_eq!((policy.default_ttl, policy.ttl_column), (None, None));
+}
+
+/// C2: what the default may be.
+#[test]
+fn c2_range_of_default_ttl() {
+    for good in ["null", "-1", "1", "2147483647"] {
+        assert!(
+            Policy::parse(&format!(r#"{{"default_ttl": {good}}}"#)).is_ok(),
+            "{good}"
+        );
+    }
+    for bad in [
+        "0",
+        "-2",
+        "2147483648",
+        "-2147483649",
+        "1e3",
+        "30.0",
+        "\"30\"",
+        "true",
+        "[]",
+        "NaN",
+    ] {
+        assert!(
+            Policy::parse(&format!(r#"{{"default_ttl": {bad}}}"#)).is_err(),
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn refused_labels() {
+    for bad in [
+        "",
+        "null",
+        "[]",
+        "30",
+        "{",
+        r#"{"default": 30}"#,
+        r#"{"version": 2}"#,
+        r#"{"version": 0}"#,
+        r#"{"ts_column": null}"#,
+        r#"{"ts_column": ""}"#,
+        r#"{"ttl_column": "_ts"}"#,
+        r#"{"ttl_column": null, "document_column": "body"}"#,
+        r#"{"document_column": "ttl"}"#,
+        r#"{"default_ttl": 30, "default_ttl": 31}"#,
+        r#"{"default_ttl": 30} x"#,
+    ] {
+        assert!(Policy::parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn renames_are_followed() {
+    let mut policy = Policy::parse(r#"{"document_column": "body"}"#).unwrap();
+    assert!(policy.rename_column("ttl", "lifetime"));
+    assert!(policy.rename_column("body", "doc"));
+    assert!(policy.rename_column("_ts", "changed"));
+    assert!(!policy.rename_column("other", "x"));
+    assert_eq!(
+        policy.columns().collect::<Vec<_>>(),
+        ["changed", "lifetime", "doc"]
+    );
+}
+
+proptest! {
+    #[test]
+    fn round_trip(
+        default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]),
+        ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
+        table_oid in proptest::option::of(any::<u32>()),
+    ) {
+        let policy = Policy {
+            version: LABEL_VERSION, default_ttl, ts_column, ttl_column, document_column: None, table_oid,
+            index: IndexMethod::Brin,
+        };
+        prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
+    }
+
+    /// No text makes the parser fail otherwise than by an error.
+    #[test]
+    fn any_text(text in ".{0,60}") {
+        let _ = Policy::parse(&text);
+    }
+}

@@ -1,0 +1,53 @@
+//! Each session's memory of which relation has which policy.
+//!
+//! One hash look-up for every relation that is planned, negative answers
+//! included; nothing at all in a database without the extension. Entries are
+//! dropped by relcache invalidation, which a change of label queues for the
+//! table and all that inherit from it (C8).
+
+use super::lookup::{self, TablePolicy};
+use crate::pg::extension;
+use pgrx::pg_sys;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+thread_local! {
+    static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<TablePolicy>>> = RefCell::new(HashMap::new());
+    /// Counts invalidations, so that an answer read before one is not kept after it.
+    static GENERATION: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The policy in force for the relation.
+pub(crate) fn policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
+    if relid.to_u32() < pg_sys::FirstNormalObjectId {
+        return None;
+    }
+    extension::functions()?;
+    if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).copied()) {
+        return known;
+    }
+    let before = GENERATION.get();
+    let found = lookup::look_up(relid);
+    if GENERATION.get() == before {
+        POLICIES.with_borrow_mut(|policies| policies.insert(relid, found));
+    }
+    found
+}
+
+/// Registers for invalidations; once, at load.
+pub(crate) fn init() {
+    // SAFETY: the callback lives as long as the library.
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(on_invalidation), pg_sys::Datum::from(0)) };
+}
+
+/// Does not allocate, raise or look anything up: it can be called anywhere.
+unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    GENERATION.set(GENERATION.get().wrapping_add(1));
+    POLICIES.with_borrow_mut(|policies| {
+        if relid == pg_sys::InvalidOid {
+            policies.clear();
+        } else {
+            policies.remove(&relid);
+        }
+    });
+}

@@ -1,0 +1,194 @@
+//! Statements that touch what a policy needs: its columns and indexes.
+//!
+//! While TTL is on, dropping them by accident is refused (C11). The policy
+//! follows the renaming of its columns.
+
+use super::{TablePolicy, cache, expected_indexes, label_of};
+use crate::error::TtlError;
+use crate::pg::{catalog, index, lists, seclabel};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, AlterTableType, ObjectType};
+use std::ffi::{CStr, c_char};
+
+/// A column that a statement renames.
+#[derive(Clone, Copy)]
+pub(crate) struct Rename {
+    relid: pg_sys::Oid,
+    attno: i16,
+    old: [u8; 64],
+}
+
+/// A policy that needs its columns and indexes: TTL is on.
+fn active_policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
+    cache::policy(relid).filter(|policy| policy.default_ttl.is_some())
+}
+
+fn refuse(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot {what} because the time to live of table {table} needs it"),
+    )
+    .hint(format!(
+        "Turn TTL off first: SELECT ttl.disable('{}').",
+        catalog::qualified_name(holder)
+    ))
+    .raise()
+}
+
+/// # Safety
+/// `name` is a C string or null.
+unsafe fn text(name: *const c_char) -> String {
+    if name.is_null() {
+        return String::new();
+    }
+    // SAFETY: as required of the caller.
+    unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The relation; `None` if there is none, which PostgreSQL will report. Not
+/// locked: the statement will take a strong lock, and a weak one held before it
+/// would let two of them wait for each other.
+unsafe fn resolve(relation: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
+    let (no_lock, missing_ok) = (
+        pg_sys::NoLock.cast_signed(),
+        pg_sys::RVROption::RVR_MISSING_OK,
+    );
+    // SAFETY: a RangeVar of the statement.
+    let relid = unsafe {
+        pg_sys::RangeVarGetRelidExtended(relation, no_lock, missing_ok, None, core::ptr::null_mut())
+    };
+    (relid != pg_sys::InvalidOid).then_some(relid)
+}
+
+/// Refuses `DROP INDEX` of an index that deletion works from, if no other serves.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
+    // SAFETY: the objects of DROP INDEX are lists of names.
+    unsafe {
+        if (*stmt).removeType != ObjectType::OBJECT_INDEX
+            || crate::pg::extension::functions().is_none()
+        {
+            return;
+        }
+        let dropped: Vec<pg_sys::Oid> = lists::iter::<pg_sys::List>((*stmt).objects)
+            .filter_map(|names| resolve_index(pg_sys::makeRangeVarFromNameList(names)))
+            .collect();
+        for &dropping in &dropped {
+            let table = pg_sys::IndexGetRelation(dropping, true);
+            let Some(policy) = active_policy(table) else {
+                continue;
+            };
+            for wanted in expected_indexes(&policy) {
+                let serving = index::find(table, wanted, &policy.ts, policy.ttl.as_ref());
+                if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
+                    let name = catalog::quote_identifier(&catalog::relation_name(dropping));
+                    refuse(&format!("drop index {name}"), table, policy.holder);
+                }
+            }
+        }
+    }
+}
+
+unsafe fn resolve_index(name: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
+    // SAFETY: a RangeVar made from the statement's names.
+    let index = unsafe { resolve(name)? };
+    let relkind = catalog::class(index)?.relkind;
+    [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX]
+        .contains(&relkind)
+        .then_some(index)
+}
+
+/// Refuses to drop, or to change the type of, a column that a policy needs.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
+    // SAFETY: the commands' subtypes tell which fields are set.
+    unsafe {
+        if (*stmt).objtype != ObjectType::OBJECT_TABLE
+            || crate::pg::extension::functions().is_none()
+        {
+            return;
+        }
+        let touching: Vec<(String, &str)> = lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
+            .filter_map(|cmd| match (*cmd).subtype {
+                AlterTableType::AT_DropColumn => Some((text((*cmd).name), "drop")),
+                AlterTableType::AT_AlterColumnType => Some((text((*cmd).name), "alter type of")),
+                _ => None,
+            })
+            .collect();
+        if touching.is_empty() {
+            return;
+        }
+        let Some(relid) = resolve((*stmt).relation) else {
+            return;
+        };
+        for table in catalog::all_inheritors(relid) {
+            let Some(policy) = active_policy(table) else {
+                continue;
+            };
+            let Some(label) = label_of(policy.holder) else {
+                continue;
+            };
+            if let Some((column, verb)) = touching
+                .iter()
+                .find(|(name, _)| label.columns().any(|c| c == name))
+            {
+                let column = catalog::quote_identifier(column);
+                refuse(&format!("{verb} column {column}"), table, policy.holder);
+            }
+        }
+    }
+}
+
+/// Notes which column a statement is about to rename.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn column_rename(stmt: *mut pg_sys::RenameStmt) -> Option<Rename> {
+    // SAFETY: a column rename has a relation and the column's name.
+    unsafe {
+        if (*stmt).renameType != ObjectType::OBJECT_COLUMN || (*stmt).relation.is_null() {
+            return None;
+        }
+        crate::pg::extension::functions()?;
+        let relid = resolve((*stmt).relation)?;
+        let old_name = text((*stmt).subname);
+        let attno = catalog::attribute(relid, &old_name)?.attno;
+        let mut old = [0; 64];
+        old.get_mut(..old_name.len())?
+            .copy_from_slice(old_name.as_bytes());
+        Some(Rename { relid, attno, old })
+    }
+}
+
+/// Puts the column's new name into the labels of the table and its heirs.
+pub(crate) fn follow_rename(rename: Rename) {
+    let old = rename
+        .old
+        .split(|&byte| byte == 0)
+        .next()
+        .unwrap_or_default();
+    let old = String::from_utf8_lossy(old);
+    // SAFETY: makes the rename visible; the name is a palloc'd C string or null.
+    let new = unsafe {
+        pg_sys::CommandCounterIncrement();
+        text(pg_sys::get_attname(rename.relid, rename.attno, true))
+    };
+    if new.is_empty() {
+        return;
+    }
+    for relid in catalog::all_inheritors(rename.relid) {
+        let Some(mut policy) = label_of(relid) else {
+            continue;
+        };
+        if policy.rename_column(&old, &new) {
+            seclabel::set(relid, Some(&policy.to_label()));
+        }
+    }
+}

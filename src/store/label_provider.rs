@@ -1,0 +1,128 @@
+//! `SECURITY LABEL FOR ttl ON TABLE …`: what may be stored.
+
+use crate::error::{Result, TtlError, or_raise};
+use crate::pg::{catalog, seclabel};
+use crate::policy::Policy;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::{CStr, c_char};
+
+/// Registers the provider; once, at load.
+pub(crate) fn init() {
+    // SAFETY: the name is static and the callback lives as long as the library.
+    unsafe { pg_sys::register_label_provider(seclabel::PROVIDER.as_ptr(), Some(relabel)) };
+}
+
+/// Called before a label is stored, after PostgreSQL has locked the object and
+/// checked that the user owns it. Raises an error to refuse it.
+#[pg_guard]
+unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const c_char) {
+    // SAFETY: PostgreSQL passes a valid address, and a C string or null.
+    let (object, label) = unsafe {
+        let label =
+            (!label.is_null()).then(|| CStr::from_ptr(label).to_string_lossy().into_owned());
+        (*object, label)
+    };
+    or_raise(check(&object, label.as_deref()));
+    seclabel::invalidate(object.objectId);
+}
+
+fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
+    if object.classId != pg_sys::RelationRelationId || object.objectSubId != 0 {
+        return Err(TtlError::new(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            "time to live can be set on tables only",
+        )
+        .hint("Use SECURITY LABEL FOR ttl ON TABLE ..., or SELECT ttl.enable('...')."));
+    }
+    check_relation(object.objectId)?;
+    let Some(label) = label else { return Ok(()) };
+    let policy = Policy::parse(label).map_err(|e| TtlError::invalid_label(&e))?;
+    check_columns(object.objectId, &policy)
+}
+
+/// Refuses what cannot have a time to live.
+pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
+    let wrong = |detail: &str, hint: &str| {
+        let name = catalog::qualified_name(relid);
+        let message = format!("cannot set a time to live on {name}");
+        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            .detail(detail)
+            .hint(hint)
+    };
+    let Some(class) = catalog::class(relid) else {
+        let message = format!("relation with OID {} does not exist", relid.to_u32());
+        return Err(TtlError::new(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+            message,
+        ));
+    };
+    if relid.to_u32() < pg_sys::FirstNormalObjectId {
+        return Err(wrong("It is a system catalog.", "Use a table of your own."));
+    }
+    // SAFETY: a look-up in backend-local state and the syscache.
+    if class.persistence == pg_sys::RELPERSISTENCE_TEMP
+        && unsafe { pg_sys::isOtherTempNamespace(class.namespace) }
+    {
+        return Err(wrong(
+            "It is a temporary table of another session.",
+            "Only its own session can use it.",
+        ));
+    }
+    match class.relkind {
+        pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => Ok(()),
+        pg_sys::RELKIND_VIEW => Err(wrong(
+            "It is a view.",
+            "Set it on the tables that the view reads.",
+        )),
+        pg_sys::RELKIND_MATVIEW => Err(wrong(
+            "It is a materialized view.",
+            "Set it on the tables that the view reads, and refresh it.",
+        )),
+        pg_sys::RELKIND_FOREIGN_TABLE => Err(wrong(
+            "It is a foreign table.",
+            "Set it on the table in the remote database.",
+        )),
+        _ => Err(wrong(
+            "It is not a table.",
+            "Use an ordinary or a partitioned table.",
+        )),
+    }
+}
+
+/// The columns that a policy names must exist and be of the right types.
+pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
+    let wanted = [
+        (
+            Some(policy.ts_column.as_str()),
+            pg_sys::TIMESTAMPTZOID,
+            "timestamp with time zone",
+        ),
+        (policy.ttl_column.as_deref(), pg_sys::INT4OID, "integer"),
+        (policy.document_column.as_deref(), pg_sys::JSONBOID, "jsonb"),
+    ];
+    for (name, type_oid, type_name) in wanted {
+        let Some(name) = name else { continue };
+        let table = catalog::qualified_name(relid);
+        match catalog::attribute(relid, name) {
+            None => {
+                let message = format!("column \"{name}\" of table {table} does not exist");
+                return Err(
+                    TtlError::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message)
+                        .hint("SELECT ttl.enable('...') adds the columns that are missing."),
+                );
+            }
+            Some(column) if column.type_oid != type_oid => {
+                let message =
+                    format!("column \"{name}\" of table {table} is not of type {type_name}");
+                return Err(
+                    TtlError::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
+                        .detail("Time to live needs a column of exactly this type.")
+                        .hint("Name another column, which will be added if it does not exist."),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Where policies are kept (security labels) and how a session finds them.
+
+pub(crate) mod cache;
+pub(crate) mod ddl;
+pub(crate) mod label_provider;
+mod lookup;
+
+pub(crate) use lookup::{Inherited, TablePolicy, expected_indexes, label_of, nearest_label};

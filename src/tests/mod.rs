@@ -1,0 +1,1 @@
+//! Tests inside the server: `#[pg_test]`.

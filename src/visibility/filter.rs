@@ -1,0 +1,105 @@
+//! The functions that restrictions are made of. They run once for each row, so
+//! they are C functions without argument wrapping, and cannot raise errors.
+
+use crate::clock::now::now;
+use crate::error::TtlError;
+use crate::pg::fmgr::{self, arg_int4, arg_timestamptz};
+use crate::policy;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+fmgr::finfo_v1!(
+    pg_finfo_ttl_live_override,
+    pg_finfo_ttl_live_default,
+    pg_finfo_ttl_cutoff,
+    pg_finfo_ttl_reads_physically,
+    pg_finfo_ttl_expires_at,
+);
+
+/// `ttl.live(ts timestamptz, ttl integer, default_ttl integer) RETURNS boolean` (C5).
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with three arguments.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_live_override(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let (ts, ttl) = unsafe {
+        (
+            arg_timestamptz(fcinfo, 0),
+            policy::effective_ttl(arg_int4(fcinfo, 1), arg_int4(fcinfo, 2)),
+        )
+    };
+    pg_sys::Datum::from(policy::is_live(ts, ttl, now()))
+}
+
+/// `ttl.live(ts timestamptz, default_ttl integer) RETURNS boolean` (C5), for a
+/// table without overrides.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with two arguments.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_live_default(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let (ts, ttl) = unsafe {
+        (
+            arg_timestamptz(fcinfo, 0),
+            policy::effective_ttl(None, arg_int4(fcinfo, 1)),
+        )
+    };
+    pg_sys::Datum::from(policy::is_live(ts, ttl, now()))
+}
+
+/// `ttl.cutoff(default_ttl integer) RETURNS timestamptz`: rows whose `_ts` is
+/// not greater are expired. STRICT.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with one argument.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_cutoff(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let seconds = unsafe { arg_int4(fcinfo, 0) }.unwrap_or(0);
+    pg_sys::Datum::from(policy::cutoff(now(), seconds))
+}
+
+/// `ttl.reads_physically() RETURNS boolean`: whether `row_security` is off. It
+/// stands only in plans made while it was off, by those it exempts.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_reads_physically(
+    _fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: reads a backend-local variable.
+    pg_sys::Datum::from(unsafe { !pg_sys::row_security })
+}
+
+/// `ttl.expires_at(ts, ttl, default_ttl) RETURNS timestamptz`; 'infinity' =
+/// never. `default_ttl` NULL: no default. Raises 22023 for a default that C2 refuses.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with three arguments.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_expires_at(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let (ts, ttl, default) = unsafe {
+        (
+            arg_timestamptz(fcinfo, 0),
+            arg_int4(fcinfo, 1),
+            arg_int4(fcinfo, 2),
+        )
+    };
+    if let Some(default) = default.filter(|&d| d == 0 || d < -1) {
+        TtlError::invalid_default_ttl(i64::from(default)).raise();
+    }
+    pg_sys::Datum::from(policy::expires_at(ts, policy::effective_ttl(ttl, default)))
+}

@@ -1,0 +1,194 @@
+//! Adds the restriction to every scan: `get_relation_info_hook`.
+//!
+//! The planner calls it for every relation of every query after all rewriting
+//! (`docs/decisions/0001-relation-info-hook.md`).
+
+use super::referential::Referential;
+use super::{restriction, statement};
+use crate::pg::extension::{self, Functions};
+use crate::pg::{lists, nodes, planner_input, roles};
+use crate::settings;
+use crate::store::{TablePolicy, cache};
+use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
+use pgrx::prelude::*;
+
+static mut PREVIOUS: pg_sys::get_relation_info_hook_type = None;
+
+/// Installs the hook; once, at load.
+pub(crate) fn init() {
+    // SAFETY: single-threaded, in the postmaster, before any query.
+    unsafe {
+        PREVIOUS = pg_sys::get_relation_info_hook;
+        pg_sys::get_relation_info_hook = Some(trampoline);
+    }
+}
+
+/// Unguarded, with nothing to drop: errors of a hook below pass unharmed.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from a C hook is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn trampoline(
+    root: *mut PlannerInfo,
+    relid: pg_sys::Oid,
+    inhparent: bool,
+    rel: *mut RelOptInfo,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, relid, inhparent, rel);
+        }
+        hide_expired(root, relid, rel);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn hide_expired(
+    root: *mut PlannerInfo,
+    relid: pg_sys::Oid,
+    rel: *mut RelOptInfo,
+) {
+    let Some(functions) = extension::functions() else {
+        return;
+    };
+    let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
+        return;
+    };
+    if settings::show_expired() {
+        return;
+    }
+    // SAFETY: the planner's own structures, valid during the call.
+    unsafe {
+        if sees_every_row(root, relid, rel) {
+            return;
+        }
+        match (*rel).reloptkind {
+            pg_sys::RelOptKind::RELOPT_BASEREL => restrict(root, &functions, &policy, rel),
+            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL => {
+                restrict_child(root, &functions, &policy, rel)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Queries that keep the tables consistent on disk, and the extension's own.
+unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut RelOptInfo) -> bool {
+    let statement = statement::current();
+    if statement.referential == Referential::Physical {
+        return true;
+    }
+    let Some(own) = statement.own_query_on else {
+        return false;
+    };
+    // SAFETY: a child's parent stands in append_rel_array; entries exist for all relids in use.
+    unsafe {
+        let mut rti = (*rel).relid;
+        let mut current = relid;
+        while current != own {
+            let array = (*root).append_rel_array;
+            let Some(info) = (!array.is_null())
+                .then(|| (*array.add(rti as usize)).as_ref())
+                .flatten()
+            else {
+                return false;
+            };
+            rti = info.parent_relid;
+            current = (**(*root).simple_rte_array.add(rti as usize)).relid;
+        }
+    }
+    true
+}
+
+/// A relation of the query itself. It is the first restriction in the list, and
+/// a free one: no function of a user sees an expired row before it.
+unsafe fn restrict(
+    root: *mut PlannerInfo,
+    functions: &Functions,
+    policy: &TablePolicy,
+    rel: *mut RelOptInfo,
+) {
+    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    unsafe {
+        let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
+        let mut clause = restriction::for_scan(functions, policy, rel);
+        if reads_physically(root, entry, (*rel).relid) {
+            clause = nodes::or(
+                nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]),
+                clause,
+            );
+        }
+        let info = planner_input::restriction(root, clause);
+        (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
+        (*rel).baserestrict_min_security = 0;
+    }
+}
+
+/// A child of an append relation. What a labelled parent table has, its
+/// children inherit. A child whose parent has no policy (a member of a
+/// flattened UNION ALL, a partition or heir with a label of its own) gets the
+/// restriction as a security qual, because its list of restrictions is
+/// overwritten next. All other quals are at level 0 already.
+unsafe fn restrict_child(
+    root: *mut PlannerInfo,
+    functions: &Functions,
+    policy: &TablePolicy,
+    rel: *mut RelOptInfo,
+) {
+    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    unsafe {
+        let varno = (*rel).relid;
+        let entry = *(*root).simple_rte_array.add(varno as usize);
+        let info = *(*root).append_rel_array.add(varno as usize);
+        let parent = *(*root).simple_rte_array.add((*info).parent_relid as usize);
+        if (*parent).rtekind == pg_sys::RTEKind::RTE_RELATION
+            && cache::policy((*parent).relid).is_some_and(|p| p.holder == policy.holder)
+        {
+            return;
+        }
+        let mut clause = restriction::live_condition(functions, policy, varno);
+        if reads_physically(root, entry, varno) {
+            clause = nodes::or(
+                nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]),
+                clause,
+            );
+        }
+        let set = lists::of(&[clause]);
+        if lists::iter::<pg_sys::List>((*entry).securityQuals)
+            .any(|present| nodes::same(present, set))
+        {
+            return;
+        }
+        (*entry).securityQuals = pg_sys::lappend((*entry).securityQuals, set.cast());
+        let levels = u32::try_from(lists::len((*entry).securityQuals)).unwrap_or(u32::MAX);
+        (*root).qual_security_level = (*root).qual_security_level.max(levels);
+    }
+}
+
+/// Physical readers: with `row_security = off`, which pg_dump always sets, the
+/// table's owner and superusers read every row on disk. Not through views, not
+/// in a REFRESH, and not the target of an UPDATE, DELETE or MERGE.
+///
+/// The setting is read again at execution, because a plan can outlive it.
+unsafe fn reads_physically(
+    root: *mut PlannerInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+    varno: u32,
+) -> bool {
+    // SAFETY: planner's structures; the rest reads backend-local variables.
+    unsafe {
+        let query = (*root).parse;
+        !pg_sys::row_security
+            && u32::try_from((*query).resultRelation).is_ok_and(|target| target != varno)
+            && planner_input::check_as_user(query, entry) == pg_sys::InvalidOid
+            && !pg_sys::InSecurityRestrictedOperation()
+            && may_read_physically((*entry).relid)
+    }
+}
+
+/// Whether the current user may read what is expired, by `row_security = off`.
+pub(super) fn may_read_physically(relid: pg_sys::Oid) -> bool {
+    let user = roles::current_user();
+    roles::is_superuser(user) || roles::owns_relation(relid, user)
+}

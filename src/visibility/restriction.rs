@@ -1,0 +1,72 @@
+//! The restriction that hides expired rows, as an expression.
+
+use crate::pg::extension::Functions;
+use crate::pg::nodes;
+use crate::store::TablePolicy;
+use pgrx::pg_sys::{self, Expr, RelOptInfo};
+
+/// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
+const STRATEGY_RANGE: u8 = b'r';
+
+/// "The row is live", for the range table's entry `varno`.
+pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
+    let ts = nodes::var(varno, &policy.ts);
+    let default = nodes::int4(policy.default_ttl);
+    match &policy.ttl {
+        Some(column) => {
+            let args = [ts, nodes::var(varno, column), default];
+            nodes::call(functions.live_override, pg_sys::BOOLOID, &args)
+        }
+        None => nodes::call(functions.live_default, pg_sys::BOOLOID, &[ts, default]),
+    }
+}
+
+/// The condition for a scan of `rel`.
+///
+/// Where the table is partitioned by its `_ts` and has no overrides, it is the
+/// plain comparison `_ts > ttl.cutoff(default)`, by which the planner prunes
+/// partitions. Everywhere else it is the function: cheaper for each row, with a
+/// selectivity that does not depend on statistics.
+///
+/// # Safety
+/// `rel` is the relation as the planner has just read it.
+pub(super) unsafe fn for_scan(
+    functions: &Functions,
+    policy: &TablePolicy,
+    rel: *mut RelOptInfo,
+) -> *mut Expr {
+    // SAFETY: as required of the caller.
+    let varno = unsafe { (*rel).relid };
+    let seconds = policy
+        .default_ttl
+        .filter(|&default| default > 0 && policy.ttl.is_none() && policy.ts.not_null);
+    // SAFETY: as required of the caller.
+    if seconds.is_some() && unsafe { is_partitioned_by(rel, nodes::var(varno, &policy.ts)) } {
+        let cutoff = nodes::call(
+            functions.cutoff,
+            pg_sys::TIMESTAMPTZOID,
+            &[nodes::int4(seconds)],
+        );
+        return nodes::greater_than(
+            pg_sys::TIMESTAMPTZOID,
+            nodes::var(varno, &policy.ts),
+            cutoff,
+        );
+    }
+    live_condition(functions, policy, varno)
+}
+
+/// Whether `column` is the first partition key of a range-partitioned table.
+unsafe fn is_partitioned_by(rel: *mut RelOptInfo, column: *mut Expr) -> bool {
+    // SAFETY: a partitioned relation has a scheme and a list of expressions for each key column.
+    unsafe {
+        let Some(scheme) = (*rel).part_scheme.as_ref() else {
+            return false;
+        };
+        if scheme.strategy as u8 != STRATEGY_RANGE || (*rel).partexprs.is_null() {
+            return false;
+        }
+        crate::pg::lists::iter::<pg_sys::Node>(*(*rel).partexprs)
+            .any(|key| nodes::same(key, column))
+    }
+}

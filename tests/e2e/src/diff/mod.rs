@@ -1,0 +1,20 @@
+//! The differential test: random queries over tables whose expired rows are
+//! hidden, and over the same tables whose expired rows were really deleted.
+//! Rule C6 says that no query can tell them apart.
+
+mod dml;
+mod expr;
+mod generator;
+mod outcome;
+mod runner;
+mod schema;
+mod script;
+mod select;
+mod settings;
+mod source;
+
+pub use generator::Generator;
+pub use outcome::Outcome;
+pub use runner::{Options, Summary, compare};
+pub use schema::{Kind, build};
+pub use script::{Script, Way};

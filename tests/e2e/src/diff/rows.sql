@@ -1,0 +1,30 @@
+-- The rows of all tables, once for all schemas. All times are hours away from
+-- the moment at which a row would expire, so the clock does not matter.
+CREATE ROLE app;
+CREATE SCHEMA src;
+CREATE TABLE src.rows AS
+SELECT salt, id,
+       CASE WHEN hash[1] % 11 > 0 THEN (hash[2] % CASE WHEN salt = 4 THEN 660 ELSE 100 END)::integer END AS ref,
+       (hash[3] % 10)::integer AS grp,
+       CASE WHEN hash[4] % 13 > 0 THEN (hash[5] % 100)::integer - 20 END AS val,
+       CASE WHEN hash[6] % 17 > 0
+            THEN (ARRAY['ash', 'beech', 'birch', 'cedar', 'elm', 'fir', 'larch', 'oak'])[1 + hash[7] % 8]
+                 || hash[8] % 10 END AS txt,
+       CASE WHEN hash[9] % 7 > 0
+            THEN jsonb_build_object('k', hash[10] % 8, 'tags', jsonb_build_array('t' || hash[11] % 4, 't' || hash[12] % 5))
+       END AS doc,
+       CASE hash[13] % 3 WHEN 0 THEN true WHEN 1 THEN false END AS flag,
+       date_trunc('second', now()) - make_interval(hours => CASE
+           WHEN hash[14] % 29 = 0 THEN -30                       -- in the future
+           WHEN hash[15] % 2 = 0 THEN 2 + (hash[16] % 98)::integer  -- younger than ten days
+           ELSE 480 + (hash[17] % 900)::integer END) AS _ts,
+       CASE hash[18] % 8 WHEN 3 THEN -1 WHEN 4 THEN 7200000 WHEN 5 THEN 720000
+                      WHEN 6 THEN 3600 WHEN 7 THEN 2147483647 END AS ttl
+  FROM generate_series(1, 9) AS salt,
+       LATERAL generate_series(1, CASE WHEN salt = 4 THEN 2000 ELSE 400 END) AS id,
+       LATERAL (SELECT array_agg(abs(hashint4((id * 32 + k) * 64 + salt)::bigint) ORDER BY k) AS hash
+                  FROM generate_series(1, 18) AS k) AS hashes;
+-- What conditions on _ts are compared with: half an hour away from every row.
+CREATE TABLE src.base AS SELECT date_trunc('second', now()) - interval '30 minutes' AS base;
+GRANT USAGE ON SCHEMA src TO app;
+GRANT SELECT ON src.base TO app;

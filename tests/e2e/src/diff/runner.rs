@@ -1,0 +1,207 @@
+//! Runs scripts in two schemas and compares what they answer.
+
+use std::time::Instant;
+
+use super::generator::{Generator, Random};
+use super::outcome::Outcome;
+use super::schema::Kind;
+use super::script::{Script, Way};
+use super::settings;
+use crate::{Server, Session};
+
+/// What to compare, and how much.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Decides everything that is random.
+    pub seed: u64,
+    /// How many scripts.
+    pub queries: u64,
+    /// The schema under test, which is compared with `Kind::Deleted`.
+    pub kind: Kind,
+    /// Of how many of them to see whether expired rows would show.
+    pub samples: u64,
+}
+
+/// How it went.
+#[derive(Debug, Default, Clone)]
+pub struct Summary {
+    /// Scripts that were run.
+    pub queries: u64,
+    /// Of these: plain queries, COPY and prepared queries.
+    pub plain: u64,
+    /// Of the plain ones: those that returned a row.
+    pub with_rows: u64,
+    /// Scripts that failed with the same SQLSTATE on both sides.
+    pub failed: u64,
+    /// Scripts that were cut off on either side.
+    pub timed_out: u64,
+    /// Scripts that were run with `ttl.show_expired` as well.
+    pub sampled: u64,
+    /// Of these: those whose result was another then.
+    pub sampled_differ: u64,
+    /// Descriptions of the differences; the run stops after a few.
+    pub differences: Vec<String>,
+    /// Messages of the failures, by frequency.
+    pub messages: std::collections::BTreeMap<String, u64>,
+}
+
+/// Scripts that share their settings.
+const BATCH: u64 = 25;
+/// Differences after which the run stops.
+const ENOUGH: usize = 3;
+
+struct Sides {
+    tested: Session,
+    deleted: Session,
+    control: Session,
+    shown: Option<Session>,
+}
+
+/// Run random scripts in both schemas of a database that `build` made.
+pub fn compare(server: &Server, database: &str, options: Options) -> Summary {
+    let open = |kind: Kind| {
+        let command_line = format!(
+            "-c search_path={} -c statement_timeout=2000 -c jit=off -c client_min_messages=error",
+            kind.schema()
+        );
+        server.connect_with(database, "postgres", &command_line)
+    };
+    let mut sides = Sides {
+        tested: open(options.kind),
+        deleted: open(Kind::Deleted),
+        control: open(Kind::Control),
+        shown: (options.samples > 0).then(|| open(options.kind)),
+    };
+    let mut generator = Generator::new(options.seed, server.major());
+    let mut dice = Random::new(options.seed ^ 0x5eed);
+    let mut summary = Summary::default();
+    let mut current = String::new();
+    let every = (options.queries / options.samples.max(1)).max(1);
+    for number in 0..options.queries {
+        if number % BATCH == 0 {
+            current = settings::random(&mut dice, server.major());
+            sides.tested.run(&current);
+            sides.deleted.run(&current);
+        }
+        let script = generator.script();
+        step(&mut sides, &script, &current, number, &mut summary);
+        if number % every == 0 {
+            sample(&mut sides, &script, &current, &mut summary);
+        }
+        if summary.differences.len() >= ENOUGH {
+            break;
+        }
+    }
+    summary
+}
+
+fn step(sides: &mut Sides, script: &Script, settings: &str, number: u64, summary: &mut Summary) {
+    let mut messages = [String::new(), String::new()];
+    let begun = Instant::now();
+    let tested = Outcome::of(&mut sides.tested, script, &mut messages[0]);
+    let deleted = Outcome::of(&mut sides.deleted, script, &mut messages[1]);
+    if std::env::var_os("TTL_SLOW").is_some() && begun.elapsed().as_millis() > 500 {
+        println!(
+            "{:?} for query {number}\n{settings}\n{}",
+            begun.elapsed(),
+            script.sql()
+        );
+    }
+    summary.queries += 1;
+    if tested == Outcome::TimedOut || deleted == Outcome::TimedOut {
+        summary.timed_out += 1;
+        return;
+    }
+    if tested != deleted {
+        let text = report(
+            sides, script, settings, number, &messages, &tested, &deleted,
+        );
+        summary.differences.push(text);
+        return;
+    }
+    if let Outcome::Failed(code) = &tested {
+        summary.failed += 1;
+        let first = messages[0].lines().next().unwrap_or(code).to_owned();
+        *summary.messages.entry(first).or_default() += 1;
+    }
+    if matches!(script.way, Way::Query | Way::Copy | Way::Prepared) {
+        summary.plain += 1;
+        summary.with_rows += u64::from(tested.has_rows());
+    }
+}
+
+/// Would this script tell, if the expired rows were not hidden?
+fn sample(sides: &mut Sides, script: &Script, settings: &str, summary: &mut Summary) {
+    let Some(shown) = &mut sides.shown else {
+        return;
+    };
+    let mut message = String::new();
+    // Before SET ROLE: only a superuser may see expired rows.
+    shown.run(&settings.replace("RESET ALL", "RESET ALL; SET ttl.show_expired = on"));
+    let with = Outcome::of(shown, script, &mut message);
+    let without = Outcome::of(&mut sides.tested, script, &mut message);
+    if with != Outcome::TimedOut && without != Outcome::TimedOut {
+        summary.sampled += 1;
+        summary.sampled_differ += u64::from(with != without);
+    }
+}
+
+fn report(
+    sides: &mut Sides,
+    script: &Script,
+    settings: &str,
+    number: u64,
+    messages: &[String; 2],
+    tested: &Outcome,
+    deleted: &Outcome,
+) -> String {
+    sides.control.run(settings);
+    let control = Outcome::of(&mut sides.control, script, &mut String::new());
+    let blame = if control == *deleted {
+        "the rows' order on disk makes no difference: the extension is at fault"
+    } else {
+        "it differs with the rows' order on disk too: the query is not deterministic"
+    };
+    format!(
+        "query {number} differs; {blame}\n--- settings\n{settings}\n--- script ({:?})\n{};\n\
+         --- difference ('{}' first)\n{}\n{}\n{}\n--- plan, tested\n{}\n--- plan, deleted\n{}\n",
+        script.way,
+        script.sql(),
+        Kind::Ttl.schema(),
+        tested.difference(deleted, 15),
+        messages[0],
+        messages[1],
+        plan(&mut sides.tested, script),
+        plan(&mut sides.deleted, script),
+    )
+}
+
+/// The plans of the statements, as far as EXPLAIN takes them.
+fn plan(session: &mut Session, script: &Script) -> String {
+    let mut plans = Vec::new();
+    for statement in &script.statements {
+        let inner = ["COPY (", "PREPARE ", "DECLARE "]
+            .iter()
+            .any(|word| statement.starts_with(word));
+        let statement = match statement.split_once(if script.way == Way::Cursor {
+            " FOR "
+        } else {
+            " AS "
+        }) {
+            Some((_, query)) if inner && !statement.starts_with("COPY") => query,
+            _ if inner => statement
+                .trim_start_matches("COPY (")
+                .trim_end_matches(") TO STDOUT"),
+            _ => statement,
+        };
+        let messages = session.try_run(&format!("EXPLAIN (VERBOSE, COSTS OFF) {statement}"));
+        let rows = messages
+            .iter()
+            .flatten()
+            .filter_map(crate::session::row_text);
+        plans.extend(rows.map(|row| row.join("")));
+        // EXPLAIN does not take every statement.
+        let _ = session.try_run("ROLLBACK");
+    }
+    plans.join("\n")
+}

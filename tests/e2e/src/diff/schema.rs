@@ -1,0 +1,193 @@
+//! The schemas that are compared, and what the generator knows of them.
+
+use crate::{Database, Server};
+
+/// What a schema holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Tables with TTL, their expired rows still on disk.
+    Ttl,
+    /// The same tables without TTL, their expired rows deleted.
+    Deleted,
+    /// As `Deleted`, with the rows stored in the reverse order: a query whose
+    /// result differs from that of `Deleted` is not deterministic.
+    Control,
+}
+
+impl Kind {
+    /// The schema's name.
+    pub fn schema(self) -> &'static str {
+        match self {
+            Kind::Ttl => "a",
+            Kind::Deleted => "b",
+            Kind::Control => "c",
+        }
+    }
+}
+
+/// Functions that a schema's script calls, for tables with TTL.
+const TTL: &str = "
+CREATE FUNCTION pg_temp.enable(rel text, default_ttl integer, override boolean) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+    IF override THEN PERFORM ttl.enable(rel::regclass, default_ttl);
+    ELSE PERFORM ttl.enable(rel::regclass, default_ttl, ttl_column => NULL); END IF;
+END $$;
+CREATE FUNCTION pg_temp.disable(rel text) RETURNS void
+LANGUAGE sql AS 'SELECT ttl.disable(rel::regclass)';
+CREATE FUNCTION pg_temp.finish(rel text, default_ttl integer) RETURNS void
+LANGUAGE sql AS '';
+SET ttl.preserve_ts = on;";
+
+/// The same for tables whose expired rows are deleted. The rule is written here
+/// once more, by the letter of C3 and C5 and independently of the extension.
+const DELETED: &str = "
+CREATE FUNCTION pg_temp.enable(rel text, default_ttl integer, override boolean) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+    EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS _ts timestamptz NOT NULL DEFAULT now()', rel);
+    IF override THEN
+        EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS ttl integer', rel);
+    END IF;
+END $$;
+CREATE FUNCTION pg_temp.disable(rel text) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION pg_temp.finish(rel text, default_ttl integer) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+    EXECUTE format('DELETE FROM %I AS t WHERE
+        CASE coalesce((to_jsonb(t) ->> ''ttl'')::integer, %s)
+        WHEN -1 THEN false
+        ELSE _ts + coalesce((to_jsonb(t) ->> ''ttl'')::integer, %2$s) * interval ''1 second'' <= now()
+        END', rel, default_ttl);
+END $$;";
+
+const LOAD: &str = "
+CREATE FUNCTION pg_temp.adopt(parent text, child text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE con record;
+BEGIN
+    FOR con IN SELECT conname, pg_get_constraintdef(oid) AS def FROM pg_constraint
+                WHERE conrelid = parent::regclass AND contype = 'c' LOOP
+        EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I %s', child, con.conname, con.def);
+    END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.load(rel text, salt integer, low integer, high integer) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE cols text;
+BEGIN
+    SELECT string_agg(quote_ident(attname), ', ') INTO cols FROM pg_attribute
+     WHERE attrelid = rel::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'more';
+    EXECUTE format('INSERT INTO %I (%s) SELECT %2$s FROM src.rows WHERE salt = $1 AND id BETWEEN $2 AND $3 ORDER BY id {order}',
+                   rel, cols) USING salt, low, high;
+END $$;";
+
+/// Make the database of the differential test with these schemas.
+pub fn build<'a>(server: &'a Server, name: &str, kinds: &[Kind]) -> Database<'a> {
+    let with_ttl = kinds.contains(&Kind::Ttl);
+    let database = if with_ttl {
+        server.database(name)
+    } else {
+        server.plain_database(name)
+    };
+    database.connect().run(include_str!("rows.sql"));
+    for &kind in kinds {
+        // A session for each: its temporary functions differ.
+        let mut session = database.connect();
+        let (schema, order) = (
+            kind.schema(),
+            if kind == Kind::Control { "DESC" } else { "" },
+        );
+        session.run(&format!(
+            "CREATE SCHEMA {schema}; SET search_path = {schema}"
+        ));
+        session.run(if kind == Kind::Ttl { TTL } else { DELETED });
+        session.run(&LOAD.replace("{order}", order));
+        session.run(include_str!("schema.sql"));
+        session.run(&format!(
+            "GRANT USAGE ON SCHEMA {schema} TO app;
+             GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO app"
+        ));
+        session.run("ANALYZE");
+    }
+    database
+}
+
+/// The type of a generated expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// integer
+    Int,
+    /// text
+    Text,
+    /// timestamptz
+    Time,
+    /// boolean
+    Bool,
+    /// jsonb
+    Json,
+}
+
+/// The columns that every relation has, whatever their order; those without an
+/// override lack the last.
+pub const COLUMNS: [(&str, Type); 9] = [
+    ("id", Type::Int),
+    ("ref", Type::Int),
+    ("grp", Type::Int),
+    ("val", Type::Int),
+    ("txt", Type::Text),
+    ("doc", Type::Json),
+    ("flag", Type::Bool),
+    ("_ts", Type::Time),
+    ("ttl", Type::Int),
+];
+
+/// Does the relation have an override column?
+pub fn has_override(relation: &str) -> bool {
+    relation != "d"
+}
+
+/// Plain tables with a primary key; all of them have TTL but `x` and `z`.
+pub const KEYED: &[&str] = &["d", "o", "n", "w", "r", "h", "x", "z"];
+/// Tables on which rows may be changed, parents and children among them.
+pub const TARGETS: &[&str] = &[
+    "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z",
+];
+/// Everything that can stand in FROM by its name.
+pub const RELATIONS: &[&str] = &[
+    "d",
+    "d",
+    "o",
+    "o",
+    "n",
+    "n",
+    "w",
+    "x",
+    "z",
+    "p",
+    "p",
+    "p1",
+    "p2",
+    "p2a",
+    "p2b",
+    "p2c",
+    "p3",
+    "h",
+    "h",
+    "h1",
+    "h2",
+    "h11",
+    "r",
+    "v_plain",
+    "v_join",
+    "v_union",
+    "v_union",
+    "v_mixed",
+    "v_barrier",
+    "v_group",
+    "v_invoker",
+    "v_nested",
+    "mv",
+];
+/// Parents, which FROM ONLY restricts.
+pub const PARENTS: &[&str] = &["h", "h1", "p", "p2", "d", "o"];
+/// Functions that return rows of a group.
+pub const FUNCTIONS: &[&str] = &["f_inline", "f_atomic", "f_plpgsql"];
+/// Views that take UPDATE and DELETE.
+pub const UPDATABLE: &[&str] = &["v_plain", "v_barrier", "v_invoker"];

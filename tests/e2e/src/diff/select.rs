@@ -1,0 +1,285 @@
+//! Random queries.
+
+use super::generator::{Column, Generator, Named, Scope};
+use super::schema::Type;
+
+impl Generator {
+    /// A query whose columns have these types and are called c1, c2, ...
+    pub(super) fn query(&mut self, types: &[Type], depth: u32, outer: &[Column]) -> String {
+        if depth <= 1 && self.random.chance(if depth == 0 { 0.18 } else { 0.05 }) {
+            return self.with(types, depth, outer);
+        }
+        let set_operation = match depth {
+            0 => 0.15,
+            1 => 0.3,
+            2 => 0.1,
+            _ => 0.0,
+        };
+        let sql = if self.random.chance(set_operation) {
+            self.set_operation(types, depth, outer)
+        } else {
+            self.select(types, depth, outer)
+        };
+        self.limited(sql, types.len())
+    }
+
+    /// Sometimes ordered by all columns and cut off: then a limit is safe.
+    fn limited(&mut self, sql: String, columns: usize) -> String {
+        let all: Vec<String> = (1..=columns).map(|n| n.to_string()).collect();
+        let all = all.join(", ");
+        match self.random.weighted(&[70, 12, 5, 5, 3]) {
+            1 => format!("{sql} ORDER BY {all} LIMIT {}", self.random.between(1, 200)),
+            2 => format!("{sql} ORDER BY {all} OFFSET {}", self.random.between(1, 20)),
+            3 => format!("{sql} ORDER BY {all} DESC"),
+            4 => format!(
+                "{sql} ORDER BY 1 DESC NULLS LAST FETCH FIRST {} ROWS WITH TIES",
+                self.random.between(1, 20)
+            ),
+            _ => sql,
+        }
+    }
+
+    fn set_operation(&mut self, types: &[Type], depth: u32, outer: &[Column]) -> String {
+        let mut arms = vec![self.select(types, depth + 1, outer)];
+        let mut sql = arms.remove(0);
+        for _ in 0..self.random.weighted(&[0, 60, 30, 10]) {
+            let kind = self.random.pick(&[
+                "UNION ALL",
+                "UNION ALL",
+                "UNION ALL",
+                "UNION",
+                "INTERSECT",
+                "EXCEPT",
+                "EXCEPT ALL",
+                "INTERSECT ALL",
+            ]);
+            let arm = if depth < 2 && self.random.chance(0.2) {
+                format!("({})", self.query(types, depth + 1, outer))
+            } else {
+                self.select(types, depth + 1, outer)
+            };
+            sql = format!("{sql} {kind} {arm}");
+        }
+        sql
+    }
+
+    fn with(&mut self, types: &[Type], depth: u32, outer: &[Column]) -> String {
+        let known = self.named.len();
+        let name = self.alias('w');
+        let (definition, columns, recursive) = if self.random.chance(0.3) {
+            (
+                self.recursion(&name),
+                vec![("c1".to_owned(), Type::Int), ("c2".to_owned(), Type::Int)],
+                " RECURSIVE",
+            )
+        } else {
+            let (query, columns) = self.sub_select(depth + 1, &[]);
+            let how = self
+                .random
+                .pick(&["", "MATERIALIZED ", "NOT MATERIALIZED "]);
+            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            (
+                format!("{name} ({}) AS {how}({query})", names.join(", ")),
+                columns,
+                "",
+            )
+        };
+        self.named.push(Named { name, columns });
+        let mut body = self.query(types, depth + 1, outer);
+        self.named.truncate(known);
+        if body.starts_with("WITH") {
+            body = format!("SELECT * FROM ({body}) AS body");
+        }
+        format!("WITH{recursive} {definition} {body}")
+    }
+
+    fn recursion(&mut self, name: &str) -> String {
+        let (start, first) = self.relation();
+        let (step, second) = self.relation();
+        let of = |scope: &Scope, name: &str| {
+            scope
+                .iter()
+                .find(|c| c.name == name)
+                .map_or("1".to_owned(), |c| c.sql.clone())
+        };
+        let filter = self.condition(&first, 1);
+        let union = self.random.pick(&["UNION", "UNION ALL"]);
+        let cycle = if self.random.chance(0.2) {
+            " CYCLE c1 SET again USING path"
+        } else {
+            ""
+        };
+        format!(
+            "{name} (c1, c2, level) AS (SELECT {}, {}, 0 FROM {start} WHERE {filter} {union} \
+             SELECT {}, {}, {name}.level + 1 FROM {name} JOIN {step} ON {} = {name}.c1 WHERE {name}.level < 2){cycle}",
+            of(&first, "id"),
+            of(&first, "ref"),
+            of(&second, "id"),
+            of(&second, "ref"),
+            of(&second, "ref"),
+        )
+    }
+
+    fn select(&mut self, types: &[Type], depth: u32, outer: &[Column]) -> String {
+        let (from, scope, mut conditions) = self.from(depth);
+        if self.random.chance(0.7) {
+            conditions.push(self.condition(&scope, depth.min(1)));
+        }
+        if !outer.is_empty() {
+            conditions.extend(self.correlation(&scope, outer));
+        }
+        let clause = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
+        };
+        let tail = format!(" FROM {from}{clause}");
+        // A join of many columns may have many rows: rather count them.
+        let wide = scope.len() > 18;
+        let weights = if wide {
+            [20, 8, 65, 7]
+        } else {
+            [60, 8, 22, 10]
+        };
+        match self.random.weighted(&weights) {
+            0 => {
+                let list = self.outputs(types, |this, ty| this.expr(ty, &scope, 1));
+                format!("SELECT {list}{tail}")
+            }
+            1 => {
+                let list = self.outputs(types, |this, ty| this.expr(ty, &scope, 1));
+                format!("SELECT DISTINCT {list}{tail}")
+            }
+            2 => self.grouped(types, &scope, &tail),
+            _ => {
+                let list = self.outputs(types, |this, ty| this.window(ty, &scope));
+                format!("SELECT {list}{tail}")
+            }
+        }
+    }
+
+    fn outputs(
+        &mut self,
+        types: &[Type],
+        mut one: impl FnMut(&mut Self, Type) -> String,
+    ) -> String {
+        let mut list = Vec::new();
+        for (n, ty) in types.iter().enumerate() {
+            list.push(format!("{} AS c{}", one(self, *ty), n + 1));
+        }
+        list.join(", ")
+    }
+
+    fn grouped(&mut self, types: &[Type], scope: &[Column], tail: &str) -> String {
+        let mut keys: Vec<Column> = Vec::new();
+        for _ in 0..self.random.weighted(&[35, 40, 20, 10]) {
+            let ty = self.any_type();
+            keys.extend(self.column(scope, ty).cloned());
+        }
+        let list = self.outputs(types, |this, ty| {
+            if this.random.chance(0.5)
+                && let Some(key) = this.column(&keys, ty)
+            {
+                return key.sql.clone();
+            }
+            this.aggregate(ty, scope)
+        });
+        let names: Vec<String> = keys.iter().map(|key| key.sql.clone()).collect();
+        let names = names.join(", ");
+        let first = keys.first().map(|key| key.sql.clone()).unwrap_or_default();
+        let group = match self.random.weighted(&[60, 12, 12, 12]) {
+            _ if keys.is_empty() => String::new(),
+            1 => format!(" GROUP BY ROLLUP ({names})"),
+            2 => format!(" GROUP BY CUBE ({names})"),
+            3 => format!(" GROUP BY GROUPING SETS (({names}), ({first}), ())"),
+            _ => format!(" GROUP BY {names}"),
+        };
+        let having = match self.random.chance(0.2) {
+            true => format!(" HAVING count(*) > {}", self.random.between(0, 3)),
+            false => String::new(),
+        };
+        format!("SELECT {list}{tail}{group}{having}")
+    }
+
+    /// An aggregate that does not depend on the order of its input.
+    fn aggregate(&mut self, ty: Type, scope: &[Column]) -> String {
+        let filter = match self.random.chance(0.15) {
+            true => format!(" FILTER (WHERE {})", self.condition(scope, 2)),
+            false => String::new(),
+        };
+        let Some(column) = self.column(scope, ty).map(|c| c.sql.clone()) else {
+            return match ty {
+                Type::Int => format!("count(*){filter}::integer"),
+                other => self.literal(other),
+            };
+        };
+        match ty {
+            Type::Int => {
+                let form = self.random.pick(&[
+                    "count(*){f}::integer",
+                    "max({}){f}",
+                    "min({}){f}",
+                    "(sum({}){f} % 100000)::integer",
+                    "count(DISTINCT {}){f}::integer",
+                    "(percentile_disc(0.5) WITHIN GROUP (ORDER BY {}){f})",
+                ]);
+                form.replace("{}", &column).replace("{f}", &filter)
+            }
+            Type::Text => {
+                let form = self.random.pick(&[
+                    "max({}){f}",
+                    "min({}){f}",
+                    "md5(string_agg({}, ',' ORDER BY {}){f})",
+                ]);
+                form.replace("{}", &column).replace("{f}", &filter)
+            }
+            Type::Time => format!("{}({column}){filter}", self.random.pick(&["min", "max"])),
+            Type::Bool => format!(
+                "{}({column}){filter}",
+                self.random.pick(&["bool_or", "bool_and"])
+            ),
+            Type::Json => {
+                format!("to_jsonb(md5(jsonb_agg({column} ORDER BY {column}){filter}::text))")
+            }
+        }
+    }
+
+    /// A window function whose value does not depend on the order of peers.
+    fn window(&mut self, ty: Type, scope: &[Column]) -> String {
+        if self.random.chance(0.4) {
+            return self.expr(ty, scope, 1);
+        }
+        let by_type = self.any_type();
+        let by = self
+            .column(scope, by_type)
+            .map_or("1".to_owned(), |c| c.sql.clone());
+        let order_type = self.any_type();
+        let order = self
+            .column(scope, order_type)
+            .map_or("2".to_owned(), |c| c.sql.clone());
+        let partition = self
+            .random
+            .pick(&["", "PARTITION BY {by} "])
+            .replace("{by}", &by);
+        let over = format!("OVER ({partition}ORDER BY {order})");
+        match (ty, self.column(scope, ty).map(|c| c.sql.clone())) {
+            (Type::Int, Some(column)) => {
+                let form = self.random.pick(&[
+                    "rank()",
+                    "dense_rank()",
+                    "count(*)",
+                    "sum({})",
+                    "max({})",
+                    "count({})",
+                ]);
+                format!("({} {over} % 100000)::integer", form.replace("{}", &column))
+            }
+            (Type::Text | Type::Time, Some(column)) => {
+                format!("{}({column}) {over}", self.random.pick(&["min", "max"]))
+            }
+            (Type::Bool, Some(column)) => format!("bool_or({column}) {over}"),
+            (Type::Json, _) => format!("to_jsonb(rank() {over})"),
+            (_, None) => self.expr(ty, scope, 1),
+        }
+    }
+}

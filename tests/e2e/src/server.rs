@@ -1,0 +1,290 @@
+//! Servers that a test starts, and the databases in them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use postgres::{Config, NoTls};
+
+use crate::guard::Guard;
+use crate::session::{Session, describe};
+use crate::tools::{Tools, run, tail};
+
+/// All servers listen on a socket of their own, so they share one port.
+const PORT: u16 = 5432;
+
+/// The socket's path may have 107 bytes, and its name takes 17 of them.
+const MAX_DIR: usize = 85;
+
+/// A running server. It is stopped and removed when dropped, or when the
+/// process ends in whatever way.
+#[derive(Debug)]
+pub struct Server {
+    tools: Tools,
+    dir: PathBuf,
+    // The last field: dropped after everything else.
+    _guard: Guard,
+}
+
+impl Server {
+    /// A new cluster with the extension preloaded, and these settings beside
+    /// and after the harness's own.
+    pub fn start(settings: &[(&str, &str)]) -> Server {
+        let server = Server::prepare();
+        let mut initdb = server.tools.command("initdb");
+        initdb
+            .args(["-U", "postgres", "-A", "trust", "--no-sync"])
+            .args(["--locale=C", "--encoding=UTF8"]);
+        server.must_run(initdb.arg("-D").arg(server.data()));
+        server.configure(&[
+            ("shared_preload_libraries", "ttl_ext"),
+            ("listen_addresses", ""),
+            ("fsync", "off"),
+            ("full_page_writes", "off"),
+            ("max_connections", "40"),
+            ("timezone", "UTC"),
+            ("log_timezone", "UTC"),
+            ("log_line_prefix", "%m [%p] %b %q%d "),
+        ]);
+        server.configure(settings);
+        server.configure(&[("unix_socket_directories", server.dir_text())]);
+        server.launch();
+        server
+    }
+
+    /// A streaming standby of this server, with further settings of its own.
+    pub fn start_standby(&self, settings: &[(&str, &str)]) -> Server {
+        let standby = Server::prepare();
+        let mut backup = self.tool("pg_basebackup", "");
+        backup
+            .args([
+                "-R",
+                "--no-sync",
+                "--checkpoint=fast",
+                "--wal-method=stream",
+            ])
+            .arg("-D")
+            .arg(standby.data());
+        standby.must_run(&mut backup);
+        standby.configure(settings);
+        standby.configure(&[("unix_socket_directories", standby.dir_text())]);
+        standby.launch();
+        standby
+    }
+
+    fn prepare() -> Server {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let tools = Tools::from_env();
+        let name = format!(
+            "ttl-e2e-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut dir = std::env::temp_dir().join(&name);
+        if dir.as_os_str().len() > MAX_DIR {
+            dir = Path::new("/tmp").join(&name);
+        }
+        std::fs::create_dir(&dir)
+            .unwrap_or_else(|error| panic!("cannot make {}: {error}", dir.display()));
+        let guard = Guard::of(&tools, &dir);
+        Server {
+            tools,
+            dir,
+            _guard: guard,
+        }
+    }
+
+    /// Append settings to `postgresql.conf`; the last one of a name counts.
+    pub fn configure(&self, settings: &[(&str, &str)]) {
+        use std::io::Write;
+        let path = self.data().join("postgresql.conf");
+        let mut file = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .expect("postgresql.conf");
+        for (name, value) in settings {
+            let value = value.replace('\'', "''");
+            writeln!(file, "{name} = '{value}'").expect("postgresql.conf");
+        }
+    }
+
+    fn launch(&self) {
+        let mut start = self.tools.command("pg_ctl");
+        start
+            .args(["-w", "-t", "120", "-s", "-D"])
+            .arg(self.data())
+            .arg("-l")
+            .arg(self.log())
+            .arg("start")
+            // The server would keep pipes open, and with them the caller waiting.
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        let status = start.status().expect("cannot run pg_ctl");
+        assert!(status.success(), "no start\n{}", tail(&self.log()));
+    }
+
+    /// Stop the server fast and start it again, for settings that need it.
+    pub fn restart(&self) {
+        let mut stop = self.tools.command("pg_ctl");
+        stop.args(["-w", "-t", "120", "-s", "-m", "fast", "-D"]);
+        self.must_run(stop.arg(self.data()).arg("stop"));
+        self.launch();
+    }
+
+    /// The server's major version.
+    pub fn major(&self) -> u32 {
+        self.tools.major
+    }
+
+    /// A connection string for this server, as a subscription needs it.
+    pub fn conninfo(&self, database: &str) -> String {
+        format!(
+            "host={} port={PORT} user=postgres dbname={database}",
+            self.dir.display()
+        )
+    }
+
+    /// A directory for a test's files, removed with the server.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn dir_text(&self) -> &str {
+        self.dir.to_str().expect("a path in UTF-8")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.dir.join("server.log")
+    }
+
+    /// Create a database without the extension.
+    pub fn plain_database(&self, name: &str) -> Database<'_> {
+        self.connect("postgres", "postgres")
+            .run(&format!("CREATE DATABASE {name}"));
+        Database {
+            server: self,
+            name: name.to_owned(),
+        }
+    }
+
+    /// Create a database with the extension.
+    pub fn database(&self, name: &str) -> Database<'_> {
+        let database = self.plain_database(name);
+        database.connect().run("CREATE EXTENSION ttl_ext");
+        database
+    }
+
+    /// A database that is there, a standby's for example.
+    pub fn existing_database(&self, name: &str) -> Database<'_> {
+        Database {
+            server: self,
+            name: name.to_owned(),
+        }
+    }
+
+    /// A session of this user in this database.
+    pub fn connect(&self, database: &str, user: &str) -> Session {
+        self.connect_with(database, user, "")
+    }
+
+    /// A session with command-line options, such as `-c search_path=a`, which
+    /// RESET restores.
+    pub fn connect_with(&self, database: &str, user: &str, options: &str) -> Session {
+        let client = Config::new()
+            .host_path(&self.dir)
+            .port(PORT)
+            .dbname(database)
+            .user(user)
+            .options(options)
+            .connect(NoTls)
+            .unwrap_or_else(|error| panic!("{}\n{}", describe(&error), tail(&self.log())));
+        Session::new(client, self.log())
+    }
+
+    /// A command for one of libpq's programs, set to connect here as superuser.
+    pub fn tool(&self, program: &str, database: &str) -> Command {
+        let mut command = self.tools.command(program);
+        command
+            .env("PGHOST", &self.dir)
+            .env("PGPORT", PORT.to_string())
+            .env("PGUSER", "postgres");
+        if !database.is_empty() {
+            command.env("PGDATABASE", database);
+        }
+        command
+    }
+
+    /// Run a command that must succeed.
+    #[track_caller]
+    pub fn must_run(&self, command: &mut Command) -> Output {
+        let output = run(command);
+        assert!(
+            output.status.success(),
+            "{command:?}: {}\n{}{}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+            tail(&self.log())
+        );
+        output
+    }
+
+    /// No process of this server has crashed or failed an assertion.
+    pub fn assert_unharmed(&self) {
+        let text = std::fs::read(self.log()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let bad = ["PANIC:", "TRAP:", "was terminated by signal", "panicked at"];
+        for line in text.lines() {
+            assert!(
+                !bad.iter().any(|word| line.contains(word)),
+                "the server is harmed: {line}\n{}",
+                tail(&self.log())
+            );
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.assert_unharmed();
+        }
+    }
+}
+
+/// A database of a test's own in a server that tests may share.
+#[derive(Debug)]
+pub struct Database<'a> {
+    server: &'a Server,
+    /// Its name.
+    pub name: String,
+}
+
+impl Database<'_> {
+    /// A session of the superuser.
+    pub fn connect(&self) -> Session {
+        self.connect_as("postgres")
+    }
+
+    /// A session of another user.
+    pub fn connect_as(&self, user: &str) -> Session {
+        self.server.connect(&self.name, user)
+    }
+
+    /// A command for one of libpq's programs, set to connect here as superuser.
+    pub fn tool(&self, program: &str) -> Command {
+        self.server.tool(program, &self.name)
+    }
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.server.assert_unharmed();
+        }
+    }
+}

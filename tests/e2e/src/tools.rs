@@ -1,0 +1,87 @@
+//! Where the server's programs are, and how they are run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The programs of the PostgreSQL installation under test.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    bindir: PathBuf,
+    /// The major version, 15 to 18.
+    pub major: u32,
+}
+
+impl Tools {
+    /// The installation that `PG_CONFIG` points at.
+    ///
+    /// # Panics
+    /// Without `PG_CONFIG`, or as root: PostgreSQL refuses to run as root.
+    pub fn from_env() -> Tools {
+        let pg_config = std::env::var("PG_CONFIG")
+            .expect("PG_CONFIG must be the path of the pg_config of the server under test");
+        let uid = stdout_of(Command::new("id").arg("-u"));
+        assert_ne!(
+            uid.trim(),
+            "0",
+            "PostgreSQL does not run as root: run this test binary as another user, as the Makefile does"
+        );
+        let bindir = stdout_of(Command::new(&pg_config).arg("--bindir"));
+        let version = stdout_of(Command::new(&pg_config).arg("--version"));
+        let major = version
+            .split(|c: char| !c.is_ascii_digit())
+            .find_map(|word| word.parse().ok())
+            .unwrap_or_else(|| panic!("no version in {version:?}"));
+        Tools {
+            bindir: PathBuf::from(bindir.trim()),
+            major,
+        }
+    }
+
+    /// A command for one of the server's programs, with an environment in which
+    /// neither libpq's variables nor Rust's backtraces disturb anything.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.bindir.join(program));
+        command.env("LC_ALL", "C").stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("PG") && name != "PG_CONFIG" || name.starts_with("RUST_") {
+                command.env_remove(&*name);
+            }
+        }
+        command
+    }
+
+    pub(crate) fn path(&self, program: &str) -> PathBuf {
+        self.bindir.join(program)
+    }
+}
+
+/// Run a command to its end.
+///
+/// # Panics
+/// If it cannot be started.
+pub(crate) fn run(command: &mut Command) -> Output {
+    command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"))
+}
+
+fn stdout_of(command: &mut Command) -> String {
+    let output = run(command);
+    assert!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The last lines of a server's log, for a failure's message.
+pub(crate) fn tail(log: &Path) -> String {
+    const LINES: usize = 40;
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(LINES);
+    format!("--- {}\n{}", log.display(), lines[from..].join("\n"))
+}
