@@ -1,5 +1,6 @@
 //! What differs between server versions in the planner's input.
 
+use super::roles;
 use pgrx::pg_sys::{self, PlannerInfo, Query, RangeTblEntry};
 
 /// A restriction of one relation, at security level 0, pushed down to the scan.
@@ -49,67 +50,66 @@ pub(crate) unsafe fn check_as_user(query: *mut Query, entry: *mut RangeTblEntry)
 /// its author did not name them and needs no privilege for them: triggers and
 /// generated columns that depend on them must not be missed.
 ///
+/// One set of columns serves both for that and for the check of privileges.
+/// Where they must differ, what the author asked for is checked on a second
+/// range table entry that is not scanned, as PostgreSQL does for views.
+///
 /// # Safety
 /// `entry` is the result relation's entry in the range table of `query`, which
 /// may be scribbled on; `columns` are its user columns.
 pub(crate) unsafe fn mark_updated(query: *mut Query, entry: *mut RangeTblEntry, columns: &[i16]) {
-    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
     // SAFETY: as required of the caller; bitmapsets are copied before they grow.
     unsafe {
+        let relid = (*entry).relid;
+        let asked = check_as_user(query, entry);
+        let user = if asked == pg_sys::InvalidOid {
+            roles::current_user()
+        } else {
+            asked
+        };
+        if !columns
+            .iter()
+            .all(|&c| roles::may_update_column(relid, c, user))
+        {
+            check_separately(query, entry);
+        }
         #[cfg(feature = "pg15")]
-        {
-            // 15 keeps a set of its own for columns that need no privilege.
-            let _ = query;
-            let mut set = pg_sys::bms_copy((*entry).extraUpdatedCols);
-            for &attno in columns {
-                set = pg_sys::bms_add_member(set, i32::from(attno) + offset);
-            }
-            (*entry).extraUpdatedCols = set;
-        }
+        let updated = &mut (*entry).updatedCols;
         #[cfg(not(feature = "pg15"))]
-        {
-            let perminfo = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
-            let asked = (*perminfo).checkAsUser;
-            let user = if asked == pg_sys::InvalidOid {
-                super::roles::current_user()
-            } else {
-                asked
-            };
-            let relid = (*entry).relid;
-            if !columns
-                .iter()
-                .all(|&c| super::roles::may_update_column(relid, c, user))
-            {
-                keep_check(query, entry, perminfo);
-                (*perminfo).checkAsUser = super::catalog::class(relid).map_or(asked, |c| c.owner);
-            }
-            let mut set = pg_sys::bms_copy((*perminfo).updatedCols);
-            for &attno in columns {
-                set = pg_sys::bms_add_member(set, i32::from(attno) + offset);
-            }
-            (*perminfo).updatedCols = set;
-        }
+        let updated =
+            &mut (*pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry)).updatedCols;
+        let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+        *updated = columns.iter().fold(pg_sys::bms_copy(*updated), |set, &c| {
+            pg_sys::bms_add_member(set, i32::from(c) + offset)
+        });
     }
 }
 
-/// From 16 on one set of columns serves both for privileges and for triggers.
-/// Where they must differ, what the author asked for is checked on a second
-/// range table entry that is not scanned, as PostgreSQL does for views.
-#[cfg(not(feature = "pg15"))]
-unsafe fn keep_check(
-    query: *mut Query,
-    entry: *mut RangeTblEntry,
-    perminfo: *mut pg_sys::RTEPermissionInfo,
-) {
+/// Moves the check of privileges to a copy of the entry.
+///
+/// # Safety
+/// As [`mark_updated`].
+unsafe fn check_separately(query: *mut Query, entry: *mut RangeTblEntry) {
     // SAFETY: copies are made in the current memory context, which is the planner's.
     unsafe {
-        let copy = pg_sys::copyObjectImpl(perminfo.cast()).cast::<pg_sys::RTEPermissionInfo>();
         let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
-        (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
-        (*check).perminfoindex = super::lists::len((*query).rteperminfos) as u32;
         (*check).inh = false;
         (*check).inFromCl = false;
         (*check).securityQuals = core::ptr::null_mut();
+        #[cfg(feature = "pg15")]
+        {
+            (*entry).requiredPerms = 0;
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            // No check can be left empty from 16 on: the owner passes it.
+            let perminfo = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
+            let copy = pg_sys::copyObjectImpl(perminfo.cast());
+            (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
+            (*check).perminfoindex = super::lists::len((*query).rteperminfos) as u32;
+            (*perminfo).checkAsUser =
+                super::catalog::class((*entry).relid).map_or((*perminfo).checkAsUser, |c| c.owner);
+        }
         (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
     }
 }

@@ -14,7 +14,6 @@ pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
 }
 
 /// Whether `role` may UPDATE the column, by a privilege on the table or on it.
-#[cfg(not(feature = "pg15"))]
 pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oid) -> bool {
     let update = pg_sys::AclMode::from(pg_sys::ACL_UPDATE);
     // SAFETY: syscache look-ups within a transaction.
