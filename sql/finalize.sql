@@ -4,3 +4,7 @@
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
+
+-- Tables may have kept their labels from an extension that was dropped.
+SELECT ttl.invalidate_plans();

@@ -85,3 +85,10 @@ CREATE FUNCTION ttl.problems(rel regclass) RETURNS text[]
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
 COMMENT ON FUNCTION ttl.problems(regclass) IS
     'what keeps a table''s time to live from working as it should; empty if nothing does';
+
+-- Internal ------------------------------------------------------------------
+
+CREATE FUNCTION ttl.invalidate_plans() RETURNS void
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'invalidate_plans_wrapper';
+COMMENT ON FUNCTION ttl.invalidate_plans() IS
+    'make all sessions replan statements on tables with a label; for CREATE EXTENSION where labels are there already';

@@ -13,6 +13,7 @@ use pgrx::prelude::*;
 /// the last modification (C4); `drop_columns` removes all of it.
 #[pg_extern(sql = false)]
 fn disable(rel: pg_sys::Oid, drop_columns: bool) {
+    guard::check_writable(c"ttl.disable()");
     or_raise(turn_off(rel, drop_columns));
 }
 

@@ -23,12 +23,14 @@ fn enable(
 ) {
     let name = |column: Option<&CStr>| column.map(|c| c.to_string_lossy().into_owned());
     let columns = (name(ts_column), name(ttl_column), name(document_column));
+    guard::check_writable(c"ttl.enable()");
     or_raise(turn_on(rel, default_ttl, columns, index));
 }
 
 /// `ttl.set_default(rel, default_ttl)` (C8); NULL turns TTL off (C9).
 #[pg_extern(sql = false)]
 fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>) {
+    guard::check_writable(c"ttl.set_default()");
     or_raise(guard::required(rel, "rel").and_then(|relid| change_default(relid, default_ttl)));
 }
 
@@ -194,6 +196,9 @@ fn apply(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
 fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
     let table = qualified_name(relid);
     let mut statements = Vec::new();
+    if let Some(name) = &policy.document_column {
+        label_provider::check_document_column(relid, name)?;
+    }
     let ts = quote_identifier(&policy.ts_column);
     match catalog::attribute(relid, &policy.ts_column) {
         None => statements.push(format!(

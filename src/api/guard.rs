@@ -7,6 +7,15 @@ use crate::store::{self, Inherited, label_provider};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
+/// The transaction may write, and the server is no standby (25006).
+pub(super) fn check_writable(function: &core::ffi::CStr) {
+    // SAFETY: raises an error or does nothing.
+    unsafe {
+        pg_sys::PreventCommandIfReadOnly(function.as_ptr());
+        pg_sys::PreventCommandDuringRecovery(function.as_ptr());
+    }
+}
+
 /// The current user owns the table, or is a member of the owning role (42501).
 pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
     label_provider::check_relation(relid)?;

@@ -5,6 +5,7 @@ mod document;
 mod enable;
 mod guard;
 mod indexes;
+mod invalidate;
 mod preview;
 mod problems;
 mod purge;

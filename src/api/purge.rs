@@ -13,6 +13,7 @@ use pgrx::prelude::*;
 /// `ttl.purge(rel) RETURNS bigint`: deletes what is expired, in this transaction.
 #[pg_extern(sql = false)]
 fn purge(rel: pg_sys::Oid) -> i64 {
+    guard::check_writable(c"ttl.purge()");
     or_raise(delete_expired(rel))
 }
 

@@ -130,6 +130,10 @@ impl Policy {
 
     /// Reads a label.
     pub(crate) fn parse(label: &str) -> Result<Self, LabelError> {
+        // serde would read a struct from an array, too.
+        if !label.trim_start().starts_with('{') {
+            return Err(LabelError::Malformed("it must be a JSON object".into()));
+        }
         let policy: Self =
             serde_json::from_str(label).map_err(|e| LabelError::Malformed(e.to_string()))?;
         if policy.version == 0 || policy.version > LABEL_VERSION {

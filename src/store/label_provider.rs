@@ -92,37 +92,50 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
 
 /// The columns that a policy names must exist and be of the right types.
 pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
-    let wanted = [
-        (
-            Some(policy.ts_column.as_str()),
-            pg_sys::TIMESTAMPTZOID,
-            "timestamp with time zone",
-        ),
-        (policy.ttl_column.as_deref(), pg_sys::INT4OID, "integer"),
-        (policy.document_column.as_deref(), pg_sys::JSONBOID, "jsonb"),
-    ];
-    for (name, type_oid, type_name) in wanted {
-        let Some(name) = name else { continue };
-        let table = catalog::qualified_name(relid);
-        match catalog::attribute(relid, name) {
-            None => {
-                let message = format!("column \"{name}\" of table {table} does not exist");
-                return Err(
-                    TtlError::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message)
-                        .hint("SELECT ttl.enable('...') adds the columns that are missing."),
-                );
-            }
-            Some(column) if column.type_oid != type_oid => {
-                let message =
-                    format!("column \"{name}\" of table {table} is not of type {type_name}");
-                return Err(
-                    TtlError::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
-                        .detail("Time to live needs a column of exactly this type.")
-                        .hint("Name another column, which will be added if it does not exist."),
-                );
-            }
-            Some(_) => {}
-        }
+    check_column(
+        relid,
+        &policy.ts_column,
+        pg_sys::TIMESTAMPTZOID,
+        "timestamp with time zone",
+    )?;
+    if let Some(name) = &policy.ttl_column {
+        check_column(relid, name, pg_sys::INT4OID, "integer")?;
+    }
+    if let Some(name) = &policy.document_column {
+        check_document_column(relid, name)?;
     }
     Ok(())
+}
+
+/// D1: the override's document must be jsonb.
+pub(crate) fn check_document_column(relid: pg_sys::Oid, name: &str) -> Result<()> {
+    check_column(relid, name, pg_sys::JSONBOID, "jsonb")
+}
+
+fn check_column(
+    relid: pg_sys::Oid,
+    name: &str,
+    type_oid: pg_sys::Oid,
+    type_name: &str,
+) -> Result<()> {
+    let table = catalog::qualified_name(relid);
+    match catalog::attribute(relid, name) {
+        None => {
+            let message = format!("column \"{name}\" of table {table} does not exist");
+            Err(
+                TtlError::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message).hint(
+                    "SELECT ttl.enable('...') adds missing columns for the clock and the override.",
+                ),
+            )
+        }
+        Some(column) if column.type_oid != type_oid => {
+            let message = format!("column \"{name}\" of table {table} is not of type {type_name}");
+            Err(
+                TtlError::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
+                    .detail("Time to live needs a column of exactly this type.")
+                    .hint("Name another column."),
+            )
+        }
+        Some(_) => Ok(()),
+    }
 }

@@ -1,0 +1,73 @@
+-- C11: while TTL is on, what it needs cannot be dropped by accident.
+CREATE SCHEMA ddl;
+SET search_path = ddl;
+CREATE TABLE t (id int PRIMARY KEY, doc jsonb, other int);
+SELECT ttl.enable('t', 100);
+DROP INDEX t__ts_idx;
+DROP INDEX CONCURRENTLY t_expires_at_idx;
+DROP INDEX IF EXISTS nosuch, ddl.t__ts_idx;
+ALTER TABLE t DROP COLUMN _ts;
+ALTER TABLE t DROP COLUMN IF EXISTS ttl CASCADE;
+ALTER TABLE t ALTER COLUMN _ts TYPE timestamp;
+ALTER TABLE t ALTER ttl TYPE bigint;
+DO $$ BEGIN EXECUTE 'ALTER TABLE ddl.t ADD COLUMN x int, DROP COLUMN ttl'; END $$;
+\d t
+-- an index that does the same may be dropped, one of the two
+CREATE INDEX second ON t (_ts) WHERE ttl IS NULL;
+DROP INDEX t__ts_idx;
+DROP INDEX second;
+CREATE INDEX whole ON t (_ts, id);
+DROP INDEX second;
+DROP INDEX whole;
+CREATE INDEX third ON t (_ts);
+DROP INDEX whole, third;
+-- what TTL does not need
+ALTER TABLE t DROP COLUMN other;
+CREATE INDEX free ON t (id);
+DROP INDEX free;
+ALTER TABLE t ALTER COLUMN _ts SET STATISTICS 10;
+REINDEX TABLE t;
+REINDEX INDEX CONCURRENTLY third;
+CLUSTER t USING t_pkey;
+SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
+-- the document of a generated override
+CREATE TABLE docs (id int, body jsonb);
+SELECT ttl.enable('docs', 100, document_column => 'body');
+ALTER TABLE docs DROP COLUMN body CASCADE;
+ALTER TABLE docs ALTER COLUMN body TYPE text;
+-- partitions and heirs
+CREATE TABLE p (a int) PARTITION BY LIST (a);
+CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
+SELECT ttl.enable('p', 100);
+ALTER TABLE p DROP COLUMN ttl;
+DROP INDEX p__ts_idx;
+CREATE TABLE par (ttl int);
+CREATE TABLE chi () INHERITS (par);
+SELECT ttl.enable('chi', 100);
+ALTER TABLE par DROP COLUMN ttl;
+-- whole tables may go at any time
+DROP TABLE p;
+DROP TABLE chi;
+-- with TTL off, all may go; what is left is shown
+SELECT ttl.disable('t');
+DROP INDEX third;
+ALTER TABLE t DROP COLUMN ttl;
+SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
+SELECT count(*) FROM t;
+-- turning it on again repairs it
+SELECT ttl.enable('t', 50);
+SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
+\d t
+-- C11 turning TTL on builds the index again
+SELECT ttl.disable('t');
+DROP INDEX whole;
+SELECT ttl.set_default('t', 60);
+SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY 1;
+-- errors of such statements are PostgreSQL's own
+DROP INDEX t;
+DROP INDEX nosuch;
+ALTER TABLE nosuch DROP COLUMN _ts;
+ALTER TABLE t DROP COLUMN nosuch;
+
+SET client_min_messages = warning;
+DROP SCHEMA ddl CASCADE;
