@@ -84,7 +84,7 @@ fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
         .into_iter()
         .map(|parent| {
             let parent = catalog::qualified_name(parent);
-            format!("rows written through {parent}, which has no time to live, are not stamped")
+            format!("no INSERT or UPDATE through {parent}, which has no time to live itself")
         })
         .collect()
 }

@@ -1,11 +1,13 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
-use crate::pg::catalog::Attribute;
+use crate::error::TtlError;
+use crate::pg::catalog::{self, Attribute};
 use crate::pg::extension::{self, Functions};
 use crate::pg::{lists, nodes, planner_input, roles};
 use crate::settings;
 use crate::store::{TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
     self, CmdType, Expr, List, MergeAction, OnConflictExpr, Query, RangeTblEntry, TargetEntry,
 };
@@ -54,9 +56,14 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         let entry =
             pg_sys::list_nth((*query).rtable, varno.cast_signed() - 1).cast::<RangeTblEntry>();
         let Some(policy) = cache::policy((*entry).relid) else {
-            return;
+            return refuse_unstamped(entry);
         };
-        let restores = command == CmdType::CMD_INSERT && is_restoring((*entry).relid);
+        // A dump's script runs with row_security off, as the owner or a superuser.
+        let restores = command == CmdType::CMD_INSERT && roles::reads_physically((*entry).relid);
+        if restores {
+            // Makes a cached plan valid for the current role only.
+            (*query).hasRowSecurity = true;
+        }
         let target = Target {
             functions,
             policy,
@@ -67,11 +74,12 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         match command {
             CmdType::CMD_INSERT => {
                 (*query).targetList = target.stamp_insert((*query).targetList);
-                if let Some(conflict) = (*query).onConflict.cast::<OnConflictExpr>().as_mut() {
-                    if conflict.action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE {
-                        conflict.onConflictSet = target.stamp_update(conflict.onConflictSet);
-                        updates = true;
-                    }
+                let conflict = (*query).onConflict.cast::<OnConflictExpr>();
+                if !conflict.is_null()
+                    && (*conflict).action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE
+                {
+                    (*conflict).onConflictSet = target.stamp_update((*conflict).onConflictSet);
+                    updates = true;
                 }
             }
             CmdType::CMD_UPDATE => (*query).targetList = target.stamp_update((*query).targetList),
@@ -90,14 +98,30 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
     }
 }
 
-/// A dump's script runs with `row_security = off`, as its owner or a superuser.
-fn is_restoring(relid: pg_sys::Oid) -> bool {
-    // SAFETY: reads a backend-local variable.
-    if unsafe { pg_sys::row_security } {
-        return false;
-    }
-    let user = roles::current_user();
-    roles::is_superuser(user) || roles::owns_relation(relid, user)
+/// Rows written through a parent without a policy would not be stamped where a
+/// partition or heir has one; they would expire although they were just written.
+///
+/// # Safety
+/// `entry` is the result relation's entry in the range table.
+unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
+    // SAFETY: as required of the caller.
+    let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
+    // INSERT never marks its target as inherited, but routes rows to partitions.
+    let reaches_heirs = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let Some(heir) = cache::heir_with_policy(relid).filter(|_| reaches_heirs) else {
+        return;
+    };
+    let (table, heir) = (
+        catalog::qualified_name(relid),
+        catalog::qualified_name(heir),
+    );
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("cannot write through table {table} to table {heir}, which has a time to live"),
+    )
+    .detail("The time of last modification would not be set.")
+    .hint(format!("Write to {heir} itself, or set a time to live on {table}: it holds for all its partitions and heirs."))
+    .raise()
 }
 
 impl Target {

@@ -135,6 +135,23 @@ pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
+/// Whether the relation has partitions or heirs, or once had.
+pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
+    // SAFETY: a syscache look-up within a transaction; the relation exists.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raising::has_subclass(relid)) }
+}
+
+/// All relations that the relation inherits from, at any distance.
+pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let Some(class) = class(relid) else {
+        return vec![];
+    };
+    parents(relid, class.is_partition)
+        .into_iter()
+        .flat_map(|parent| std::iter::once(parent).chain(ancestors(parent)))
+        .collect()
+}
+
 /// The direct parents: the one of a partition, those of an inheriting table in
 /// the order of its INHERITS clause.
 pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {

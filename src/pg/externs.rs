@@ -45,6 +45,7 @@ pub(super) mod raising {
             lockmode: pg_sys::LOCKMODE,
             numparents: *mut *mut pg_sys::List,
         ) -> *mut pg_sys::List;
+        pub(crate) fn has_subclass(relation_id: pg_sys::Oid) -> bool;
         pub(crate) fn get_partition_parent(
             relid: pg_sys::Oid,
             even_if_detached: bool,

@@ -25,9 +25,20 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
 }
 
 /// Whether the role is a superuser.
-pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
+fn is_superuser(role: pg_sys::Oid) -> bool {
     // SAFETY: a cached look-up within a transaction.
     unsafe { pg_sys::superuser_arg(role) }
+}
+
+/// Whether the current user reads the table as it is on disk: its owner or a
+/// superuser, while `row_security` is off, as pg_dump and its scripts set it.
+pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
+    // SAFETY: reads a backend-local variable.
+    if unsafe { pg_sys::row_security } {
+        return false;
+    }
+    let user = current_user();
+    is_superuser(user) || owns_relation(relid, user)
 }
 
 /// The current user.

@@ -1,5 +1,6 @@
 //! Security labels of the provider `ttl`.
 
+use super::catalog;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
@@ -42,14 +43,17 @@ pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
     unsafe { pg_sys::CommandCounterIncrement() };
 }
 
-/// Makes every session forget what it knows of the table and of all that
-/// inherit from it, and replan (C8). Takes effect at commit, for this session
-/// at the next command.
+/// Makes every session forget what it knows of the table, of all that inherit
+/// from it and all that it inherits from, and replan (C8). Takes effect at
+/// commit, for this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
-    for inheritor in super::catalog::all_inheritors(relid) {
-        if super::catalog::class(inheritor).is_some() {
+    for related in catalog::all_inheritors(relid)
+        .into_iter()
+        .chain(catalog::ancestors(relid))
+    {
+        if catalog::class(related).is_some() {
             // SAFETY: the relation exists; only queues a message.
-            unsafe { pg_sys::CacheInvalidateRelcacheByRelid(inheritor) };
+            unsafe { pg_sys::CacheInvalidateRelcacheByRelid(related) };
         }
     }
 }

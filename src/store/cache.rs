@@ -6,13 +6,16 @@
 //! table and all that inherit from it (C8).
 
 use super::lookup::{self, TablePolicy};
-use crate::pg::extension;
+use crate::pg::{catalog, extension};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::thread::LocalKey;
 
 thread_local! {
     static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<TablePolicy>>> = RefCell::new(HashMap::new());
+    /// Relations without a policy: whether one that inherits from them has one.
+    static HEIRS: RefCell<HashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::new(HashMap::new());
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
@@ -34,6 +37,25 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
     found
 }
 
+/// A partition or heir of the relation that has a policy, which the relation
+/// itself has not: rows written through it cannot be stamped.
+pub(crate) fn heir_with_policy(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    if policy(relid).is_some() || !catalog::has_subclass(relid) {
+        return None;
+    }
+    if let Some(known) = HEIRS.with_borrow(|heirs| heirs.get(&relid).copied()) {
+        return known;
+    }
+    let before = GENERATION.get();
+    let found = catalog::all_inheritors(relid)
+        .into_iter()
+        .find(|&heir| policy(heir).is_some());
+    if GENERATION.get() == before {
+        HEIRS.with_borrow_mut(|heirs| heirs.insert(relid, found));
+    }
+    found
+}
+
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
     // SAFETY: the callback lives as long as the library.
@@ -43,11 +65,16 @@ pub(crate) fn init() {
 /// Does not allocate, raise or look anything up: it can be called anywhere.
 unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
-    POLICIES.with_borrow_mut(|policies| {
+    forget(&POLICIES, relid);
+    forget(&HEIRS, relid);
+}
+
+fn forget<T>(map: &'static LocalKey<RefCell<HashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {
+    map.with_borrow_mut(|known| {
         if relid == pg_sys::InvalidOid {
-            policies.clear();
+            known.clear();
         } else {
-            policies.remove(&relid);
+            known.remove(&relid);
         }
     });
 }

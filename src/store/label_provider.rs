@@ -60,10 +60,9 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     if relid.to_u32() < pg_sys::FirstNormalObjectId {
         return Err(wrong("It is a system catalog.", "Use a table of your own."));
     }
+    let temporary = class.persistence == pg_sys::RELPERSISTENCE_TEMP;
     // SAFETY: a look-up in backend-local state and the syscache.
-    if class.persistence == pg_sys::RELPERSISTENCE_TEMP
-        && unsafe { pg_sys::isOtherTempNamespace(class.namespace) }
-    {
+    if temporary && unsafe { pg_sys::isOtherTempNamespace(class.namespace) } {
         return Err(wrong(
             "It is a temporary table of another session.",
             "Only its own session can use it.",

@@ -1,1 +1,7 @@
-//! Tests inside the server: `#[pg_test]`.
+//! Tests inside the server: `#[pg_test]`. Each runs in a transaction of its own
+//! that is rolled back. What needs several sessions, time that passes, or a
+//! server of its own is in `tests/`.
+
+mod agreement;
+mod guards;
+mod matrix;

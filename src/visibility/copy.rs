@@ -2,8 +2,7 @@
 //! `COPY (SELECT its columns FROM ONLY table) TO`, as PostgreSQL itself does for
 //! tables with row-level security.
 
-use super::relation_hook::may_read_physically;
-use crate::pg::{catalog, lists};
+use crate::pg::{catalog, lists, roles};
 use crate::settings;
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
@@ -49,7 +48,7 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
         if catalog::class(relid)?.relkind != pg_sys::RELKIND_RELATION {
             return None;
         }
-        if !pg_sys::row_security && may_read_physically(relid) {
+        if roles::reads_physically(relid) {
             return None;
         }
         let columns = columns(relid, (*stmt).attlist)?;

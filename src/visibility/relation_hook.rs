@@ -112,13 +112,8 @@ unsafe fn restrict(
     // SAFETY: planner's structures; nodes are allocated in the planner's context.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        let mut clause = restriction::for_scan(functions, policy, rel);
-        if reads_physically(root, entry, (*rel).relid) {
-            clause = nodes::or(
-                nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]),
-                clause,
-            );
-        }
+        let clause = restriction::for_scan(functions, policy, rel);
+        let clause = unless_physical(root, functions, entry, (*rel).relid, clause);
         let info = planner_input::restriction(root, clause);
         (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
         (*rel).baserestrict_min_security = 0;
@@ -147,13 +142,8 @@ unsafe fn restrict_child(
         {
             return;
         }
-        let mut clause = restriction::live_condition(functions, policy, varno);
-        if reads_physically(root, entry, varno) {
-            clause = nodes::or(
-                nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]),
-                clause,
-            );
-        }
+        let clause = restriction::live_condition(functions, policy, varno);
+        let clause = unless_physical(root, functions, entry, varno, clause);
         let set = lists::of(&[clause]);
         if lists::iter::<pg_sys::List>((*entry).securityQuals)
             .any(|present| nodes::same(present, set))
@@ -170,25 +160,27 @@ unsafe fn restrict_child(
 /// table's owner and superusers read every row on disk. Not through views, not
 /// in a REFRESH, and not the target of an UPDATE, DELETE or MERGE.
 ///
-/// The setting is read again at execution, because a plan can outlive it.
-unsafe fn reads_physically(
+/// The setting is read again at execution, because a plan can outlive it; the
+/// plan is for the current role only.
+unsafe fn unless_physical(
     root: *mut PlannerInfo,
+    functions: &Functions,
     entry: *mut pg_sys::RangeTblEntry,
     varno: u32,
-) -> bool {
+    clause: *mut pg_sys::Expr,
+) -> *mut pg_sys::Expr {
     // SAFETY: planner's structures; the rest reads backend-local variables.
     unsafe {
         let query = (*root).parse;
-        !pg_sys::row_security
+        let physical = roles::reads_physically((*entry).relid)
             && u32::try_from((*query).resultRelation).is_ok_and(|target| target != varno)
             && planner_input::check_as_user(query, entry) == pg_sys::InvalidOid
-            && !pg_sys::InSecurityRestrictedOperation()
-            && may_read_physically((*entry).relid)
+            && !pg_sys::InSecurityRestrictedOperation();
+        if !physical {
+            return clause;
+        }
+        (*(*root).glob).dependsOnRole = true;
+        let exempt = nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]);
+        nodes::or(exempt, clause)
     }
-}
-
-/// Whether the current user may read what is expired, by `row_security = off`.
-pub(super) fn may_read_physically(relid: pg_sys::Oid) -> bool {
-    let user = roles::current_user();
-    roles::is_superuser(user) || roles::owns_relation(relid, user)
 }

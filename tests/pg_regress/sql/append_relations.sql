@@ -85,9 +85,26 @@ INSERT INTO bare VALUES (1);
 INSERT INTO heir (a, _ts) VALUES (2, now() - interval '1 h'), (3, now());
 RESET ttl.preserve_ts;
 SELECT array_agg(a ORDER BY a) FROM bare;
-UPDATE bare SET a = a WHERE a = 2;
+-- what is written through the parent could not be stamped
+UPDATE bare SET a = a WHERE a = 3;
+UPDATE ONLY bare SET a = a;
+MERGE INTO bare USING (VALUES (3)) AS s (i) ON a = i WHEN MATCHED THEN UPDATE SET a = 3;
+DELETE FROM bare WHERE a = 2;
+UPDATE heir SET a = 3 RETURNING a, _ts > now() - interval '10 s' AS stamped;
 EXPLAIN (COSTS OFF) SELECT * FROM bare;
 SELECT problems FROM ttl.tables WHERE relation = 'heir'::regclass;
+CREATE TABLE standalone (a int NOT NULL);
+SELECT ttl.enable('standalone', 50);
+CREATE TABLE root (a int NOT NULL, _ts timestamptz NOT NULL, ttl int) PARTITION BY LIST (a);
+ALTER TABLE root ATTACH PARTITION standalone FOR VALUES IN (1);
+INSERT INTO root VALUES (1, now(), NULL);
+UPDATE root SET a = 1;
+SELECT problems FROM ttl.tables WHERE relation = 'standalone'::regclass;
+SELECT ttl.set_default('standalone', NULL);
+INSERT INTO root VALUES (1, now(), NULL);
+SELECT ttl.disable('standalone', drop_columns => true);
+SECURITY LABEL FOR ttl ON TABLE standalone IS NULL;
+INSERT INTO root VALUES (1, now(), NULL);
 -- once the parent has one, it rules
 SELECT ttl.enable('bare', 7200);
 SELECT array_agg(a ORDER BY a) FROM bare;

@@ -43,6 +43,9 @@ RESET ROLE;
 -- a plan that was made so hides again when the setting returns
 PREPARE p AS SELECT count(*) FROM t;
 EXECUTE p;
+SET ROLE regress_reader;
+EXECUTE p;
+RESET ROLE;
 RESET row_security;
 EXECUTE p;
 EXECUTE q;

@@ -1,0 +1,119 @@
+//! Errors, and state that must not outlive them.
+
+#[pgrx::pg_schema]
+mod tests {
+    use pgrx::prelude::*;
+
+    fn run(statement: &str) {
+        Spi::run(statement).expect("statement");
+    }
+
+    fn live_and_expired() {
+        run("CREATE TABLE t (id integer)");
+        run("SELECT ttl.enable('t', 60)");
+        run("SET LOCAL ttl.preserve_ts = on");
+        run("INSERT INTO t (id, _ts) VALUES (1, now()), (2, now() - interval '1 h')");
+        run("SET LOCAL ttl.preserve_ts = off");
+    }
+
+    #[pg_test(error = "invalid default time to live: 0")]
+    fn c2_zero_is_refused() {
+        live_and_expired();
+        run("SELECT ttl.set_default('t', 0)");
+    }
+
+    #[pg_test(error = "cannot drop column _ts because the time to live of table public.t needs it")]
+    fn c11_column_is_kept() {
+        run("SET LOCAL search_path = public");
+        live_and_expired();
+        run("ALTER TABLE t DROP COLUMN _ts");
+    }
+
+    #[pg_test(error = "new row for relation \"t\" violates check constraint \"t_ttl_check\"")]
+    fn c3_zero_override_is_refused() {
+        live_and_expired();
+        run("INSERT INTO t (id, ttl) VALUES (3, 0)");
+    }
+
+    /// The extension's own query sees expired rows; one that fails leaves no
+    /// such right to the next statement.
+    #[pg_test]
+    fn c6_failed_purge_leaves_nothing_behind() {
+        live_and_expired();
+        run(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$",
+        );
+        run("CREATE TRIGGER refuse BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION refuse()");
+        run("DO $$ BEGIN PERFORM ttl.purge('t'); EXCEPTION WHEN raise_exception THEN NULL; END $$");
+        assert_eq!(Spi::get_one::<i64>("SELECT count(*) FROM t"), Ok(Some(1)));
+        let same = Spi::get_one::<bool>("SELECT current_user = session_user");
+        assert_eq!(same, Ok(Some(true)));
+        run("DROP TRIGGER refuse ON t");
+        assert_eq!(Spi::get_one::<i64>("SELECT ttl.purge('t')"), Ok(Some(1)));
+    }
+
+    /// An own query that cannot even be planned must not hand its right on.
+    #[pg_test]
+    fn c6_unplannable_preview_leaves_nothing_behind() {
+        live_and_expired();
+        run("CREATE ROLE ttl_test_stranger");
+        run(
+            "DO $$ BEGIN SET LOCAL ROLE ttl_test_stranger; PERFORM * FROM ttl.preview('t');
+             EXCEPTION WHEN insufficient_privilege THEN NULL; END $$",
+        );
+        run("RESET ROLE");
+        assert_eq!(Spi::get_one::<i64>("SELECT count(*) FROM t"), Ok(Some(1)));
+    }
+
+    /// A setting that returns at the end of a subtransaction hides again.
+    #[pg_test]
+    fn c6_show_expired_ends_with_its_subtransaction() {
+        live_and_expired();
+        run(
+            "CREATE FUNCTION n() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM t); END $$",
+        );
+        assert_eq!(Spi::get_one::<i64>("SELECT n()"), Ok(Some(1)));
+        run(
+            "DO $$ BEGIN SET LOCAL ttl.show_expired = on; ASSERT n() = 2; RAISE 'undo';
+             EXCEPTION WHEN raise_exception THEN NULL; END $$",
+        );
+        assert_eq!(Spi::get_one::<i64>("SELECT n()"), Ok(Some(1)));
+    }
+
+    /// An ALTER TABLE that fails in a subtransaction ends its validation mode.
+    #[pg_test]
+    fn failed_alter_table_leaves_nothing_behind() {
+        live_and_expired();
+        run(
+            "DO $$ BEGIN ALTER TABLE t ADD CHECK (id > 1); EXCEPTION WHEN check_violation THEN NULL; END $$",
+        );
+        assert!(!crate::pg::xact::in_constraint_ddl());
+        run("ALTER TABLE t ADD COLUMN x int");
+        assert!(!crate::pg::xact::in_constraint_ddl());
+    }
+
+    /// A database's session remembers policies, negative ones too, until they change.
+    #[pg_test]
+    fn c8_cache_follows_changes() {
+        let relid = || {
+            Spi::get_one::<pg_sys::Oid>("SELECT 't'::regclass::oid")
+                .expect("query")
+                .expect("oid")
+        };
+        run("CREATE TABLE t (id integer)");
+        assert!(crate::store::cache::policy(relid()).is_none());
+        run("SELECT ttl.enable('t', 60)");
+        assert_eq!(
+            crate::store::cache::policy(relid()).and_then(|p| p.default_ttl),
+            Some(60)
+        );
+        run("SELECT ttl.set_default('t', 61)");
+        assert_eq!(
+            crate::store::cache::policy(relid()).and_then(|p| p.default_ttl),
+            Some(61)
+        );
+        run("SECURITY LABEL FOR ttl ON TABLE t IS NULL");
+        assert!(crate::store::cache::policy(relid()).is_none());
+        assert!(crate::store::cache::policy(pg_sys::RelationRelationId).is_none());
+    }
+}
