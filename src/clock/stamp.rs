@@ -108,7 +108,7 @@ unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
     let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
     // INSERT never marks its target as inherited, but routes rows to partitions.
     let reaches_heirs = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
-    let Some(heir) = cache::heir_with_policy(relid).filter(|_| reaches_heirs) else {
+    let Some(heir) = cache::heir_with_ttl(relid).filter(|_| reaches_heirs) else {
         return;
     };
     let (table, heir) = (

@@ -14,7 +14,7 @@ use std::thread::LocalKey;
 
 thread_local! {
     static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<TablePolicy>>> = RefCell::new(HashMap::new());
-    /// Relations without a policy: whether one that inherits from them has one.
+    /// Relations without a policy: one that inherits from them and whose TTL is on.
     static HEIRS: RefCell<HashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::new(HashMap::new());
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
@@ -37,9 +37,9 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
     found
 }
 
-/// A partition or heir of the relation that has a policy, which the relation
-/// itself has not: rows written through it cannot be stamped.
-pub(crate) fn heir_with_policy(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+/// A partition or heir of the relation whose TTL is on, while the relation
+/// itself has no policy: rows written through it cannot be stamped.
+pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if policy(relid).is_some() || !catalog::has_subclass(relid) {
         return None;
     }
@@ -47,9 +47,8 @@ pub(crate) fn heir_with_policy(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
         return known;
     }
     let before = GENERATION.get();
-    let found = catalog::all_inheritors(relid)
-        .into_iter()
-        .find(|&heir| policy(heir).is_some());
+    let is_on = |heir: &pg_sys::Oid| policy(*heir).is_some_and(|p| p.default_ttl.is_some());
+    let found = catalog::all_inheritors(relid).into_iter().find(is_on);
     if GENERATION.get() == before {
         HEIRS.with_borrow_mut(|heirs| heirs.insert(relid, found));
     }
