@@ -1,0 +1,77 @@
+# ttl_ext: build, install, test and show the extension.
+#
+#   make demo                   see it work: about a minute after the build
+#   make test                   every test, on one version of PostgreSQL
+#   make install PG_CONFIG=…    into a server of your own
+#   make help                   all targets
+#
+# PG=15, 16, 17 or 18 chooses the version of PostgreSQL; without it, the newest
+# one installed on this machine, or 15. On Debian 12, 15 is Debian's own, while
+# 17 and 18 are built from source once, a few minutes each; 16 has to be
+# installed under /usr/lib/postgresql/16.
+#
+# Nothing here touches the servers of this machine, `make install` excepted.
+# Tests and demo install the extension into private copies of PostgreSQL under
+# TTL_CACHE (/var/cache/ttl_ext as root, else ~/.cache/ttl_ext) and run
+# throw-away servers under /tmp: as you, or, if you are root, as `postgres`.
+# Each target installs what it lacks, with apt-get and cargo; Rust must be there.
+#
+# FILTER=name runs only the tests with that in their name (test-unit, test-pgrx,
+# test-e2e). Logs and results stay in target/tests/pgNN/.
+
+SHELL := /bin/bash
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+INSTALLED := $(sort $(foreach v,15 16 17 18,$(if $(wildcard /usr/lib/postgresql/$(v)/bin/postgres),$(v))))
+PG ?= $(or $(lastword $(INSTALLED)),15)
+FILTER ?=
+
+.PHONY: help deps build install demo test test-lint test-unit test-pgrx \
+	test-regress test-isolation test-e2e test-upstream clean
+
+help: ## This list
+	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
+	@echo "PG=$(PG) here; see the top of the Makefile for more."
+
+deps: ## Install what is missing to build and test with PG
+	@scripts/deps.sh $(PG)
+	@scripts/postgres.sh $(PG) >/dev/null
+
+build: deps ## Build the extension (dev profile) for PG
+	@scripts/build.sh $(PG)
+
+install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
+	@[ -n "$(PG_CONFIG)" ] || { echo "which server? make install PG_CONFIG=/path/to/pg_config" >&2; exit 2; }
+	@scripts/deps.sh
+	@scripts/install.sh "$(PG_CONFIG)"
+
+demo: deps ## Three tables, some traffic, and what users see against what is on disk
+	@scripts/demo.sh $(PG)
+
+test: deps ## All tests below but test-unit, in this order, to the first that fails
+	@scripts/test.sh $(PG)
+
+test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
+	@scripts/test-lint.sh $(PG)
+
+test-unit: deps ## Only the pure tests in the crate, quickly (test-pgrx has them, too)
+	@scripts/test-unit.sh $(PG) $(FILTER)
+
+test-pgrx: deps ## Tests in the crate, inside a server
+	@scripts/test-pgrx.sh $(PG) $(FILTER)
+
+test-regress: deps ## tests/pg_regress, by pg_regress
+	@scripts/test-regress.sh $(PG) regress
+
+test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_regress
+	@scripts/test-regress.sh $(PG) isolation
+
+test-e2e: deps ## tests/e2e: servers of their own, seen from outside
+	@scripts/test-e2e.sh $(PG) $(FILTER)
+
+test-upstream: deps ## PostgreSQL's own regression suite with ttl_ext loaded (17 and 18)
+	@scripts/test-upstream.sh $(PG)
+
+clean: ## Remove what was built here; TTL_CACHE stays
+	rm -rf target

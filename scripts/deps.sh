@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# deps.sh [VERSION]: install what is missing to build the extension and, with a
+# PostgreSQL VERSION, to test it on that version. Rust itself must be there.
+#
+# Silent and quick when nothing is missing. Packages come by apt-get,
+# cargo-pgrx by cargo install.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+version=${1:-}
+exec 1>&2
+
+# libclang reads the server's headers; cargo-pgrx changes users by sudo.
+packages=(build-essential pkg-config libclang-dev sudo)
+case $version in
+    '') ;;
+    15) system_has_server 15 || packages+=(postgresql-15 postgresql-server-dev-15) ;;
+    17 | 18) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
+    *) check_version "$version" ;;
+esac
+
+installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+install_packages() {
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=2
+        -o DPkg::Lock::Timeout=120 install --no-install-recommends "$@")
+    say "installing: $*"
+    # The lists may be missing or old; only then is an update worth its time.
+    as_root "${apt[@]}" && return
+    retry as_root apt-get -qq -o Acquire::Retries=2 update &&
+        retry as_root "${apt[@]}"
+}
+
+# Debian creates and starts a server with the package postgresql-NN. We only
+# want the programs, so this is switched off while we install.
+no_cluster=/etc/postgresql-common/createcluster.d/ttl_ext.conf
+allow_cluster() { as_root rm -f "$no_cluster"; }
+forbid_cluster() {
+    trap allow_cluster EXIT
+    as_root mkdir -p "${no_cluster%/*}"
+    echo "create_main_cluster = false" | as_root tee "$no_cluster" >/dev/null
+}
+
+missing=()
+for package in "${packages[@]}"; do
+    installed "$package" || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    command -v apt-get >/dev/null || die "no apt-get here: install what stands for ${missing[*]}"
+    case " ${missing[*]} " in *" postgresql-15 "*) forbid_cluster ;; esac
+    install_packages "${missing[@]}" || die "cannot install ${missing[*]}; see apt-get's message above"
+fi
+
+command -v cargo >/dev/null || die "cargo is missing: install Rust 1.95 with rustup and run this again"
+if [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $PGRX_VERSION" ]; then
+    say "installing cargo-pgrx $PGRX_VERSION, a few minutes"
+    retry cargo install --locked --quiet "cargo-pgrx@$PGRX_VERSION" ||
+        die "cannot install cargo-pgrx $PGRX_VERSION; see cargo's message above"
+fi

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# postgres.sh VERSION: make sure there is a private PostgreSQL server of that
+# version outside the repository; print the path of its pg_config.
+#
+# The tests install the extension into a server. They must not write into the
+# system's, so each version has a tree of its own under $TTL_CACHE/pgNN:
+#
+# - installed on the system (Debian's own 15): a copy; PostgreSQL finds its
+#   files relative to its binaries, so a moved tree works. It is copied anew
+#   when the system's version changes.
+# - 17, 18: built with assertions from the source packages of later Debian
+#   releases, whose binaries would need a newer C library. About three minutes
+#   each on two cores, once; to take a newer minor version, remove the tree.
+#   The source stays in $TTL_CACHE/pgNN-src, with PostgreSQL's own regression
+#   suite built in it.
+#
+# All messages go to stderr; the last line of stdout is the path.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+version=${1:-}
+check_version "$version"
+make_cache
+exec 3>&1 1>&2
+
+tree=$TTL_CACHE/pg$version
+source_tree=$TTL_CACHE/pg$version-src
+stamp=$tree/.complete
+recipe=1 # raise it when a change here asks for building anew
+
+copy_system_server() {
+    local lib=/usr/lib/postgresql/$version share=/usr/share/postgresql/$version want
+    pg_config=$tree/lib/postgresql/$version/bin/pg_config
+    want="$recipe $("$lib/bin/pg_config" --version) $(
+        stat -L -c '%s %Y' "$lib/bin/postgres" "$lib/bin/pg_config" | tr '\n' ' ')"
+    [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
+    say "copying the system's PostgreSQL $version to $tree"
+    lock_server "$version" # nobody is running tests in it
+    rm -rf "$tree"
+    mkdir -p "$tree/lib/postgresql" "$tree/share/postgresql"
+    cp -R --preserve=mode,timestamps,links "$lib" "$tree/lib/postgresql/"
+    cp -R --preserve=mode,timestamps,links "$share" "$tree/share/postgresql/"
+    ln -s /usr/include "$tree/include"
+    printf '%s\n' "$want" >"$stamp"
+}
+
+build_server() { # SUITE
+    local archive build=$TTL_CACHE/pg$version-build
+    pg_config=$tree/bin/pg_config
+    [ "$(cat "$stamp" 2>/dev/null)" = "$recipe" ] && return
+    lock_server "$version"
+    rm -rf "$tree" "$source_tree" "$build"
+    "$REPO/scripts/source-package.sh" "postgresql-$version" "$1" "$TTL_CACHE/download"
+    archive=$(find "$TTL_CACHE/download" -name "postgresql-${version}_*.orig.tar.*" \
+        ! -name '*.asc' | sort -V | tail -n 1)
+    say "building PostgreSQL $version from ${archive##*/}, a few minutes; log: $build.log"
+    mkdir -p "$build"
+    tar -xf "$archive" -C "$build" --strip-components=1 --no-same-owner
+    if ! compile_server "$build" "${TTL_JOBS:-$(nproc)}" >"$build.log" 2>&1; then
+        tail -n 30 "$build.log"
+        die "PostgreSQL $version did not build; the whole log: $build.log"
+    fi
+    # What was compiled goes, but for the regression suite.
+    find "$build" -type f \( -name '*.o' -o -name '*.a' -o -name '*.so*' \) \
+        ! -path "$build/src/test/regress/*" -delete
+    rm -f "$build/src/backend/postgres"
+    mv "$build" "$source_tree"
+    printf '%s\n' "$recipe" >"$stamp"
+    say "PostgreSQL $version is ready in $tree"
+}
+
+# Its output goes to a log. ICU, OpenSSL and readline are not needed here.
+# (Chained: `set -e` does not hold inside a condition.)
+compile_server() ( # DIRECTORY JOBS
+    unset MAKEFLAGS MAKELEVEL MFLAGS # of the make that may be running us
+    cd "$1" &&
+        ./configure --prefix="$tree" --enable-cassert --enable-debug \
+            --without-icu --without-readline CFLAGS=-O2 &&
+        make -s -j "$2" &&
+        make -s -C contrib -j "$2" &&
+        make -s -C src/test/regress -j "$2" all &&
+        make -s install &&
+        make -s -C contrib install
+)
+
+# Two runs at the same time: the second waits for the first.
+exec 9>"$TTL_CACHE/pg$version.lock"
+flock -n 9 || {
+    say "waiting for another run that prepares PostgreSQL $version"
+    flock 9
+}
+
+if system_has_server "$version"; then
+    copy_system_server
+else
+    case $version in
+        15) die "PostgreSQL 15 is not installed: run 'make deps PG=15'" ;;
+        17) build_server trixie ;;
+        18) build_server sid ;;
+        *)
+            die "PostgreSQL $version is not provided here. Install it under" \
+                "/usr/lib/postgresql/$version with its server headers, or take PG=15, 17 or 18"
+            ;;
+    esac
+fi
+
+[ -x "$pg_config" ] || die "$pg_config is missing: remove $tree and run this again"
+printf '%s\n' "$pg_config" >&3

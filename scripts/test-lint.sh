@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# test-lint.sh VERSION: what can be said without running anything: rustfmt,
+# clippy and rustdoc, warnings being errors. Counts as three tests.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$REPO/scripts/server.sh"
+. "$REPO/scripts/tally.sh"
+
+version=${1:-}
+check_version "$version"
+use_postgres "$version"
+cd "$REPO"
+
+PASSED=0 FAILED=0
+check() { # NAME COMMAND...
+    local name=$1
+    shift
+    say "$name"
+    if "$@" >&2; then
+        PASSED=$((PASSED + 1))
+    else
+        say "$name failed: $*"
+        FAILED=$((FAILED + 1))
+    fi
+}
+
+members=(--workspace --no-default-features)
+check "rustfmt" cargo fmt --all --check
+check "clippy" cargo clippy "${members[@]}" --features "ttl_ext/pg$version,ttl_ext/pg_test" \
+    --all-targets -- -D warnings
+export RUSTDOCFLAGS="-D warnings"
+check "rustdoc" cargo doc "${members[@]}" --features "ttl_ext/pg$version" --no-deps
+
+tally lint "$PASSED" "$FAILED" 0
