@@ -42,7 +42,7 @@ COMMENT ON FUNCTION ttl.cutoff(integer) IS
     'the newest ts that is expired under this default; used in the filter on tables partitioned by ts';
 
 CREATE FUNCTION ttl.reads_physically() RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_reads_physically';
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_reads_physically';
 COMMENT ON FUNCTION ttl.reads_physically() IS
     'whether row_security is off, by which a table''s owner and superusers read every row on disk';
 
@@ -68,8 +68,11 @@ COMMENT ON FUNCTION ttl.disable(regclass, boolean) IS
 
 -- Looking and deleting ----------------------------------------------------
 
+-- Without a search_path of its own, so that triggers find what they always find;
+-- its query names everything with its schema.
+
 CREATE FUNCTION ttl.purge(rel regclass) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'purge_wrapper';
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_wrapper';
 COMMENT ON FUNCTION ttl.purge(regclass) IS
     'delete the table''s expired rows now, in this transaction; returns how many';
 

@@ -1,5 +1,6 @@
 //! One error type for what a user can cause: SQLSTATE, message, DETAIL, HINT.
 
+use crate::pg::catalog;
 use crate::policy::LabelError;
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
@@ -48,13 +49,15 @@ impl TtlError {
     }
 
     /// 55000: the table has no TTL.
-    pub(crate) fn no_policy(relation: &str) -> Self {
+    pub(crate) fn no_policy(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
         Self::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("table {relation} has no time to live"),
+            format!("table {table} has no time to live"),
         )
         .hint(format!(
-            "Turn it on with SELECT ttl.enable('{relation}', ...)."
+            "Turn it on with SELECT ttl.enable({}, ...).",
+            catalog::quote_literal(&table)
         ))
     }
 

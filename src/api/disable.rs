@@ -2,9 +2,8 @@
 
 use super::guard;
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::{index, seclabel};
-use crate::store::{cache, expected_indexes};
+use crate::pg::catalog::{qualified_name, quote_identifier};
+use crate::pg::seclabel;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -28,27 +27,15 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool) -> Result<()> {
         },
     );
     let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(TtlError::no_policy(&qualified_name(relid)));
+        return Err(TtlError::no_policy(relid));
     };
     if !drop_columns {
         policy.default_ttl = None;
         seclabel::set(relid, Some(&policy.to_label()));
         return Ok(());
     }
-    let indexes = cache::policy(relid).map_or_else(Vec::new, |columns| {
-        let find = |wanted| index::find(relid, wanted, &columns.ts, columns.ttl.as_ref());
-        expected_indexes(&columns)
-            .into_iter()
-            .flat_map(find)
-            .collect()
-    });
     seclabel::set(relid, None);
-    // Those that serve nothing else; an index with more columns goes with its column.
-    for index in indexes {
-        if catalog::class(index).is_some() {
-            Spi::run(&format!("DROP INDEX {}", qualified_name(index)))?;
-        }
-    }
+    // Indexes and constraints go with their columns.
     // The generated column first: it depends on the document's.
     for column in policy.ttl_column.iter().chain([&policy.ts_column]) {
         let (table, column) = (qualified_name(relid), quote_identifier(column));

@@ -62,30 +62,36 @@ fn turn_on(
     // The label is read again, so that what is stored can also be loaded.
     let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
     guard::check_owner(relid)?;
-    let policy = match guard::own_policy(relid)? {
-        Some(present) => merge(relid, present, wanted)?,
-        None => {
-            refuse_partition(relid)?;
-            wanted
-        }
+    let resulting = || match guard::own_policy(relid)? {
+        Some(present) => merge(relid, present, wanted.clone()),
+        None => refuse_partition(relid).map(|()| wanted.clone()),
     };
-    apply(relid, &policy)
+    apply(relid, resulting)
 }
 
 fn change_default(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
     guard::check_owner(relid)?;
-    let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(TtlError::no_policy(&qualified_name(relid)));
-    };
-    let was_off = policy.default_ttl.is_none();
-    policy.default_ttl = default_ttl;
+    let was_off = own_policy(relid)?.default_ttl.is_none();
     if was_off && default_ttl.is_some() {
-        return apply(relid, &policy);
+        return apply(relid, || {
+            Ok(Policy {
+                default_ttl,
+                ..own_policy(relid)?
+            })
+        });
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    let policy = Policy {
+        default_ttl,
+        ..own_policy(relid)?
+    };
     seclabel::set(relid, Some(&policy.to_label()));
     Ok(())
+}
+
+fn own_policy(relid: pg_sys::Oid) -> Result<Policy> {
+    guard::own_policy(relid)?.ok_or_else(|| TtlError::no_policy(relid))
 }
 
 fn checked_default(value: i32) -> Result<i32> {
@@ -164,26 +170,28 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
 }
 
 /// Brings the table into the state that the policy describes, then stores it.
-fn apply(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
+fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> {
     // The strongest lock that will be needed comes first, so that it is not
-    // waited for while a weaker one is held.
-    let statements = missing_columns(relid, policy)?;
+    // waited for while a weaker one is held. What is decided is decided anew
+    // under the lock: a column may have been renamed meanwhile.
+    let complete = missing_columns(relid, &policy()?)?.is_empty();
     guard::lock(
         relid,
-        if statements.is_empty() {
+        if complete {
             pg_sys::ShareUpdateExclusiveLock
         } else {
             pg_sys::AccessExclusiveLock
         },
     );
-    let statements = missing_columns(relid, policy)?;
-    for statement in statements {
+    guard::check_owner(relid)?;
+    let policy = &policy()?;
+    for statement in missing_columns(relid, policy)? {
         Spi::run(&statement)?;
     }
     label_provider::check_columns(relid, policy)?;
     seclabel::set(relid, Some(&policy.to_label()));
     let Some(columns) = cache::policy(relid) else {
-        return Err(TtlError::no_policy(&qualified_name(relid)));
+        return Err(TtlError::no_policy(relid));
     };
     if indexes::are_missing(relid, policy, &columns) {
         indexes::build_missing(relid, policy, &columns)?;
@@ -234,7 +242,11 @@ fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
                 quote_identifier(document)
             )),
             (Some(column), None) if column.generated => return Err(generated(name, &table)),
-            (Some(column), Some(_)) if !column.generated => return Err(not_generated(name, &table)),
+            (Some(column), Some(document))
+                if !column.generated || !is_generated_from(relid, column.attno, document)? =>
+            {
+                return Err(not_generated(name, &table));
+            }
             (Some(column), None) if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? => {
                 statements.push(check);
             }
@@ -252,6 +264,17 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
          AND pg_catalog.pg_get_expr(conbin, conrelid) = {})",
         relid.to_u32(),
         catalog::quote_literal(&expected)
+    );
+    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+}
+
+/// Whether the column is generated as `ttl.document_ttl(document)`.
+fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> Result<bool> {
+    let query = format!(
+        "SELECT pg_catalog.pg_get_expr(adbin, adrelid) = {} FROM pg_catalog.pg_attrdef \
+         WHERE adrelid = {} AND adnum = {attno}",
+        catalog::quote_literal(&format!("ttl.document_ttl({})", quote_identifier(document))),
+        relid.to_u32(),
     );
     Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
 }

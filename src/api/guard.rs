@@ -38,7 +38,7 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
 /// The label in force, which the relation itself must carry: a partition or an
 /// inheriting table follows its ancestor (42809).
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
-    match store::nearest_label(relid) {
+    match store::governing_label(relid) {
         Some(Inherited { holder, policy }) if holder == relid => Ok(Some(policy)),
         Some(Inherited { holder, .. }) => {
             let (table, root) = (

@@ -5,7 +5,7 @@ use super::purge::live;
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::policy::Policy;
-use crate::store::{Inherited, label_provider, nearest_label};
+use crate::store::{Inherited, governing_label, label_provider};
 use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
@@ -38,8 +38,8 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
         Policy::check_default_ttl(i64::from(value))
             .map_err(|_| TtlError::invalid_default_ttl(i64::from(value)))?;
     }
-    let Some(Inherited { policy, .. }) = nearest_label(relid) else {
-        return Err(TtlError::no_policy(&qualified_name(relid)));
+    let Some(Inherited { policy, .. }) = governing_label(relid) else {
+        return Err(TtlError::no_policy(relid));
     };
     let query = query(relid, &policy, default_ttl.or(policy.default_ttl));
     statement::with_expired_rows_of(relid, || {

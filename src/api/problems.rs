@@ -37,7 +37,7 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
     }
     if !columns.ts.has_default {
         problems.push(format!(
-            "column {} has no default: rows loaded by COPY without it do not expire",
+            "column {} has no default: COPY without it cannot stamp rows",
             policy.ts_column
         ));
     }

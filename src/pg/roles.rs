@@ -37,8 +37,15 @@ pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
     if unsafe { pg_sys::row_security } {
         return false;
     }
-    let user = current_user();
-    is_superuser(user) || owns_relation(relid, user)
+    // The user outside any SECURITY DEFINER function or referential check, so
+    // that nobody reads by way of another's function what they could not read
+    // themselves; and the current one, so that a superuser who calls a function
+    // does not lend it this right.
+    // SAFETY: reads a backend-local variable.
+    let outer = unsafe { pg_sys::GetOuterUserId() };
+    [outer, current_user()]
+        .into_iter()
+        .all(|user| is_superuser(user) || owns_relation(relid, user))
 }
 
 /// The current user.

@@ -26,6 +26,8 @@ struct Around {
     statement: *mut pg_sys::PlannedStmt,
     /// ALTER TABLE: the former mark, to be put back.
     constraint_ddl: Option<i32>,
+    /// ALTER TABLE … INHERIT, ATTACH PARTITION and the like: the table.
+    reparented: Option<pg_sys::Oid>,
     /// ALTER TABLE … RENAME COLUMN: the policy follows.
     rename: Option<Rename>,
 }
@@ -85,6 +87,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
     let mut around = Around {
         statement: pstmt,
         constraint_ddl: None,
+        reparented: None,
         rename: None,
     };
     // SAFETY: the node's tag tells its type.
@@ -96,6 +99,9 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
             Some(NodeTag::T_RenameStmt) => around.rename = ddl::column_rename(node.cast()),
             Some(NodeTag::T_AlterTableStmt) => {
                 ddl::check_alter_table(node.cast());
+                around.reparented = ddl::reparented(node.cast());
+                // Before and after: the old ancestors, and the new ones.
+                around.reparented.into_iter().for_each(ddl::forget);
                 around.constraint_ddl = Some(xact::enter_constraint_ddl());
             }
             _ => {}
@@ -109,6 +115,9 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
 unsafe extern "C-unwind" fn after(around: &Around) {
     if let Some(former) = around.constraint_ddl {
         xact::leave_constraint_ddl(former);
+    }
+    if let Some(relid) = around.reparented {
+        ddl::forget(relid);
     }
     if let Some(rename) = around.rename {
         ddl::follow_rename(rename);

@@ -30,8 +30,8 @@ fn refuse(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
         format!("cannot {what} because the time to live of table {table} needs it"),
     )
     .hint(format!(
-        "Turn TTL off first: SELECT ttl.disable('{}').",
-        catalog::qualified_name(holder)
+        "Turn TTL off first: SELECT ttl.disable({}).",
+        catalog::quote_literal(&catalog::qualified_name(holder))
     ))
     .raise()
 }
@@ -144,6 +144,34 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             }
         }
     }
+}
+
+/// The table whose place in an inheritance tree a statement is about to change:
+/// policies are inherited, so what sessions know of it is to be forgotten.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn reparented(stmt: *mut pg_sys::AlterTableStmt) -> Option<pg_sys::Oid> {
+    let changes = [
+        AlterTableType::AT_AddInherit,
+        AlterTableType::AT_DropInherit,
+        AlterTableType::AT_AttachPartition,
+        AlterTableType::AT_DetachPartition,
+    ];
+    // SAFETY: as required of the caller.
+    unsafe {
+        crate::pg::extension::functions()?;
+        lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
+            .any(|cmd| changes.contains(&(*cmd).subtype))
+            .then(|| resolve((*stmt).relation))?
+    }
+}
+
+/// Forgets what sessions know of the relation, its ancestors and its heirs.
+pub(crate) fn forget(relid: pg_sys::Oid) {
+    // SAFETY: makes the statement's changes visible, within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    seclabel::invalidate(relid);
 }
 
 /// Notes which column a statement is about to rename.

@@ -42,10 +42,10 @@ pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
 
 /// The label in force: that of the topmost ancestor that has one, since the
 /// planner gives a parent's restriction to all its children.
-pub(crate) fn nearest_label(relid: pg_sys::Oid) -> Option<Inherited> {
+pub(crate) fn governing_label(relid: pg_sys::Oid) -> Option<Inherited> {
     let class = catalog::class(relid)?;
     for parent in catalog::parents(relid, class.is_partition) {
-        if let Some(found) = nearest_label(parent) {
+        if let Some(found) = governing_label(parent) {
             return Some(found);
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn nearest_label(relid: pg_sys::Oid) -> Option<Inherited> {
 
 /// The policy in force for a relation, from the catalogs.
 pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
-    let Inherited { holder, policy } = nearest_label(relid)?;
+    let Inherited { holder, policy } = governing_label(relid)?;
     // A policy whose columns do not fit is not in force: its rows live.
     let ts = typed(relid, &policy.ts_column, pg_sys::TIMESTAMPTZOID)?;
     let ttl = match &policy.ttl_column {

@@ -5,4 +5,4 @@ pub(crate) mod ddl;
 pub(crate) mod label_provider;
 mod lookup;
 
-pub(crate) use lookup::{Inherited, TablePolicy, expected_indexes, label_of, nearest_label};
+pub(crate) use lookup::{Inherited, TablePolicy, expected_indexes, governing_label, label_of};

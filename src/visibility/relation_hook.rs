@@ -112,10 +112,14 @@ unsafe fn restrict(
     // SAFETY: planner's structures; nodes are allocated in the planner's context.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        let clause = restriction::for_scan(functions, policy, rel);
-        let clause = unless_physical(root, functions, entry, (*rel).relid, clause);
-        let info = planner_input::restriction(root, clause);
-        (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
+        let live = restriction::live_condition(functions, policy, (*rel).relid);
+        let pruning = restriction::pruning_condition(functions, policy, rel);
+        let conditions = [pruning, Some(live)];
+        for condition in conditions.into_iter().flatten() {
+            let clause = unless_physical(root, functions, entry, (*rel).relid, condition);
+            let info = planner_input::restriction(root, clause);
+            (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
+        }
         (*rel).baserestrict_min_security = 0;
     }
 }

@@ -21,39 +21,31 @@ pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno:
     }
 }
 
-/// The condition for a scan of `rel`.
-///
-/// Where the table is partitioned by its `_ts` and has no overrides, it is the
-/// plain comparison `_ts > ttl.cutoff(default)`, by which the planner prunes
-/// partitions. Everywhere else it is the function: cheaper for each row, with a
-/// selectivity that does not depend on statistics.
+/// What the planner prunes partitions by: where the table is partitioned by its
+/// `_ts` and has no overrides, the plain comparison `_ts > ttl.cutoff(default)`.
+/// It comes beside the condition above, not in its place, because only that one
+/// is free and so evaluated before any function of a user.
 ///
 /// # Safety
 /// `rel` is the relation as the planner has just read it.
-pub(super) unsafe fn for_scan(
+pub(super) unsafe fn pruning_condition(
     functions: &Functions,
     policy: &TablePolicy,
     rel: *mut RelOptInfo,
-) -> *mut Expr {
-    // SAFETY: as required of the caller.
-    let varno = unsafe { (*rel).relid };
+) -> Option<*mut Expr> {
     let seconds = policy
         .default_ttl
-        .filter(|&default| default > 0 && policy.ttl.is_none() && policy.ts.not_null);
+        .filter(|&default| default > 0 && policy.ttl.is_none() && policy.ts.not_null)?;
     // SAFETY: as required of the caller.
-    if seconds.is_some() && unsafe { is_partitioned_by(rel, nodes::var(varno, &policy.ts)) } {
-        let cutoff = nodes::call(
-            functions.cutoff,
-            pg_sys::TIMESTAMPTZOID,
-            &[nodes::int4(seconds)],
-        );
-        return nodes::greater_than(
-            pg_sys::TIMESTAMPTZOID,
-            nodes::var(varno, &policy.ts),
-            cutoff,
-        );
+    let varno = unsafe { (*rel).relid };
+    let ts = nodes::var(varno, &policy.ts);
+    // SAFETY: as required of the caller.
+    if !unsafe { is_partitioned_by(rel, ts) } {
+        return None;
     }
-    live_condition(functions, policy, varno)
+    let timestamptz = pg_sys::TIMESTAMPTZOID;
+    let cutoff = nodes::call(functions.cutoff, timestamptz, &[nodes::int4(Some(seconds))]);
+    Some(nodes::greater_than(timestamptz, ts, cutoff))
 }
 
 /// Whether `column` is the first partition key of a range-partitioned table.

@@ -63,6 +63,9 @@ future	2199-06-01
 SELECT m FROM log;
 SELECT m FROM log_2020;
 EXPLAIN (COSTS OFF) SELECT m FROM log;
+CREATE FUNCTION spy(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS 'BEGIN RAISE NOTICE ''spy %'', $1; RETURN true; END';
+SELECT m FROM log WHERE spy(m);
+SELECT m FROM log_2020 WHERE spy(m);
 
 -- inheritance: the parent's policy holds for its heirs
 CREATE TABLE par (a int);
@@ -119,6 +122,27 @@ INSERT INTO both_par (a, _ts) VALUES (1, now() - interval '55 s'), (2, now());
 RESET ttl.preserve_ts;
 SELECT a FROM both_par;
 SELECT count(*) FROM other_par;
+
+-- C8 sessions notice when a table gets a parent, or loses it
+CREATE TABLE grand (a int);
+CREATE TABLE mid (a int);
+CREATE TABLE leaf () INHERITS (mid);
+SELECT ttl.enable('grand', 60);
+ALTER TABLE mid ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int, ADD CONSTRAINT grand_ttl_check CHECK (ttl > 0 OR ttl = -1);
+INSERT INTO leaf (a, _ts) VALUES (1, now() - interval '1 h');
+SELECT count(*) FROM leaf;
+ALTER TABLE mid INHERIT grand;
+SELECT count(*) FROM leaf;
+ALTER TABLE mid NO INHERIT grand;
+SELECT count(*) FROM leaf;
+-- each heir is purged by the policy that is in force for itself
+SET ttl.preserve_ts = on;
+INSERT INTO both_par (a, _ts) VALUES (7, now() - interval '30 s');
+RESET ttl.preserve_ts;
+SELECT ttl.set_default('other_par', 10);
+SELECT ttl.purge('other_par');
+SELECT a FROM both_par ORDER BY a;
+SELECT ttl.set_default('other_par', 60);
 
 -- UNION ALL: flattened into an append relation, or not
 CREATE TABLE u1 (id int);

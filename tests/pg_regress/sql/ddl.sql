@@ -63,6 +63,12 @@ SELECT ttl.disable('t');
 DROP INDEX whole;
 SELECT ttl.set_default('t', 60);
 SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY 1;
+-- an index that belongs to a constraint serves, and goes with its column
+CREATE TABLE a (id int, created timestamptz, PRIMARY KEY (created, id));
+SELECT ttl.enable('a', 60, ts_column => 'created', ttl_column => NULL);
+SELECT count(*) FROM pg_index WHERE indrelid = 'a'::regclass;
+SELECT ttl.disable('a', drop_columns => true);
+\d a
 -- errors of such statements are PostgreSQL's own
 DROP INDEX t;
 DROP INDEX nosuch;

@@ -110,6 +110,9 @@ SELECT ttl.enable('wrong', 100, ts_column => 'ctid');
 SELECT ttl.enable('wrong', 100, document_column => 'f');
 SELECT ttl.enable('wrong', 100, document_column => 'nosuch');
 SELECT ttl.enable('wrong', 100, document_column => 'f', ttl_column => NULL);
+ALTER TABLE wrong ADD COLUMN g jsonb;
+SELECT ttl.enable('wrong', 100, document_column => 'g', ttl_column => 'e');
+ALTER TABLE wrong DROP COLUMN g;
 \d wrong
 
 -- in a transaction: rolled back, it leaves nothing behind

@@ -15,6 +15,13 @@ SELECT proname FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace AND NOT has
 -- volatility and safety are written down, not inherited from defaults
 SELECT proname, provolatile, proparallel, proleakproof, prosecdef FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace ORDER BY 1, oid::regprocedure::text;
 
+-- works where PUBLIC gets nothing by default
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+DROP EXTENSION ttl_ext;
+CREATE EXTENSION ttl_ext;
+SELECT proname FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
+ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC;
+
 -- without the extension a label means nothing; dropping needs CASCADE while tables use it
 CREATE TABLE objects_t (id int);
 SELECT ttl.enable('objects_t', 100);

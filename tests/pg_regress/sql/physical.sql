@@ -51,6 +51,23 @@ EXECUTE p;
 EXECUTE q;
 RESET plan_cache_mode;
 
+-- not by way of somebody else's function, nor of a referential check
+CREATE FUNCTION peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM physical.t';
+ALTER FUNCTION peek OWNER TO regress_dumper;
+ALTER TABLE t ADD PRIMARY KEY (id);
+CREATE TABLE child (id int REFERENCES t);
+GRANT ALL ON child TO regress_reader;
+SET ROLE regress_reader;
+SET row_security = off;
+SELECT peek();
+INSERT INTO child VALUES (1);
+RESET ROLE;
+SELECT peek();
+ALTER FUNCTION peek OWNER TO regress_reader;
+SELECT peek();
+RESET row_security;
+ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE;
+
 -- INSERT as in a dump's script keeps the time
 SET row_security = off;
 INSERT INTO t (id, _ts) VALUES (3, '2020-01-01');
