@@ -2,17 +2,29 @@
 //!
 //! Each test starts PostgreSQL servers of its own in a temporary directory,
 //! with the extension preloaded, and looks at them as a client does. The server
-//! is the one `PG_CONFIG` points at; the extension must be installed there.
+//! is the one `PG_CONFIG` points at; the extension must be installed there. They
+//! cannot run as root: the test binaries may be copied and run as another user.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `PG_CONFIG` | path of the server's `pg_config`; needed |
+//! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
+//! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
+//!
+//! However a test ends, its servers are stopped and their directories removed.
 //!
 //! The rules that the tests name (C1, C6, ...) are those of `docs/semantics.md`.
 
+mod cached;
+mod database;
 pub mod diff;
 mod guard;
 mod server;
 mod session;
 mod tools;
 
-pub use postgres::error::{DbError, ErrorPosition, SqlState};
-pub use server::{Database, Server};
+pub use cached::CachedPlans;
+pub use database::Database;
+pub use postgres::error::SqlState;
+pub use server::Server;
 pub use session::{Session, fields};
-pub use tools::Tools;

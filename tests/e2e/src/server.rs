@@ -1,4 +1,4 @@
-//! Servers that a test starts, and the databases in them.
+//! Servers that a test starts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Config, NoTls};
 
+use crate::database::Database;
 use crate::guard::Guard;
 use crate::session::{Session, describe};
 use crate::tools::{Tools, run, tail};
@@ -165,10 +166,7 @@ impl Server {
     pub fn plain_database(&self, name: &str) -> Database<'_> {
         self.connect("postgres", "postgres")
             .run(&format!("CREATE DATABASE {name}"));
-        Database {
-            server: self,
-            name: name.to_owned(),
-        }
+        Database::new(self, name)
     }
 
     /// Create a database with the extension.
@@ -180,10 +178,7 @@ impl Server {
 
     /// A database that is there, a standby's for example.
     pub fn existing_database(&self, name: &str) -> Database<'_> {
-        Database {
-            server: self,
-            name: name.to_owned(),
-        }
+        Database::new(self, name)
     }
 
     /// A session of this user in this database.
@@ -252,39 +247,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.assert_unharmed();
-        }
-    }
-}
-
-/// A database of a test's own in a server that tests may share.
-#[derive(Debug)]
-pub struct Database<'a> {
-    server: &'a Server,
-    /// Its name.
-    pub name: String,
-}
-
-impl Database<'_> {
-    /// A session of the superuser.
-    pub fn connect(&self) -> Session {
-        self.connect_as("postgres")
-    }
-
-    /// A session of another user.
-    pub fn connect_as(&self, user: &str) -> Session {
-        self.server.connect(&self.name, user)
-    }
-
-    /// A command for one of libpq's programs, set to connect here as superuser.
-    pub fn tool(&self, program: &str) -> Command {
-        self.server.tool(program, &self.name)
-    }
-}
-
-impl Drop for Database<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.server.assert_unharmed();
         }
     }
 }

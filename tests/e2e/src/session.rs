@@ -90,19 +90,15 @@ impl Session {
     }
 
     /// COPY ... FROM STDIN of this text.
+    ///
+    /// Not for what fails between the server's readiness for data and the first
+    /// row, such as COPY to a view: the client may lose that error.
     pub fn copy_in(&mut self, sql: &str, text: &str) -> Result<u64, postgres::Error> {
         use std::io::Write;
         let mut writer = self.client.copy_in(sql)?;
         // A failure to write shows in `finish` as well.
         let _ = writer.write_all(text.as_bytes());
         writer.finish()
-    }
-
-    /// The plan of a statement, as EXPLAIN (COSTS OFF) prints it.
-    #[track_caller]
-    pub fn plan(&mut self, sql: &str) -> String {
-        self.column(&format!("EXPLAIN (COSTS OFF, VERBOSE) {sql}"))
-            .join("\n")
     }
 
     #[track_caller]

@@ -5,10 +5,10 @@ use std::process::{Command, Output, Stdio};
 
 /// The programs of the PostgreSQL installation under test.
 #[derive(Debug, Clone)]
-pub struct Tools {
+pub(crate) struct Tools {
     bindir: PathBuf,
     /// The major version, 15 to 18.
-    pub major: u32,
+    pub(crate) major: u32,
 }
 
 impl Tools {
@@ -16,7 +16,7 @@ impl Tools {
     ///
     /// # Panics
     /// Without `PG_CONFIG`, or as root: PostgreSQL refuses to run as root.
-    pub fn from_env() -> Tools {
+    pub(crate) fn from_env() -> Tools {
         let pg_config = std::env::var("PG_CONFIG")
             .expect("PG_CONFIG must be the path of the pg_config of the server under test");
         let uid = stdout_of(Command::new("id").arg("-u"));
@@ -39,7 +39,7 @@ impl Tools {
 
     /// A command for one of the server's programs, with an environment in which
     /// neither libpq's variables nor Rust's backtraces disturb anything.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bindir.join(program));
         command.env("LC_ALL", "C").stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {

@@ -38,8 +38,8 @@ fn a_subscriber_keeps_the_times_that_arrive() {
     let (mut writer, mut disk, mut reader) = (source.connect(), target.connect(), target.connect());
     writer.run(TABLE);
     writer.run(
-        "INSERT INTO t VALUES (1, 'live', now() - interval '10 minutes'), (2, 'expired', now() - interval '2 hours'),
-            (3, 'never', now() - interval '2 hours', -1);
+        "INSERT INTO t VALUES (1, 'live', now() - interval '10 minutes', NULL),
+            (2, 'expired', now() - interval '2 hours', NULL), (3, 'never', now() - interval '2 hours', -1);
          CREATE PUBLICATION p FOR TABLE t",
     );
     disk.run(TABLE);
@@ -56,8 +56,8 @@ fn a_subscriber_keeps_the_times_that_arrive() {
 
     // The stream: INSERT, UPDATE of rows that are hidden there or not, DELETE.
     writer.run(
-        "INSERT INTO t VALUES (4, 'expired', now() - interval '3 hours'), (5, 'live', now() - interval '20 minutes'),
-            (6, 'expired', now() - interval '20 minutes', 60)",
+        "INSERT INTO t VALUES (4, 'expired', now() - interval '3 hours', NULL),
+            (5, 'live', now() - interval '20 minutes', NULL), (6, 'expired', now() - interval '20 minutes', 60)",
     );
     catch_up(&mut writer, &mut disk);
     assert_eq!(seen(&mut reader), "1 3 5");

@@ -98,7 +98,7 @@ fn a_standby_hides_expired_rows() {
         assert_eq!(
             *error.code(),
             SqlState::READ_ONLY_SQL_TRANSACTION,
-            "{statement}"
+            "{statement}: {error:?}"
         );
     }
     // Superusers see the rows on disk there as well.

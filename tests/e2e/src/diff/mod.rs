@@ -5,7 +5,9 @@
 mod dml;
 mod expr;
 mod generator;
+mod insert;
 mod outcome;
+mod outputs;
 mod runner;
 mod schema;
 mod script;

@@ -12,6 +12,12 @@ SELECT salt, id,
                  || hash[8] % 10 END AS txt,
        CASE WHEN hash[9] % 7 > 0
             THEN jsonb_build_object('k', hash[10] % 8, 'tags', jsonb_build_array('t' || hash[11] % 4, 't' || hash[12] % 5))
+                 -- The override in the document: what counts, what does not, and none.
+                 || coalesce(CASE WHEN salt = 10 THEN (ARRAY[
+                        '{"ttl": 3600}', '{"ttl": 3600.0}', '{"ttl": 36e2}', '{"ttl": 720000}',
+                        '{"ttl": 7200000}', '{"ttl": -1}', '{"ttl": 20.5}', '{"ttl": 0}', '{"ttl": -7}',
+                        '{"ttl": 2147483648}', '{"ttl": "60"}', '{"ttl": true}', '{"ttl": {"ttl": 60}}',
+                        '{"ttl": [60]}', '{"ttl": null}', '{"TTL": 60}'])[1 + hash[18] % 20]::jsonb END, '{}')
        END AS doc,
        CASE hash[13] % 3 WHEN 0 THEN true WHEN 1 THEN false END AS flag,
        date_trunc('second', now()) - make_interval(hours => CASE
@@ -20,7 +26,7 @@ SELECT salt, id,
            ELSE 480 + (hash[17] % 900)::integer END) AS _ts,
        CASE hash[18] % 8 WHEN 3 THEN -1 WHEN 4 THEN 7200000 WHEN 5 THEN 720000
                       WHEN 6 THEN 3600 WHEN 7 THEN 2147483647 END AS ttl
-  FROM generate_series(1, 9) AS salt,
+  FROM generate_series(1, 11) AS salt,
        LATERAL generate_series(1, CASE WHEN salt = 4 THEN 2000 ELSE 400 END) AS id,
        LATERAL (SELECT array_agg(abs(hashint4((id * 32 + k) * 64 + salt)::bigint) ORDER BY k) AS hash
                   FROM generate_series(1, 18) AS k) AS hashes;

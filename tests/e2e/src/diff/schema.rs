@@ -32,6 +32,8 @@ LANGUAGE plpgsql AS $$ BEGIN
     IF override THEN PERFORM ttl.enable(rel::regclass, default_ttl);
     ELSE PERFORM ttl.enable(rel::regclass, default_ttl, ttl_column => NULL); END IF;
 END $$;
+CREATE FUNCTION pg_temp.enable_document(rel text, default_ttl integer) RETURNS void
+LANGUAGE sql AS 'SELECT ttl.enable(rel::regclass, default_ttl, document_column => ''doc'')';
 CREATE FUNCTION pg_temp.disable(rel text) RETURNS void
 LANGUAGE sql AS 'SELECT ttl.disable(rel::regclass)';
 CREATE FUNCTION pg_temp.finish(rel text, default_ttl integer) RETURNS void
@@ -39,7 +41,7 @@ LANGUAGE sql AS '';
 SET ttl.preserve_ts = on;";
 
 /// The same for tables whose expired rows are deleted. The rule is written here
-/// once more, by the letter of C3 and C5 and independently of the extension.
+/// once more, by the letter of C3, C5, D2 and D3 and independently of the extension.
 const DELETED: &str = "
 CREATE FUNCTION pg_temp.enable(rel text, default_ttl integer, override boolean) RETURNS void
 LANGUAGE plpgsql AS $$ BEGIN
@@ -47,6 +49,15 @@ LANGUAGE plpgsql AS $$ BEGIN
     IF override THEN
         EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS ttl integer', rel);
     END IF;
+END $$;
+CREATE FUNCTION pg_temp.enable_document(rel text, default_ttl integer) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_temp.enable(rel, default_ttl, false);
+    EXECUTE format('ALTER TABLE %I ADD COLUMN ttl integer GENERATED ALWAYS AS (
+        CASE WHEN jsonb_typeof(doc -> ''ttl'') = ''number''
+        THEN CASE WHEN (doc ->> ''ttl'')::numeric IN (-1, trunc((doc ->> ''ttl'')::numeric))
+                   AND (doc ->> ''ttl'')::numeric BETWEEN -1 AND 2147483647 AND (doc ->> ''ttl'')::numeric <> 0
+             THEN (doc ->> ''ttl'')::numeric::integer END END) STORED', rel);
 END $$;
 CREATE FUNCTION pg_temp.disable(rel text) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION pg_temp.finish(rel text, default_ttl integer) RETURNS void
@@ -73,7 +84,7 @@ LANGUAGE plpgsql AS $$
 DECLARE cols text;
 BEGIN
     SELECT string_agg(quote_ident(attname), ', ') INTO cols FROM pg_attribute
-     WHERE attrelid = rel::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'more';
+     WHERE attrelid = rel::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'more' AND attgenerated = '';
     EXECUTE format('INSERT INTO %I (%s) SELECT %2$s FROM src.rows WHERE salt = $1 AND id BETWEEN $2 AND $3 ORDER BY id {order}',
                    rel, cols) USING salt, low, high;
 END $$;";
@@ -140,14 +151,20 @@ pub const COLUMNS: [(&str, Type); 9] = [
 
 /// Does the relation have an override column?
 pub fn has_override(relation: &str) -> bool {
-    relation != "d"
+    !matches!(relation, "d" | "e" | "e1" | "e2" | "e3")
+}
+
+/// Can its override be set? That of `j` is generated from the document.
+pub fn takes_override(relation: &str) -> bool {
+    has_override(relation) && relation != "j"
 }
 
 /// Plain tables with a primary key; all of them have TTL but `x` and `z`.
-pub const KEYED: &[&str] = &["d", "o", "n", "w", "r", "h", "x", "z"];
+pub const KEYED: &[&str] = &["d", "o", "n", "w", "r", "h", "j", "x", "z"];
 /// Tables on which rows may be changed, parents and children among them.
 pub const TARGETS: &[&str] = &[
-    "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z",
+    "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z", "e",
+    "j",
 ];
 /// Everything that can stand in FROM by its name.
 pub const RELATIONS: &[&str] = &[
@@ -186,7 +203,7 @@ pub const RELATIONS: &[&str] = &[
     "mv",
 ];
 /// Parents, which FROM ONLY restricts.
-pub const PARENTS: &[&str] = &["h", "h1", "p", "p2", "d", "o"];
+pub const PARENTS: &[&str] = &["h", "h1", "p", "p2", "d", "o", "e", "e2"];
 /// Functions that return rows of a group.
 pub const FUNCTIONS: &[&str] = &["f_inline", "f_atomic", "f_plpgsql"];
 /// Views that take UPDATE and DELETE.

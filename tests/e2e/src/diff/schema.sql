@@ -1,5 +1,5 @@
--- One schema of the differential test. `pg_temp.enable`, `pg_temp.disable`,
--- `pg_temp.load` and `pg_temp.finish` are defined by the caller: they give the
+-- One schema of the differential test. `pg_temp.enable`, `pg_temp.enable_document`,
+-- `pg_temp.disable`, `pg_temp.load` and `pg_temp.finish` are defined by the caller: they give the
 -- tables TTL in one schema, and delete the expired rows in the others.
 -- `pg_temp.adopt` gives a child the CHECK constraints it needs to become one.
 
@@ -70,6 +70,25 @@ ALTER TABLE p ATTACH PARTITION p3 DEFAULT;
 CREATE INDEX ON p (id);
 CREATE INDEX ON p (ref, val);
 
+-- Partitioned by _ts, without overrides: the planner prunes by the time to live.
+CREATE TABLE e (LIKE d INCLUDING DEFAULTS) PARTITION BY RANGE (_ts);
+CREATE TABLE e1 PARTITION OF e DEFAULT;
+DO $$
+DECLARE middle timestamptz := (SELECT base FROM src.base);
+BEGIN
+    EXECUTE format('CREATE TABLE e2 PARTITION OF e FOR VALUES FROM (MINVALUE) TO (%L)', middle - interval '30 days');
+    EXECUTE format('CREATE TABLE e3 PARTITION OF e FOR VALUES FROM (%L) TO (%L)',
+                   middle - interval '30 days', middle - interval '2 days');
+END $$;
+SELECT pg_temp.enable('e', 864000, false);
+CREATE INDEX ON e (id);
+CREATE INDEX ON e1 (ref);
+
+-- The override is a property of a document.
+CREATE TABLE j (id integer PRIMARY KEY, ref integer, grp integer NOT NULL,
+                val integer, txt text, doc jsonb, flag boolean);
+SELECT pg_temp.enable_document('j', 864000);
+
 -- Inheritance; one child comes later and has a column more.
 CREATE TABLE h (LIKE d INCLUDING ALL);
 ALTER TABLE h DROP COLUMN _ts;
@@ -96,11 +115,13 @@ SELECT pg_temp.load('d', 1, 1, 300), pg_temp.load('o', 2, 1, 300),
        pg_temp.load('x', 5, 1, 200), pg_temp.load('z', 6, 1, 200),
        pg_temp.load('p', 7, 1, 400), pg_temp.load('h', 8, 1, 120),
        pg_temp.load('h1', 8, 121, 200), pg_temp.load('h2', 8, 201, 280),
-       pg_temp.load('h11', 8, 281, 320), pg_temp.load('r', 9, 1, 250);
+       pg_temp.load('h11', 8, 281, 320), pg_temp.load('r', 9, 1, 250),
+       pg_temp.load('j', 10, 1, 300), pg_temp.load('e', 11, 1, 300);
 SELECT pg_temp.finish('d', 864000), pg_temp.finish('o', 864000),
        pg_temp.finish('n', -1), pg_temp.finish('w', 864000),
        pg_temp.finish('p', 864000), pg_temp.finish('h', 864000),
-       pg_temp.finish('r', 864000);
+       pg_temp.finish('r', 864000), pg_temp.finish('j', 864000),
+       pg_temp.finish('e', 864000);
 
 CREATE VIEW v_plain AS
     SELECT id, ref, grp, val, txt, doc, flag, _ts, ttl FROM o WHERE val IS NOT NULL;
@@ -115,7 +136,8 @@ CREATE VIEW v_mixed AS
     SELECT id, ref, grp, val, txt, doc, flag, _ts, ttl FROM n WHERE grp > 2
     UNION ALL (SELECT id, ref, 0, val, txt, doc, true, _ts, NULL::integer FROM d
                UNION ALL SELECT id, ref, grp, val, txt, doc, flag, _ts, ttl FROM ONLY h)
-    UNION ALL SELECT id, ref, grp, val, upper(txt), doc, flag, _ts, ttl FROM p2b;
+    UNION ALL SELECT id, ref, grp, val, upper(txt), doc, flag, _ts, ttl FROM p2b
+    UNION ALL SELECT id, ref, grp, val, txt, doc, flag, _ts, NULL FROM e;
 CREATE VIEW v_barrier WITH (security_barrier) AS
     SELECT id, ref, grp, val, txt, doc, flag, _ts, ttl FROM n WHERE val < 60;
 CREATE VIEW v_group AS

@@ -70,12 +70,13 @@ pub fn random(random: &mut Random, major: u32) -> String {
         "serializable",
     ];
     put("default_transaction_isolation", random.pick(&levels));
-    if random.chance(0.3) {
+    // Not more often: to start the workers takes longer than most queries.
+    if random.chance(0.15) {
         put("parallel_setup_cost", "0");
         put("parallel_tuple_cost", "0");
         put("min_parallel_table_scan_size", "0");
         put("min_parallel_index_scan_size", "0");
-        put("max_parallel_workers_per_gather", "2");
+        put("max_parallel_workers_per_gather", random.pick(&["1", "2"]));
         if random.chance(0.5) {
             let name = if major >= 16 {
                 "debug_parallel_query"

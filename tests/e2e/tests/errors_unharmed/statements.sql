@@ -118,9 +118,6 @@ COPY parts (id) FROM STDIN
 3
 4000
 
-COPY items (id, amount) FROM STDIN
-9	1
-
 INSERT INTO item VALUES (1, 5)
 
 INSERT INTO item VALUES (5, -5)
@@ -189,7 +186,7 @@ PREPARE one (integer) AS SELECT nowhere FROM item WHERE id = $1
 
 EXECUTE nosuchstatement
 
-DECLARE c CURSOR FOR SELECT 1 FROM item
+DECLARE c CURSOR FOR SELECT nowhere FROM item
 
 FETCH FROM nosuchcursor
 
