@@ -45,7 +45,7 @@ fn show_expired_reaches_cached_plans() {
 fn row_security_never_shows_more_by_cached_plans() {
     let (mut a, plans) = with_cached_plans("row_security");
     a.run("SET row_security = off");
-    assert_eq!(plans.count(&mut a), 1, "planned while on");
+    assert_eq!(a.value("EXECUTE seen"), "1", "planned while on");
     a.run("DISCARD PLANS");
     assert_eq!(plans.count(&mut a), 2, "planned while off");
     a.run("RESET ALL; SET plan_cache_mode = force_generic_plan");
