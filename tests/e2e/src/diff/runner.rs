@@ -5,7 +5,7 @@ use super::outcome::Outcome;
 use super::schema::Kind;
 use super::script::{Script, Way};
 use super::settings;
-use crate::{Server, Session};
+use crate::{Server, Session, SqlState};
 
 /// What to compare, and how much.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ struct Sides {
 pub fn compare(server: &Server, database: &str, options: Options) -> Summary {
     let open = |kind: Kind| {
         let command_line = format!(
-            "-c search_path={} -c statement_timeout=1000 -c jit=off -c client_min_messages=error",
+            "-c search_path={} -c statement_timeout=2000 -c jit=off -c client_min_messages=error",
             kind.schema()
         );
         server.connect_with(database, "postgres", &command_line)
@@ -78,8 +78,8 @@ pub fn compare(server: &Server, database: &str, options: Options) -> Summary {
     for number in 0..options.queries {
         if number % BATCH == 0 {
             current = settings::random(&mut dice, server.major());
-            sides.tested.run(&current);
-            sides.deleted.run(&current);
+            apply(&mut sides.tested, &current);
+            apply(&mut sides.deleted, &current);
         }
         let script = generator.script();
         step(&mut sides, &script, &current, number, &mut summary);
@@ -91,6 +91,19 @@ pub fn compare(server: &Server, database: &str, options: Options) -> Summary {
         }
     }
     summary
+}
+
+/// Put settings in force, however long the machine makes a session wait: the
+/// limit on a script's time is in force already.
+fn apply(session: &mut Session, settings: &str) {
+    for _ in 0..20 {
+        match session.try_run(settings) {
+            Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => {}
+            Err(error) => panic!("{settings}: {error:?}"),
+            Ok(_) => return,
+        }
+    }
+    panic!("settings are cancelled again and again: {settings}");
 }
 
 fn step(sides: &mut Sides, script: &Script, settings: &str, number: u64, summary: &mut Summary) {
@@ -127,7 +140,10 @@ fn sample(sides: &mut Sides, script: &Script, settings: &str, summary: &mut Summ
     };
     let mut message = String::new();
     // Before SET ROLE: only a superuser may see expired rows.
-    shown.run(&settings.replace("RESET ALL", "RESET ALL; SET ttl.show_expired = on"));
+    apply(
+        shown,
+        &settings.replace("RESET ALL", "RESET ALL; SET ttl.show_expired = on"),
+    );
     let with = Outcome::of(shown, script, &mut message);
     let without = Outcome::of(&mut sides.tested, script, &mut message);
     if with != Outcome::TimedOut && without != Outcome::TimedOut {
@@ -145,7 +161,7 @@ fn report(
     tested: &Outcome,
     deleted: &Outcome,
 ) -> String {
-    sides.control.run(settings);
+    apply(&mut sides.control, settings);
     let control = Outcome::of(&mut sides.control, script, &mut String::new());
     let blame = if control == *deleted {
         "the rows' order on disk makes no difference: the extension is at fault"
