@@ -40,7 +40,9 @@ unsafe extern "C-unwind" fn trampoline(
             Some(previous) => previous(parse, query_string, cursor_options, bound_params),
             None => externs::standard_planner(parse, query_string, cursor_options, bound_params),
         };
-        statement::leave(outer);
+        if statement::leave(outer) {
+            (*plan).dependsOnRole = true;
+        }
         plan
     }
 }

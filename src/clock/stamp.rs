@@ -45,14 +45,10 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
     // SAFETY: as for `stamp_query`; list cells are replaced by nodes of the same kind.
     unsafe {
         let command = (*query).commandType;
-        let writes =
-            [CmdType::CMD_INSERT, CmdType::CMD_UPDATE, CmdType::CMD_MERGE].contains(&command);
-        let Some(varno) = u32::try_from((*query).resultRelation)
-            .ok()
-            .filter(|&v| writes && v > 0)
-        else {
+        let varno = u32::try_from((*query).resultRelation).unwrap_or(0);
+        if varno == 0 || !writes_rows(query) {
             return;
-        };
+        }
         let entry =
             pg_sys::list_nth((*query).rtable, varno.cast_signed() - 1).cast::<RangeTblEntry>();
         let Some(policy) = cache::policy((*entry).relid) else {
@@ -61,8 +57,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         // A dump's script runs with row_security off, as the owner or a superuser.
         let restores = command == CmdType::CMD_INSERT && roles::reads_physically((*entry).relid);
         if restores {
-            // Makes a cached plan valid for the current role only.
-            (*query).hasRowSecurity = true;
+            statement::depends_on_role();
         }
         let target = Target {
             functions,
@@ -92,9 +87,25 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         if updates {
             let dependents = planner_input::dependents_of_update((*entry).relid, policy.ts.attno);
             if !dependents.is_empty() {
+                // The role's privileges decide how they are marked.
+                statement::depends_on_role();
                 planner_input::mark_updated(query, entry, &dependents);
             }
         }
+    }
+}
+
+/// Whether the statement inserts or updates; a MERGE may only delete.
+///
+/// # Safety
+/// `query` is the planner's input.
+unsafe fn writes_rows(query: *mut Query) -> bool {
+    let writes = |command| [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&command);
+    // SAFETY: as required of the caller.
+    unsafe {
+        writes((*query).commandType)
+            || lists::iter::<MergeAction>((*query).mergeActionList)
+                .any(|action| writes((*action).commandType))
     }
 }
 

@@ -183,7 +183,7 @@ unsafe fn unless_physical(
         if !physical {
             return clause;
         }
-        (*(*root).glob).dependsOnRole = true;
+        statement::depends_on_role();
         let exempt = nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]);
         nodes::or(exempt, clause)
     }

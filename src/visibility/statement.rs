@@ -13,12 +13,15 @@ pub(crate) struct Statement {
     pub(super) referential: Referential,
     /// The table whose expired rows it must see: a query of the extension itself.
     pub(super) own_query_on: Option<pg_sys::Oid>,
+    /// Whether its plan is right for the current role only.
+    for_current_role: bool,
 }
 
 impl Statement {
     const ORDINARY: Self = Self {
         referential: Referential::No,
         own_query_on: None,
+        for_current_role: false,
     };
 
     /// Whether PostgreSQL wrote it to keep referential integrity: it may touch
@@ -59,12 +62,21 @@ pub(crate) unsafe fn enter(query_string: *const c_char) -> Statement {
     CURRENT.replace(Statement {
         referential,
         own_query_on: NEXT_OWN_QUERY.take(),
+        for_current_role: false,
     })
 }
 
-/// Ends the planning of a statement.
-pub(crate) fn leave(outer: Statement) {
-    CURRENT.set(outer);
+/// Notes that a cached plan of the statement must be made anew for another role.
+pub(crate) fn depends_on_role() {
+    CURRENT.set(Statement {
+        for_current_role: true,
+        ..CURRENT.get()
+    });
+}
+
+/// Ends the planning of a statement; whether its plan is for the current role only.
+pub(crate) fn leave(outer: Statement) -> bool {
+    CURRENT.replace(outer).for_current_role
 }
 
 /// Runs `work`, whose first statement is a query of the extension itself that

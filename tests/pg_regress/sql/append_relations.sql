@@ -93,6 +93,7 @@ UPDATE bare SET a = a WHERE a = 3;
 UPDATE ONLY bare SET a = a;
 MERGE INTO bare USING (VALUES (3)) AS s (i) ON a = i WHEN MATCHED THEN UPDATE SET a = 3;
 DELETE FROM bare WHERE a = 2;
+MERGE INTO bare USING (VALUES (2)) AS s (i) ON a = i WHEN MATCHED THEN DELETE;
 UPDATE heir SET a = 3 RETURNING a, _ts > now() - interval '10 s' AS stamped;
 EXPLAIN (COSTS OFF) SELECT * FROM bare;
 SELECT problems FROM ttl.tables WHERE relation = 'heir'::regclass;

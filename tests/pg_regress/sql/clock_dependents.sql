@@ -50,7 +50,17 @@ SELECT * FROM consistent;
 INSERT INTO g (id, n) VALUES (1, 9) ON CONFLICT (id) DO UPDATE SET n = 7;
 UPDATE g SET id = 2;
 UPDATE g SET _ts = now();
+-- one plan for two roles: each is asked for its own privileges
 RESET ROLE;
+SET plan_cache_mode = force_generic_plan;
+PREPARE both_roles AS UPDATE g SET n = 20;
+EXECUTE both_roles;
+SET ROLE regress_writer;
+EXECUTE both_roles;
+RESET ROLE;
+EXECUTE both_roles;
+RESET plan_cache_mode;
+SELECT * FROM consistent;
 REVOKE UPDATE (n) ON g FROM regress_writer;
 SET ROLE regress_writer;
 EXECUTE upd;
