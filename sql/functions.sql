@@ -8,7 +8,7 @@ COMMENT ON FUNCTION ttl.now() IS
 CREATE FUNCTION ttl.current_ts() RETURNS timestamptz
     LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_current_ts';
 COMMENT ON FUNCTION ttl.current_ts() IS
-    'the time with which rows are stamped: the statement''s start, cut to whole seconds';
+    'the time with which rows are stamped: the statement''s start, or the current time in a statement that has run for a second, cut to whole seconds';
 
 -- The rule ----------------------------------------------------------------
 

@@ -20,12 +20,18 @@ pub(crate) fn now() -> i64 {
     }
 }
 
-/// The time with which rows are stamped: the statement's start in every
-/// isolation level, cut to whole seconds. Not [`now`]: a long REPEATABLE READ
-/// transaction would write rows that are born expired.
+/// The time with which rows are stamped ([`policy::stamp`]), in every isolation
+/// level. Not [`now`]: a long REPEATABLE READ transaction would write rows that
+/// are born expired.
 fn stamp() -> i64 {
-    // SAFETY: reads a backend-local variable.
-    policy::truncate_to_second(unsafe { externs::GetCurrentStatementStartTimestamp() })
+    // SAFETY: neither can fail.
+    let (start, current) = unsafe {
+        (
+            externs::GetCurrentStatementStartTimestamp(),
+            externs::GetCurrentTimestamp(),
+        )
+    };
+    policy::stamp(start, current)
 }
 
 fmgr::finfo_v1!(pg_finfo_ttl_now, pg_finfo_ttl_current_ts);
@@ -41,11 +47,26 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 
 /// `ttl.current_ts() RETURNS timestamptz`.
 ///
+/// The same for all rows of one execution: it is kept with the call's place in
+/// the expression, which lives as long. Unguarded: an error for want of memory
+/// passes a frame that has nothing to drop.
+///
 /// # Safety
 /// Called by PostgreSQL's function manager.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
-    _fcinfo: pg_sys::FunctionCallInfo,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    pg_sys::Datum::from(stamp())
+    // SAFETY: fn_extra is ours to use, and what it points to is of our type.
+    unsafe {
+        let Some(call) = (*fcinfo).flinfo.as_mut() else {
+            return pg_sys::Datum::from(stamp());
+        };
+        if call.fn_extra.is_null() {
+            let kept = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<i64>());
+            *kept.cast::<i64>() = stamp();
+            call.fn_extra = kept;
+        }
+        pg_sys::Datum::from(*call.fn_extra.cast::<i64>())
+    }
 }

@@ -5,7 +5,7 @@
 //! runs once a row and calls only functions that cannot raise errors, and the
 //! trampolines of hooks (see `docs/decisions/0004-unguarded-trampolines.md`).
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use pgrx::pg_sys;
 
 unsafe extern "C-unwind" {
@@ -13,6 +13,11 @@ unsafe extern "C-unwind" {
     pub(crate) fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
     /// xact.c; cannot fail.
     pub(crate) fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
+
+    /// timestamp.c; cannot fail.
+    pub(crate) fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
+    /// mcxt.c; raises an error when memory is exhausted.
+    pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
 
     /// planner.c; for the planner hook's trampoline.
     pub(crate) fn standard_planner(

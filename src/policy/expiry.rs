@@ -68,6 +68,21 @@ pub(crate) fn cutoff(now: i64, seconds: i32) -> i64 {
     now.saturating_sub(i64::from(seconds) * MICROS_PER_SECOND)
 }
 
+/// The time with which a row is stamped (C1): the start of the client's
+/// statement, cut to whole seconds. A statement that has run for a second or
+/// more when it comes to write, a long function or procedure above all, takes
+/// the current time instead: its rows would be born old, or expired.
+#[inline]
+pub(crate) fn stamp(statement_start: i64, current: i64) -> i64 {
+    let runs_for = current.saturating_sub(statement_start);
+    let time = if runs_for < MICROS_PER_SECOND {
+        statement_start
+    } else {
+        current
+    };
+    truncate_to_second(time)
+}
+
 /// Cuts an instant to whole seconds, downwards, as Cosmos's `_ts` is (C1).
 #[inline]
 pub(crate) fn truncate_to_second(ts: i64) -> i64 {

@@ -59,6 +59,18 @@ fn m12_bad_values_never_delete() {
     assert_eq!(cutoff(i64::MIN + 5, i32::MAX), i64::MIN);
 }
 
+/// C1: the statement's start, unless the statement has been running for long.
+#[test]
+fn c1_stamp() {
+    let start = 100 * SECOND + 7;
+    assert_eq!(stamp(start, start), 100 * SECOND);
+    assert_eq!(stamp(start, start + SECOND - 1), 100 * SECOND);
+    assert_eq!(stamp(start, start + SECOND), 101 * SECOND);
+    assert_eq!(stamp(start, start + 3600 * SECOND), 3700 * SECOND);
+    // A clock that was set back does not make rows older.
+    assert_eq!(stamp(start, start - 50 * SECOND), 100 * SECOND);
+}
+
 /// C1: whole seconds, downwards, also before 2000.
 #[test]
 fn c1_whole_seconds() {

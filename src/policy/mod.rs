@@ -8,7 +8,7 @@ mod expiry;
 mod label;
 
 pub(crate) use document::ttl_of_number_text;
-pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, truncate_to_second};
+pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, stamp};
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, Policy};
 
 #[cfg(test)]

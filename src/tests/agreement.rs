@@ -99,11 +99,12 @@ mod tests {
         }
     }
 
-    /// C1: the stamp is the statement's start, cut to whole seconds.
+    /// C1: the stamp is a whole second, no older than the statement and not in the future.
     #[pg_test]
     fn c1_current_ts_agrees() {
         let same = Spi::get_one::<bool>(
-            "SELECT ttl.current_ts() = date_trunc('second', statement_timestamp())",
+            "SELECT ttl.current_ts() BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp()
+                AND ttl.current_ts() = date_trunc('second', ttl.current_ts())",
         );
         assert_eq!(same, Ok(Some(true)));
     }

@@ -80,15 +80,32 @@ SELECT * FROM stamped WHERE id >= 20;
 -- the time of a statement and of a snapshot
 BEGIN;
 SELECT ttl.now() = statement_timestamp() AS statement, ttl.now() > now() AS later;
-SELECT ttl.now() = statement_timestamp() AS statement, ttl.current_ts() = date_trunc('second', statement_timestamp()) AS cut;
+SELECT ttl.now() = statement_timestamp() AS statement, ttl.current_ts() BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS current;
 COMMIT;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT ttl.now() = now() AS transaction;
-SELECT ttl.now() = now() AS transaction, ttl.current_ts() = date_trunc('second', statement_timestamp()) AS cut;
+SELECT ttl.now() = now() AS transaction, ttl.current_ts() BETWEEN date_trunc('second', statement_timestamp()) AND clock_timestamp() AS current;
 COMMIT;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT ttl.now() = now() AS transaction;
 COMMIT;
+
+-- a long function or procedure writes rows that are new, not as old as its call
+DO $$
+DECLARE before timestamptz; n int;
+BEGIN
+    PERFORM pg_sleep(1.1);
+    before := clock_timestamp();
+    INSERT INTO clock.t (id) VALUES (40);
+    UPDATE clock.t SET n = 1 WHERE id = 1;
+    INSERT INTO clock.t (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET n = 1;
+    SELECT count(*) INTO n FROM clock.t WHERE id IN (1, 2, 40) AND _ts >= date_trunc('second', before);
+    RAISE NOTICE '% of 3 rows are new', n;
+END $$;
+-- one time for all rows of an execution
+INSERT INTO t (id) SELECT 50 + i FROM generate_series(1, 3) i WHERE pg_sleep(0.6) IS NOT NULL;
+SELECT count(DISTINCT _ts) FROM t WHERE id > 50;
+DELETE FROM t WHERE id >= 40;
 
 -- the clock is kept while TTL is off, so that turning it on again takes no live row
 BEGIN; CALL age();
