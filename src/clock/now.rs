@@ -6,17 +6,19 @@ use pgrx::pg_sys;
 
 /// The time against which rows expire: the statement's start, or the
 /// transaction's start where the transaction keeps one snapshot (REPEATABLE
-/// READ, SERIALIZABLE), so that nothing vanishes inside a snapshot.
+/// READ, SERIALIZABLE), so that nothing vanishes inside a snapshot. In a
+/// procedure that commits, transactions start later than the statement: a
+/// procedure that never ends must see rows expire, too.
 #[inline]
 pub(crate) fn now() -> i64 {
     // SAFETY: backend-local variables; the functions cannot fail. Parallel
     // workers get both times and the isolation level from their leader.
     unsafe {
+        let transaction = externs::GetCurrentTransactionStartTimestamp();
         if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() {
-            externs::GetCurrentTransactionStartTimestamp()
-        } else {
-            externs::GetCurrentStatementStartTimestamp()
+            return transaction;
         }
+        externs::GetCurrentStatementStartTimestamp().max(transaction)
     }
 }
 

@@ -102,6 +102,21 @@ BEGIN
     SELECT count(*) INTO n FROM clock.t WHERE id IN (1, 2, 40) AND _ts >= date_trunc('second', before);
     RAISE NOTICE '% of 3 rows are new', n;
 END $$;
+-- and one that commits sees rows expire while it runs
+CREATE TABLE brief (id int);
+SELECT ttl.enable('brief', 1);
+DO $$
+DECLARE at_first int; at_last int;
+BEGIN
+    INSERT INTO clock.brief VALUES (1);
+    SET LOCAL ttl.show_expired = on;
+    SELECT count(*) INTO at_first FROM clock.brief;
+    COMMIT;
+    PERFORM pg_sleep(2.1);
+    COMMIT;
+    SELECT count(*) INTO at_last FROM clock.brief;
+    RAISE NOTICE '%, then %', at_first, at_last;
+END $$;
 -- one time for all rows of an execution
 INSERT INTO t (id) SELECT 50 + i FROM generate_series(1, 3) i WHERE pg_sleep(0.6) IS NOT NULL;
 SELECT count(DISTINCT _ts) FROM t WHERE id > 50;

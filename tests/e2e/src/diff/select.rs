@@ -31,8 +31,10 @@ impl Generator {
             1 => format!("{sql} ORDER BY {all} LIMIT {}", self.random.between(1, 200)),
             2 => format!("{sql} ORDER BY {all} OFFSET {}", self.random.between(1, 20)),
             3 => format!("{sql} ORDER BY {all} DESC"),
+            // Outside a query of its own: PostgreSQL's plan for min and max by an
+            // index keeps WITH TIES for its LIMIT 1, and fails with 21000.
             4 => format!(
-                "{sql} ORDER BY 1 DESC NULLS LAST FETCH FIRST {} ROWS WITH TIES",
+                "SELECT * FROM ({sql}) AS ties ORDER BY 1 DESC NULLS LAST FETCH FIRST {} ROWS WITH TIES",
                 self.random.between(1, 20)
             ),
             _ => sql,
