@@ -25,15 +25,15 @@ pub(crate) fn now() -> i64 {
 /// The time with which rows are stamped ([`policy::stamp`]), in every isolation
 /// level. Not [`now`]: a long REPEATABLE READ transaction would write rows that
 /// are born expired.
-fn stamp() -> i64 {
-    // SAFETY: neither can fail.
-    let (start, current) = unsafe {
-        (
-            externs::GetCurrentStatementStartTimestamp(),
-            externs::GetCurrentTimestamp(),
-        )
-    };
-    policy::stamp(start, current)
+fn stamp(statement_start: i64) -> i64 {
+    // SAFETY: cannot fail.
+    policy::stamp(statement_start, unsafe { externs::GetCurrentTimestamp() })
+}
+
+/// A stamp that is kept for the rest of an execution.
+struct Kept {
+    statement_start: i64,
+    stamp: i64,
 }
 
 fmgr::finfo_v1!(pg_finfo_ttl_now, pg_finfo_ttl_current_ts);
@@ -50,8 +50,9 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 /// `ttl.current_ts() RETURNS timestamptz`.
 ///
 /// The same for all rows of one execution: it is kept with the call's place in
-/// the expression, which lives as long. Unguarded: an error for want of memory
-/// passes a frame that has nothing to drop.
+/// the expression, which lives as long, but in PL/pgSQL as long as the
+/// transaction; so it is never kept for another statement of the client.
+/// Unguarded: an error for want of memory passes a frame with nothing to drop.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.
@@ -61,14 +62,21 @@ pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
 ) -> pg_sys::Datum {
     // SAFETY: fn_extra is ours to use, and what it points to is of our type.
     unsafe {
+        let statement_start = externs::GetCurrentStatementStartTimestamp();
         let Some(call) = (*fcinfo).flinfo.as_mut() else {
-            return pg_sys::Datum::from(stamp());
+            return pg_sys::Datum::from(stamp(statement_start));
         };
-        if call.fn_extra.is_null() {
-            let kept = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<i64>());
-            *kept.cast::<i64>() = stamp();
-            call.fn_extra = kept;
+        let first = call.fn_extra.is_null();
+        if first {
+            call.fn_extra = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<Kept>());
         }
-        pg_sys::Datum::from(*call.fn_extra.cast::<i64>())
+        let kept = call.fn_extra.cast::<Kept>();
+        if first || (*kept).statement_start != statement_start {
+            kept.write(Kept {
+                statement_start,
+                stamp: stamp(statement_start),
+            });
+        }
+        pg_sys::Datum::from((*kept).stamp)
     }
 }

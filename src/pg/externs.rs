@@ -14,6 +14,8 @@ unsafe extern "C-unwind" {
     /// xact.c; cannot fail.
     pub(crate) fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
 
+    /// miscinit.c; cannot fail.
+    pub(crate) fn InNoForceRLSOperation() -> bool;
     /// timestamp.c; cannot fail.
     pub(crate) fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// mcxt.c; raises an error when memory is exhausted.

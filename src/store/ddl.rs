@@ -157,6 +157,7 @@ pub(crate) unsafe fn reparented(stmt: *mut pg_sys::AlterTableStmt) -> Option<pg_
         AlterTableType::AT_DropInherit,
         AlterTableType::AT_AttachPartition,
         AlterTableType::AT_DetachPartition,
+        AlterTableType::AT_DetachPartitionFinalize,
     ];
     // SAFETY: as required of the caller.
     unsafe {

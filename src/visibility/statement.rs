@@ -1,7 +1,7 @@
 //! What the planner must know of the statement that it plans.
 
 use super::referential::{self, Referential};
-use crate::pg::xact;
+use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
@@ -47,10 +47,10 @@ pub(crate) fn current() -> Statement {
 /// and nothing reads [`current`] outside a planning.
 ///
 /// # Safety
-/// `query_string` is a C string or null.
-pub(crate) unsafe fn enter(query_string: *const c_char) -> Statement {
+/// `query` is what is planned, and `query_string` a C string or null.
+pub(crate) unsafe fn enter(query: *mut pg_sys::Query, query_string: *const c_char) -> Statement {
     // SAFETY: reads backend-local variables.
-    let enforcing = unsafe { pg_sys::InNoForceRLSOperation() };
+    let enforcing = unsafe { externs::InNoForceRLSOperation() };
     let validating = xact::in_constraint_ddl();
     let referential = if (enforcing || validating) && !query_string.is_null() {
         // SAFETY: as required of the caller.
@@ -59,9 +59,17 @@ pub(crate) unsafe fn enter(query_string: *const c_char) -> Statement {
     } else {
         Referential::No
     };
+    // The actions of the table's rules are planned before the statement itself;
+    // their OLD is the rows that it works on.
+    // SAFETY: as required of the caller.
+    let original = unsafe { (*query).querySource == pg_sys::QuerySource::QSRC_ORIGINAL };
     CURRENT.replace(Statement {
         referential,
-        own_query_on: NEXT_OWN_QUERY.take(),
+        own_query_on: if original {
+            NEXT_OWN_QUERY.take()
+        } else {
+            NEXT_OWN_QUERY.get()
+        },
         for_current_role: false,
     })
 }

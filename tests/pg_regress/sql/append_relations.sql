@@ -43,6 +43,10 @@ EXECUTE leaf;
 ALTER TABLE p2 DETACH PARTITION p2b;
 EXECUTE leaf;
 RESET plan_cache_mode;
+ALTER TABLE p2 DETACH PARTITION p2a CONCURRENTLY;
+SELECT ttl.problems('p2a'), count(*) > 0 AS has_rows FROM p2a;
+INSERT INTO p2a SELECT * FROM p2a LIMIT 1;
+ALTER TABLE p2 ATTACH PARTITION p2a FOR VALUES IN (0);
 -- partitions follow the partitioned table
 SELECT ttl.enable('p1', 5);
 SELECT ttl.set_default('p2', 5);

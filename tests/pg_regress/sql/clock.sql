@@ -117,6 +117,13 @@ BEGIN
     SELECT count(*) INTO at_last FROM clock.brief;
     RAISE NOTICE '%, then %', at_first, at_last;
 END $$;
+-- an expression that PL/pgSQL keeps for the whole transaction does not keep the time
+CREATE FUNCTION stamp() RETURNS timestamptz LANGUAGE plpgsql AS 'BEGIN RETURN ttl.current_ts(); END';
+BEGIN;
+SELECT stamp() AS first \gset
+SELECT pg_sleep(1.1);
+SELECT stamp() > :'first' AS later;
+COMMIT;
 -- one time for all rows of an execution
 INSERT INTO t (id) SELECT 50 + i FROM generate_series(1, 3) i WHERE pg_sleep(0.6) IS NOT NULL;
 SELECT count(DISTINCT _ts) FROM t WHERE id > 50;

@@ -21,6 +21,8 @@ DROP INDEX second;
 DROP INDEX whole;
 CREATE INDEX third ON t (_ts);
 DROP INDEX whole, third;
+CREATE INDEX fourth ON t (_ts);
+DROP INDEX CONCURRENTLY fourth;
 -- what TTL does not need
 ALTER TABLE t DROP COLUMN other;
 CREATE INDEX free ON t (id);

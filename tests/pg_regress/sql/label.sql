@@ -28,6 +28,7 @@ SECURITY LABEL FOR ttl ON TABLE t IS '{"version": 2}';
 SECURITY LABEL FOR ttl ON TABLE t IS '{"ts_column": "nosuch"}';
 SECURITY LABEL FOR ttl ON TABLE t IS '{"ts_column": "id"}';
 SECURITY LABEL FOR ttl ON TABLE t IS '{"ttl_column": "_ts"}';
+-- C12 whole rows, never single columns
 SECURITY LABEL FOR ttl ON COLUMN t.id IS '{}';
 SECURITY LABEL FOR ttl ON SCHEMA label IS '{}';
 SECURITY LABEL FOR ttl ON ROLE pg_monitor IS '{}';
