@@ -7,7 +7,7 @@
 . "$REPO/scripts/server.sh"
 . "$REPO/scripts/tally.sh"
 
-version=${1:-} filter=${2:-policy::}
+version=${1:-} filter=${2:-_test::}
 check_version "$version"
 use_postgres "$version"
 make_output unit

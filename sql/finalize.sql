@@ -1,10 +1,10 @@
 -- Everybody may look, and use the functions that a filter or a default calls.
--- ttl.enable, ttl.set_default, ttl.disable and ttl.purge check that the caller
--- owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
+-- ttl.enable, ttl.set_default, ttl.disable, ttl.resume and ttl.purge check that the
+-- caller owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
 -- Granted by name: a database may have revoked what PUBLIC gets by default.
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
-GRANT SELECT ON ttl.tables TO PUBLIC;
+GRANT SELECT ON ttl.tables, ttl.stats TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
 

@@ -50,11 +50,12 @@ COMMENT ON FUNCTION ttl.reads_physically() IS
 
 CREATE FUNCTION ttl.enable(
         rel regclass, default_ttl integer DEFAULT -1, ts_column name DEFAULT '_ts',
-        ttl_column name DEFAULT 'ttl', document_column name DEFAULT NULL, index text DEFAULT 'btree')
+        ttl_column name DEFAULT 'ttl', document_column name DEFAULT NULL, index text DEFAULT 'btree',
+        drop_partitions boolean DEFAULT false)
     RETURNS void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'enable_wrapper';
-COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text) IS
-    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes';
+COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text, boolean) IS
+    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped';
 
 CREATE FUNCTION ttl.set_default(rel regclass, default_ttl integer) RETURNS void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'set_default_wrapper';
@@ -65,6 +66,11 @@ CREATE FUNCTION ttl.disable(rel regclass, drop_columns boolean DEFAULT false) RE
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'disable_wrapper';
 COMMENT ON FUNCTION ttl.disable(regclass, boolean) IS
     'turn off a table''s time to live; with drop_columns also remove its columns and indexes';
+
+CREATE FUNCTION ttl.resume(rel regclass) RETURNS void
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
+COMMENT ON FUNCTION ttl.resume(regclass) IS
+    'let background deletion begin on a table that was restored from a dump, or labelled by hand';
 
 -- Looking and deleting ----------------------------------------------------
 
@@ -88,6 +94,16 @@ CREATE FUNCTION ttl.problems(rel regclass) RETURNS text[]
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
 COMMENT ON FUNCTION ttl.problems(regclass) IS
     'what keeps a table''s time to live from working as it should; empty if nothing does';
+
+CREATE FUNCTION ttl.table_stats(
+        OUT relid oid, OUT rows_deleted bigint, OUT batches bigint, OUT passes bigint, OUT sub_passes bigint,
+        OUT partitions_dropped bigint, OUT last_pass_at timestamptz, OUT last_pass_ms double precision,
+        OUT oldest_expiry timestamptz, OUT backlog_estimate bigint, OUT blocked_rows bigint,
+        OUT last_error text, OUT last_error_at timestamptz)
+    RETURNS SETOF record ROWS 10
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
+COMMENT ON FUNCTION ttl.table_stats() IS
+    'what background deletion has done in this database since the server started; behind the view ttl.stats';
 
 -- Internal ------------------------------------------------------------------
 

@@ -17,6 +17,43 @@ CREATE VIEW ttl.tables AS
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
        AND l.objsubid OPERATOR(pg_catalog.=) 0;
 
+CREATE VIEW ttl.stats AS
+    SELECT l.objoid::pg_catalog.regclass AS relation,
+           COALESCE(s.rows_deleted, 0) AS rows_deleted,
+           COALESCE(s.batches, 0) AS batches,
+           COALESCE(s.passes, 0) AS passes,
+           COALESCE(s.sub_passes, 0) AS sub_passes,
+           COALESCE(s.partitions_dropped, 0) AS partitions_dropped,
+           s.last_pass_at,
+           s.last_pass_ms,
+           CASE WHEN s.oldest_expiry OPERATOR(pg_catalog.<) pg_catalog.clock_timestamp()
+                THEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry
+                ELSE '0 seconds'::interval END AS lag,
+           COALESCE(s.backlog_estimate, 0) AS backlog_estimate,
+           COALESCE(s.blocked_rows, 0) AS blocked_rows,
+           s.last_error,
+           s.last_error_at
+      FROM pg_catalog.pg_seclabel AS l
+      LEFT JOIN ttl.table_stats() AS s ON s.relid OPERATOR(pg_catalog.=) l.objoid
+     WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
+       AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+       AND l.objsubid OPERATOR(pg_catalog.=) 0;
+
+COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live since the server started';
+COMMENT ON COLUMN ttl.stats.relation IS 'the table; partitions and inheriting tables are summed up in it';
+COMMENT ON COLUMN ttl.stats.rows_deleted IS 'expired rows deleted; not those to which deletions cascaded, nor those of dropped partitions';
+COMMENT ON COLUMN ttl.stats.batches IS 'transactions that deleted';
+COMMENT ON COLUMN ttl.stats.passes IS 'times that all expired rows were gone, but for those locked or blocked';
+COMMENT ON COLUMN ttl.stats.sub_passes IS 'turns at the table: of 50,000 rows or one second, or until none was left';
+COMMENT ON COLUMN ttl.stats.partitions_dropped IS 'partitions dropped as a whole';
+COMMENT ON COLUMN ttl.stats.last_pass_at IS 'when the last pass ended';
+COMMENT ON COLUMN ttl.stats.last_pass_ms IS 'how long the last pass took, pauses included, in milliseconds';
+COMMENT ON COLUMN ttl.stats.lag IS 'how long ago the oldest row expired that is still on disk, as far as is known';
+COMMENT ON COLUMN ttl.stats.backlog_estimate IS 'expired rows that are still on disk, estimated';
+COMMENT ON COLUMN ttl.stats.blocked_rows IS 'expired rows that could not be deleted and are set aside for a while';
+COMMENT ON COLUMN ttl.stats.last_error IS 'the last error of deletion; shown to the table''s owner and to those who read all statistics';
+COMMENT ON COLUMN ttl.stats.last_error_at IS 'when that error occurred';
+
 COMMENT ON VIEW ttl.tables IS 'the tables that have a time to live, their settings, and what is wrong with them';
 COMMENT ON COLUMN ttl.tables.relation IS 'the table; partitions and inheriting tables follow it';
 COMMENT ON COLUMN ttl.tables.default_ttl IS 'seconds after which a row without an override expires; -1 = never; NULL = TTL is off';

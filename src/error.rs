@@ -78,9 +78,41 @@ impl TtlError {
         .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1.")
     }
 
+    /// 01000, to be raised with [`Self::warn`]: a table that deletion passes over
+    /// until `ttl.resume` is called.
+    pub(crate) fn restored(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!("expired rows of table {table} are not deleted"),
+        )
+        .detail("Its time to live was restored from a dump, or labelled by hand.")
+        .hint(format!(
+            "SELECT ttl.resume({}) starts deletion.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// Code, message and detail.
+    pub(crate) fn into_parts(self) -> (PgSqlErrorCode, String, Option<String>) {
+        (self.code, self.message, self.detail)
+    }
+
     /// Raises the error; does not return.
     #[track_caller]
     pub(crate) fn raise(self) -> ! {
+        self.report(PgLogLevel::ERROR);
+        unreachable!("an ERROR does not return")
+    }
+
+    /// Sends it as a WARNING, and goes on.
+    #[track_caller]
+    pub(crate) fn warn(self) {
+        self.report(PgLogLevel::WARNING);
+    }
+
+    #[track_caller]
+    fn report(self, level: PgLogLevel) {
         let mut report = ErrorReport::new(self.code, self.message, function_name!());
         if let Some(detail) = self.detail {
             report = report.set_detail(detail);
@@ -88,8 +120,7 @@ impl TtlError {
         if let Some(hint) = self.hint {
             report = report.set_hint(hint);
         }
-        report.report(PgLogLevel::ERROR);
-        unreachable!("an ERROR does not return")
+        report.report(level);
     }
 }
 

@@ -11,6 +11,7 @@ mod clock;
 mod error;
 mod pg;
 mod policy;
+mod reaper;
 mod settings;
 mod store;
 mod visibility;
@@ -45,6 +46,8 @@ pub extern "C-unwind" fn _PG_init() {
     visibility::init();
     clock::planner_hook::init();
     pg::utility_hook::init();
+    pg::executor_hook::init();
+    reaper::init();
 }
 
 /// What pgrx-tests asks of the crate.

@@ -1,7 +1,9 @@
 //! The settings `ttl.*`.
 
+use crate::reaper::WORKERS;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
+use std::time::Duration;
 
 /// Off by default. Superusers, and those who are granted SET on it, may see
 /// expired rows that are not deleted yet, and work on them.
@@ -11,6 +13,103 @@ static SHOW_EXPIRED: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// having it replaced by the current time, for back-fills. Any user may set it:
 /// who can write a row can write it at any time anyway.
 static PRESERVE_TS: GucSetting<bool> = GucSetting::<bool>::new(false);
+
+/// The background worker's main switch; a reload is enough.
+static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Seconds: the longest sleep between two looks at a table.
+static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
+
+/// Rows: the most that one transaction deletes. Batches adapt to their time
+/// below that.
+static BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+
+/// Workers at a time in all databases, out of max_worker_processes.
+static MAX_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(3);
+
+/// Percent of its time that a worker deletes however busy the server is.
+static MIN_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(5);
+
+/// Percent of its time that a worker deletes however idle the server is.
+static MAX_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(100);
+
+/// Seconds by which a table may be behind before it is given more.
+static MAX_LAG: GucSetting<i32> = GucSetting::<i32>::new(600);
+
+/// Seconds by which a standby may be behind before it is waited for; -1: never.
+static MAX_REPLICA_LAG: GucSetting<i32> = GucSetting::<i32>::new(10);
+
+/// Milliseconds: the longest wait for a lock while deleting. Below the default
+/// deadlock_timeout, so that the worker gives way before anybody is cancelled.
+static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
+
+/// Seconds: the longest time for one batch, triggers included.
+static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60);
+
+/// Tables and partitions whose state is kept in shared memory, some 700 bytes each.
+static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
+
+/// Whether rows are deleted in the background.
+pub(crate) fn enabled() -> bool {
+    ENABLED.get()
+}
+
+/// The longest sleep between two looks at a table, in microseconds.
+pub(crate) fn naptime() -> i64 {
+    i64::from(NAPTIME.get()) * 1_000_000
+}
+
+/// The same in seconds.
+pub(crate) fn naptime_seconds() -> i32 {
+    NAPTIME.get()
+}
+
+/// The most rows that one transaction deletes.
+pub(crate) fn batch_size() -> u32 {
+    BATCH_SIZE.get().cast_unsigned()
+}
+
+/// The most workers at a time.
+pub(crate) fn max_workers() -> usize {
+    usize::try_from(MAX_WORKERS.get()).unwrap_or(0)
+}
+
+/// The least effort, in percent.
+pub(crate) fn min_effort() -> i32 {
+    MIN_EFFORT.get()
+}
+
+/// The greatest effort, in percent.
+pub(crate) fn max_effort() -> i32 {
+    MAX_EFFORT.get()
+}
+
+/// By how much a table may be behind before it is given more.
+pub(crate) fn max_lag() -> Duration {
+    Duration::from_secs(u64::try_from(MAX_LAG.get()).unwrap_or(0))
+}
+
+/// By how much a standby may be behind before it is waited for; `None`: whatever.
+pub(crate) fn max_replica_lag() -> Option<Duration> {
+    u64::try_from(MAX_REPLICA_LAG.get())
+        .ok()
+        .map(Duration::from_secs)
+}
+
+/// The longest wait for a lock while deleting, in milliseconds.
+pub(crate) fn lock_timeout_ms() -> i32 {
+    LOCK_TIMEOUT.get()
+}
+
+/// The longest time for one batch.
+pub(crate) fn statement_timeout() -> Duration {
+    Duration::from_secs(u64::try_from(STATEMENT_TIMEOUT.get()).unwrap_or(0))
+}
+
+/// Tables and partitions whose state is kept in shared memory.
+pub(crate) fn max_tables() -> i32 {
+    MAX_TABLES.get()
+}
 
 /// Whether this session sees expired rows.
 pub(crate) fn show_expired() -> bool {
@@ -55,6 +154,125 @@ pub(crate) fn init() {
             Some(replan),
             None,
         );
-        pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr());
     }
+    define_reload();
+    GucRegistry::define_int_guc(
+        c"ttl.max_tables",
+        c"Tables and partitions with a time to live whose state is kept in shared memory.",
+        c"In all databases. Tables beyond that are not swept. Some 700 bytes each.",
+        &MAX_TABLES,
+        100,
+        10_000_000,
+        GucContext::Postmaster,
+        GucFlags::default(),
+    );
+    // SAFETY: after all settings of the prefix are defined.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr()) };
+}
+
+/// What the background worker goes by: a reload is enough.
+fn define_reload() {
+    GucRegistry::define_bool_guc(
+        c"ttl.enabled",
+        c"Deletes expired rows in the background.",
+        c"Off: they stay on disk, hidden as ever.",
+        &ENABLED,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    let most_workers = i32::try_from(WORKERS).unwrap_or(1);
+    let plain = GucFlags::default();
+    let define = |name, short, long, setting, min, max, flags| {
+        GucRegistry::define_int_guc(
+            name,
+            short,
+            long,
+            setting,
+            min,
+            max,
+            GucContext::Sighup,
+            flags,
+        );
+    };
+    define(
+        c"ttl.naptime",
+        c"Longest sleep between two looks at a table for expired rows.",
+        c"Looks come earlier where it is known that a row expires.",
+        &NAPTIME,
+        1,
+        86_400,
+        GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.batch_size",
+        c"Most expired rows that one transaction deletes.",
+        c"Batches are smaller where they would take too long.",
+        &BATCH_SIZE,
+        1,
+        1_000_000,
+        plain,
+    );
+    define(
+        c"ttl.max_workers",
+        c"Most workers that delete expired rows at a time.",
+        c"In all databases; taken from max_worker_processes.",
+        &MAX_WORKERS,
+        1,
+        most_workers,
+        plain,
+    );
+    define(
+        c"ttl.min_effort",
+        c"Percentage of its time that a worker deletes however busy the server is.",
+        c"100 = without regard to anybody.",
+        &MIN_EFFORT,
+        1,
+        100,
+        plain,
+    );
+    define(
+        c"ttl.max_effort",
+        c"Percentage of its time that a worker deletes however idle the server is.",
+        c"Wins over ttl.min_effort.",
+        &MAX_EFFORT,
+        1,
+        100,
+        plain,
+    );
+    define(
+        c"ttl.max_lag",
+        c"Time by which the deletion in a table may be behind before it is given more effort.",
+        c"Up to half of a worker's time, however busy the server is, when behind by twice as much.",
+        &MAX_LAG,
+        1,
+        i32::MAX,
+        GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.max_replica_lag",
+        c"Time by which a standby may be behind before deletion goes down to ttl.min_effort.",
+        c"-1 = standbys are not looked at.",
+        &MAX_REPLICA_LAG,
+        -1,
+        i32::MAX,
+        GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.lock_timeout",
+        c"Longest wait for a lock while expired rows are deleted.",
+        c"For locks that triggers and foreign keys need; locks on the table itself are not waited for.",
+        &LOCK_TIMEOUT,
+        1,
+        i32::MAX,
+        GucFlags::UNIT_MS,
+    );
+    define(
+        c"ttl.statement_timeout",
+        c"Longest time for one batch of deletions, triggers included.",
+        c"A batch that takes longer is cancelled and tried again in smaller parts.",
+        &STATEMENT_TIMEOUT,
+        1,
+        i32::MAX / 1000,
+        GucFlags::UNIT_S,
+    );
 }

@@ -10,8 +10,9 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
-/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index)`
-/// (C2, C3, C11, D1). On a table that has TTL it changes the default.
+/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index,
+/// drop_partitions)` (C2, C3, C11, D1, M11). On a table that has TTL it changes the
+/// default, and whether whole partitions are dropped.
 #[pg_extern(sql = false)]
 fn enable(
     rel: Option<pg_sys::Oid>,
@@ -20,11 +21,12 @@ fn enable(
     ttl_column: Option<&CStr>,
     document_column: Option<&CStr>,
     index: Option<&str>,
+    drop_partitions: Option<bool>,
 ) {
     let name = |column: Option<&CStr>| column.map(|c| c.to_string_lossy().into_owned());
     let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
-    or_raise(turn_on(rel, default_ttl, columns, index));
+    or_raise(turn_on(rel, default_ttl, columns, index, drop_partitions));
 }
 
 /// `ttl.set_default(rel, default_ttl)` (C8); NULL turns TTL off (C9).
@@ -39,6 +41,7 @@ fn turn_on(
     default_ttl: Option<i32>,
     (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
     index: Option<&str>,
+    drop_partitions: Option<bool>,
 ) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let seconds = default_ttl.ok_or_else(|| {
@@ -57,11 +60,15 @@ fn turn_on(
         ttl_column,
         document_column,
         index,
+        drop_partitions: guard::required(drop_partitions, "drop_partitions")?,
         table_oid: Some(relid.to_u32()),
     };
     // The label is read again, so that what is stored can also be loaded.
     let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
     guard::check_owner(relid)?;
+    if wanted.drop_partitions {
+        require_partitioned(relid)?;
+    }
     let resulting = || match guard::own_policy(relid)? {
         Some(present) => merge(relid, present, wanted.clone()),
         None => refuse_partition(relid).map(|()| wanted.clone()),
@@ -86,8 +93,17 @@ fn change_default(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<()> {
         default_ttl,
         ..own_policy(relid)?
     };
-    seclabel::set(relid, Some(&policy.to_label()));
+    store(relid, &policy);
     Ok(())
+}
+
+/// Writes the label. A guarded one stays so, whatever else is changed in it: an
+/// application's migration script must not start the deletion of what was restored.
+fn store(relid: pg_sys::Oid, policy: &Policy) {
+    seclabel::set(relid, Some(&policy.to_label()));
+    if policy.default_ttl.is_some() && policy.is_restored(relid.to_u32()) {
+        TtlError::restored(relid).warn();
+    }
 }
 
 fn own_policy(relid: pg_sys::Oid) -> Result<Policy> {
@@ -148,10 +164,24 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy) -> Result<Policy> 
     };
     Ok(Policy {
         default_ttl: wanted.default_ttl,
-        table_oid: wanted.table_oid,
+        drop_partitions: wanted.drop_partitions,
         index,
         ..present
     })
+}
+
+/// M11: what is to be dropped must be there. That a level is partitioned by the time
+/// column is not required: such partitions may come later (`ttl.problems` says so).
+fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
+    if catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE) {
+        return Ok(());
+    }
+    let message = format!("cannot drop partitions of table {}", qualified_name(relid));
+    Err(
+        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            .detail("It is not a partitioned table.")
+            .hint("Leave out drop_partitions: expired rows are deleted one by one."),
+    )
 }
 
 fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
@@ -189,7 +219,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
         Spi::run(&statement)?;
     }
     label_provider::check_columns(relid, policy)?;
-    seclabel::set(relid, Some(&policy.to_label()));
+    store(relid, policy);
     let Some(columns) = cache::policy(relid) else {
         return Err(TtlError::no_policy(relid));
     };

@@ -2,6 +2,7 @@
 
 use crate::error::{Result, or_raise};
 use crate::pg::{catalog, seclabel};
+use crate::reaper::writes;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -10,6 +11,7 @@ use pgrx::prelude::*;
 /// was created (again) lack the restriction.
 #[pg_extern(sql = false)]
 fn invalidate_plans() {
+    writes::note_policy_change();
     or_raise(invalidate_labelled());
 }
 

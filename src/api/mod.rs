@@ -9,3 +9,5 @@ mod invalidate;
 mod preview;
 mod problems;
 mod purge;
+mod resume;
+mod stats;

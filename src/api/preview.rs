@@ -1,11 +1,10 @@
 //! `ttl.preview`.
 
 use super::guard;
-use super::purge::live;
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::policy::Policy;
-use crate::store::{Inherited, governing_label, label_provider};
+use crate::store::{Inherited, governing_label, label_provider, live_condition};
 use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
@@ -70,6 +69,6 @@ fn query(relid: pg_sys::Oid, policy: &Policy, default_ttl: Option<i32>) -> Strin
     format!(
         "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE NOT {}), \
          pg_catalog.min(NULLIF(ttl.expires_at({ts}, {ttl}, {default}), 'infinity')) FROM {table}",
-        live(policy, default_ttl)
+        live_condition(policy, default_ttl)
     )
 }

@@ -1,8 +1,10 @@
 //! `ttl.problems`: what keeps a table's time to live from working as it should.
 
+use crate::error::{Result, or_raise};
 use crate::pg::index::{self, Wanted};
 use crate::pg::{catalog, seclabel};
 use crate::policy::{IndexMethod, Policy};
+use crate::reaper::bounds;
 use crate::store::{TablePolicy, cache, expected_indexes, label_provider};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -33,6 +35,10 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
     };
     let mut problems = overruled(rel, &columns);
     if columns.default_ttl.is_some() {
+        if columns.holder == rel {
+            problems.extend(guarded(rel, &policy));
+            problems.extend(or_raise(idle_drop_partitions(rel, &policy)));
+        }
         problems.extend(missing_indexes(rel, &policy, &columns));
     }
     if !columns.ts.has_default {
@@ -42,6 +48,33 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
         ));
     }
     problems
+}
+
+/// Deletion waits for `ttl.resume`.
+fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    policy.is_restored(relid.to_u32()).then(|| {
+        let table = catalog::quote_literal(&catalog::qualified_name(relid));
+        format!(
+            "nothing is deleted: restored from a dump, or labelled by hand; \
+             SELECT ttl.resume({table}) starts deletion"
+        )
+    })
+}
+
+/// M11: partitions are to be dropped, and none can ever be.
+fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<String>> {
+    if !policy.drop_partitions {
+        return Ok(None);
+    }
+    let ts = &policy.ts_column;
+    let reason = if policy.default_ttl.is_none_or(|seconds| seconds < 1) {
+        "the table has no default".to_owned()
+    } else if !bounds::has_range_level(relid, ts)? {
+        format!("no level is partitioned by RANGE ({ts})")
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(format!("drop_partitions has no effect: {reason}")))
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
@@ -68,7 +101,7 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
             } else {
                 ""
             };
-            format!("no valid index on {definition}{choice}")
+            format!("no valid index on {definition}{choice}: deletion reads the whole table")
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
 /// What a policy needs to know of a column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Attribute {
     pub(crate) attno: i16,
     pub(crate) type_oid: pg_sys::Oid,
@@ -66,6 +66,22 @@ pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
         };
         pg_sys::ReleaseSysCache(tuple);
         Some(found)
+    }
+}
+
+/// Whether the index is a btree.
+pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
+    // SAFETY: the tuple is read before its release.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        let Some(tuple_ref) = tuple.as_mut() else {
+            return false;
+        };
+        let form = pg_sys::GETSTRUCT(tuple_ref).cast::<pg_sys::FormData_pg_class>();
+        let is_btree = (*form).relam == pg_sys::BTREE_AM_OID;
+        pg_sys::ReleaseSysCache(tuple);
+        is_btree
     }
 }
 

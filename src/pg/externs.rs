@@ -21,6 +21,18 @@ unsafe extern "C-unwind" {
     /// mcxt.c; raises an error when memory is exhausted.
     pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
 
+    /// xact.c; fails only in a parallel operation.
+    pub(crate) fn GetCurrentCommandId(used: bool) -> pg_sys::CommandId;
+    /// snapmgr.c; cannot fail while a query runs.
+    pub(crate) fn GetActiveSnapshot() -> pg_sys::Snapshot;
+    /// postgres.c; as a handler of SIGTERM.
+    pub(crate) fn die(signal: c_int);
+    /// interrupt.c; as a handler of SIGHUP.
+    pub(crate) fn SignalHandlerForConfigReload(signal: c_int);
+
+    /// execMain.c; for the executor hook's trampoline.
+    pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
+
     /// planner.c; for the planner hook's trampoline.
     pub(crate) fn standard_planner(
         parse: *mut pg_sys::Query,
@@ -42,9 +54,39 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// Functions that can raise errors; call through [`crate::pg::catalog`].
+/// timeout.h, which pgrx does not bind.
+pub(super) mod timeout {
+    use core::ffi::c_int;
+
+    /// `USER_TIMEOUT`, the first free `TimeoutId`.
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    pub(crate) const USER_TIMEOUT: c_int = 12;
+    /// `USER_TIMEOUT`, the first free `TimeoutId`.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    pub(crate) const USER_TIMEOUT: c_int = 13;
+
+    unsafe extern "C-unwind" {
+        /// For `USER_TIMEOUT` it allots a new ID and returns it; FATAL if there is none.
+        pub(crate) fn RegisterTimeout(id: c_int, handler: extern "C-unwind" fn()) -> c_int;
+        /// First at `fin_time`, then again and again.
+        pub(crate) fn enable_timeout_every(
+            id: c_int,
+            fin_time: pgrx::pg_sys::TimestampTz,
+            delay_ms: c_int,
+        );
+        pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
+    }
+}
+
+unsafe extern "C" {
+    /// signal.h
+    pub(super) fn kill(pid: c_int, signal: c_int) -> c_int;
+}
+
+/// Functions that can raise errors; call inside `pg_guard_ffi_boundary`.
 pub(super) mod raising {
     use super::pg_sys;
+    use core::ffi::c_char;
 
     unsafe extern "C-unwind" {
         pub(crate) fn find_all_inheritors(
@@ -52,6 +94,25 @@ pub(super) mod raising {
             lockmode: pg_sys::LOCKMODE,
             numparents: *mut *mut pg_sys::List,
         ) -> *mut pg_sys::List;
+        /// discard.c
+        pub(crate) fn DiscardCommand(stmt: *mut pg_sys::DiscardStmt, is_top_level: bool);
+        /// message.c
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        pub(crate) fn LogLogicalMessage(
+            prefix: *const c_char,
+            message: *const c_char,
+            size: usize,
+            transactional: bool,
+        ) -> pg_sys::XLogRecPtr;
+        /// message.c
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        pub(crate) fn LogLogicalMessage(
+            prefix: *const c_char,
+            message: *const c_char,
+            size: usize,
+            transactional: bool,
+            flush: bool,
+        ) -> pg_sys::XLogRecPtr;
         pub(crate) fn has_subclass(relation_id: pg_sys::Oid) -> bool;
         pub(crate) fn get_partition_parent(
             relid: pg_sys::Oid,

@@ -39,3 +39,22 @@ pub(crate) unsafe fn of<T>(nodes: &[*mut T]) -> *mut pg_sys::List {
             pg_sys::lappend(list, node.cast())
         })
 }
+
+/// The integers of an integer list, in order.
+///
+/// # Safety
+/// As [`iter`], for a list of integers.
+pub(crate) unsafe fn ints(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
+    // SAFETY: as in `iter`.
+    (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
+}
+
+/// The pointer at this place of a list of nodes.
+///
+/// # Safety
+/// As [`iter`].
+pub(crate) unsafe fn nth<T>(list: *mut pg_sys::List, index: i32) -> Option<*mut T> {
+    let index = usize::try_from(index).ok().filter(|&i| i < len(list))?;
+    // SAFETY: as in `iter`.
+    Some(unsafe { (*(*list).elements.add(index)).ptr_value.cast::<T>() })
+}

@@ -2,15 +2,28 @@
 //!
 //! Nothing here decides. Differences between server versions live here only.
 
+pub(crate) mod activity;
+pub(crate) mod background;
 pub(crate) mod catalog;
+pub(crate) mod database_ddl;
+pub(crate) mod databases;
+pub(crate) mod executor_hook;
 pub(crate) mod extension;
 pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod index;
 pub(crate) mod lists;
+pub(crate) mod locks;
+pub(crate) mod message;
 pub(crate) mod nodes;
 pub(crate) mod planner_input;
+pub(crate) mod receiver;
+pub(crate) mod relation;
 pub(crate) mod roles;
 pub(crate) mod seclabel;
+pub(crate) mod session;
+pub(crate) mod shmem;
+pub(crate) mod timeout;
+pub(crate) mod txn;
 pub(crate) mod utility_hook;
 pub(crate) mod xact;

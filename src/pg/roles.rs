@@ -24,6 +24,15 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
     }
 }
 
+/// Whether the current user may see the statistics of others.
+pub(crate) fn reads_all_statistics() -> bool {
+    // SAFETY: a cached look-up within a transaction.
+    unsafe {
+        let role = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_STATS);
+        pg_sys::has_privs_of_role(current_user(), role)
+    }
+}
+
 /// Whether the role is a superuser.
 fn is_superuser(role: pg_sys::Oid) -> bool {
     // SAFETY: a cached look-up within a transaction.
@@ -54,24 +63,47 @@ pub(crate) fn current_user() -> pg_sys::Oid {
     unsafe { pg_sys::GetUserId() }
 }
 
-/// Runs `work` as `role`, in a context that refuses `SET ROLE` and
+/// Who the current user is, and in what security context.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity(pg_sys::Oid, i32);
+
+impl Identity {
+    /// The current one.
+    pub(crate) fn current() -> Self {
+        let mut identity = Self(pg_sys::InvalidOid, 0);
+        // SAFETY: reads backend-local variables.
+        unsafe { pg_sys::GetUserIdAndSecContext(&mut identity.0, &mut identity.1) };
+        identity
+    }
+
+    /// Makes it the current one again.
+    pub(crate) fn restore(self) {
+        // SAFETY: restores what GetUserIdAndSecContext gave.
+        unsafe { pg_sys::SetUserIdAndSecContext(self.0, self.1) }
+    }
+}
+
+/// Becomes `role` in a context that refuses `SET ROLE` and
 /// `SET SESSION AUTHORIZATION` and in which row-level security does not bind
-/// the table's owner. The former identity returns also when `work` raises.
+/// the table's owner. The caller restores the former identity.
+pub(crate) fn become_role(role: pg_sys::Oid) {
+    let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS;
+    // SAFETY: what PostgreSQL itself does (ri_triggers.c).
+    unsafe {
+        pg_sys::SetUserIdAndSecContext(role, Identity::current().1 | flags.cast_signed());
+    }
+}
+
+/// Runs `work` after [`become_role`]. The former identity returns also when
+/// `work` raises.
 pub(crate) fn as_role<T>(role: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    struct Identity(pg_sys::Oid, i32);
-    impl Drop for Identity {
+    struct RestoreOnDrop(Identity);
+    impl Drop for RestoreOnDrop {
         fn drop(&mut self) {
-            // SAFETY: restores what GetUserIdAndSecContext gave.
-            unsafe { pg_sys::SetUserIdAndSecContext(self.0, self.1) }
+            self.0.restore();
         }
     }
-    let mut former = Identity(pg_sys::InvalidOid, 0);
-    let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS;
-    // SAFETY: the pair of calls that PostgreSQL itself uses (ri_triggers.c).
-    unsafe {
-        pg_sys::GetUserIdAndSecContext(&mut former.0, &mut former.1);
-        pg_sys::SetUserIdAndSecContext(role, former.1 | flags.cast_signed());
-    }
-    let _restore_on_drop = former;
+    let _former = RestoreOnDrop(Identity::current());
+    become_role(role);
     work()
 }

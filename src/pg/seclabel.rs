@@ -1,6 +1,7 @@
 //! Security labels of the provider `ttl`.
 
-use super::catalog;
+use super::{catalog, locks};
+use crate::reaper::writes;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
@@ -25,10 +26,19 @@ pub(crate) fn get(relid: pg_sys::Oid) -> Option<String> {
     }
 }
 
+/// Before a label changes: waits for deletions by the present one, and tells all
+/// sessions and workers at commit.
+pub(crate) fn about_to_change(relid: pg_sys::Oid) {
+    locks::lock_policy_for_change(relid);
+    writes::note_policy_change();
+    invalidate(relid);
+}
+
 /// Stores the label (`None` removes it), tells all sessions, and makes the
 /// change visible to the rest of this transaction. The caller holds a lock on
 /// the table and has checked that the current user may do this.
 pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
+    about_to_change(relid);
     let address = table_address(relid);
     let label = label.and_then(|text| CString::new(text).ok());
     let pointer = label
@@ -38,7 +48,6 @@ pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
     unsafe {
         pg_sys::SetSecurityLabel(&address, PROVIDER.as_ptr(), pointer);
     }
-    invalidate(relid);
     // SAFETY: within a transaction.
     unsafe { pg_sys::CommandCounterIncrement() };
 }

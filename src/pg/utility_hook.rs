@@ -1,7 +1,9 @@
 //! The ProcessUtility hook: one trampoline for all that looks at utility statements.
 
-use super::{externs, xact};
+use super::{database_ddl, externs, xact};
+use crate::reaper::leave;
 use crate::store::ddl::{self, Rename};
+use crate::store::label_provider;
 use crate::visibility::copy;
 use core::ffi::c_char;
 use pgrx::pg_sys::{self, NodeTag};
@@ -30,6 +32,8 @@ struct Around {
     reparented: Option<pg_sys::Oid>,
     /// ALTER TABLE … RENAME COLUMN: the policy follows.
     rename: Option<Rename>,
+    /// DROP DATABASE and the like: the database that workers have left for it.
+    vacated: Option<u32>,
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
@@ -75,10 +79,18 @@ unsafe extern "C-unwind" fn trampoline(
                 qc,
             ),
         }
-        if around.constraint_ddl.is_some() || around.rename.is_some() {
+        if around.constraint_ddl.is_some() || around.rename.is_some() || around.vacated.is_some() {
             after(&around);
         }
     }
+}
+
+/// # Safety
+/// `node` is a statement of the parser.
+unsafe fn vacate(node: *mut pg_sys::Node) -> Option<u32> {
+    // SAFETY: as required of the caller.
+    let database = unsafe { database_ddl::wanted_database(node) };
+    database.inspect(|&database| leave::vacate(database))
 }
 
 #[pg_guard]
@@ -89,14 +101,25 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         constraint_ddl: None,
         reparented: None,
         rename: None,
+        vacated: None,
     };
     // SAFETY: the node's tag tells its type.
     unsafe {
         let node = (*pstmt).utilityStmt;
         match super::nodes::tag(node) {
-            Some(NodeTag::T_CopyStmt) => around.statement = copy::hide_expired(pstmt),
+            Some(NodeTag::T_CopyStmt) => {
+                around.statement = copy::hide_expired(pstmt);
+                copy::note_write(node.cast());
+            }
+            Some(NodeTag::T_SecLabelStmt) => around.statement = label_provider::unbind(pstmt),
             Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
-            Some(NodeTag::T_RenameStmt) => around.rename = ddl::column_rename(node.cast()),
+            Some(NodeTag::T_RenameStmt) => {
+                around.rename = ddl::column_rename(node.cast());
+                around.vacated = vacate(node);
+            }
+            Some(
+                NodeTag::T_DropdbStmt | NodeTag::T_CreatedbStmt | NodeTag::T_AlterDatabaseStmt,
+            ) => around.vacated = vacate(node),
             Some(NodeTag::T_AlterTableStmt) => {
                 ddl::check_alter_table(node.cast());
                 around.reparented = ddl::reparented(node.cast());
@@ -121,5 +144,8 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     }
     if let Some(rename) = around.rename {
         ddl::follow_rename(rename);
+    }
+    if let Some(database) = around.vacated {
+        leave::readmit(database);
     }
 }

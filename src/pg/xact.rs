@@ -1,5 +1,6 @@
 //! State that must not outlive the statement that set it, errors included.
 
+use crate::reaper::writes;
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -28,7 +29,7 @@ pub(crate) fn leave_constraint_ddl(former: i32) {
 
 /// Registers the callbacks; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the callbacks live as long as the library and only set a cell.
+    // SAFETY: the callbacks live as long as the library, and raise no error.
     unsafe {
         pg_sys::RegisterXactCallback(Some(at_xact_end), core::ptr::null_mut());
         pg_sys::RegisterSubXactCallback(Some(at_subxact_end), core::ptr::null_mut());
@@ -39,6 +40,12 @@ unsafe extern "C-unwind" fn at_xact_end(
     event: pg_sys::XactEvent::Type,
     _arg: *mut core::ffi::c_void,
 ) {
+    match event {
+        pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => writes::at_other_end(false),
+        pg_sys::XactEvent::XACT_EVENT_PREPARE => writes::at_other_end(true),
+        _ => {}
+    }
     if matches!(
         event,
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_COMMIT

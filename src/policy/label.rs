@@ -31,6 +31,9 @@ pub(crate) struct Policy {
     /// C11: what deletion finds expired rows by.
     #[serde(default)]
     pub(crate) index: IndexMethod,
+    /// M11: whether a partition whose every row is expired is dropped as a whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) drop_partitions: bool,
     /// The OID of the table that the policy was made for: a restored dump has
     /// another one, by which a restored table can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +150,13 @@ impl Policy {
     pub(crate) fn to_label(&self) -> String {
         // A struct of strings and integers always serializes.
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0010-restore-guard.md):
+    /// the label was not made for this table by the extension's functions, but
+    /// restored from a dump or written by hand.
+    pub(crate) fn is_restored(&self, relid: u32) -> bool {
+        self.table_oid != Some(relid)
     }
 
     /// The columns that must exist while the policy is in force.

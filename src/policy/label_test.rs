@@ -78,16 +78,41 @@ fn renames_are_followed() {
     );
 }
 
+/// M11: absent means false, and false is not written.
+#[test]
+fn m11_drop_partitions() {
+    let policy = Policy::parse("{}").unwrap();
+    assert!(!policy.drop_partitions);
+    assert!(!policy.to_label().contains("drop_partitions"));
+    let policy = Policy::parse(r#"{"drop_partitions": true}"#).unwrap();
+    assert!(policy.drop_partitions);
+    assert!(policy.to_label().contains(r#""drop_partitions":true"#));
+    for bad in ["1", "null", "\"true\""] {
+        let label = format!(r#"{{"drop_partitions": {bad}}}"#);
+        assert!(Policy::parse(&label).is_err(), "{bad}");
+    }
+}
+
+/// A label that another table's dump brought, or that a hand wrote, is restored.
+#[test]
+fn labels_of_other_tables_are_restored() {
+    let of = |label| Policy::parse(label).unwrap();
+    assert!(of("{}").is_restored(16400));
+    assert!(of(r#"{"table_oid": null}"#).is_restored(16400));
+    assert!(of(r#"{"table_oid": 16401}"#).is_restored(16400));
+    assert!(!of(r#"{"table_oid": 16400}"#).is_restored(16400));
+}
+
 proptest! {
     #[test]
     fn round_trip(
         default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]),
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
-        table_oid in proptest::option::of(any::<u32>()),
+        table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column, ttl_column, document_column: None, table_oid,
-            index: IndexMethod::Brin,
+            index: IndexMethod::Brin, drop_partitions,
         };
         prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
     }

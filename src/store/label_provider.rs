@@ -5,7 +5,7 @@ use crate::pg::{catalog, seclabel};
 use crate::policy::Policy;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 
 /// Registers the provider; once, at load.
 pub(crate) fn init() {
@@ -24,7 +24,43 @@ unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label:
         (*object, label)
     };
     or_raise(check(&object, label.as_deref()));
-    seclabel::invalidate(object.objectId);
+    seclabel::about_to_change(object.objectId);
+}
+
+/// A label that a statement gives is not bound to its table: it may come from a
+/// dump of another database, whose OIDs are sometimes the same. So the OID is
+/// taken out of it, except by pg_upgrade, which keeps tables and OIDs.
+/// `docs/decisions/0010-restore-guard.md`
+///
+/// # Safety
+/// `pstmt` holds a SecLabelStmt of the parser; it is not changed.
+pub(crate) unsafe fn unbind(pstmt: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: as required of the caller; a copy is changed, never the original.
+    unsafe {
+        let stmt = (*pstmt).utilityStmt.cast::<pg_sys::SecLabelStmt>();
+        let (label, provider) = ((*stmt).label, (*stmt).provider);
+        let ours = provider.is_null() || CStr::from_ptr(provider) == seclabel::PROVIDER;
+        if label.is_null() || !ours || pg_sys::IsBinaryUpgrade {
+            return pstmt;
+        }
+        let Ok(policy) = Policy::parse(&CStr::from_ptr(label).to_string_lossy()) else {
+            return pstmt;
+        };
+        if policy.table_oid.is_none() {
+            return pstmt;
+        }
+        let unbound = Policy {
+            table_oid: None,
+            ..policy
+        };
+        let Ok(text) = CString::new(unbound.to_label()) else {
+            return pstmt;
+        };
+        let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<pg_sys::PlannedStmt>();
+        let stmt = (*copy).utilityStmt.cast::<pg_sys::SecLabelStmt>();
+        (*stmt).label = pg_sys::pstrdup(text.as_ptr());
+        copy
+    }
 }
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {

@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use pgrx::pg_sys;
 
 /// A policy as it applies to one relation: names resolved to its columns.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TablePolicy {
     /// C2: `None` = TTL is off; rows are still stamped, so that turning it on
     /// again counts from the last modification (C4).

@@ -4,5 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod ddl;
 pub(crate) mod label_provider;
 mod lookup;
+mod sql;
 
 pub(crate) use lookup::{Inherited, TablePolicy, expected_indexes, governing_label, label_of};
+pub(crate) use sql::live_condition;

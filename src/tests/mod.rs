@@ -5,3 +5,4 @@
 mod agreement;
 mod guards;
 mod matrix;
+mod partitions;

@@ -3,6 +3,7 @@
 //! tables with row-level security.
 
 use crate::pg::{catalog, lists, roles};
+use crate::reaper::writes;
 use crate::settings;
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
@@ -25,6 +26,29 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
         (*stmt).attlist = core::ptr::null_mut();
         (*stmt).query = parse(&query);
         copy
+    }
+}
+
+/// Tells the workers of a COPY that writes to a table with TTL.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn note_write(stmt: *mut CopyStmt) {
+    // SAFETY: fields of a parsed statement; the lock that COPY takes first.
+    unsafe {
+        if !(*stmt).is_from
+            || (*stmt).relation.is_null()
+            || crate::pg::extension::functions().is_none()
+        {
+            return;
+        }
+        let lock = pg_sys::RowExclusiveLock.cast_signed();
+        let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
+        let relid =
+            pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
+        if let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) {
+            writes::note_copy(&policy);
+        }
     }
 }
 

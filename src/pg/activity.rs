@@ -1,0 +1,71 @@
+//! What the server is busy with, and what we show of ourselves.
+
+use pgrx::pg_sys;
+use std::ffi::CString;
+
+/// Shows in pg_stat_activity what this process does.
+pub(crate) fn working(on: &str) {
+    report(pg_sys::BackendState::STATE_RUNNING, on);
+}
+
+/// Shows in pg_stat_activity that this process waits.
+pub(crate) fn idle() {
+    report(pg_sys::BackendState::STATE_IDLE, "");
+}
+
+fn report(state: pg_sys::BackendState::Type, text: &str) {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: copies the string into shared memory.
+    unsafe { pg_sys::pgstat_report_activity(state, text.as_ptr()) };
+}
+
+/// Sends this process's counters to the statistics.
+pub(crate) fn report_statistics() {
+    // SAFETY: outside any transaction.
+    unsafe { pg_sys::pgstat_report_stat(true) };
+}
+
+/// Classes of wait events (wait_event.h) in which a backend uses no capacity.
+const PG_WAIT_LOCK: u32 = 0x03;
+const PG_WAIT_CLIENT: u32 = 0x06;
+
+/// How many clients' statements use the server at this moment: running, and
+/// neither waiting for a lock nor for their client. `None` if the server does
+/// not track it (`track_activities`).
+pub(crate) fn active_backends() -> Option<u32> {
+    // SAFETY: reads a setting.
+    if !unsafe { pg_sys::pgstat_track_activities } {
+        return None;
+    }
+    let mut active = 0;
+    // SAFETY: reads the local copy of the backends' status, made anew; processes
+    // may be gone, which BackendPidGetProc tells.
+    unsafe {
+        pg_sys::pgstat_clear_backend_activity_snapshot();
+        for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
+            #[cfg(feature = "pg15")]
+            let entry = pg_sys::pgstat_fetch_stat_local_beentry(index);
+            #[cfg(not(feature = "pg15"))]
+            let entry = pg_sys::pgstat_get_local_beentry_by_index(index);
+            let Some(entry) = entry.as_ref() else {
+                continue;
+            };
+            let status = &entry.backendStatus;
+            let running = [
+                pg_sys::BackendState::STATE_RUNNING,
+                pg_sys::BackendState::STATE_FASTPATH,
+            ]
+            .contains(&status.st_state);
+            if !running || status.st_backendType != pg_sys::BackendType::B_BACKEND {
+                continue;
+            }
+            let waits_for = pg_sys::BackendPidGetProc(status.st_procpid)
+                .as_ref()
+                .map_or(0, |process| process.wait_event_info >> 24);
+            if waits_for != PG_WAIT_LOCK && waits_for != PG_WAIT_CLIENT {
+                active += 1;
+            }
+        }
+    }
+    Some(active)
+}

@@ -1,0 +1,211 @@
+//! Background workers: registering, connecting, signals, waiting.
+
+use super::externs;
+use core::ffi::{c_char, c_int};
+use pgrx::pg_sys;
+use std::time::Duration;
+
+const SIGHUP: c_int = 1;
+const SIGTERM: c_int = 15;
+
+/// How a worker is registered.
+pub(crate) struct Registration<'a> {
+    /// For the log; also the type that pg_stat_activity shows.
+    pub(crate) name: &'a str,
+    /// The exported function that it runs.
+    pub(crate) function: &'a str,
+    /// What that function is given.
+    pub(crate) argument: i32,
+    /// Seconds after which the postmaster starts it again when it has died.
+    pub(crate) restart: Option<i32>,
+}
+
+fn copy_into(target: &mut [c_char], text: &str) {
+    let room = target.len() - 1;
+    for (to, from) in target.iter_mut().take(room).zip(text.bytes()) {
+        *to = from.cast_signed() as c_char;
+    }
+}
+
+impl Registration<'_> {
+    fn to_worker(&self) -> pg_sys::BackgroundWorker {
+        let mut worker = pg_sys::BackgroundWorker::default();
+        copy_into(&mut worker.bgw_name, self.name);
+        copy_into(&mut worker.bgw_type, self.name);
+        copy_into(&mut worker.bgw_library_name, "ttl_ext");
+        copy_into(&mut worker.bgw_function_name, self.function);
+        worker.bgw_flags = (pg_sys::BGWORKER_SHMEM_ACCESS
+            | pg_sys::BGWORKER_BACKEND_DATABASE_CONNECTION)
+            .cast_signed();
+        // Not before recovery has ended: a standby deletes nothing (M10).
+        worker.bgw_start_time = pg_sys::BgWorkerStartTime::BgWorkerStart_RecoveryFinished;
+        worker.bgw_restart_time = self.restart.unwrap_or(pg_sys::BGW_NEVER_RESTART);
+        worker.bgw_main_arg = pg_sys::Datum::from(self.argument);
+        worker
+    }
+
+    /// Registers it with the postmaster; while libraries are preloaded.
+    pub(crate) fn register_static(&self) {
+        let mut worker = self.to_worker();
+        // SAFETY: the structure is copied.
+        unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) };
+    }
+
+    /// Asks the postmaster to start it; `None` if there is no slot left.
+    pub(crate) fn start(&self) -> Option<Handle> {
+        let mut worker = self.to_worker();
+        // SAFETY: the structure is copied; the handle is allocated where it lives
+        // as long as this process.
+        unsafe {
+            worker.bgw_notify_pid = pg_sys::MyProcPid;
+            let former = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
+            let mut handle = core::ptr::null_mut();
+            let started = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
+            pg_sys::MemoryContextSwitchTo(former);
+            started.then_some(Handle(handle))
+        }
+    }
+}
+
+/// A worker that this process has started.
+pub(crate) struct Handle(*mut pg_sys::BackgroundWorkerHandle);
+
+impl Handle {
+    /// Whether it has ended, or could not be started.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let mut pid = 0;
+        // SAFETY: the handle is valid until it is dropped.
+        let status = unsafe { pg_sys::GetBackgroundWorkerPid(self.0, &mut pid) };
+        [
+            pg_sys::BgwHandleStatus::BGWH_STOPPED,
+            pg_sys::BgwHandleStatus::BGWH_POSTMASTER_DIED,
+        ]
+        .contains(&status)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: allocated by RegisterDynamicBackgroundWorker.
+        unsafe { pg_sys::pfree(self.0.cast()) };
+    }
+}
+
+/// Signals as PostgreSQL's own backends have them: SIGTERM ends the process at
+/// the next check for interrupts, in the middle of a statement, too.
+pub(crate) fn handle_signals() {
+    // SAFETY: the handlers are PostgreSQL's own; signals are still blocked.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        use pg_sys::pqsignal;
+        #[cfg(feature = "pg18")]
+        use pg_sys::pqsignal_be as pqsignal;
+        pqsignal(SIGHUP, Some(externs::SignalHandlerForConfigReload));
+        pqsignal(SIGTERM, Some(externs::die));
+        pg_sys::BackgroundWorkerUnblockSignals();
+    }
+}
+
+/// Connects to a database, or to none: then only shared catalogs can be read.
+pub(crate) fn connect(database: Option<pg_sys::Oid>) {
+    // SAFETY: once, at the start of a background worker.
+    unsafe {
+        match database {
+            Some(oid) => {
+                pg_sys::BackgroundWorkerInitializeConnectionByOid(oid, pg_sys::InvalidOid, 0);
+            }
+            None => pg_sys::BackgroundWorkerInitializeConnection(
+                core::ptr::null(),
+                core::ptr::null(),
+                0,
+            ),
+        }
+        pg_sys::pgstat_report_appname((*pg_sys::MyBgworkerEntry).bgw_type.as_ptr());
+    }
+}
+
+/// Waits until somebody sets this process's latch, or for `timeout_ms`.
+pub(crate) fn wait(timeout_ms: i64) {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: the process's own latch.
+    unsafe {
+        pg_sys::WaitLatch(
+            pg_sys::MyLatch,
+            events.cast_signed(),
+            timeout_ms,
+            pg_sys::PG_WAIT_EXTENSION,
+        );
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    pgrx::check_for_interrupts!();
+}
+
+/// Waits for that long, in any process.
+pub(crate) fn sleep(time: Duration) {
+    let micros = i64::try_from(time.as_micros()).unwrap_or(0);
+    // SAFETY: sleeps; raises at the check if the statement is cancelled.
+    unsafe { pg_sys::pg_usleep(micros) };
+    pgrx::check_for_interrupts!();
+}
+
+/// Wakes another process of this server, if it is there.
+pub(crate) fn wake(pid: i32) {
+    if pid <= 0 {
+        return;
+    }
+    // SAFETY: a process that has ended is not found; setting the latch of one
+    // that has taken its place does no harm.
+    unsafe {
+        if let Some(process) = pg_sys::BackendPidGetProc(pid).as_mut() {
+            pg_sys::SetLatch(&mut process.procLatch);
+        }
+    }
+}
+
+/// Asks another process of this server to end.
+pub(crate) fn terminate(pid: i32) {
+    // SAFETY: only to a process of this server.
+    unsafe {
+        if pid > 0 && !pg_sys::BackendPidGetProc(pid).is_null() {
+            externs::kill(pid, SIGTERM);
+        }
+    }
+}
+
+/// Whether a process of this server has this PID.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    // SAFETY: a look-up in shared memory.
+    pid > 0 && unsafe { !pg_sys::BackendPidGetProc(pid).is_null() }
+}
+
+/// This process's PID.
+pub(crate) fn my_pid() -> i32 {
+    // SAFETY: reads a process-local variable.
+    unsafe { pg_sys::MyProcPid }
+}
+
+/// The database that this process is connected to.
+pub(crate) fn my_database() -> pg_sys::Oid {
+    // SAFETY: reads a process-local variable.
+    unsafe { pg_sys::MyDatabaseId }
+}
+
+/// The current time, as a timestamptz.
+pub(crate) fn now() -> i64 {
+    // SAFETY: cannot fail.
+    unsafe { externs::GetCurrentTimestamp() }
+}
+
+/// Runs `function` when this process ends, before it lets go of shared memory.
+pub(crate) fn before_exit(function: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
+    // SAFETY: the function lives as long as the library.
+    unsafe { pg_sys::before_shmem_exit(Some(function), pg_sys::Datum::from(0)) };
+}
+
+/// Ends this process by design: the postmaster does not log it.
+#[allow(unreachable_code, reason = "bound without its 'noreturn' on 18")]
+pub(crate) fn exit() -> ! {
+    // SAFETY: outside any transaction.
+    unsafe { pg_sys::proc_exit(0) };
+    unreachable!("proc_exit does not return")
+}

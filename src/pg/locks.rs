@@ -1,0 +1,51 @@
+//! Heavyweight locks.
+
+use pgrx::pg_sys;
+
+/// `DEFAULT_LOCKMETHOD` of lock.h, a macro.
+const DEFAULT_LOCKMETHOD: u8 = 1;
+
+/// Takes the lock on a relation for the rest of the transaction, if that needs
+/// no waiting.
+pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
+    // SAFETY: within a transaction; the relation is looked up again afterwards.
+    unsafe { pg_sys::ConditionalLockRelationOid(relid, mode.cast_signed()) }
+}
+
+/// The lock on a table's policy, apart from those on the table: who changes the
+/// policy waits for a batch of deletions that goes by the old one, and the next
+/// batch sees the new one. A lock on the table would not do: those that conflict
+/// with a change of label also conflict with VACUUM.
+fn policy_tag(holder: pg_sys::Oid) -> pg_sys::LOCKTAG {
+    pg_sys::LOCKTAG {
+        // SAFETY: reads a backend-local variable.
+        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+        locktag_field2: pg_sys::RelationRelationId.to_u32(),
+        locktag_field3: holder.to_u32(),
+        locktag_field4: 0,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
+        locktag_lockmethodid: DEFAULT_LOCKMETHOD,
+    }
+}
+
+/// Keeps the policy from being changed during this transaction, if nobody is
+/// changing it just now.
+pub(crate) fn try_share_policy(holder: pg_sys::Oid) -> bool {
+    let mode = pg_sys::ShareLock.cast_signed();
+    // SAFETY: a valid tag, within a transaction, without waiting.
+    let result = unsafe { pg_sys::LockAcquire(&policy_tag(holder), mode, false, true) };
+    if result == pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL {
+        return false;
+    }
+    // SAFETY: what was committed before the lock was granted must be seen.
+    unsafe { pg_sys::AcceptInvalidationMessages() };
+    true
+}
+
+/// Waits for deletions under the present policy, and keeps others away until
+/// the end of the transaction.
+pub(crate) fn lock_policy_for_change(holder: pg_sys::Oid) {
+    let mode = pg_sys::ExclusiveLock.cast_signed();
+    // SAFETY: a valid tag, within a transaction.
+    unsafe { pg_sys::LockAcquire(&policy_tag(holder), mode, false, false) };
+}

@@ -1,0 +1,62 @@
+//! Messages in the write-ahead log, for consumers of logical decoding: they
+//! surround the deletions of the extension.
+
+use super::externs::raising;
+use core::ffi::c_char;
+use pgrx::pg_sys;
+use std::ffi::{CStr, CString};
+
+/// The prefix by which a consumer tells the extension's messages.
+const PREFIX: &CStr = c"ttl";
+
+/// The text of the message before the first deletion in a table; `None` where
+/// the server's log is not made for logical decoding.
+pub(crate) fn for_begin(table: &str) -> Option<CString> {
+    let message = serde_json::json!({ "table": table, "event": "begin" });
+    is_wanted().then(|| CString::new(message.to_string()).ok())?
+}
+
+/// Writes the message before the deletions in a table.
+pub(crate) fn begin(table: &str) {
+    emit(for_begin(table).as_deref());
+}
+
+/// Writes the message after the deletions in a table.
+pub(crate) fn end(table: &str, rows: u64) {
+    let message = serde_json::json!({ "table": table, "event": "end", "rows": rows });
+    if is_wanted() {
+        emit(CString::new(message.to_string()).ok().as_deref());
+    }
+}
+
+fn is_wanted() -> bool {
+    // SAFETY: reads a setting.
+    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
+}
+
+fn emit(message: Option<&CStr>) {
+    let Some(message) = message else { return };
+    // SAFETY: within a transaction that may write; an error is caught at the boundary.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| write(message.as_ptr(), message.count_bytes()));
+    }
+}
+
+/// Writes a message that belongs to the transaction.
+///
+/// # Safety
+/// `message` has `length` bytes. Raises PostgreSQL's errors as they are: to be
+/// called through a boundary, or from a plain function with nothing to drop.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+pub(super) unsafe fn write(message: *const c_char, length: usize) {
+    // SAFETY: as required of the caller; the message is copied.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        raising::LogLogicalMessage(PREFIX.as_ptr(), message, length, true);
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        raising::LogLogicalMessage(PREFIX.as_ptr(), message, length, true, false);
+    }
+}

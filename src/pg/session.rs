@@ -1,0 +1,81 @@
+//! The session that a background worker is.
+
+use super::externs;
+use super::txn::{self, Failure};
+use pgrx::pg_sys;
+use std::ffi::CString;
+
+/// Sets a parameter as the worker needs it, above what the configuration, the
+/// database or the role says; what a user's code sets instead ends with
+/// [`discard_all`].
+pub(crate) fn force(name: &str, value: &str) {
+    let (Ok(name), Ok(value)) = (CString::new(name), CString::new(value)) else {
+        return;
+    };
+    // SAFETY: both strings outlive the call, which copies them.
+    unsafe {
+        pg_sys::SetConfigOption(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+    }
+}
+
+/// Plans what `work` runs without sorting or reading whole tables where there is
+/// another way, whatever the statistics say: a batch must read no more than it
+/// deletes. An error ends the settings with the transaction.
+pub(crate) fn without_detours<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: within a transaction; the nest level begun here is ended here.
+    unsafe {
+        let nest = pg_sys::NewGUCNestLevel();
+        for name in [c"enable_sort", c"enable_seqscan"] {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                c"off".as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+        let result = work();
+        pg_sys::AtEOXact_GUC(true, nest);
+        result
+    }
+}
+
+/// DISCARD ALL, as a connection pooler does between two clients: what a user's
+/// code has left in the session (settings, temporary objects, prepared
+/// statements, advisory locks) must not meet the next one's.
+pub(crate) fn discard_all() -> Result<(), Failure> {
+    txn::run(|| {
+        let mut stmt = pg_sys::DiscardStmt {
+            type_: pg_sys::NodeTag::T_DiscardStmt,
+            target: pg_sys::DiscardMode::DISCARD_ALL,
+        };
+        // SAFETY: outside any block of transactions, as the statement requires.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                externs::raising::DiscardCommand(&mut stmt, true);
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Reads the configuration files again if somebody asked for it; whether it did.
+pub(crate) fn reload_if_asked() -> bool {
+    // SAFETY: a worker's main loop, outside any transaction.
+    unsafe {
+        let asked = pg_sys::ConfigReloadPending != 0;
+        if asked {
+            pg_sys::ConfigReloadPending = 0;
+            pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+        }
+        asked
+    }
+}

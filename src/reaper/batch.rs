@@ -1,0 +1,279 @@
+//! One batch: a transaction that deletes expired rows of one table, as its owner.
+
+use super::blocked::tid_array;
+use super::job::{self, Deleting, Job};
+use crate::pg::receiver::{self, Found, Tally};
+use crate::pg::timeout::Limit;
+use crate::pg::txn::{self, Failure};
+use crate::pg::{catalog, locks, message, relation, roles, session};
+use crate::settings;
+use crate::store::cache;
+use crate::visibility::statement;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// What a batch has done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) tally: Tally,
+    /// Rows changed, cascades included.
+    pub(super) touched: u64,
+    /// Rows that a trigger or rule has kept.
+    pub(super) kept: Vec<Found>,
+    pub(super) took: Duration,
+    pub(super) by_sql: bool,
+}
+
+/// Why a batch was rolled back.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The table could not be worked on: locked, changed, gone, no resources.
+    Table(Failure),
+    /// A row could not be deleted: this one, if it is known.
+    Row(Failure, Option<Found>),
+}
+
+/// What `ttl.purge` has done to one table.
+pub(crate) struct Purged {
+    /// Rows deleted, those not counted to which it cascaded.
+    pub(crate) rows: u64,
+}
+
+/// Deletes the rows that `query` selects, at most `limit`, in a transaction of
+/// its own. Rows that are locked are skipped.
+pub(super) fn run(job: &Job, query: &str, limit: u32) -> Result<Done, Trouble> {
+    let began = Instant::now();
+    let mut tally = Tally::default();
+    let at_rows = Cell::new(false);
+    let user_code = Cell::new(false);
+    let time_limit = Limit::start(settings::statement_timeout());
+    let result = txn::run(|| {
+        let owner = enter(job)?;
+        roles::become_role(owner);
+        let table = relation::Open::locked(job.relid);
+        table.check_replica_identity();
+        let done = match deleting(&table) {
+            Deleting::Direct => {
+                let begin = message::for_begin(&job.name);
+                session::without_detours(|| {
+                    statement::with_expired_rows_of(job.relid, || {
+                        receiver::delete_selected(
+                            &table,
+                            query,
+                            false,
+                            begin.as_deref(),
+                            &mut tally,
+                        );
+                    });
+                });
+                Done {
+                    touched: tally.deleted,
+                    ..Done::default()
+                }
+            }
+            Deleting::Sql => {
+                user_code.set(true);
+                delete_by_sql(job, query, limit, &mut tally, &at_rows)?
+            }
+        };
+        if tally.deleted > 0 {
+            message::end(&job.name, tally.deleted);
+        }
+        Ok(done)
+    });
+    let too_long = Limit::exceeded();
+    drop(time_limit);
+    if user_code.get()
+        && let Err(failure) = session::discard_all()
+    {
+        // Nothing of a user's may stay: rather end the process.
+        failure.raise_fatal();
+    }
+    match result {
+        Ok(done) => Ok(Done {
+            tally,
+            took: began.elapsed(),
+            by_sql: user_code.get(),
+            ..done
+        }),
+        Err(failure) => Err(classify(failure, too_long, &tally, at_rows.get())),
+    }
+}
+
+/// Whether a failure is that of a row or of the table.
+fn classify(failure: Failure, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
+    let failure = if too_long {
+        failure.because("ttl.statement_timeout")
+    } else {
+        failure
+    };
+    let by_resources = ["53", "57P", "58"]
+        .iter()
+        .any(|class| failure.sqlstate().starts_with(class));
+    if by_resources {
+        Trouble::Table(failure)
+    } else if tally.last.is_some() {
+        // The access method failed at this one.
+        Trouble::Row(failure, tally.last)
+    } else if at_rows {
+        Trouble::Row(failure, None)
+    } else {
+        Trouble::Table(failure)
+    }
+}
+
+/// Takes what locks are needed, without waiting, and checks that nothing has
+/// changed; returns the table's owner.
+fn enter(job: &Job) -> Result<pg_sys::Oid, Failure> {
+    let unavailable = |what: &str| {
+        Failure::new(
+            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+            format!("could not obtain lock on {what} {}", job.name),
+        )
+    };
+    // SAFETY: reads a backend-local variable.
+    if unsafe { pg_sys::XactReadOnly } {
+        return Err(Failure::new(
+            PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+            "cannot delete expired rows: default_transaction_read_only is on in this database",
+        ));
+    }
+    if !locks::try_share_policy(job.policy.holder) {
+        return Err(unavailable("the time to live of relation"));
+    }
+    // An ancestor that is locked keeps the table from being moved to another.
+    let ancestors = catalog::ancestors(job.relid);
+    let shared = ancestors
+        .into_iter()
+        .all(|ancestor| locks::try_relation(ancestor, pg_sys::AccessShareLock));
+    if !shared || !locks::try_relation(job.relid, pg_sys::RowExclusiveLock) {
+        return Err(unavailable("relation"));
+    }
+    let unchanged = cache::policy(job.relid) == Some(job.policy)
+        && catalog::qualified_name(job.relid) == job.name;
+    match catalog::class(job.relid) {
+        Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(class.owner),
+        _ => Err(Failure::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("{} has changed meanwhile", job.name),
+        )),
+    }
+}
+
+/// Only a heap table whose deletions concern nobody else is deleted from directly.
+fn deleting(table: &relation::Open) -> Deleting {
+    if table.is_heap() && !table.has_delete_triggers() && !table.has_rules() {
+        Deleting::Direct
+    } else {
+        Deleting::Sql
+    }
+}
+
+fn delete_by_sql(
+    job: &Job,
+    query: &str,
+    limit: u32,
+    tally: &mut Tally,
+    at_rows: &Cell<bool>,
+) -> Result<Done, Failure> {
+    let select = |query: &str| {
+        session::without_detours(|| {
+            statement::with_expired_rows_of(job.relid, || receiver::collect(query, limit as usize))
+        })
+    };
+    let rows = select(&format!("{query} FOR UPDATE SKIP LOCKED"));
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Ok(Done::default());
+    };
+    let (first, last) = (*first, *last);
+    at_rows.set(true);
+    let targets = job::cascade_targets(job.relid);
+    let cascaded = || targets.as_deref().map_or(0, changed_in_transaction);
+    let before = cascaded();
+    message::begin(&job.name);
+    let condition = format!(
+        "ctid OPERATOR(pg_catalog.=) ANY ({}) AND ",
+        tid_array(rows.iter().map(|row| (row.block, row.offset)))
+    );
+    let deleted = update(job, &job.delete(&condition))?;
+    let mut done = Done {
+        touched: deleted + cascaded().saturating_sub(before),
+        ..Done::default()
+    };
+    if deleted < rows.len() as u64 {
+        done.kept = select(&job.remaining(&condition));
+    }
+    tally.found = rows.len() as u64;
+    tally.deleted = deleted;
+    tally.first = Some(first);
+    // Not before all has gone well: which row fails is not known here.
+    tally.last = Some(last);
+    Ok(done)
+}
+
+fn update(job: &Job, query: &str) -> Result<u64, Failure> {
+    statement::with_expired_rows_of(job.relid, || {
+        Spi::connect_mut(|client| {
+            client
+                .update(query, None, &[])
+                .map(|rows| rows.len() as u64)
+        })
+    })
+    .map_err(|error| {
+        Failure::new(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("DELETE failed: {error}"),
+        )
+    })
+}
+
+/// Rows of these tables that this transaction has deleted or updated.
+fn changed_in_transaction(tables: &str) -> u64 {
+    let query = format!(
+        "SELECT pg_catalog.sum(pg_catalog.pg_stat_get_xact_tuples_deleted(t) \
+         OPERATOR(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_updated(t))::pg_catalog.int8 \
+         FROM pg_catalog.unnest('{tables}'::pg_catalog.oid[]) AS t"
+    );
+    Spi::get_one::<i64>(&query)
+        .ok()
+        .flatten()
+        .and_then(|sum| u64::try_from(sum).ok())
+        .unwrap_or(0)
+}
+
+/// Deletes all expired rows of the table in the present transaction, under the
+/// present identity; waits for rows that are locked. For `ttl.purge`; the caller
+/// holds ROW EXCLUSIVE.
+pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
+    let Some(job) = Job::of(relid) else {
+        return Ok(Purged { rows: 0 });
+    };
+    let table = relation::Open::locked(relid);
+    table.check_replica_identity();
+    let rows = match deleting(&table) {
+        Deleting::Direct => {
+            let mut tally = Tally::default();
+            let begin = message::for_begin(&job.name);
+            statement::with_expired_rows_of(relid, || {
+                receiver::delete_selected(
+                    &table,
+                    &job.everything(),
+                    true,
+                    begin.as_deref(),
+                    &mut tally,
+                );
+            });
+            tally.deleted
+        }
+        Deleting::Sql => {
+            message::begin(&job.name);
+            update(&job, &job.delete(""))?
+        }
+    };
+    message::end(&job.name, rows);
+    // SAFETY: within a transaction; the next statement is to see the deletions.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    Ok(Purged { rows })
+}

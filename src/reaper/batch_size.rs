@@ -1,0 +1,53 @@
+//! How large a batch is, and in which order a table is swept. Pure.
+
+use std::time::Duration;
+
+/// How long a batch should take: a transaction that nobody notices.
+const TARGET: Duration = Duration::from_millis(50);
+/// The first batch at a table.
+const FIRST: u32 = 500;
+
+/// The size of the first batch.
+pub(super) fn first(most: u32) -> u32 {
+    FIRST.min(most.max(1))
+}
+
+/// The size of the next batch, after one of `size` that changed `touched` rows
+/// (cascades included) in `took`.
+///
+/// At most twice as large as this one; smaller in proportion to what it took
+/// too long, or touched too much.
+pub(super) fn after_success(size: u32, touched: u64, took: Duration, most: u32) -> u32 {
+    let by_time = TARGET.as_secs_f64() / took.as_secs_f64().max(1e-6);
+    let by_rows = f64::from(most) / (touched.max(1) as f64);
+    let factor = by_time.min(by_rows).clamp(0.25, 2.0);
+    // Conversions of floats saturate.
+    ((f64::from(size) * factor) as u32).clamp(1, most.max(1))
+}
+
+/// The size of the next batch after one that failed. `None`: it was a single
+/// row, which is the one that cannot be deleted.
+pub(super) fn after_failure(size: u32) -> Option<u32> {
+    (size > 1).then_some(size / 2)
+}
+
+/// In which order a table is swept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// In the order of the index: reads just what is expired.
+    Trickle,
+    /// By ranges of blocks: reads everything, but each block once.
+    Backlog,
+}
+
+/// The way for so many expired rows, by estimate, in a table of so many blocks.
+/// Where there is more than one in two blocks, index order would read nearly
+/// every block anyway, in any order and perhaps several times.
+pub(super) fn way(expired: u64, blocks: u64) -> Way {
+    const FEW: u64 = 20_000;
+    if expired >= FEW && expired >= blocks / 2 {
+        Way::Backlog
+    } else {
+        Way::Trickle
+    }
+}

@@ -1,0 +1,45 @@
+//! Batches adapt to their time; failures cut them down to the one bad row.
+
+use super::batch_size::{Way, after_failure, after_success, first, way};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn batches_grow_and_shrink_towards_their_time() {
+    assert_eq!(first(10_000), 500);
+    assert_eq!(first(10), 10);
+    assert_eq!(after_success(500, 500, MS, 10_000), 1000);
+    assert_eq!(after_success(500, 500, 50 * MS, 10_000), 500);
+    assert_eq!(after_success(500, 500, 100 * MS, 10_000), 250);
+    assert_eq!(after_success(500, 500, 60_000 * MS, 10_000), 125);
+    assert_eq!(after_success(8000, 8000, MS, 10_000), 10_000);
+    assert_eq!(after_success(1, 1, 1000 * MS, 10_000), 1);
+}
+
+#[test]
+fn cascades_count() {
+    // 100 parents with 1000 children each.
+    assert_eq!(after_success(100, 100_100, 10 * MS, 10_000), 25);
+    assert_eq!(after_success(8, 8000, MS, 10_000), 10);
+}
+
+#[test]
+fn a_failure_is_cut_down_to_one_row() {
+    let mut size = 10_000;
+    let mut steps = 0;
+    while let Some(smaller) = after_failure(size) {
+        assert!(smaller < size);
+        size = smaller;
+        steps += 1;
+    }
+    assert_eq!((size, steps), (1, 13));
+}
+
+#[test]
+fn the_way_depends_on_how_much_is_expired() {
+    assert_eq!(way(0, 0), Way::Trickle);
+    assert_eq!(way(1000, 10), Way::Trickle, "small is small");
+    assert_eq!(way(1_000_000, 100_000), Way::Backlog);
+    assert_eq!(way(1_000_000, 10_000_000), Way::Trickle);
+}

@@ -1,0 +1,64 @@
+//! M11: when a partition's time has passed.
+
+use super::bounds::is_past;
+use crate::policy::{effective_ttl, is_live, stamp};
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000;
+const NOW: i64 = 800_000_000 * SECOND;
+
+#[test]
+fn m11_expired_as_a_whole() {
+    let newest = NOW - 60 * SECOND;
+    assert!(is_past(newest, Some(60), NOW));
+    assert!(!is_past(newest + 1, Some(60), NOW));
+    assert!(!is_past(newest, Some(61), NOW));
+}
+
+/// Off, no default, and values that the rules refuse: nothing expires by the default.
+#[test]
+fn m11_never_without_a_default() {
+    for default in [None, Some(-1), Some(0), Some(i32::MIN)] {
+        assert!(!is_past(0, default, NOW), "{default:?}");
+    }
+}
+
+/// The partition of the present stays, however short the rows' life.
+#[test]
+fn m11_not_the_present() {
+    assert!(!is_past(NOW - 5 * SECOND, Some(1), NOW));
+    assert!(is_past(NOW - 11 * SECOND, Some(1), NOW));
+}
+
+#[test]
+fn m11_extremes() {
+    for default in [1, 60, i32::MAX] {
+        assert!(!is_past(i64::MAX, Some(default), NOW));
+        assert!(!is_past(i64::MAX - 1, Some(default), i64::MAX));
+        assert!(!is_past(0, Some(default), i64::MIN));
+        assert!(is_past(i64::MIN, Some(default), NOW));
+    }
+}
+
+proptest! {
+    /// Whatever `ts` a row in there has: it is expired, and not the present's.
+    #[test]
+    fn m11_no_live_row_and_no_new_one(
+        newest in any::<i64>(), older_by in 0i64.., default in any::<i32>(),
+        now in 0i64..1_000_000_000_000_000_000, started in 0i64..SECOND,
+    ) {
+        if is_past(newest, Some(default), now) {
+            let ts = newest.saturating_sub(older_by);
+            prop_assert!(!is_live(Some(ts), effective_ttl(None, Some(default)), now));
+            prop_assert!(stamp(now - started, now) > newest);
+        }
+    }
+
+    /// Once past, past for ever.
+    #[test]
+    fn m11_monotonous(newest in any::<i64>(), default in 1i32.., now in any::<i64>(), later in 0i64..) {
+        if is_past(newest, Some(default), now) {
+            prop_assert!(is_past(newest, Some(default), now.saturating_add(later)));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Databases that somebody wants for themselves: DROP DATABASE, CREATE DATABASE
+//! from a template and several forms of ALTER DATABASE fail while others are
+//! connected. So workers leave, before the statement looks.
+
+use super::shared;
+use crate::pg::background;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// For how long no worker comes back, in microseconds: the statement begins
+/// within that time, and then keeps new connections away itself.
+const HOLD: i64 = 10_000_000;
+/// How long the workers are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks the workers of the database to leave and waits until they have.
+pub(crate) fn vacate(database: u32) {
+    let Some(slot) = shared::database(database) else {
+        return;
+    };
+    slot.held_until
+        .store(background::now() + HOLD, Ordering::SeqCst);
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let mut any = false;
+        for worker in shared::workers_in(database) {
+            any = true;
+            // One that is being started looks at `held_until` first.
+            background::terminate(worker.pid.load(Ordering::Acquire));
+        }
+        if !any {
+            return;
+        }
+        background::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Lets workers in again.
+pub(crate) fn readmit(database: u32) {
+    if let Some(slot) = shared::database(database) {
+        slot.held_until.store(0, Ordering::SeqCst);
+        shared::wake(database);
+    }
+}

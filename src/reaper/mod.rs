@@ -1,0 +1,58 @@
+//! Background deletion: expired rows leave the disk.
+//!
+//! | file | what |
+//! |---|---|
+//! | `launcher` | one process for the server: starts a worker where something is due |
+//! | `worker` | one process (or more) for a database: which table is next |
+//! | `tables` | which tables and partitions there are to sweep |
+//! | `sweep` | a turn at one table: batches, ways, what is left |
+//! | `batch` | one transaction: locks, identity, deletion |
+//! | `job` | what a batch needs to know of its table |
+//! | `blocked` | rows that cannot be deleted |
+//! | `probe` | looks at a table without deleting |
+//! | `whole` | partitions that go as a whole |
+//! | `bounds` | which partitions can hold expired rows only |
+//! | `partitions` | dropping one |
+//! | `pace` | the pause between batches |
+//! | `shared` | shared memory |
+//! | `writes` | what sessions tell the workers |
+//! | `leave` | databases that somebody wants for themselves |
+//! | `schedule`, `throttle`, `batch_size` | decisions, pure |
+
+mod batch;
+mod batch_size;
+mod blocked;
+pub(crate) mod bounds;
+mod job;
+mod launcher;
+pub(crate) mod leave;
+mod log;
+mod pace;
+pub(crate) mod partitions;
+mod probe;
+mod schedule;
+pub(crate) mod shared;
+mod sweep;
+mod tables;
+mod throttle;
+mod whole;
+mod worker;
+pub(crate) mod writes;
+
+pub(crate) use batch::delete_all;
+pub(crate) use shared::WORKERS;
+
+#[cfg(test)]
+mod batch_size_test;
+#[cfg(test)]
+mod bounds_test;
+#[cfg(test)]
+mod schedule_test;
+#[cfg(test)]
+mod throttle_test;
+
+/// Asks for shared memory and registers the launcher; once, at load.
+pub(crate) fn init() {
+    shared::init();
+    launcher::register();
+}

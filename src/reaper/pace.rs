@@ -1,0 +1,110 @@
+//! The pause between batches: measures what the server is busy with.
+
+use super::throttle::{self, Bounds, Load};
+use crate::pg::txn::Failure;
+use crate::pg::{activity, background, txn};
+use crate::settings;
+use pgrx::prelude::*;
+use std::time::{Duration, Instant};
+
+/// The weight of a new sample of active backends in their average.
+const WEIGHT: f64 = 0.3;
+/// How often standbys are asked about.
+const REPLICAS_EVERY: Duration = Duration::from_secs(2);
+
+/// What a worker remembers of the server's load.
+pub(super) struct Pace {
+    cores: f64,
+    active: Option<f64>,
+    replica_lag: Duration,
+    asked_replicas: Option<Instant>,
+    /// The least time for a row, in seconds.
+    best: f64,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            cores: cores as f64,
+            active: None,
+            replica_lag: Duration::ZERO,
+            asked_replicas: None,
+            best: f64::INFINITY,
+        }
+    }
+
+    /// After a batch on a table that is behind by `table_lag`: waits as long as
+    /// the load asks for.
+    pub(super) fn settle(
+        &mut self,
+        rows: u64,
+        took: Duration,
+        table_lag: Duration,
+    ) -> Result<(), Failure> {
+        let sample = activity::active_backends().map(f64::from);
+        self.active = match (self.active, sample) {
+            (Some(average), Some(now)) => Some(average + WEIGHT * (now - average)),
+            (_, sample) => sample,
+        };
+        self.ask_replicas()?;
+        let load = Load {
+            active: self.active,
+            cores: self.cores,
+            replica_lag: self.replica_lag,
+            table_lag,
+            slowdown: self.slowdown(rows, took),
+        };
+        let pause = throttle::pause(took, throttle::effort(&load, &bounds()));
+        let until = Instant::now() + pause;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            // Writes wake a worker; the pause goes on all the same.
+            let millis = i64::try_from(left.as_millis()).unwrap_or(0);
+            if millis == 0 {
+                break;
+            }
+            background::wait(millis);
+        }
+        Ok(())
+    }
+
+    /// The time for a row against the best one seen. Small batches tell nothing.
+    fn slowdown(&mut self, rows: u64, took: Duration) -> f64 {
+        const ENOUGH: u64 = 200;
+        if rows < ENOUGH {
+            return 1.0;
+        }
+        let time = took.as_secs_f64() / rows as f64;
+        // The best one ages, since tables differ.
+        self.best = (self.best * 1.01).min(time);
+        time / self.best.max(1e-9)
+    }
+
+    fn ask_replicas(&mut self) -> Result<(), Failure> {
+        let recently = self
+            .asked_replicas
+            .is_some_and(|at| at.elapsed() < REPLICAS_EVERY);
+        if recently || settings::max_replica_lag().is_none() {
+            return Ok(());
+        }
+        self.asked_replicas = Some(Instant::now());
+        let seconds = txn::run(|| {
+            let query = "SELECT pg_catalog.date_part('epoch', pg_catalog.max(replay_lag))::pg_catalog.float8 \
+                         FROM pg_catalog.pg_stat_replication";
+            let lag =
+                Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one::<f64>());
+            Ok(lag.ok().flatten())
+        })?;
+        self.replica_lag = Duration::try_from_secs_f64(seconds.unwrap_or(0.0)).unwrap_or_default();
+        Ok(())
+    }
+}
+
+fn bounds() -> Bounds {
+    Bounds {
+        min_effort: f64::from(settings::min_effort()),
+        max_effort: f64::from(settings::max_effort()),
+        max_lag: settings::max_lag(),
+        max_replica_lag: settings::max_replica_lag(),
+    }
+}

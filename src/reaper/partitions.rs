@@ -1,0 +1,127 @@
+//! Dropping a partition whose every row is expired (M11).
+//!
+//! Each function works within the caller's transaction, in which `lock_timeout` is
+//! set. The order: [`super::bounds`] says that the partition's time has passed;
+//! [`lock_for_drop`]; then everything is looked up again, since it may have changed
+//! while the locks were waited for (the policy, the bound, and with an override
+//! column [`has_live_row`]); [`drop_whole`]; commit. Whatever raises an error rolls
+//! all of it back.
+
+use super::bounds::with_latest_snapshot;
+use crate::error::{Result, TtlError};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::roles;
+use crate::store::TablePolicy;
+use crate::visibility::statement;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::CStr;
+
+/// Locks the partition's parent and then the partition, ACCESS EXCLUSIVE, until the
+/// end of the transaction; returns the parent.
+///
+/// `None` if it is not, or no longer, a partition that is an ordinary table. Else no
+/// other transaction reads or writes the partition or routes rows to it, and none
+/// that wrote to it is open. Sessions that come by the parent wait meanwhile, as
+/// they do for DETACH PARTITION.
+pub(crate) fn lock_for_drop(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // Downwards, as everybody who comes through the parent locks.
+    let parent = parent_of(leaf)?;
+    for relid in [parent, leaf] {
+        // SAFETY: what is locked is looked up again after the lock is granted.
+        unsafe { pg_sys::LockRelationOid(relid, pg_sys::AccessExclusiveLock.cast_signed()) };
+    }
+    parent_of(leaf).filter(|&now| now == parent)
+}
+
+fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let class = catalog::class(leaf)?;
+    if !class.is_partition || class.relkind != pg_sys::RELKIND_RELATION {
+        return None;
+    }
+    catalog::parents(leaf, true).into_iter().next()
+}
+
+/// Whether a row of the partition is live, by its override above all. Reads up to the
+/// first such row, as the partition's owner.
+///
+/// Sees all that is committed at the time of the call, as `upper_bound` does. Under
+/// the locks of [`lock_for_drop`] the answer therefore stays true until the
+/// transaction's end, but for rows that expire meanwhile. `ttl.now()`, against which
+/// rows expire, is the start of the current statement: an early one errs on the side
+/// of life.
+pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &TablePolicy) -> Result<bool> {
+    let default = policy
+        .default_ttl
+        .map_or("NULL".to_owned(), |seconds| seconds.to_string());
+    let ts = column(leaf, policy.ts.attno);
+    let live = match &policy.ttl {
+        Some(ttl) => format!("ttl.live({ts}, {}, {default})", column(leaf, ttl.attno)),
+        None => format!("ttl.live({ts}, {default})"),
+    };
+    let query = format!(
+        "SELECT EXISTS (SELECT FROM ONLY {} WHERE {live})",
+        qualified_name(leaf)
+    );
+    let found = roles::as_role(owner_of(leaf), || {
+        statement::with_expired_rows_of(leaf, || {
+            with_latest_snapshot(|client| client.select(&query, Some(1), &[])?.first().get_one())
+        })
+    })?;
+    // An answer that did not come is not "none".
+    Ok(found.unwrap_or(true))
+}
+
+/// Detaches the partition as its parent's owner, and drops it as its own owner.
+///
+/// Takes the locks of [`lock_for_drop`] if the caller did not; looks at neither rows
+/// nor bounds. An error of PostgreSQL, when a foreign key refers to a row, or a view
+/// to the partition, is raised as it is. RESTRICT: nothing else goes with it than what
+/// belongs to it. No DELETE trigger fires and logical replication does not tell
+/// subscribers; event triggers do fire, as those owners. As after any DROP, older
+/// snapshots (REPEATABLE READ) do not see the rows any more either.
+pub(crate) fn drop_whole(leaf: pg_sys::Oid) -> Result<()> {
+    let gone = || {
+        let message = format!("table {} is not a partition", qualified_name(leaf));
+        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+    };
+    let parent = lock_for_drop(leaf).ok_or_else(gone)?;
+    let (table, partition) = (qualified_name(parent), qualified_name(leaf));
+    roles::as_role(owner_of(parent), || {
+        Spi::run(&format!("ALTER TABLE {table} DETACH PARTITION {partition}"))
+    })?;
+    // Tables are locked but schemas are not: the names might have come to mean others
+    // in between. An error takes it all back.
+    if parent_of(leaf).is_some() {
+        return Err(renamed(leaf));
+    }
+    roles::as_role(owner_of(leaf), || {
+        Spi::run(&format!("DROP TABLE {partition}"))
+    })?;
+    if catalog::class(leaf).is_some() {
+        return Err(renamed(leaf));
+    }
+    Ok(())
+}
+
+fn renamed(leaf: pg_sys::Oid) -> TtlError {
+    let message = format!(
+        "table {} was renamed while it was being dropped",
+        qualified_name(leaf)
+    );
+    TtlError::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, message)
+}
+
+fn owner_of(relid: pg_sys::Oid) -> pg_sys::Oid {
+    catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner)
+}
+
+/// The column's name, quoted.
+fn column(relid: pg_sys::Oid, attno: i16) -> String {
+    // SAFETY: get_attname returns a palloc'd C string or null.
+    let name = unsafe {
+        let name = pg_sys::get_attname(relid, attno, true);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    };
+    quote_identifier(&name.unwrap_or_default())
+}

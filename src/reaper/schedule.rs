@@ -1,0 +1,178 @@
+//! When a table is looked at next. Pure: instants and durations are given in
+//! microseconds, as timestamptz has them.
+
+use super::writes::Writes;
+
+/// The shortest time between two looks at a table that ask for nothing else.
+const MIN_GAP: i64 = 500_000;
+/// The shortest time between two looks because of writes.
+const WRITE_GAP: i64 = 1_000_000;
+/// The pause after the first failure; it doubles with each further one.
+const FIRST_PAUSE: i64 = 1_000_000;
+/// A search from the very beginning of an index, past what is dead there, takes
+/// at most one part in so many of the time.
+const FULL_SEARCH_SHARE: i64 = 20;
+
+/// A table's place in the schedule.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// When to look next.
+    pub(super) due: i64,
+    last_look: i64,
+    /// Failures in a row.
+    failures: u32,
+    /// Looks in a row that left expired rows behind, which were locked or blocked.
+    leftovers: u32,
+    /// Whether the next look begins at the index's very beginning.
+    full: bool,
+    /// Not before this, because the last one was slow.
+    full_after: i64,
+}
+
+/// What a turn at a table has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// There is more to delete.
+    Unfinished,
+    /// Everything that could be deleted is.
+    Done {
+        /// When the next row expires, as far as is known.
+        next_expiry: Option<i64>,
+        /// Expired rows are left: locked, or set aside.
+        leftover: bool,
+        /// Looks are expensive here: not more often than this.
+        interval: i64,
+    },
+    /// It could not be worked on.
+    Failed,
+}
+
+/// `FIRST_PAUSE`, doubled for each further time, `naptime` at most.
+fn pause(times: u32, naptime: i64) -> i64 {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(30));
+    doubled.min(naptime.max(FIRST_PAUSE))
+}
+
+impl Plan {
+    /// For a table about which nothing is known: now, and from the beginning.
+    pub(super) const fn new() -> Self {
+        Self {
+            due: i64::MIN,
+            last_look: i64::MIN,
+            failures: 0,
+            leftovers: 0,
+            full: true,
+            full_after: i64::MIN,
+        }
+    }
+
+    /// Somebody has written to the table. `shortest`: how soon the rows that a
+    /// statement writes can expire.
+    pub(super) fn after_writes(&mut self, writes: Writes, shortest: i64, now: i64) {
+        if writes.kept_ts {
+            self.full = true;
+        }
+        let soonest = if writes.kept_ts { 0 } else { shortest };
+        let due = self
+            .last_look
+            .saturating_add(WRITE_GAP)
+            .max(now.saturating_add(soonest));
+        self.due = self.due.min(due);
+    }
+
+    /// Whether this look begins at the very beginning of the index.
+    pub(super) fn begins_full(&self, now: i64) -> bool {
+        self.full && now >= self.full_after
+    }
+
+    /// A search from the very beginning found its first row, or none, after `cost`.
+    pub(super) fn after_full_search(&mut self, cost: i64, now: i64) {
+        self.full = false;
+        self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
+    }
+
+    /// A turn has ended.
+    pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) {
+        self.last_look = now;
+        match outcome {
+            Outcome::Unfinished => {
+                self.failures = 0;
+                self.due = now;
+            }
+            Outcome::Done {
+                next_expiry,
+                leftover,
+                interval,
+            } => {
+                self.failures = 0;
+                self.leftovers = if leftover {
+                    self.leftovers.saturating_add(1)
+                } else {
+                    0
+                };
+                let latest = now.saturating_add(naptime.max(interval));
+                let expiry = next_expiry
+                    .unwrap_or(i64::MAX)
+                    .max(now.saturating_add(MIN_GAP));
+                let again = if leftover {
+                    // Those that are left may stand before the place reached.
+                    self.full = true;
+                    now.saturating_add(pause(self.leftovers, naptime))
+                } else {
+                    i64::MAX
+                };
+                self.due = latest
+                    .min(expiry)
+                    .min(again)
+                    .max(now.saturating_add(interval));
+                if self.due == latest {
+                    // Once a naptime, whatever nobody has told about.
+                    self.full = true;
+                }
+            }
+            Outcome::Failed => {
+                self.failures = self.failures.saturating_add(1);
+                self.due = now.saturating_add(pause(self.failures, naptime));
+            }
+        }
+    }
+
+    /// Failures in a row.
+    pub(super) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The next look begins at the index's very beginning.
+    pub(super) fn search_again(&mut self) {
+        self.full = true;
+    }
+
+    /// Not to be swept (any more).
+    pub(super) fn never(&mut self) {
+        self.due = i64::MAX;
+    }
+
+    /// The policy has changed, or the worker that was at it has died: look now.
+    pub(super) fn now(&mut self) {
+        self.due = i64::MIN;
+        self.full = true;
+        self.full_after = i64::MIN;
+        self.failures = 0;
+        self.leftovers = 0;
+    }
+}
+
+/// The shortest time between two looks that cost so much: one part in twenty.
+pub(super) fn interval(cost: i64) -> i64 {
+    cost.saturating_mul(FULL_SEARCH_SHARE)
+}
+
+/// How long a row is set aside after it has failed so many times (1, 2, ...):
+/// one minute, doubled each time, one hour at most.
+pub(super) fn set_aside(attempts: u16) -> i64 {
+    const MINUTE: i64 = 60_000_000;
+    MINUTE
+        .saturating_mul(1 << attempts.saturating_sub(1).min(6))
+        .min(60 * MINUTE)
+}

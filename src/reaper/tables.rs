@@ -1,0 +1,226 @@
+//! Which tables and partitions of a database there are to sweep.
+
+use super::shared::{self, TableKey};
+use super::{blocked, writes};
+use crate::pg::txn::{self, Failure};
+use crate::pg::{background, catalog, extension};
+use crate::policy::Policy;
+use crate::store::{TablePolicy, cache};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A table or partition with rows of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) holder: pg_sys::Oid,
+    pub(super) drop_partitions: bool,
+    /// How soon a row can expire that is written now, in microseconds.
+    shortest: i64,
+}
+
+/// The targets of a database, by OID.
+pub(super) type Targets = HashMap<u32, Target>;
+
+/// Reads the policies, and brings the shared states into line with them: new
+/// tables are due now, those with another policy, too. `None` if the extension
+/// is not there, or no table has a policy.
+pub(super) fn load() -> Result<Option<Targets>, Failure> {
+    let database = background::my_database().to_u32();
+    let found = txn::run(|| {
+        if extension::functions().is_none() {
+            return Ok(None);
+        }
+        let mut targets = Found::new();
+        let mut restored = Vec::new();
+        let labels = labels()?;
+        for (holder, policy) in &labels {
+            collect(*holder, policy, &mut targets, &mut restored);
+        }
+        let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
+        Ok((!labels.is_empty()).then_some((targets, restored, holders)))
+    })?;
+    let Some((targets, restored, holders)) = found else {
+        shared::remove_tables(|state| state.key.database == database);
+        return Ok(None);
+    };
+    shared::remove_targets(
+        database,
+        |relid| targets.contains_key(&relid),
+        |relid| holders.contains(&relid),
+    );
+    let mut full = 0;
+    for (&relid, (target, fingerprint)) in &targets {
+        let key = TableKey { database, relid };
+        if !shared::ensure_table(key, target.holder.to_u32(), *fingerprint) {
+            full += 1;
+            continue;
+        }
+        let changed = shared::with_table(key, |state| {
+            state.holder = target.holder.to_u32();
+            let changed = state.fingerprint != *fingerprint;
+            if changed {
+                state.fingerprint = *fingerprint;
+                state.progress = shared::Progress::new();
+                state.plan.now();
+            }
+            changed
+        });
+        if changed == Some(true) {
+            blocked::forget_all(key);
+        }
+    }
+    warn(full, &restored);
+    Ok(Some(
+        targets
+            .into_iter()
+            .map(|(relid, (target, _))| (relid, target))
+            .collect(),
+    ))
+}
+
+/// Targets with the fingerprints of their policies.
+type Found = HashMap<u32, (Target, u64)>;
+
+/// All labels of tables that can be read.
+fn labels() -> Result<Vec<(pg_sys::Oid, Policy)>, Failure> {
+    let query = "SELECT objoid, label FROM pg_catalog.pg_seclabel \
+                 WHERE provider OPERATOR(pg_catalog.=) 'ttl' \
+                   AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+                   AND objsubid OPERATOR(pg_catalog.=) 0";
+    let rows = Spi::connect(|client| {
+        client
+            .select(query, None, &[])?
+            .map(|row| Ok((row.get::<pg_sys::Oid>(1)?, row.get::<String>(2)?)))
+            .collect::<Result<Vec<_>, pgrx::spi::Error>>()
+    })
+    .map_err(|error| {
+        Failure::new(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("cannot read labels: {error}"),
+        )
+    })?;
+    let policies = rows.into_iter().filter_map(|(relid, label)| {
+        let policy = Policy::parse(&label?).ok()?;
+        Some((relid?, policy))
+    });
+    Ok(policies.collect())
+}
+
+fn collect(
+    holder: pg_sys::Oid,
+    policy: &Policy,
+    targets: &mut Found,
+    restored: &mut Vec<pg_sys::Oid>,
+) {
+    // C9: off.
+    if policy.default_ttl.is_none() || catalog::class(holder).is_none() {
+        return;
+    }
+    if policy.is_restored(holder.to_u32()) {
+        restored.push(holder);
+        return;
+    }
+    for relid in catalog::all_inheritors(holder) {
+        let Some(class) = catalog::class(relid) else {
+            continue;
+        };
+        // Another session's temporary table cannot be read.
+        if class.relkind != pg_sys::RELKIND_RELATION
+            || class.persistence == pg_sys::RELPERSISTENCE_TEMP
+        {
+            continue;
+        }
+        let Some(in_force) = cache::policy(relid).filter(|p| p.holder == holder && p.hides())
+        else {
+            continue;
+        };
+        let target = Target {
+            holder,
+            drop_partitions: policy.drop_partitions && class.is_partition,
+            shortest: shortest(&in_force),
+        };
+        targets.insert(relid.to_u32(), (target, fingerprint(policy, &in_force)));
+    }
+}
+
+fn shortest(policy: &TablePolicy) -> i64 {
+    let default = policy.default_ttl.filter(|&default| default > 0);
+    let seconds = if policy.ttl.is_some() {
+        1
+    } else {
+        default.unwrap_or(1)
+    };
+    i64::from(seconds) * 1_000_000
+}
+
+/// Changes with everything that a sweep goes by.
+fn fingerprint(policy: &Policy, in_force: &TablePolicy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    policy.to_label().hash(&mut hasher);
+    in_force.ts.attno.hash(&mut hasher);
+    in_force.ttl.map(|column| column.attno).hash(&mut hasher);
+    // 0 stands for none.
+    hasher.finish() | 1
+}
+
+fn warn(full: u32, restored: &[pg_sys::Oid]) {
+    if full > 0 {
+        super::log::once(
+            "full",
+            &format!(
+                "no room in shared memory for {full} tables with a time to live: their expired rows stay on disk"
+            ),
+            "Raise \"ttl.max_tables\" and restart the server.",
+        );
+    }
+    for &holder in restored {
+        let database = background::my_database().to_u32();
+        if !shared::warn_restored(TableKey {
+            database,
+            relid: holder.to_u32(),
+        }) {
+            continue;
+        }
+        let name = txn::run(|| Ok(catalog::qualified_name(holder))).unwrap_or_default();
+        super::log::warning(
+            &format!(
+                "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
+            ),
+            &format!(
+                "Look at it, then start deletion with SELECT ttl.resume({}).",
+                catalog::quote_literal(&name)
+            ),
+        );
+    }
+}
+
+/// Whether sessions have written anything that has not been taken yet.
+pub(super) fn has_writes(targets: &Targets) -> bool {
+    targets
+        .values()
+        .any(|target| writes::are_there(target.holder))
+}
+
+/// Takes what sessions have written into the schedule.
+pub(super) fn take_writes(targets: &Targets, now: i64) {
+    let database = background::my_database().to_u32();
+    let mut taken: HashMap<u32, writes::Writes> = HashMap::new();
+    for target in targets.values() {
+        taken
+            .entry(target.holder.to_u32())
+            .or_insert_with(|| writes::take(target.holder));
+    }
+    taken.retain(|_, writes| writes.any);
+    if taken.is_empty() {
+        return;
+    }
+    for (&relid, target) in targets {
+        if let Some(&writes) = taken.get(&target.holder.to_u32()) {
+            shared::with_table(TableKey { database, relid }, |state| {
+                state.plan.after_writes(writes, target.shortest, now);
+            });
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How much of its time a worker deletes: what users leave over. Pure.
+
+use std::time::Duration;
+
+/// What the server is busy with, as seen between two batches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// Statements of clients that run, averaged; `None`: nobody can tell.
+    pub(super) active: Option<f64>,
+    /// Processors of this machine.
+    pub(super) cores: f64,
+    /// How far the slowest standby is behind.
+    pub(super) replica_lag: Duration,
+    /// How far this table's deletion is behind.
+    pub(super) table_lag: Duration,
+    /// This batch's time for a row against the best one seen.
+    pub(super) slowdown: f64,
+}
+
+/// The settings that bound it, in percent and as durations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) min_effort: f64,
+    pub(super) max_effort: f64,
+    pub(super) max_lag: Duration,
+    /// `None`: standbys do not matter.
+    pub(super) max_replica_lag: Option<Duration>,
+}
+
+/// The part of the processors that is left to users in any case.
+const RESERVE: f64 = 0.25;
+/// A batch this many times slower than the best one says that the disks are busy.
+const SLOW: f64 = 3.0;
+/// The longest pause between two batches.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The share of its time, in percent, that a worker deletes.
+///
+/// All of it while a processor is free beyond a reserve; less as that one fills
+/// up, or as deletion itself slows down; least when standbys fall behind. A
+/// table that is behind by more than `max_lag` is given up to half of all,
+/// however busy the server is, since it would never be done otherwise.
+pub(super) fn effort(load: &Load, bounds: &Bounds) -> f64 {
+    let max = bounds.max_effort.max(1.0);
+    let min = bounds.min_effort.clamp(1.0, max);
+    if bounds
+        .max_replica_lag
+        .is_some_and(|most| load.replica_lag > most)
+    {
+        return min;
+    }
+    let active = load.active.unwrap_or(load.cores);
+    let spare = (load.cores * (1.0 - RESERVE) - active).clamp(0.0, 1.0);
+    let hindrance = if active > 0.5 && load.slowdown > SLOW {
+        SLOW / load.slowdown
+    } else {
+        1.0
+    };
+    let left_over = max * spare * hindrance;
+    let behind = load.table_lag.as_secs_f64() / bounds.max_lag.as_secs_f64().max(1.0);
+    let urgent = min + (max - min) * 0.5 * (behind - 1.0).clamp(0.0, 1.0);
+    left_over.max(urgent).clamp(min, max)
+}
+
+/// The pause after a batch that took `worked`, at that effort.
+pub(super) fn pause(worked: Duration, effort: f64) -> Duration {
+    worked
+        .mul_f64((100.0 / effort.clamp(1.0, 100.0) - 1.0).max(0.0))
+        .min(LONGEST_PAUSE)
+}

@@ -1,0 +1,164 @@
+//! A worker: deletes expired rows in one database, table after table.
+
+use super::pace::Pace;
+use super::shared::{self, Worker};
+use super::tables::{self, Targets};
+use super::{log, sweep};
+use crate::pg::txn::Failure;
+use crate::pg::{activity, background, session, timeout};
+use crate::settings;
+use core::ffi::c_int;
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// A worker leaves if nothing is due for longer than this.
+const LINGER: i64 = 5_000_000;
+/// After so much time a worker makes room, if another database waits for one.
+const SHARE: i64 = 10_000_000;
+
+/// Its name, for the postmaster.
+pub(super) const ENTRY_POINT: &str = "ttl_ext_worker_main";
+
+/// The entry point of a worker; `slot` is its place in shared memory.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
+    let Some(worker) = shared::control().workers.get(slot.value()) else {
+        return;
+    };
+    background::handle_signals();
+    let database = worker.database.load(Ordering::Acquire);
+    worker.pid.store(background::my_pid(), Ordering::Release);
+    background::before_exit(leave_slot);
+    background::connect(Some(database.into()));
+    prepare_session();
+    timeout::init();
+    log::debug(&format!(
+        "ttl_ext worker started in database with OID {database}"
+    ));
+    match work(database) {
+        Ok(()) => {}
+        Err(failure) => failure.raise_fatal(),
+    }
+    log::debug(&format!(
+        "ttl_ext worker leaves database with OID {database}"
+    ));
+    background::exit();
+}
+
+unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
+    let me = background::my_pid();
+    let slot = |worker: &&Worker| worker.pid.load(Ordering::Relaxed) == me;
+    if let Some(worker) = shared::control().workers.iter().find(slot) {
+        worker.database.store(0, Ordering::Relaxed);
+        worker.pid.store(0, Ordering::Release);
+    }
+}
+
+/// What the configuration, the database or the role says for clients is not for
+/// this session.
+fn prepare_session() {
+    for (name, value) in [
+        // Lost deletions are made again.
+        ("synchronous_commit", "off"),
+        ("default_transaction_isolation", "read committed"),
+        ("session_replication_role", "origin"),
+        ("row_security", "on"),
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+        // Rows are deleted while a query runs: not in parallel, in order, and
+        // by the access paths that batches are made for.
+        ("max_parallel_workers_per_gather", "0"),
+        ("synchronize_seqscans", "off"),
+        ("enable_tidscan", "on"),
+        ("enable_indexscan", "on"),
+        ("enable_bitmapscan", "on"),
+        ("jit", "off"),
+        ("ttl.show_expired", "off"),
+        ("ttl.preserve_ts", "off"),
+    ] {
+        session::force(name, value);
+    }
+    follow_settings();
+}
+
+/// What follows the settings, which may be reloaded.
+fn follow_settings() {
+    session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
+}
+
+fn work(database: u32) -> Result<(), Failure> {
+    let mut pace = Pace::new();
+    let mut targets: Option<(Targets, i64)> = None;
+    let began = background::now();
+    loop {
+        if session::reload_if_asked() {
+            follow_settings();
+        }
+        let Some(slot) = shared::database(database) else {
+            return Ok(());
+        };
+        let now = background::now();
+        if !settings::enabled() || slot.held_until.load(Ordering::Relaxed) > now {
+            return Ok(());
+        }
+        let crowded = shared::control().waiting.load(Ordering::Relaxed) > 0;
+        if crowded && now - began > SHARE {
+            slot.due.store(now, Ordering::Release);
+            return Ok(());
+        }
+        let stale = targets
+            .as_ref()
+            .is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
+        if slot.changed.swap(false, Ordering::AcqRel) || stale {
+            let Some(loaded) = tables::load()? else {
+                give_up(slot, now);
+                return Ok(());
+            };
+            targets = Some((loaded, now));
+        }
+        if let Some((targets, _)) = &targets {
+            tables::take_writes(targets, now);
+        }
+        let next = shared::claim_next(database, now);
+        slot.due_tables.store(next.due, Ordering::Relaxed);
+        if let Some(key) = next.claimed {
+            let known = targets
+                .as_ref()
+                .and_then(|(targets, _)| targets.get(&key.relid));
+            sweep::turn(key, known, &mut pace);
+            continue;
+        }
+        let due = next.first_due.min(now.saturating_add(settings::naptime()));
+        if due - now > LINGER {
+            slot.due.store(due, Ordering::Release);
+            // Unless somebody has written or changed something just now.
+            slot.wants_wake.store(true, Ordering::Release);
+            if !slot.changed.load(Ordering::Acquire) && !has_writes(&targets) {
+                return Ok(());
+            }
+            continue;
+        }
+        slot.wants_wake.store(true, Ordering::Release);
+        if !has_writes(&targets) && !slot.changed.load(Ordering::Acquire) {
+            activity::idle();
+            background::wait(((due - now) / 1000).clamp(1, 60_000));
+        }
+    }
+}
+
+fn has_writes(targets: &Option<(Targets, i64)>) -> bool {
+    targets
+        .as_ref()
+        .is_some_and(|(targets, _)| tables::has_writes(targets))
+}
+
+/// No table has a policy here: the database's slot is free again, unless a
+/// prepared transaction may bring one.
+fn give_up(slot: &shared::Database, now: i64) {
+    if slot.keep.load(Ordering::Relaxed) {
+        slot.due.store(now + settings::naptime(), Ordering::Release);
+    } else if !slot.changed.load(Ordering::Acquire) {
+        shared::free_database(slot);
+    }
+}

@@ -1,0 +1,137 @@
+//! What sessions tell the workers: which tables they have written to, and that
+//! a policy has changed. Told at commit, when others can see it.
+
+use super::shared;
+use crate::pg::background;
+use crate::settings;
+use crate::store::TablePolicy;
+use pgrx::pg_sys;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+
+/// Bits of a mark.
+const ANY: u8 = 1;
+const KEPT_TS: u8 = 2;
+
+/// What has been written to a table since somebody looked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Writes {
+    /// Anything.
+    pub(super) any: bool,
+    /// Rows whose time was given by the statement, so that they may have expired
+    /// before they came.
+    pub(super) kept_ts: bool,
+}
+
+thread_local! {
+    /// This transaction's: tables that carry a policy, bits, and whether
+    /// somebody must be woken.
+    static NOTED: RefCell<Vec<(u32, u8, bool)>> = const { RefCell::new(Vec::new()) };
+    static POLICY_CHANGED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A statement of this transaction has written to a table under this policy.
+pub(crate) fn note(policy: &TablePolicy) {
+    note_bits(
+        policy,
+        if settings::preserve_ts() {
+            ANY | KEPT_TS
+        } else {
+            ANY
+        },
+    );
+}
+
+/// As [`note`], for COPY, which may give rows a time of their own.
+pub(crate) fn note_copy(policy: &TablePolicy) {
+    note_bits(policy, ANY | KEPT_TS);
+}
+
+fn note_bits(policy: &TablePolicy, bits: u8) {
+    // Rows that cannot expire before the next look need no other.
+    let soon = policy.ttl.is_some()
+        || bits & KEPT_TS != 0
+        || policy
+            .default_ttl
+            .is_some_and(|default| default <= settings::naptime_seconds());
+    let holder = policy.holder.to_u32();
+    NOTED.with_borrow_mut(
+        |noted| match noted.iter_mut().find(|(table, ..)| *table == holder) {
+            Some((_, known, wake)) => {
+                *known |= bits;
+                *wake |= soon;
+            }
+            None => noted.push((holder, bits, soon)),
+        },
+    );
+}
+
+/// This transaction changes a policy, or creates the extension.
+pub(crate) fn note_policy_change() {
+    POLICY_CHANGED.set(true);
+}
+
+/// The transaction has committed.
+pub(crate) fn at_commit() {
+    let changed = POLICY_CHANGED.take();
+    let noted = NOTED.with_borrow_mut(std::mem::take);
+    if !changed && noted.is_empty() {
+        return;
+    }
+    let database = background::my_database().to_u32();
+    if changed {
+        tell_of_change(database);
+    }
+    let mut wake = false;
+    for (holder, bits, soon) in noted {
+        shared::mark(database, holder).fetch_or(bits, Ordering::AcqRel);
+        wake |= soon;
+    }
+    if wake
+        && let Some(slot) = shared::database(database)
+        && slot.wants_wake.swap(false, Ordering::AcqRel)
+    {
+        shared::wake(database);
+    }
+}
+
+/// The transaction has aborted, or was prepared. When that one commits, in
+/// another session, nobody tells: so the database is looked at regularly.
+pub(crate) fn at_other_end(prepared: bool) {
+    NOTED.with_borrow_mut(Vec::clear);
+    if POLICY_CHANGED.take() && prepared {
+        let database = background::my_database().to_u32();
+        if let Some(slot) = shared::allot_database(database) {
+            slot.keep.store(true, Ordering::Relaxed);
+        }
+        tell_of_change(database);
+    }
+}
+
+fn tell_of_change(database: u32) {
+    if let Some(slot) = shared::allot_database(database) {
+        slot.changed.store(true, Ordering::Release);
+        slot.due.store(0, Ordering::Release);
+        shared::wake(database);
+    }
+}
+
+/// Whether [`take`] would tell of any.
+pub(super) fn are_there(holder: pg_sys::Oid) -> bool {
+    let database = background::my_database().to_u32();
+    shared::mark(database, holder.to_u32()).load(Ordering::Relaxed) != 0
+}
+
+/// What has been written to the table since the last call.
+pub(super) fn take(holder: pg_sys::Oid) -> Writes {
+    let database = background::my_database().to_u32();
+    let mark = shared::mark(database, holder.to_u32());
+    if mark.load(Ordering::Relaxed) == 0 {
+        return Writes::default();
+    }
+    let bits = mark.swap(0, Ordering::AcqRel);
+    Writes {
+        any: bits & ANY != 0,
+        kept_ts: bits & KEPT_TS != 0,
+    }
+}
