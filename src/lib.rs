@@ -58,6 +58,10 @@ pub mod pg_test {
 
     /// Lines for the test server's postgresql.conf.
     pub fn postgresql_conf_options() -> Vec<&'static str> {
-        vec!["shared_preload_libraries = 'ttl_ext'"]
+        vec![
+            "shared_preload_libraries = 'ttl_ext'",
+            // Expired rows stay on disk, to be looked at.
+            "ttl.enabled = off",
+        ]
     }
 }

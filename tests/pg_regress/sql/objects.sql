@@ -10,7 +10,7 @@ SELECT name, setting, context, vartype, short_desc FROM pg_settings WHERE name L
 SET ttl.nosuch = 1;
 \df ttl.*
 -- what PUBLIC may do
-SELECT relname, privilege_type FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'ttl'::regnamespace AND grantee = 0;
+SELECT relname, privilege_type FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'ttl'::regnamespace AND grantee = 0 ORDER BY 1;
 SELECT proname FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
 -- volatility and safety are written down, not inherited from defaults
 SELECT proname, provolatile, proparallel, proleakproof, prosecdef FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace ORDER BY 1, oid::regprocedure::text;
