@@ -1,7 +1,7 @@
 //! `ttl.table_stats`, the function behind the view `ttl.stats`.
 
 use crate::pg::{background, roles};
-use crate::reaper::shared::{self, Counters, TableState};
+use crate::reaper::state::{self, Counters, TableState};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -35,7 +35,7 @@ fn table_stats() -> TableIterator<
     ),
 > {
     let mut sums: BTreeMap<u32, (Counters, Option<TableState>)> = BTreeMap::new();
-    for state in shared::tables_of(background::my_database().to_u32()) {
+    for state in state::tables_of(background::my_database().to_u32()) {
         let (sum, error) = sums.entry(state.holder).or_default();
         sum.add(&state.counters);
         sum.backlog += state.counters.backlog;

@@ -140,6 +140,22 @@ pub(crate) fn wait(timeout_ms: i64) {
     pgrx::check_for_interrupts!();
 }
 
+/// Ends this process if the postmaster is gone, which a process that never waits
+/// would not notice.
+pub(crate) fn check_postmaster() {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: the process's own latch, which stays as it is; does not wait.
+    unsafe {
+        pg_sys::WaitLatch(
+            pg_sys::MyLatch,
+            events.cast_signed(),
+            0,
+            pg_sys::PG_WAIT_EXTENSION,
+        );
+    }
+    pgrx::check_for_interrupts!();
+}
+
 /// Waits for that long, in any process.
 pub(crate) fn sleep(time: Duration) {
     let micros = i64::try_from(time.as_micros()).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! The indexes that deletion works from (C11).
 
-use super::{catalog::Attribute, extension, lists, nodes};
+use super::catalog::{self, Attribute};
+use super::{extension, lists, nodes, roles};
 use pgrx::pg_sys;
 
 /// What an index must offer.
@@ -15,7 +16,21 @@ pub(crate) enum Wanted {
 }
 
 /// The valid btree and BRIN indexes of the relation that offer it.
+///
+/// PostgreSQL simplifies an index's expressions and predicate when it reads
+/// them, and may call functions of the table's owner to do so: with the owner's
+/// rights, whoever asks.
 pub(crate) fn find(
+    relid: pg_sys::Oid,
+    wanted: Wanted,
+    ts: &Attribute,
+    ttl: Option<&Attribute>,
+) -> Vec<pg_sys::Oid> {
+    let owner = catalog::class(relid).map_or_else(roles::current_user, |class| class.owner);
+    roles::as_role(owner, || find_as_owner(relid, wanted, ts, ttl))
+}
+
+fn find_as_owner(
     relid: pg_sys::Oid,
     wanted: Wanted,
     ts: &Attribute,

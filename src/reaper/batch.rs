@@ -33,6 +33,8 @@ pub(super) enum Trouble {
     Table(Failure),
     /// A row could not be deleted: this one, if it is known.
     Row(Failure, Option<Found>),
+    /// As `Row`, after so much time that others should have their turn.
+    Slow(Failure),
 }
 
 /// What `ttl.purge` has done to one table.
@@ -42,8 +44,14 @@ pub(crate) struct Purged {
 }
 
 /// Deletes the rows that `query` selects, at most `limit`, in a transaction of
-/// its own. Rows that are locked are skipped.
-pub(super) fn run(job: &Job, query: &str, limit: u32) -> Result<Done, Trouble> {
+/// its own. Rows that are locked are skipped. Before a single row is deleted by
+/// SQL, `on_single` is told: user code may end the process.
+pub(super) fn run(
+    job: &Job,
+    query: &str,
+    limit: u32,
+    on_single: &dyn Fn(Found),
+) -> Result<Done, Trouble> {
     let began = Instant::now();
     let mut tally = Tally::default();
     let at_rows = Cell::new(false);
@@ -75,7 +83,7 @@ pub(super) fn run(job: &Job, query: &str, limit: u32) -> Result<Done, Trouble> {
             }
             Deleting::Sql => {
                 user_code.set(true);
-                delete_by_sql(job, query, limit, &mut tally, &at_rows)?
+                delete_by_sql(job, query, limit, on_single, &mut tally, &at_rows)?
             }
         };
         if tally.deleted > 0 {
@@ -114,6 +122,8 @@ fn classify(failure: Failure, too_long: bool, tally: &Tally, at_rows: bool) -> T
         .any(|class| failure.sqlstate().starts_with(class));
     if by_resources {
         Trouble::Table(failure)
+    } else if too_long && at_rows {
+        Trouble::Slow(failure)
     } else if tally.last.is_some() {
         // The access method failed at this one.
         Trouble::Row(failure, tally.last)
@@ -175,6 +185,7 @@ fn delete_by_sql(
     job: &Job,
     query: &str,
     limit: u32,
+    on_single: &dyn Fn(Found),
     tally: &mut Tally,
     at_rows: &Cell<bool>,
 ) -> Result<Done, Failure> {
@@ -189,6 +200,9 @@ fn delete_by_sql(
     };
     let (first, last) = (*first, *last);
     at_rows.set(true);
+    if rows.len() == 1 {
+        on_single(first);
+    }
     let targets = job::cascade_targets(job.relid);
     let cascaded = || targets.as_deref().map_or(0, changed_in_transaction);
     let before = cascaded();

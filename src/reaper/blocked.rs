@@ -2,8 +2,33 @@
 //! others go.
 
 use super::schedule;
-use super::shared::{self, TableKey};
+use super::shared;
+use super::state::TableKey;
 use crate::pg::receiver::Found;
+use crate::pg::shmem::Locked;
+
+/// A row that could not be deleted, set aside for a while.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockedRow {
+    /// `database` 0: the place is free.
+    pub(super) table: TableKey,
+    pub(super) block: u32,
+    pub(super) offset: u16,
+    /// How often it has failed.
+    pub(super) attempts: u16,
+    /// It is tried again at this time.
+    pub(super) until: i64,
+    /// When it expired; `i64::MIN` = not known.
+    pub(super) expiry: i64,
+}
+
+/// Works on the rows that are set aside, under the lock.
+fn with_blocked<T>(work: impl FnOnce(&mut [BlockedRow]) -> T) -> T {
+    let _lock = Locked::exclusive();
+    // SAFETY: under the exclusive lock.
+    work(unsafe { &mut *shared::control().blocked.get() })
+}
 
 /// A table's rows that are set aside.
 #[derive(Debug, Default)]
@@ -42,7 +67,7 @@ pub(super) fn tid_array(rows: impl Iterator<Item = (u32, u16)>) -> String {
 /// What is set aside in this table at this time.
 pub(super) fn of(table: TableKey, now: i64) -> SetAside {
     let mut result = SetAside::default();
-    shared::with_blocked(|rows| {
+    with_blocked(|rows| {
         for row in rows.iter().filter(|row| row.table == table) {
             result.count += 1;
             if row.until > now {
@@ -59,8 +84,8 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
 
 /// Sets a row aside; false if there is no room for more.
 pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now: i64) -> bool {
-    shared::with_blocked(|rows| {
-        let same = |row: &shared::BlockedRow| {
+    with_blocked(|rows| {
+        let same = |row: &BlockedRow| {
             row.table == table && row.block == found.block && row.offset == found.offset
         };
         let place = rows
@@ -75,7 +100,7 @@ pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now:
         } else {
             1
         };
-        *row = shared::BlockedRow {
+        *row = BlockedRow {
             table,
             block: found.block,
             offset: found.offset,
@@ -90,7 +115,7 @@ pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now:
 /// After a whole pass: forgets the rows whose time had come when it began, for
 /// those that failed again have a new one.
 pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
-    shared::with_blocked(|rows| {
+    with_blocked(|rows| {
         for row in rows
             .iter_mut()
             .filter(|row| row.table == table && row.until <= pass_began)
@@ -102,7 +127,7 @@ pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
 
 /// Forgets all of a table's: another policy, another chance.
 pub(super) fn forget_all(table: TableKey) {
-    shared::with_blocked(|rows| {
+    with_blocked(|rows| {
         for row in rows.iter_mut().filter(|row| row.table == table) {
             row.table.database = 0;
         }

@@ -31,7 +31,7 @@ pub(super) enum Access {
 /// override it.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
-    /// Its place in [`super::shared::Progress::low`].
+    /// Its place in [`super::state::Progress::low`].
     pub(super) number: usize,
     /// The value by which the index is ordered.
     pub(super) key: String,

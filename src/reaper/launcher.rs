@@ -2,6 +2,7 @@
 //! starts a worker in each database where something is due.
 
 use super::shared::{self, Database};
+use super::state;
 use super::{log, worker};
 use crate::pg::background::{self, Handle, Registration};
 use crate::pg::txn::{self, Failure};
@@ -165,7 +166,7 @@ impl Launcher {
         for slot in &shared::control().databases {
             let oid = slot.oid.load(Ordering::Acquire);
             if oid != 0 && !databases.all.contains(&oid) {
-                shared::remove_tables(|state| state.key.database == oid);
+                state::remove_tables(|state| state.key.database == oid);
                 shared::free_database(slot);
             }
         }

@@ -5,7 +5,9 @@
 //! | `launcher` | one process for the server: starts a worker where something is due |
 //! | `worker` | one process (or more) for a database: which table is next |
 //! | `tables` | which tables and partitions there are to sweep |
-//! | `sweep` | a turn at one table: batches, ways, what is left |
+//! | `turn` | a turn at one table, and what comes of it |
+//! | `sweep` | the two ways: in the order of an index, and by ranges of blocks |
+//! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `batch` | one transaction: locks, identity, deletion |
 //! | `job` | what a batch needs to know of its table |
 //! | `blocked` | rows that cannot be deleted |
@@ -14,11 +16,12 @@
 //! | `bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping one |
 //! | `pace` | the pause between batches |
-//! | `shared` | shared memory |
+//! | `shared`, `state` | shared memory: databases and workers; tables |
 //! | `writes` | what sessions tell the workers |
 //! | `leave` | databases that somebody wants for themselves |
 //! | `schedule`, `throttle`, `batch_size` | decisions, pure |
 
+mod attempt;
 mod batch;
 mod batch_size;
 mod blocked;
@@ -32,9 +35,11 @@ pub(crate) mod partitions;
 mod probe;
 mod schedule;
 pub(crate) mod shared;
+pub(crate) mod state;
 mod sweep;
 mod tables;
 mod throttle;
+mod turn;
 mod whole;
 mod worker;
 pub(crate) mod writes;

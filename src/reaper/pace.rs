@@ -56,6 +56,7 @@ impl Pace {
             slowdown: self.slowdown(rows, took),
         };
         let pause = throttle::pause(took, throttle::effort(&load, &bounds()));
+        background::check_postmaster();
         let until = Instant::now() + pause;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             // Writes wake a worker; the pause goes on all the same.

@@ -9,13 +9,13 @@
 
 use super::bounds::with_latest_snapshot;
 use crate::error::{Result, TtlError};
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::catalog::{self, qualified_name};
 use crate::pg::roles;
-use crate::store::TablePolicy;
+use crate::policy::Policy;
+use crate::store::live_condition;
 use crate::visibility::statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::ffi::CStr;
 
 /// Locks the partition's parent and then the partition, ACCESS EXCLUSIVE, until the
 /// end of the transaction; returns the parent.
@@ -50,18 +50,11 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// transaction's end, but for rows that expire meanwhile. `ttl.now()`, against which
 /// rows expire, is the start of the current statement: an early one errs on the side
 /// of life.
-pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &TablePolicy) -> Result<bool> {
-    let default = policy
-        .default_ttl
-        .map_or("NULL".to_owned(), |seconds| seconds.to_string());
-    let ts = column(leaf, policy.ts.attno);
-    let live = match &policy.ttl {
-        Some(ttl) => format!("ttl.live({ts}, {}, {default})", column(leaf, ttl.attno)),
-        None => format!("ttl.live({ts}, {default})"),
-    };
+pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &Policy) -> Result<bool> {
     let query = format!(
-        "SELECT EXISTS (SELECT FROM ONLY {} WHERE {live})",
-        qualified_name(leaf)
+        "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
+        qualified_name(leaf),
+        live_condition(policy, policy.default_ttl)
     );
     let found = roles::as_role(owner_of(leaf), || {
         statement::with_expired_rows_of(leaf, || {
@@ -114,14 +107,4 @@ fn renamed(leaf: pg_sys::Oid) -> TtlError {
 
 fn owner_of(relid: pg_sys::Oid) -> pg_sys::Oid {
     catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner)
-}
-
-/// The column's name, quoted.
-fn column(relid: pg_sys::Oid, attno: i16) -> String {
-    // SAFETY: get_attname returns a palloc'd C string or null.
-    let name = unsafe {
-        let name = pg_sys::get_attname(relid, attno, true);
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-    };
-    quote_identifier(&name.unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! Which tables and partitions of a database there are to sweep.
 
-use super::shared::{self, TableKey};
+use super::state::{self, TableKey};
 use super::{blocked, writes};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension};
@@ -42,10 +42,10 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         Ok((!labels.is_empty()).then_some((targets, restored, holders)))
     })?;
     let Some((targets, restored, holders)) = found else {
-        shared::remove_tables(|state| state.key.database == database);
+        state::remove_tables(|state| state.key.database == database);
         return Ok(None);
     };
-    shared::remove_targets(
+    state::remove_targets(
         database,
         |relid| targets.contains_key(&relid),
         |relid| holders.contains(&relid),
@@ -53,16 +53,16 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let mut full = 0;
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
-        if !shared::ensure_table(key, target.holder.to_u32(), *fingerprint) {
+        if !state::ensure_table(key, target.holder.to_u32(), *fingerprint) {
             full += 1;
             continue;
         }
-        let changed = shared::with_table(key, |state| {
+        let changed = state::with_table(key, |state| {
             state.holder = target.holder.to_u32();
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
-                state.progress = shared::Progress::new();
+                state.progress = state::Progress::new();
                 state.plan.now();
             }
             changed
@@ -177,7 +177,7 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
     }
     for &holder in restored {
         let database = background::my_database().to_u32();
-        if !shared::warn_restored(TableKey {
+        if !state::warn_restored(TableKey {
             database,
             relid: holder.to_u32(),
         }) {
@@ -218,7 +218,7 @@ pub(super) fn take_writes(targets: &Targets, now: i64) {
     }
     for (&relid, target) in targets {
         if let Some(&writes) = taken.get(&target.holder.to_u32()) {
-            shared::with_table(TableKey { database, relid }, |state| {
+            state::with_table(TableKey { database, relid }, |state| {
                 state.plan.after_writes(writes, target.shortest, now);
             });
         }

@@ -1,6 +1,7 @@
 //! M11: a partition whose every row is expired goes as a whole.
 
-use super::shared::{self, TableKey};
+use super::shared;
+use super::state::{self, TableKey};
 use super::{bounds, log, partitions};
 use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
@@ -51,8 +52,8 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<bool, Failure> {
         relid: holder.to_u32(),
         ..key
     };
-    if shared::ensure_table(sum, sum.relid, 0) {
-        shared::with_table(sum, |state| {
+    if state::ensure_table(sum, sum.relid, 0) {
+        state::with_table(sum, |state| {
             if state.fingerprint == 0 {
                 state.plan.never();
             }
@@ -86,7 +87,7 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Option<TablePolicy>, Failure> {
     if !bounds::is_past(newest, policy.default_ttl, background::now()) {
         return Ok(None);
     }
-    if policy.ttl.is_some() && partitions::has_live_row(leaf, &policy)? {
+    if policy.ttl.is_some() && partitions::has_live_row(leaf, &label.policy)? {
         return Ok(None);
     }
     Ok(Some(policy))

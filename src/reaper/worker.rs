@@ -2,8 +2,9 @@
 
 use super::pace::Pace;
 use super::shared::{self, Worker};
+use super::state;
 use super::tables::{self, Targets};
-use super::{log, sweep};
+use super::{log, turn};
 use crate::pg::txn::Failure;
 use crate::pg::{activity, background, session, timeout};
 use crate::settings;
@@ -120,13 +121,13 @@ fn work(database: u32) -> Result<(), Failure> {
         if let Some((targets, _)) = &targets {
             tables::take_writes(targets, now);
         }
-        let next = shared::claim_next(database, now);
+        let next = state::claim_next(database, now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
         if let Some(key) = next.claimed {
             let known = targets
                 .as_ref()
                 .and_then(|(targets, _)| targets.get(&key.relid));
-            sweep::turn(key, known, &mut pace);
+            turn::turn(key, known, &mut pace);
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));

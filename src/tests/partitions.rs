@@ -4,7 +4,7 @@
 mod tests {
     use crate::error::or_raise;
     use crate::reaper::{bounds, partitions};
-    use crate::store::cache;
+    use crate::store::{cache, governing_label};
     use pgrx::prelude::*;
 
     fn run(statement: &str) {
@@ -34,8 +34,8 @@ mod tests {
     }
 
     fn has_live_row(leaf: &str) -> bool {
-        let policy = cache::policy(oid(leaf)).expect("policy");
-        or_raise(partitions::has_live_row(oid(leaf), &policy))
+        let label = governing_label(oid(leaf)).expect("policy");
+        or_raise(partitions::has_live_row(oid(leaf), &label.policy))
     }
 
     /// Partitions of one level, of which the last has no end.

@@ -26,9 +26,21 @@ impl<'a> Database<'a> {
         self.connect_as("postgres")
     }
 
+    /// A session of the superuser that sees expired rows as long as they are on disk.
+    pub fn disk(&self) -> Session {
+        let mut session = self.connect();
+        session.run("SET ttl.show_expired = on");
+        session
+    }
+
     /// A session of another user.
     pub fn connect_as(&self, user: &str) -> Session {
         self.server.connect(&self.name, user)
+    }
+
+    /// Its server.
+    pub fn server(&self) -> &'a Server {
+        self.server
     }
 
     /// A command for one of libpq's programs, set to connect here as superuser.

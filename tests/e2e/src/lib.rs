@@ -9,22 +9,36 @@
 //! |---|---|
 //! | `PG_CONFIG` | path of the server's `pg_config`; needed |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
+//! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `races.rs` and `killing.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
 //!
 //! However a test ends, its servers are stopped and their directories removed.
 //!
 //! The rules that the tests name (C1, C6, ...) are those of `docs/semantics.md`.
 
+mod backlog;
 mod cached;
+mod control;
 mod database;
 pub mod diff;
 mod guard;
+mod log;
+mod process;
 mod server;
 mod session;
+mod slow;
 mod tools;
+mod upgrade;
+mod wait;
+mod workers;
 
 pub use cached::CachedPlans;
+pub use control::Stop;
 pub use database::Database;
+pub use postgres::Error;
 pub use postgres::error::SqlState;
 pub use server::Server;
-pub use session::{Session, fields};
+pub use session::{Session, describe, fields, is_disconnect, row_text};
+pub use slow::SlowTable;
+pub use upgrade::Upgrade;
+pub use wait::{PATIENCE, catch_up, until};

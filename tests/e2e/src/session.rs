@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use postgres::error::DbError;
+use postgres::error::{DbError, SqlState};
 use postgres::{Client, SimpleQueryMessage};
 
 use crate::tools::tail;
@@ -102,7 +102,7 @@ impl Session {
     }
 
     #[track_caller]
-    fn fail(&self, sql: &str, what: &str) -> ! {
+    pub(crate) fn fail(&self, sql: &str, what: &str) -> ! {
         // A whole script may have failed; its beginning is enough to find it.
         let sql: String = sql.chars().take(1500).collect();
         panic!("{what}\n--- statement\n{sql}\n{}", tail(&self.log))
@@ -147,6 +147,20 @@ pub fn fields(error: &postgres::Error) -> Vec<String> {
     ];
     fields.extend(others.map(|(name, value)| format!("{name} {value:?}")));
     fields
+}
+
+/// Whether an error is the end of the connection, or the refusal of one, because
+/// the server is ending or starting; and not one of a statement's own.
+pub fn is_disconnect(error: &postgres::Error) -> bool {
+    match error.as_db_error() {
+        Some(db) => [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+        ]
+        .contains(db.code()),
+        None => true,
+    }
 }
 
 /// An error with what the server says of it.

@@ -25,8 +25,13 @@ impl Tools {
             "0",
             "PostgreSQL does not run as root: run this test binary as another user, as the Makefile does"
         );
-        let bindir = stdout_of(Command::new(&pg_config).arg("--bindir"));
-        let version = stdout_of(Command::new(&pg_config).arg("--version"));
+        Tools::at(Path::new(&pg_config))
+    }
+
+    /// The installation of this `pg_config`.
+    fn at(pg_config: &Path) -> Tools {
+        let bindir = stdout_of(Command::new(pg_config).arg("--bindir"));
+        let version = stdout_of(Command::new(pg_config).arg("--version"));
         let major = version
             .split(|c: char| !c.is_ascii_digit())
             .find_map(|word| word.parse().ok())
@@ -35,6 +40,55 @@ impl Tools {
             bindir: PathBuf::from(bindir.trim()),
             major,
         }
+    }
+
+    /// The private installation of another version beside this one, as
+    /// `scripts/postgres.sh` lays them out (`…/pg17`, `…/pg18`); none if it is
+    /// not there.
+    pub(crate) fn of_major(&self, major: u32) -> Option<Tools> {
+        let own = format!("pg{}", self.major);
+        let root = self
+            .bindir
+            .ancestors()
+            .find(|dir| dir.file_name().is_some_and(|name| *name == *own))?;
+        let root = root.parent()?.join(format!("pg{major}"));
+        ["bin".to_owned(), format!("lib/postgresql/{major}/bin")]
+            .iter()
+            .map(|bin| root.join(bin).join("pg_config"))
+            .find(|path| path.exists())
+            .map(|path| Tools::at(&path))
+    }
+
+    /// The directory of the programs.
+    pub(crate) fn bindir(&self) -> &Path {
+        &self.bindir
+    }
+
+    /// What CREATE EXTENSION makes in the schema `ttl`: the first lines of the
+    /// statements in the script that is installed; none if it is not. (A script
+    /// may have the functions of the tests in the crate beside them.)
+    pub(crate) fn extension_objects(&self) -> Vec<String> {
+        let share = stdout_of(Command::new(self.path("pg_config")).arg("--sharedir"));
+        let dir = Path::new(share.trim()).join("extension");
+        let entries = std::fs::read_dir(&dir)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display()));
+        let script = entries
+            .map(|entry| entry.expect("an entry").path())
+            .find(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with("ttl_ext--") && name.matches("--").count() == 1
+            });
+        let Some(script) = script else {
+            return Vec::new();
+        };
+        let text = std::fs::read_to_string(&script)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", script.display()));
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("CREATE") && line.contains(" ttl."));
+        let mut lines: Vec<_> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
     }
 
     /// A command for one of the server's programs, with an environment in which

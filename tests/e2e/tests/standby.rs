@@ -1,22 +1,6 @@
 //! C6 and C8 on a streaming standby, which cannot write a thing.
 
-use std::time::{Duration, Instant};
-
-use ttl_ext_e2e::{Server, Session, SqlState};
-
-/// Wait until the standby has replayed what the primary has written.
-fn catch_up(primary: &mut Session, standby: &mut Session) {
-    let written = primary.value("SELECT pg_current_wal_lsn()");
-    let deadline = Instant::now() + Duration::from_secs(120);
-    loop {
-        let query = format!("SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn");
-        if standby.value(&query) == "t" {
-            return;
-        }
-        assert!(Instant::now() < deadline, "the standby has not caught up");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use ttl_ext_e2e::{Server, SqlState, catch_up};
 
 #[test]
 fn a_standby_hides_expired_rows() {

@@ -1,0 +1,136 @@
+//! A batch within a turn: its size, the pause after it, its failure, what it counts.
+
+use super::batch::{self, Done, Trouble};
+use super::job::Lane;
+use super::turn::{Turn, note_failure};
+use super::{batch_size, blocked, probe, state};
+use crate::pg::background;
+use crate::pg::receiver::Found;
+use crate::pg::txn::Failure;
+use crate::settings;
+use pgrx::PgSqlErrorCode;
+use std::time::Duration;
+
+impl Turn<'_> {
+    /// One batch and the pause after it; `None` if it failed and is to be tried
+    /// again, smaller or without the row that cannot be deleted.
+    pub(super) fn batch(
+        &mut self,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<Option<Done>, Failure> {
+        state::with_table(self.key, |state| state.progress.batch = limit);
+        let key = self.key;
+        let on_single = |row| {
+            state::with_table(key, |state| state.single = Some(row));
+        };
+        match batch::run(&self.job, query, limit, &on_single) {
+            Ok(done) => self.after_success(done, limit, lane).map(Some),
+            Err(Trouble::Table(failure)) => Err(failure),
+            Err(Trouble::Row(failure, row)) => {
+                self.after_failure(&failure, row, query, limit, lane)?;
+                self.pace
+                    .settle(1, Duration::from_millis(5), Duration::ZERO)?;
+                Ok(None)
+            }
+            Err(Trouble::Slow(failure)) => {
+                self.after_failure(&failure, None, query, limit, lane)?;
+                Err(failure)
+            }
+        }
+    }
+
+    fn after_success(
+        &mut self,
+        done: Done,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<Done, Failure> {
+        self.count(&done, lane);
+        let rows = done.touched.max(done.tally.found);
+        self.progress.batch =
+            batch_size::after_success(limit, rows, done.took, settings::batch_size());
+        let now = background::now();
+        for &row in &done.kept {
+            let error = Failure::new(
+                PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
+                format!("a trigger or rule on {} keeps expired rows", self.job.name),
+            );
+            self.set_aside(row, lane, &error, now)?;
+        }
+        self.pace.settle(rows, done.took, self.lag(now))?;
+        Ok(done)
+    }
+
+    /// Cuts the batch down, or sets the row aside that cannot be deleted.
+    fn after_failure(
+        &mut self,
+        failure: &Failure,
+        row: Option<Found>,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<(), Failure> {
+        let row = match (row, batch_size::after_failure(limit)) {
+            (Some(row), _) => Some(row),
+            (None, Some(smaller)) => {
+                self.progress.batch = smaller;
+                None
+            }
+            (None, None) => probe::first_row(&self.job, query)?,
+        };
+        match row {
+            Some(row) => self.set_aside(row, lane, failure, background::now()),
+            None => Ok(()),
+        }
+    }
+
+    fn set_aside(
+        &mut self,
+        row: Found,
+        lane: Option<&Lane>,
+        failure: &Failure,
+        now: i64,
+    ) -> Result<(), Failure> {
+        note_failure(self.key, failure, now);
+        let expiry = row
+            .key
+            .zip(lane)
+            .map(|(key, lane)| key.saturating_add(lane.offset));
+        if !blocked::set_aside(self.key, row, expiry, now) {
+            return Err(failure.clone().because("too many rows are blocked"));
+        }
+        self.aside = blocked::of(self.key, now);
+        let count = self.aside.count;
+        state::with_table(self.key, |state| state.counters.blocked_rows = count);
+        Ok(())
+    }
+
+    fn count(&mut self, done: &Done, lane: Option<&Lane>) {
+        self.rows += done.tally.found;
+        self.progress.pass_rows += done.tally.deleted;
+        self.locked += done.tally.locked;
+        self.by_sql |= done.by_sql;
+        let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
+        let reached = lane.and_then(|lane| Some(done.tally.last?.key?.saturating_add(lane.offset)));
+        let progress = self.progress;
+        state::with_table(self.key, |state| {
+            state.progress = progress;
+            state.single = None;
+            state.counters.batches += 1;
+            state.counters.rows_deleted += deleted;
+            state.counters.backlog = (state.counters.backlog - deleted).max(0);
+            if let Some(expiry) = reached {
+                state.counters.oldest_expiry = expiry;
+            }
+        });
+    }
+
+    /// How far deletion in this table is behind.
+    fn lag(&self, now: i64) -> Duration {
+        let oldest = state::with_table(self.key, |state| state.counters.oldest_expiry);
+        let oldest = oldest.filter(|&expiry| expiry != 0).unwrap_or(now);
+        Duration::from_micros(u64::try_from(now.saturating_sub(oldest)).unwrap_or(0))
+    }
+}

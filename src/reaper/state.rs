@@ -1,0 +1,320 @@
+//! What is known of each table and partition: its place in the schedule, how far
+//! its deletion is, and what has been counted. In shared memory, under the lock.
+
+use super::schedule::{Outcome, Plan};
+use super::shared;
+use crate::pg::background;
+use crate::pg::receiver::Found;
+use crate::pg::shmem::Locked;
+
+/// The longest error text that is kept, in bytes.
+const ERROR_TEXT: usize = 300;
+
+/// The key of a table's state.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableKey {
+    pub(crate) database: u32,
+    pub(crate) relid: u32,
+}
+
+/// What is known and counted of a table or partition. Under the lock.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TableState {
+    pub(crate) key: TableKey,
+    /// The table that carries the policy.
+    pub(crate) holder: u32,
+    /// The worker that is at it; 0 for none.
+    pub(super) claimed_by: i32,
+    /// Stands for the policy that the rest was found under.
+    pub(super) fingerprint: u64,
+    pub(super) plan: Plan,
+    pub(super) progress: Progress,
+    pub(crate) counters: Counters,
+    pub(super) warned_restored: bool,
+    /// The worker that was at it died.
+    pub(super) died: bool,
+    /// The only row of the batch that is going on.
+    pub(super) single: Option<Found>,
+    error_len: u16,
+    error: [u8; ERROR_TEXT],
+}
+
+/// How far the deletion in a table is.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    /// The size of the next batch.
+    pub(super) batch: u32,
+    /// The next block of a sweep in heap order; -1 = none is going on.
+    pub(super) next_block: i64,
+    /// Where that sweep ends.
+    pub(super) end_block: i64,
+    /// Only rows after this one of the next block.
+    pub(super) next_offset: u16,
+    /// How many blocks a batch of that sweep reads.
+    pub(super) blocks: i64,
+    /// For each lane: keys below have been dealt with.
+    pub(super) low: [i64; 2],
+    /// When the pass that is going on began; 0 = none.
+    pub(super) pass_began: i64,
+    /// Rows deleted in it.
+    pub(super) pass_rows: u64,
+    /// It began at the very beginning of the indexes, and has found no row yet.
+    pub(super) full_search: bool,
+    /// It has been decided in which way to go on.
+    pub(super) estimated: bool,
+    /// It has begun a sweep in heap order.
+    pub(super) swept: bool,
+}
+
+/// What `ttl.stats` shows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counters {
+    pub(crate) rows_deleted: i64,
+    pub(crate) batches: i64,
+    pub(crate) passes: i64,
+    pub(crate) sub_passes: i64,
+    pub(crate) partitions_dropped: i64,
+    pub(crate) last_pass_at: i64,
+    pub(crate) last_pass_ms: f64,
+    /// When the oldest row expired (or will) that is still on disk; 0 = unknown.
+    pub(crate) oldest_expiry: i64,
+    pub(crate) backlog: i64,
+    pub(crate) blocked_rows: i64,
+    pub(crate) last_error_at: i64,
+}
+
+impl Counters {
+    /// Adds another table's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rows_deleted += other.rows_deleted;
+        self.batches += other.batches;
+        self.passes += other.passes;
+        self.sub_passes += other.sub_passes;
+        self.partitions_dropped += other.partitions_dropped;
+        if other.last_pass_at > self.last_pass_at {
+            self.last_pass_at = other.last_pass_at;
+            self.last_pass_ms = other.last_pass_ms;
+        }
+    }
+}
+
+impl TableState {
+    /// The last error's text.
+    pub(crate) fn error(&self) -> Option<String> {
+        let bytes = self.error.get(..usize::from(self.error_len))?;
+        (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Keeps an error's text, cut at a character's boundary.
+    pub(super) fn set_error(&mut self, text: &str) {
+        let mut end = text.len().min(ERROR_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        for (to, from) in self.error.iter_mut().zip(&text.as_bytes()[..end]) {
+            *to = *from;
+        }
+        self.error_len = u16::try_from(end).unwrap_or(0);
+    }
+}
+
+/// Works on a table's state, under the lock; `None` if there is none. `work`
+/// must not do anything that can raise an error.
+pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) -> T) -> Option<T> {
+    let mut lock = Locked::exclusive();
+    // SAFETY: the types whose sizes `init` asks for; the reference ends before the lock.
+    unsafe { lock.find::<_, TableState>(&key) }.map(work)
+}
+
+/// Makes sure that a table has a state; false if there is no room.
+pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool {
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    let Some((state, found)) = (unsafe { lock.enter::<_, TableState>(&key) }) else {
+        return false;
+    };
+    if !found {
+        *state = TableState {
+            key,
+            holder,
+            claimed_by: 0,
+            fingerprint,
+            plan: Plan::new(),
+            progress: Progress::new(),
+            counters: Counters::default(),
+            warned_restored: false,
+            died: false,
+            single: None,
+            error_len: 0,
+            error: [0; ERROR_TEXT],
+        };
+    }
+    true
+}
+
+/// Forgets the tables for which `gone` says so, and their blocked rows.
+pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
+    let mut keys = Vec::new();
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`; entries are removed after the scan.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if gone(state) {
+                keys.push(state.key);
+            }
+        });
+        for key in &keys {
+            lock.remove(key);
+        }
+        for row in &mut *shared::control().blocked.get() {
+            if keys.contains(&row.table) {
+                row.table.database = 0;
+            }
+        }
+    }
+}
+
+/// Forgets what is no longer to be swept in a database. What was counted is
+/// kept with the table that carries the policy, as long as that is there.
+pub(super) fn remove_targets(
+    database: u32,
+    is_target: impl Fn(u32) -> bool,
+    is_holder: impl Fn(u32) -> bool,
+) {
+    let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
+    let is_sum = |state: &TableState| is_holder(state.key.relid);
+    for state in tables_of(database) {
+        if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
+            let holder = TableKey {
+                database,
+                relid: state.holder,
+            };
+            if ensure_table(holder, state.holder, 0) {
+                with_table(holder, |sum| sum.counters.add(&state.counters));
+            }
+        }
+    }
+    remove_tables(|state| gone(state) && !is_sum(state));
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if gone(state) {
+                state.plan.never();
+                state.fingerprint = 0;
+            }
+        });
+    }
+}
+
+/// Whether this is the first time that somebody asks about a restored table.
+pub(super) fn warn_restored(key: TableKey) -> bool {
+    ensure_table(key, key.relid, 0)
+        && with_table(key, |state| {
+            state.plan.never();
+            !std::mem::replace(&mut state.warned_restored, true)
+        }) == Some(true)
+}
+
+/// Claims the table that has been due for the longest time, for this process.
+/// Gives also when the first table is due that nobody has claimed, and how many
+/// are due now.
+pub(super) fn claim_next(database: u32, now: i64) -> Next {
+    let me = background::my_pid();
+    let mut next = Next {
+        claimed: None,
+        first_due: i64::MAX,
+        due: 0,
+    };
+    let mut best = i64::MAX;
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.key.database != database {
+                return;
+            }
+            if state.claimed_by != 0 && state.claimed_by != me {
+                if background::is_alive(state.claimed_by) {
+                    return;
+                }
+                // Its worker died at it: like a failure, with its pause.
+                state.claimed_by = 0;
+                state.plan.after_turn(Outcome::Failed, i64::MAX, now);
+                state.died = true;
+            }
+            let due = state.plan.due;
+            next.first_due = next.first_due.min(due);
+            if due <= now {
+                next.due += 1;
+                if due < best || next.claimed.is_none() {
+                    best = due;
+                    next.claimed = Some(state.key);
+                }
+            }
+        });
+        if let Some(key) = next.claimed
+            && let Some(state) = lock.find::<_, TableState>(&key)
+        {
+            state.claimed_by = me;
+        }
+    }
+    next
+}
+
+/// What [`claim_next`] has found.
+pub(super) struct Next {
+    pub(super) claimed: Option<TableKey>,
+    pub(super) first_due: i64,
+    pub(super) due: u32,
+}
+
+/// A copy of the states of a database's tables.
+pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
+    let mut states = Vec::new();
+    let mut lock = Locked::shared();
+    // SAFETY: as in `with_table`; only read.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.key.database == database {
+                states.push(*state);
+            }
+        });
+    }
+    states
+}
+
+impl Progress {
+    pub(super) const fn new() -> Self {
+        Self {
+            batch: 0,
+            next_block: -1,
+            end_block: 0,
+            next_offset: 0,
+            blocks: 0,
+            low: [i64::MIN; 2],
+            pass_began: 0,
+            pass_rows: 0,
+            full_search: false,
+            estimated: false,
+            swept: false,
+        }
+    }
+}
+
+impl Progress {
+    /// A pass begins, from where the last one stopped or from the very beginning.
+    pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
+        *self = Self {
+            batch: self.batch,
+            low: if full { [i64::MIN; 2] } else { self.low },
+            pass_began: now,
+            full_search: full,
+            ..Self::new()
+        };
+    }
+}

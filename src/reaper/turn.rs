@@ -1,0 +1,227 @@
+//! A turn at one table (M9): until 50,000 rows, one second, or none left.
+
+use super::blocked::{self, SetAside};
+use super::job::{Access, Job};
+use super::pace::Pace;
+use super::schedule::{self, Outcome};
+use super::state::{self, Progress, TableKey};
+use super::tables::Target;
+use super::{batch_size, log, probe, whole};
+use crate::pg::txn::{self, Failure};
+use crate::pg::{activity, background, catalog};
+use crate::settings;
+use pgrx::PgSqlErrorCode;
+use std::time::{Duration, Instant};
+
+/// M9: a turn ends after so many rows,
+const ROWS: u64 = 50_000;
+/// or so much time.
+const TIME: Duration = Duration::from_secs(1);
+/// So many failures in a row are no passing matter.
+const LONG: u32 = 5;
+
+/// A turn that is going on.
+pub(super) struct Turn<'a> {
+    pub(super) key: TableKey,
+    pub(super) job: Job,
+    pub(super) pace: &'a mut Pace,
+    pub(super) began: Instant,
+    pub(super) rows: u64,
+    pub(super) progress: Progress,
+    pub(super) aside: SetAside,
+    /// The instant up to which each lane is done.
+    pub(super) cutoffs: [i64; 2],
+    pub(super) locked: u64,
+    /// Rows are deleted by SQL, which does not show those that are locked.
+    pub(super) by_sql: bool,
+    /// When the first row expired that is left because it is locked.
+    pub(super) oldest_locked: Option<i64>,
+}
+
+/// How a step of a turn ends.
+pub(super) enum Step {
+    /// The turn is over: rows are left.
+    Pause,
+    /// This part is done.
+    Finished,
+}
+
+/// One turn at a table that this process has claimed; notes in shared memory
+/// what has come of it.
+pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+    let outcome = work(key, target, pace);
+    let now = background::now();
+    let naptime = settings::naptime();
+    let outcome = outcome.unwrap_or_else(|failure| {
+        note_failure(key, &failure, now);
+        Outcome::Failed
+    });
+    state::with_table(key, |state| {
+        state.claimed_by = 0;
+        state.plan.after_turn(outcome, naptime, now);
+    });
+    // A pg_stat_activity that is right, and counters for autovacuum.
+    activity::idle();
+    activity::report_statistics();
+}
+
+fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outcome, Failure> {
+    let nothing = Outcome::Done {
+        next_expiry: None,
+        leftover: false,
+        interval: 0,
+    };
+    if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
+        return Ok(nothing);
+    }
+    let Some(job) = probe::job(key.relid.into())? else {
+        return Ok(nothing);
+    };
+    activity::working(&format!("ttl: deleting expired rows of {}", job.name));
+    Turn::begin(key, job, pace).run()
+}
+
+/// Tries to drop the partition as a whole. If that cannot be, but for a lock that
+/// may be had soon, its rows are deleted.
+fn drop_whole(key: TableKey) -> Result<bool, Failure> {
+    whole::drop_if_past(key).or_else(|failure| {
+        let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
+        if failure.sqlstate() == "55P03" && failures < LONG {
+            return Err(failure);
+        }
+        note_failure(key, &failure, background::now());
+        Ok(false)
+    })
+}
+
+/// Notes a failure, and logs it: once for each kind, and a lock that cannot be
+/// had only if that goes on for long.
+pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
+    let text = failure.text();
+    let failures = state::with_table(key, |state| {
+        state.set_error(&text);
+        state.counters.last_error_at = now;
+        state.plan.failures()
+    });
+    let passing = ["55P03", "55000"].contains(&failure.sqlstate().as_str());
+    if passing && failures.unwrap_or(0) < LONG {
+        return;
+    }
+    let name = txn::run(|| Ok(catalog::qualified_name(key.relid.into())));
+    log::once(
+        &format!("{} {}", key.relid, failure.message),
+        &format!(
+            "could not delete expired rows of table {}: {text}",
+            name.unwrap_or_default()
+        ),
+        "It is tried again, with growing pauses; see ttl.stats.",
+    );
+}
+
+impl<'a> Turn<'a> {
+    fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Self {
+        let now = background::now();
+        let mut progress = Progress::new();
+        let (mut died, mut single) = (false, None);
+        state::with_table(key, |state| {
+            if state.progress.pass_began == 0 {
+                let full = state.plan.begins_full(now);
+                state.progress.begin_pass(now, full);
+            }
+            if state.progress.batch == 0 {
+                state.progress.batch = batch_size::first(settings::batch_size());
+            }
+            died = std::mem::take(&mut state.died);
+            if died {
+                // What killed the worker may be in there: carefully.
+                state.progress.batch = 1;
+                single = state.single.take();
+            }
+            progress = state.progress;
+            state.counters.sub_passes += 1;
+        });
+        if died {
+            let failure = Failure::new(
+                PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
+                format!("a worker ended while it deleted from {}", job.name),
+            );
+            note_failure(key, &failure, now);
+            if let Some(row) = single {
+                // With no room left for it, it is tried once more.
+                blocked::set_aside(key, row, None, now);
+            }
+        }
+        Self {
+            key,
+            job,
+            pace,
+            began: Instant::now(),
+            rows: 0,
+            progress,
+            aside: blocked::of(key, now),
+            cutoffs: [now; 2],
+            locked: 0,
+            by_sql: false,
+            oldest_locked: None,
+        }
+    }
+
+    fn run(mut self) -> Result<Outcome, Failure> {
+        let step = self.steps();
+        let progress = self.progress;
+        state::with_table(self.key, |state| state.progress = progress);
+        match step? {
+            Step::Pause => Ok(Outcome::Unfinished),
+            Step::Finished => self.finish(),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.rows >= ROWS || self.began.elapsed() >= TIME
+    }
+
+    /// A pass is over: nothing is left but what is locked or set aside.
+    fn finish(&mut self) -> Result<Outcome, Failure> {
+        blocked::forget_tried(self.key, self.progress.pass_began);
+        let now = background::now();
+        self.aside = blocked::of(self.key, now);
+        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        if self.by_sql && self.locked == 0 {
+            // Rows that a SELECT ... SKIP LOCKED has not even shown.
+            if let Some(expiry) = probe::left_behind(&self.job, &self.cutoffs, &self.aside)? {
+                self.locked = 1;
+                self.oldest_locked = Some(expiry);
+            }
+        }
+        let took = now - self.progress.pass_began;
+        let oldest = [self.oldest_locked, self.aside.oldest, next]
+            .into_iter()
+            .flatten()
+            .min();
+        let (locked, aside) = (i64::try_from(self.locked).unwrap_or(0), self.aside.count);
+        state::with_table(self.key, |state| {
+            state.progress.pass_began = 0;
+            state.counters.passes += 1;
+            state.counters.last_pass_at = now;
+            state.counters.last_pass_ms = took as f64 / 1000.0;
+            state.counters.oldest_expiry = oldest.unwrap_or(0);
+            state.counters.backlog = locked + aside;
+            state.counters.blocked_rows = aside;
+            if aside > 0 {
+                state.plan.search_again();
+            }
+        });
+        let ordered = self
+            .job
+            .lanes
+            .iter()
+            .all(|lane| lane.access == Access::Ordered);
+        let cost = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let next_expiry = [next, self.aside.next].into_iter().flatten().min();
+        Ok(Outcome::Done {
+            next_expiry,
+            leftover: self.locked > 0,
+            interval: if ordered { 0 } else { schedule::interval(cost) },
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! Stopping a server in all ways, starting it again, promoting it.
+
+use std::time::{Duration, Instant};
+
+use crate::process;
+use crate::server::{PORT, Server};
+use crate::wait::until;
+
+/// How to stop a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Sessions are ended, and a checkpoint is written.
+    Fast,
+    /// Everything ends as in a crash; the next start recovers.
+    Immediate,
+}
+
+impl Server {
+    /// Stop the server, and how long that took.
+    ///
+    /// # Panics
+    /// If it does not stop within two minutes.
+    pub fn stop(&self, how: Stop) -> Duration {
+        let mode = match how {
+            Stop::Fast => "fast",
+            Stop::Immediate => "immediate",
+        };
+        let begin = Instant::now();
+        self.pg_ctl(&["-w", "-t", "120", "-m", mode, "stop"]);
+        begin.elapsed()
+    }
+
+    /// Stop the server fast and start it again, for settings that need it.
+    pub fn restart(&self) {
+        self.stop(Stop::Fast);
+        self.launch();
+    }
+
+    /// Write settings and let the server read them again.
+    pub fn reload(&self, settings: &[(&str, &str)]) {
+        self.configure(settings);
+        self.pg_ctl(&["reload"]);
+        // It is for the signal to arrive; what a session sees arrives last.
+        for (name, value) in settings {
+            until(&format!("{name} = {value} after reload"), 60, || {
+                let mut session = self.connect("postgres", "postgres");
+                (session.value(&format!("SHOW {name}")) == *value).then_some(())
+            });
+        }
+    }
+
+    /// Make a standby the primary.
+    pub fn promote(&self) {
+        self.pg_ctl(&["-w", "-t", "120", "promote"]);
+    }
+
+    /// Kill the postmaster by SIGKILL and wait until its children have noticed.
+    /// [`Server::launch`] starts it again.
+    ///
+    /// # Panics
+    /// If a child goes on without it for two minutes.
+    pub fn kill_postmaster(&self) {
+        let file = self.data().join("postmaster.pid");
+        let text = std::fs::read_to_string(&file).expect("postmaster.pid of a running server");
+        let pid = text.lines().next().and_then(|line| line.parse().ok());
+        let pid: i32 = pid.expect("a process id in postmaster.pid");
+        // Stopped, it has no further child between the look and the blow.
+        assert!(process::signal(pid, "STOP"), "no postmaster {pid}");
+        let children = process::children(pid);
+        assert!(process::signal(pid, "KILL"), "no postmaster {pid}");
+        until("the end of all processes of the server", 120, || {
+            let mut all = children.iter().chain([&pid]);
+            all.all(|pid| process::ended(*pid)).then_some(())
+        });
+        // Where nobody collects orphans, the dead one keeps its process id, and
+        // the next postmaster would take it for a living one.
+        if process::listed(pid) {
+            std::fs::remove_file(&file).expect("postmaster.pid");
+            let lock = self.dir().join(format!(".s.PGSQL.{PORT}.lock"));
+            std::fs::remove_file(lock).expect("the lock of the socket");
+        }
+    }
+
+    /// Kill a process of the server by SIGKILL; whether it was still there.
+    /// The postmaster ends all others, recovers, and goes on.
+    pub fn kill(&self, pid: i32) -> bool {
+        process::signal(pid, "KILL")
+    }
+
+    fn pg_ctl(&self, arguments: &[&str]) {
+        let mut command = self.tools.command("pg_ctl");
+        command.arg("-s").arg("-D").arg(self.data()).args(arguments);
+        self.must_run(&mut command);
+    }
+}

@@ -1,0 +1,61 @@
+//! The launcher and the workers of background deletion, as a client sees them.
+
+use crate::database::Database;
+use crate::server::Server;
+use crate::session::Session;
+use crate::wait::PATIENCE;
+
+/// What makes deletion eager: no throttle, and a look at each table every second.
+const EAGER: [(&str, &str); 3] = [
+    ("ttl.enabled", "on"),
+    ("ttl.naptime", "1s"),
+    ("ttl.min_effort", "100"),
+];
+
+impl Server {
+    /// A new cluster that deletes expired rows without delay.
+    pub fn start_sweeping(settings: &[(&str, &str)]) -> Server {
+        let mut all = EAGER.to_vec();
+        all.extend(settings);
+        Server::start(&all)
+    }
+}
+
+impl Session {
+    /// The processes of a kind (`ttl_ext worker`), in one database if it is named.
+    pub fn pids(&mut self, kind: &str, database: Option<&str>) -> Vec<i32> {
+        let of = database.map(|name| format!("AND datname = '{name}'"));
+        let pids = self.column(&format!(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = '{kind}' {}",
+            of.unwrap_or_default()
+        ));
+        let parse = |pid: &String| pid.parse().expect("a process id");
+        pids.iter().map(parse).collect()
+    }
+
+    /// The background workers that delete.
+    pub fn workers(&mut self) -> Vec<i32> {
+        self.pids("ttl_ext worker", None)
+    }
+
+    /// Wait until so many workers are in that database.
+    #[track_caller]
+    pub fn wait_for_workers(&mut self, database: &str, count: usize) {
+        let query = format!(
+            "SELECT count(*) FROM pg_stat_activity
+              WHERE backend_type = 'ttl_ext worker' AND datname = '{database}'"
+        );
+        self.wait_until(&query, &count.to_string(), PATIENCE);
+    }
+}
+
+impl Database<'_> {
+    /// Wait until one worker deletes here, and its process id.
+    pub fn worker(&self) -> i32 {
+        let mut session = self.server().connect("postgres", "postgres");
+        crate::wait::until(&format!("a worker in {}", self.name), PATIENCE, || {
+            let pids = session.pids("ttl_ext worker", Some(&self.name));
+            pids.first().copied()
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Settings of the database, which its owner chooses, neither stop deletion nor
+//! bring code into what it does as superuser.
+
+use crate::setup;
+
+/// Functions and operators that stand in for PostgreSQL's own, and note who
+/// runs them.
+const SHADOWS: &str = "
+CREATE TABLE evil.log (pid integer DEFAULT pg_catalog.pg_backend_pid(), what text, me text);
+GRANT INSERT ON evil.log TO PUBLIC;
+CREATE FUNCTION evil.note(what text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO evil.log (what, me) VALUES (what, current_user);
+    RETURN true;
+END $$;
+CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS
+    $$SELECT 'infinity'::timestamptz WHERE evil.note('now')$$;
+CREATE FUNCTION evil.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+    $$SELECT 'infinity'::timestamptz WHERE evil.note('clock_timestamp')$$;
+CREATE FUNCTION evil.format(text, VARIADIC text[]) RETURNS text LANGUAGE sql AS
+    $$SELECT 'SELECT 1' WHERE evil.note('format')$$;
+CREATE FUNCTION evil.eq(oid, oid) RETURNS boolean LANGUAGE sql AS $$SELECT evil.note('= (oid)')$$;
+CREATE OPERATOR evil.= (FUNCTION = evil.eq, LEFTARG = oid, RIGHTARG = oid);
+CREATE FUNCTION evil.eq(text, text) RETURNS boolean LANGUAGE sql AS $$SELECT evil.note('= (text)')$$;
+CREATE OPERATOR evil.= (FUNCTION = evil.eq, LEFTARG = text, RIGHTARG = text);
+CREATE FUNCTION evil.le(timestamptz, timestamptz) RETURNS boolean LANGUAGE sql AS $$SELECT evil.note('<=')$$;
+CREATE OPERATOR evil.<= (FUNCTION = evil.le, LEFTARG = timestamptz, RIGHTARG = timestamptz);
+CREATE FUNCTION evil.eq(tid, tid) RETURNS boolean LANGUAGE sql AS $$SELECT evil.note('= (tid)')$$;
+CREATE OPERATOR evil.= (FUNCTION = evil.eq, LEFTARG = tid, RIGHTARG = tid);
+CREATE FUNCTION evil.live(timestamptz, integer) RETURNS boolean LANGUAGE sql AS $$SELECT evil.note('live')$$;
+CREATE TABLE evil.pg_class (id integer);
+CREATE TABLE evil.pg_seclabel (id integer);";
+
+/// What every session of the database begins with.
+const SETTINGS: [&str; 12] = [
+    "search_path = evil, pg_catalog",
+    "default_transaction_read_only = on",
+    "default_transaction_isolation = 'serializable'",
+    "default_transaction_deferrable = on",
+    "statement_timeout = '1ms'",
+    "lock_timeout = '1ms'",
+    "idle_in_transaction_session_timeout = '1ms'",
+    "row_security = off",
+    "datestyle = 'German, DMY'",
+    "enable_indexscan = off",
+    "ttl.preserve_ts = on",
+    "check_function_bodies = off",
+];
+
+/// By which the test's own sessions have it as usual.
+const USUAL: &str = "-c search_path=pg_catalog -c default_transaction_read_only=off \
+    -c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 \
+    -c idle_in_transaction_session_timeout=0 -c row_security=off";
+
+#[test]
+fn neither_stop_nor_subvert_deletion() {
+    let server = setup::start(&[]);
+    let database = setup::database(&server, "app");
+    let mut mallory = database.connect_as("mallory");
+    mallory.run(SHADOWS);
+    mallory.run("CREATE TABLE evil.t (id integer PRIMARY KEY); SELECT ttl.enable('evil.t', 3600)");
+    drop(mallory);
+    let mut admin = server.connect("postgres", "postgres");
+    admin.run("ALTER DATABASE app OWNER TO mallory");
+    for setting in SETTINGS {
+        admin.run(&format!("ALTER DATABASE app SET {setting}"));
+    }
+    // Workers that begin with them.
+    server.restart();
+    for by_sql in [false, true] {
+        let mut boss = server.connect_with("app", "boss", USUAL);
+        let mut mallory = server.connect_with("app", "mallory", USUAL);
+        if by_sql {
+            for (session, schema, table) in [
+                (&mut boss, "good", "good.victim"),
+                (&mut mallory, "evil", "evil.t"),
+            ] {
+                session.run(&format!(
+                    "CREATE FUNCTION {schema}.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
+                     CREATE TRIGGER nothing BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.nothing()"
+                ));
+            }
+        }
+        boss.insert_expired("good.victim", 1, 100);
+        boss.wait_for_none("good.victim");
+        mallory.insert_expired("evil.t", 1, 100);
+        mallory.wait_for_none("evil.t");
+        let others = mallory.rows(
+            "SELECT DISTINCT what, me FROM evil.log WHERE me OPERATOR(pg_catalog.<>) 'mallory'",
+        );
+        assert!(others.is_empty(), "{others:#?}");
+    }
+}

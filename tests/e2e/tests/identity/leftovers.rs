@@ -1,0 +1,99 @@
+//! What user code leaves in a session is not there for the next owner's.
+
+use ttl_ext_e2e::PATIENCE;
+
+use crate::setup;
+
+/// As much as a session can be stained with.
+const STAIN: &str = "
+CREATE TABLE evil.t (id integer PRIMARY KEY);
+SELECT ttl.enable('evil.t', 3600);
+CREATE TABLE evil.done (pid integer, stain text);
+CREATE FUNCTION evil.stain() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    stain text;
+BEGIN
+    FOREACH stain IN ARRAY ARRAY[
+        'SET search_path = evil, pg_catalog', 'CREATE TEMP TABLE leak (id integer)',
+        'CREATE TEMP TABLE seen (state text)',
+        'CREATE FUNCTION pg_temp.now() RETURNS timestamptz LANGUAGE sql AS $q$SELECT NULL::timestamptz$q$',
+        'PREPARE leak AS SELECT 1', 'DECLARE leak CURSOR WITH HOLD FOR SELECT 1', 'LISTEN leak',
+        'SELECT pg_advisory_lock(4711)', 'SELECT set_config(''evil.mark'', ''here'', false)',
+        'SET datestyle = ''German, DMY''', 'SET timezone = ''Asia/Kathmandu''', 'SET statement_timeout = 1',
+        'SET lock_timeout = 1', 'SET transaction_timeout = 1', 'SET default_transaction_read_only = on',
+        'SET default_transaction_isolation = serializable', 'SET row_security = off',
+        'SET enable_indexscan = off', 'SET ttl.preserve_ts = on', 'SET client_min_messages = error',
+        'SET application_name = leak', 'SET constraint_exclusion = on', 'SET temp_tablespaces = '''''
+    ] LOOP
+        BEGIN
+            EXECUTE stain;
+            INSERT INTO evil.done VALUES (pg_backend_pid(), stain);
+        EXCEPTION WHEN OTHERS THEN
+            NULL; -- refused: nothing is left behind
+        END;
+    END LOOP;
+    RETURN OLD;
+END $$;
+CREATE TRIGGER stain AFTER DELETE ON evil.t FOR EACH ROW EXECUTE FUNCTION evil.stain()";
+
+/// What the other owner's trigger sees of its session.
+const LOOK: &str = "
+CREATE TABLE good.seen (state text);
+CREATE FUNCTION good.look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO good.seen SELECT pg_catalog.concat_ws(' | ', current_user,
+        pg_catalog.current_setting('search_path'), pg_catalog.to_regclass('pg_temp.leak'),
+        pg_catalog.to_regclass('leak'), pg_catalog.to_regclass('pg_temp.seen'),
+        pg_catalog.to_regprocedure('pg_temp.now()'),
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE name = 'leak'),
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_cursors WHERE name = 'leak'),
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_listening_channels()),
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid()),
+        NULLIF(pg_catalog.current_setting('evil.mark', true), ''), pg_catalog.current_setting('datestyle'),
+        pg_catalog.current_setting('timezone'), pg_catalog.current_setting('statement_timeout'),
+        pg_catalog.current_setting('lock_timeout'), pg_catalog.current_setting('default_transaction_read_only'),
+        pg_catalog.current_setting('transaction_isolation'), pg_catalog.current_setting('row_security'),
+        pg_catalog.current_setting('enable_indexscan'), pg_catalog.current_setting('ttl.preserve_ts'),
+        pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('application_name'));
+    RETURN OLD;
+END $$;
+CREATE TRIGGER look BEFORE DELETE ON good.victim FOR EACH ROW EXECUTE FUNCTION good.look()";
+
+#[test]
+fn nothing_is_left_in_the_session() {
+    // One worker, so that both owners meet in one session.
+    let server = setup::start(&[("ttl.max_workers", "1")]);
+    let database = setup::database(&server, "stained");
+    let mut boss = setup::owner(&database, "boss");
+    boss.run(LOOK);
+    // As it is before mallory comes.
+    setup::assert_served(&database);
+    let before = boss.column("SELECT DISTINCT state FROM good.seen");
+    assert_eq!(before.len(), 1, "{before:#?}");
+    assert!(before[0].starts_with("boss | "), "{before:?}");
+
+    let mut mallory = setup::owner(&database, "mallory");
+    mallory.run(STAIN);
+    for _ in 0..5 {
+        mallory.insert_expired("evil.t", 1, 2);
+        setup::assert_served(&database);
+        mallory.wait_for_none("evil.t");
+        setup::assert_served(&database);
+    }
+    let after = boss.column("SELECT DISTINCT state FROM good.seen");
+    assert_eq!(after, before);
+    // It did happen, and what can be seen from outside is gone.
+    let done =
+        mallory.value("SELECT count(DISTINCT stain) FROM evil.done WHERE pid <> pg_backend_pid()");
+    assert!(
+        done.parse::<u32>().expect("a count") > 5,
+        "only {done} stains"
+    );
+    for trace in [
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'",
+        "SELECT count(*) FROM pg_class WHERE relname = 'leak'",
+        "SELECT count(*) FROM pg_proc WHERE pronamespace::regnamespace::text LIKE 'pg_temp%'",
+    ] {
+        mallory.wait_until(trace, "0", PATIENCE);
+    }
+}

@@ -1,0 +1,104 @@
+//! User code that never ends: it is stopped by `ttl.statement_timeout`, or
+//! otherwise if it catches that, and the others' rows go meanwhile.
+
+use std::time::Duration;
+
+use ttl_ext_e2e::{PATIENCE, Server, Session, Stop};
+
+use crate::setup;
+
+/// Loops in every session but `mallory`'s own.
+const HANG: &str = "
+CREATE TABLE evil.clients (pid integer);
+INSERT INTO evil.clients VALUES (pg_backend_pid());
+CREATE TABLE evil.t (id integer PRIMARY KEY);
+SELECT ttl.enable('evil.t', 3600);
+CREATE FUNCTION evil.hang() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    WHILE NOT EXISTS (SELECT FROM evil.clients WHERE pid = pg_catalog.pg_backend_pid()) LOOP
+        {body}
+    END LOOP;
+END $$;
+CREATE FUNCTION evil.on_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM evil.hang(); RETURN OLD; END $$;
+CREATE FUNCTION evil.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
+CREATE FUNCTION evil.pure() RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN PERFORM evil.hang(); RETURN 1; END $$";
+
+const BUSY: &str = "NULL;";
+const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(3600);";
+const STUBBORN: &str =
+    "BEGIN PERFORM pg_catalog.pg_sleep(1); EXCEPTION WHEN query_canceled THEN NULL; END;";
+
+const TRAPS: [(&str, &str); 3] = [
+    (
+        "row",
+        "CREATE TRIGGER evil BEFORE DELETE ON evil.t FOR EACH ROW EXECUTE FUNCTION evil.on_delete()",
+    ),
+    (
+        "deferred",
+        "CREATE CONSTRAINT TRIGGER evil AFTER DELETE ON evil.t DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION evil.on_delete()",
+    ),
+    (
+        "planning",
+        "CREATE TRIGGER harmless BEFORE DELETE ON evil.t FOR EACH ROW EXECUTE FUNCTION evil.nothing();
+         CREATE INDEX ON evil.t ((id + evil.pure()))",
+    ),
+];
+
+fn start() -> Server {
+    setup::start(&[("ttl.statement_timeout", "2s")])
+}
+
+/// Set the trap; `mallory`'s session and the table are ready.
+fn set_trap(server: &Server, name: &str, trap: &str, body: &str) -> Session {
+    let database = setup::database(server, name);
+    let mut mallory = setup::owner(&database, "mallory");
+    mallory.run(&HANG.replace("{body}", body));
+    mallory.run(trap);
+    mallory.insert_expired("evil.t", 1, 4);
+    mallory
+}
+
+#[test]
+fn stopped_by_the_timeout() {
+    for body in [BUSY, ASLEEP] {
+        let server = start();
+        for (name, trap) in TRAPS {
+            let mut mallory = set_trap(&server, name, trap, body);
+            let database = server.existing_database(name);
+            for _ in 0..3 {
+                setup::assert_served(&database);
+            }
+            mallory.wait_until(
+                "SELECT last_error LIKE '%statement timeout%' FROM ttl.stats WHERE relation = 'evil.t'::regclass",
+                "t",
+                PATIENCE,
+            );
+            assert_eq!(mallory.count("evil.t"), 4);
+        }
+        let took = server.stop(Stop::Fast);
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+}
+
+/// A loop that catches its cancellation cannot be ended by a timeout. The
+/// others must not wait for it.
+#[test]
+fn that_catches_its_cancellation() {
+    for (name, trap) in TRAPS {
+        let server = start();
+        let mallory = set_trap(&server, name, trap, STUBBORN);
+        let database = server.existing_database(name);
+        for _ in 0..3 {
+            setup::assert_served(&database);
+        }
+        // Nor is anything else held up: another database, and the shutdown.
+        let other = setup::database(&server, "other");
+        setup::assert_served(&other);
+        drop(mallory);
+        let took = server.stop(Stop::Fast);
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Item 7: user code that deletion runs into, owned by somebody hostile. It runs
+//! as the table's owner, gets no further, and leaves nothing behind.
+
+mod attacks;
+mod database_settings;
+mod leftovers;
+mod loops;
+mod setup;

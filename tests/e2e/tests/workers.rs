@@ -1,0 +1,266 @@
+//! Item 1: the launcher and its workers are there without anyone starting them,
+//! wherever there is something to delete, and only there (C7, C9).
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use ttl_ext_e2e::{PATIENCE, Server, SlowTable, SqlState, until};
+
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| Server::start_sweeping(&SlowTable::SETTINGS))
+}
+
+const TABLE: &str =
+    "CREATE TABLE t (id integer PRIMARY KEY, what text); SELECT ttl.enable('t', 3600)";
+
+/// Several databases, more than workers, also one that comes later; one without
+/// the extension gets no worker.
+#[test]
+fn several_databases() {
+    let server = Server::start_sweeping(&[("ttl.max_workers", "2")]);
+    let names = ["one", "two", "three", "four", "five"];
+    let databases = names.map(|name| server.database(name));
+    let bare = server.plain_database("bare");
+    for database in &databases {
+        let mut session = database.connect();
+        session.run(TABLE);
+        session.run("INSERT INTO t VALUES (0)");
+        session.insert_expired("t", 1, 500);
+    }
+    for database in &databases {
+        database.disk().wait_for_ids("t", "0");
+    }
+    let late = server.database("late");
+    late.connect().run(TABLE);
+    late.connect().insert_expired("t", 1, 500);
+    late.disk().wait_for_none("t");
+    let mut session = bare.connect();
+    assert!(session.pids("ttl_ext worker", Some("bare")).is_empty());
+    assert_eq!(session.pids("ttl_ext launcher", None).len(), 1);
+}
+
+/// One worker for several databases that all have much to do: none starves.
+#[test]
+fn one_worker_for_all_databases() {
+    let mut settings = SlowTable::SETTINGS.to_vec();
+    settings.push(("ttl.max_workers", "1"));
+    let server = Server::start_sweeping(&settings);
+    let databases = ["one", "two", "three"].map(|name| server.database(name));
+    let tables = databases.each_ref().map(SlowTable::create);
+    for (database, table) in databases.iter().zip(tables) {
+        table.wait_until_begun(&mut database.disk());
+    }
+    for (database, table) in databases.iter().zip(tables) {
+        table.finish(&mut database.disk());
+    }
+}
+
+/// C7: after a restart nothing needs to be started, and nobody needs to connect.
+#[test]
+fn nothing_to_start_after_a_restart() {
+    let server = Server::start(&[]);
+    let database = server.database("app");
+    database.connect().run(TABLE);
+    database.connect().insert_expired("t", 1, 500);
+    server.configure(&[("ttl.enabled", "on"), ("ttl.min_effort", "100")]);
+    server.restart();
+    let mut elsewhere = server.connect("postgres", "postgres");
+    let deleted = "SELECT tup_deleted >= 500 FROM pg_stat_database WHERE datname = 'app'";
+    elsewhere.wait_until(deleted, "t", PATIENCE);
+    assert_eq!(database.disk().count("t"), 0);
+}
+
+/// M9, item 9: what a worker does shows in pg_stat_activity.
+#[test]
+fn seen_in_pg_stat_activity() {
+    let database = server().database("activity");
+    let slow = SlowTable::create(&database);
+    let mut disk = database.disk();
+    slow.wait_until_begun(&mut disk);
+    let launchers = "SELECT count(*), max(datname) FROM pg_stat_activity WHERE backend_type = 'ttl_ext launcher'";
+    assert_eq!(disk.rows(launchers), [["1", "∅"]]);
+    let worker = "SELECT bool_or(state = 'active' AND application_name = 'ttl_ext worker'
+                                 AND query = 'ttl: deleting expired rows of public.slow')
+                    FROM pg_stat_activity
+                   WHERE backend_type = 'ttl_ext worker' AND datname = 'activity'";
+    disk.wait_until(worker, "t", PATIENCE);
+    slow.finish(&mut disk);
+}
+
+/// A worker leaves a database in which nothing is due, and a write, a change of
+/// policy, and the expiry of a row bring it back long before the next look.
+#[test]
+fn idle_databases_have_no_worker() {
+    let server = Server::start_sweeping(&[("ttl.naptime", "1h")]);
+    let database = server.database("app");
+    let mut disk = database.disk();
+    disk.run(TABLE);
+    disk.run("INSERT INTO t VALUES (0)");
+    disk.wait_for_workers("app", 0);
+
+    disk.insert_expired("t", 1, 10);
+    disk.wait_for_ids("t", "0");
+    disk.wait_for_workers("app", 0);
+
+    // C8: the row with the id 20 is expired under the shorter default only.
+    disk.run_preserving("INSERT INTO t (id, _ts) VALUES (20, now() - interval '30 minutes')");
+    disk.wait_for_workers("app", 0);
+    disk.run("SELECT ttl.set_default('t', 600)");
+    disk.wait_for_ids("t", "0");
+    disk.wait_for_workers("app", 0);
+
+    // C3: 10 seconds are longer than a worker waits for them.
+    disk.run("INSERT INTO t (id, ttl) VALUES (30, 10), (31, 2)");
+    disk.wait_for_ids("t", "0");
+    disk.wait_for_workers("app", 0);
+
+    // A policy on a table that has old rows already.
+    disk.run(
+        "CREATE TABLE u (id integer PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT now());
+         INSERT INTO u VALUES (1, '2020-01-01'), (2, now());
+         SELECT ttl.enable('u', 3600)",
+    );
+    disk.wait_for_ids("u", "2");
+}
+
+/// `ttl.enabled` off and on by reload, in the middle of deletion.
+#[test]
+fn switched_off_and_on() {
+    let server = Server::start_sweeping(&SlowTable::SETTINGS);
+    let database = server.database("app");
+    let slow = SlowTable::create(&database);
+    let mut disk = database.disk();
+    disk.run(TABLE);
+    for _ in 0..3 {
+        slow.wait_until_begun(&mut disk);
+        server.reload(&[("ttl.enabled", "off")]);
+        disk.wait_for_workers("app", 0);
+        let before = disk.count("slow");
+        disk.insert_expired("t", 1, 10);
+        std::thread::sleep(Duration::from_secs(3));
+        assert_eq!((disk.count("t"), disk.count("slow")), (10, before));
+        // C6: they are hidden all the same.
+        assert_eq!(database.connect().value("SELECT count(*) FROM t"), "0");
+        server.reload(&[("ttl.enabled", "on")]);
+        disk.wait_for_none("t");
+    }
+    slow.finish(&mut disk);
+}
+
+/// DROP EXTENSION while rows are being deleted ends that; CREATE EXTENSION
+/// lets it go on.
+#[test]
+fn extension_dropped_and_created() {
+    let database = server().database("extension");
+    let slow = SlowTable::create(&database);
+    let mut disk = database.disk();
+    for _ in 0..3 {
+        slow.wait_until_begun(&mut disk);
+        disk.run("DROP EXTENSION ttl_ext CASCADE");
+        let before = disk.count("slow");
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(disk.count("slow"), before);
+        disk.run("CREATE EXTENSION ttl_ext");
+        let fewer = format!("SELECT count(*) < {before} FROM slow");
+        disk.wait_until(&fewer, "t", PATIENCE);
+    }
+    slow.finish(&mut disk);
+}
+
+/// No slot for a worker: said once, with what to do, and tried again.
+#[test]
+fn no_worker_slot_is_free() {
+    let server = Server::start_sweeping(&[
+        ("max_logical_replication_workers", "0"),
+        ("max_worker_processes", "2"),
+    ]);
+    let database = server.database("app");
+    let mut disk = database.disk();
+    disk.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'",
+        "0",
+        PATIENCE,
+    );
+    // A parallel worker takes the slot that the launcher has left.
+    let force = match server.major() {
+        15 => "force_parallel_mode",
+        _ => "debug_parallel_query",
+    };
+    let mut sleeper = database.connect();
+    sleeper.run(&format!("SET {force} = on"));
+    let sleeping = std::thread::spawn(move || sleeper.error("SELECT pg_sleep(600)"));
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'";
+    disk.wait_until(others, "1", PATIENCE);
+
+    disk.run(TABLE);
+    disk.insert_expired("t", 1, 100);
+    server.wait_for_log(&["HINT:", "max_worker_processes"], 1, PATIENCE);
+    std::thread::sleep(Duration::from_secs(5));
+    let hints = server.log_lines(&["HINT:", "max_worker_processes"]);
+    assert_eq!(hints.len(), 1, "{hints:?}");
+    assert!(!server.log_lines(&["WARNING:"]).is_empty());
+    assert_eq!(disk.count("t"), 100);
+
+    disk.run(
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+          WHERE backend_type = 'client backend' AND query LIKE 'SELECT pg_sleep%'",
+    );
+    let error = sleeping.join().expect("the session that slept");
+    assert_eq!(*error.code(), SqlState::QUERY_CANCELED, "{error:?}");
+    disk.wait_for_none("t");
+}
+
+/// A server with room for the launcher alone, and then for more.
+#[test]
+fn too_few_worker_processes() {
+    let server = Server::start_sweeping(&[
+        ("max_logical_replication_workers", "0"),
+        ("max_worker_processes", "1"),
+    ]);
+    let database = server.database("app");
+    database.connect().run(TABLE);
+    database.connect().insert_expired("t", 1, 100);
+    server.wait_for_log(&["HINT:", "max_worker_processes"], 1, PATIENCE);
+    assert_eq!(database.disk().count("t"), 100);
+    server.configure(&[("max_worker_processes", "8")]);
+    server.restart();
+    database.disk().wait_for_none("t");
+}
+
+/// Ended by an administrator, launcher and worker come back; a worker whose
+/// work is cancelled goes on.
+#[test]
+fn ended_and_back() {
+    let server = Server::start_sweeping(&SlowTable::SETTINGS);
+    let database = server.database("app");
+    let slow = SlowTable::create(&database);
+    let mut disk = database.disk();
+    for (kind, how) in [
+        ("ttl_ext worker", "pg_cancel_backend"),
+        ("ttl_ext worker", "pg_terminate_backend"),
+        ("ttl_ext launcher", "pg_terminate_backend"),
+    ] {
+        slow.wait_until_begun(&mut disk);
+        let before = disk.count("slow");
+        let pid = match kind {
+            "ttl_ext worker" => database.worker(),
+            _ => disk.pids(kind, None)[0],
+        };
+        assert_eq!(disk.value(&format!("SELECT {how}({pid})")), "t");
+        let fewer = format!("SELECT count(*) < {before} FROM slow");
+        disk.wait_until(&fewer, "t", PATIENCE);
+        if how == "pg_terminate_backend" {
+            let pid = until(&format!("another {kind}"), PATIENCE, || {
+                let pids = disk.pids(kind, None);
+                pids.into_iter().find(|new| *new != pid)
+            });
+            assert!(pid > 1);
+        }
+    }
+    // The new launcher finds work that is new.
+    disk.run(TABLE);
+    disk.insert_expired("t", 1, 10);
+    disk.wait_for_none("t");
+    slow.finish(&mut disk);
+}
