@@ -62,7 +62,8 @@ impl Registration<'_> {
             let mut handle = core::ptr::null_mut();
             let started = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
             pg_sys::MemoryContextSwitchTo(former);
-            started.then_some(Handle(handle))
+            // Not then_some: a handle that is not there must not be dropped.
+            started.then(|| Handle(handle))
         }
     }
 }

@@ -17,11 +17,15 @@ pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
 /// batch sees the new one. A lock on the table would not do: those that conflict
 /// with a change of label also conflict with VACUUM.
 fn policy_tag(holder: pg_sys::Oid) -> pg_sys::LOCKTAG {
+    object_tag(pg_sys::RelationRelationId, holder)
+}
+
+fn object_tag(class: pg_sys::Oid, object: pg_sys::Oid) -> pg_sys::LOCKTAG {
     pg_sys::LOCKTAG {
         // SAFETY: reads a backend-local variable.
         locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: pg_sys::RelationRelationId.to_u32(),
-        locktag_field3: holder.to_u32(),
+        locktag_field2: class.to_u32(),
+        locktag_field3: object.to_u32(),
         locktag_field4: 0,
         locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
         locktag_lockmethodid: DEFAULT_LOCKMETHOD,
@@ -31,9 +35,24 @@ fn policy_tag(holder: pg_sys::Oid) -> pg_sys::LOCKTAG {
 /// Keeps the policy from being changed during this transaction, if nobody is
 /// changing it just now.
 pub(crate) fn try_share_policy(holder: pg_sys::Oid) -> bool {
-    let mode = pg_sys::ShareLock.cast_signed();
+    try_object(&policy_tag(holder), pg_sys::ShareLock)
+}
+
+/// Keeps the extension from being dropped during this transaction, if nobody is
+/// dropping it just now; false also if it is not there.
+pub(crate) fn try_share_extension() -> bool {
+    // SAFETY: a catalog look-up within a transaction.
+    let extension = unsafe { pg_sys::get_extension_oid(c"ttl_ext".as_ptr(), true) };
+    extension != pg_sys::InvalidOid
+        && try_object(
+            &object_tag(pg_sys::ExtensionRelationId, extension),
+            pg_sys::AccessShareLock,
+        )
+}
+
+fn try_object(tag: &pg_sys::LOCKTAG, mode: u32) -> bool {
     // SAFETY: a valid tag, within a transaction, without waiting.
-    let result = unsafe { pg_sys::LockAcquire(&policy_tag(holder), mode, false, true) };
+    let result = unsafe { pg_sys::LockAcquire(tag, mode.cast_signed(), false, true) };
     if result == pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL {
         return false;
     }

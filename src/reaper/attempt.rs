@@ -118,7 +118,7 @@ impl Turn<'_> {
         state::with_table(self.key, |state| {
             state.progress = progress;
             state.single = None;
-            state.counters.batches += 1;
+            state.counters.batches += i64::from(done.tally.found > 0);
             state.counters.rows_deleted += deleted;
             state.counters.backlog = (state.counters.backlog - deleted).max(0);
             if let Some(expiry) = reached {

@@ -1,7 +1,8 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
 use super::blocked::tid_array;
-use super::job::{self, Deleting, Job};
+use super::cascade::Cascade;
+use super::job::{Deleting, Job};
 use crate::pg::receiver::{self, Found, Tally};
 use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
@@ -143,12 +144,8 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Failure> {
             format!("could not obtain lock on {what} {}", job.name),
         )
     };
-    // SAFETY: reads a backend-local variable.
-    if unsafe { pg_sys::XactReadOnly } {
-        return Err(Failure::new(
-            PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
-            "cannot delete expired rows: default_transaction_read_only is on in this database",
-        ));
+    if !locks::try_share_extension() {
+        return Err(unavailable("the extension that rules relation"));
     }
     if !locks::try_share_policy(job.policy.holder) {
         return Err(unavailable("the time to live of relation"));
@@ -199,13 +196,12 @@ fn delete_by_sql(
         return Ok(Done::default());
     };
     let (first, last) = (*first, *last);
+    let cascade = Cascade::of(job.relid, roles::current_user())?;
     at_rows.set(true);
     if rows.len() == 1 {
         on_single(first);
     }
-    let targets = job::cascade_targets(job.relid);
-    let cascaded = || targets.as_deref().map_or(0, changed_in_transaction);
-    let before = cascaded();
+    let before = cascade.changed();
     message::begin(&job.name);
     let condition = format!(
         "ctid OPERATOR(pg_catalog.=) ANY ({}) AND ",
@@ -213,7 +209,7 @@ fn delete_by_sql(
     );
     let deleted = update(job, &job.delete(&condition))?;
     let mut done = Done {
-        touched: deleted + cascaded().saturating_sub(before),
+        touched: deleted + cascade.changed().saturating_sub(before),
         ..Done::default()
     };
     if deleted < rows.len() as u64 {
@@ -241,20 +237,6 @@ fn update(job: &Job, query: &str) -> Result<u64, Failure> {
             format!("DELETE failed: {error}"),
         )
     })
-}
-
-/// Rows of these tables that this transaction has deleted or updated.
-fn changed_in_transaction(tables: &str) -> u64 {
-    let query = format!(
-        "SELECT pg_catalog.sum(pg_catalog.pg_stat_get_xact_tuples_deleted(t) \
-         OPERATOR(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_updated(t))::pg_catalog.int8 \
-         FROM pg_catalog.unnest('{tables}'::pg_catalog.oid[]) AS t"
-    );
-    Spi::get_one::<i64>(&query)
-        .ok()
-        .flatten()
-        .and_then(|sum| u64::try_from(sum).ok())
-        .unwrap_or(0)
 }
 
 /// Deletes all expired rows of the table in the present transaction, under the

@@ -5,7 +5,6 @@ use crate::pg::index::{self, Wanted};
 use crate::policy::Policy;
 use crate::store::{TablePolicy, cache, governing_label, live_condition};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 /// How rows are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,22 +228,4 @@ fn lanes(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<Lane> 
         });
     }
     lanes
-}
-
-/// The tables to which the deletion of a row cascades, as an array of OIDs; none
-/// if it does not.
-pub(super) fn cascade_targets(relid: pg_sys::Oid) -> Option<String> {
-    let query = format!(
-        "WITH RECURSIVE target (relid) AS ( \
-           SELECT conrelid FROM pg_catalog.pg_constraint \
-            WHERE contype OPERATOR(pg_catalog.=) 'f' AND confrelid OPERATOR(pg_catalog.=) {relid} \
-              AND confdeltype OPERATOR(pg_catalog.=) ANY ('{{c,n,d}}'::pg_catalog.\"char\"[]) \
-           UNION \
-           SELECT c.conrelid FROM target AS t JOIN pg_catalog.pg_constraint AS c \
-               ON c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) t.relid \
-              AND c.confdeltype OPERATOR(pg_catalog.=) ANY ('{{c,n,d}}'::pg_catalog.\"char\"[])) \
-         SELECT pg_catalog.array_agg(relid)::pg_catalog.text FROM target",
-        relid = relid.to_u32()
-    );
-    Spi::get_one::<String>(&query).ok().flatten()
 }

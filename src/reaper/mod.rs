@@ -10,6 +10,7 @@
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `batch` | one transaction: locks, identity, deletion |
 //! | `job` | what a batch needs to know of its table |
+//! | `cascade` | tables to which a deletion cascades |
 //! | `blocked` | rows that cannot be deleted |
 //! | `probe` | looks at a table without deleting |
 //! | `whole` | partitions that go as a whole |
@@ -26,6 +27,7 @@ mod batch;
 mod batch_size;
 mod blocked;
 pub(crate) mod bounds;
+mod cascade;
 mod job;
 mod launcher;
 pub(crate) mod leave;

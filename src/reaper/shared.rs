@@ -89,10 +89,12 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
         .find(|slot| slot.oid.load(Ordering::Relaxed) == oid)
 }
 
-/// The database's slot, allotted if there is none; `None` if all are taken.
+/// The database's slot, allotted if there is none, and marked as changed;
+/// `None` if all are taken.
 pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = Locked::exclusive();
     if let Some(slot) = database(oid) {
+        slot.changed.store(true, Ordering::Release);
         return Some(slot);
     }
     let slot = database(0)?;
@@ -107,10 +109,19 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     Some(slot)
 }
 
-/// Frees a database's slot.
+/// Frees the slot of a database that is gone.
 pub(super) fn free_database(slot: &Database) {
     let _lock = Locked::exclusive();
     slot.oid.store(0, Ordering::Release);
+}
+
+/// Frees the slot of a database that has no policies, unless it has got some
+/// since somebody looked.
+pub(super) fn free_unchanged(slot: &Database) {
+    let _lock = Locked::exclusive();
+    if !slot.changed.load(Ordering::Acquire) {
+        slot.oid.store(0, Ordering::Release);
+    }
 }
 
 /// The mark of a table's writes.

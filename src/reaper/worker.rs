@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 /// A worker leaves if nothing is due for longer than this.
 const LINGER: i64 = 5_000_000;
 /// After so much time a worker makes room, if another database waits for one.
-const SHARE: i64 = 10_000_000;
+const SHARE: i64 = 3_000_000;
 
 /// Its name, for the postmaster.
 pub(super) const ENTRY_POINT: &str = "ttl_ext_worker_main";
@@ -63,10 +63,16 @@ fn prepare_session() {
         // Lost deletions are made again.
         ("synchronous_commit", "off"),
         ("default_transaction_isolation", "read committed"),
+        ("default_transaction_read_only", "off"),
+        ("default_transaction_deferrable", "off"),
+        ("role", "none"),
+        ("exit_on_error", "off"),
         ("session_replication_role", "origin"),
         ("row_security", "on"),
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        ("transaction_timeout", "0"),
         // Rows are deleted while a query runs: not in parallel, in order, and
         // by the access paths that batches are made for.
         ("max_parallel_workers_per_gather", "0"),
@@ -131,7 +137,7 @@ fn work(database: u32) -> Result<(), Failure> {
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
-        if due - now > LINGER {
+        if due - now > LINGER || crowded {
             slot.due.store(due, Ordering::Release);
             // Unless somebody has written or changed something just now.
             slot.wants_wake.store(true, Ordering::Release);
@@ -159,7 +165,7 @@ fn has_writes(targets: &Option<(Targets, i64)>) -> bool {
 fn give_up(slot: &shared::Database, now: i64) {
     if slot.keep.load(Ordering::Relaxed) {
         slot.due.store(now + settings::naptime(), Ordering::Release);
-    } else if !slot.changed.load(Ordering::Acquire) {
-        shared::free_database(slot);
+    } else {
+        shared::free_unchanged(slot);
     }
 }

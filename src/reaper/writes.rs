@@ -110,7 +110,6 @@ pub(crate) fn at_other_end(prepared: bool) {
 
 fn tell_of_change(database: u32) {
     if let Some(slot) = shared::allot_database(database) {
-        slot.changed.store(true, Ordering::Release);
         slot.due.store(0, Ordering::Release);
         shared::wake(database);
     }

@@ -214,6 +214,8 @@ fn partitions_in_use() {
     let mut disk = with_table("in_use");
     let mut reader = server().existing_database("in_use").disk();
     disk.run("CREATE TABLE u (id integer PRIMARY KEY); SELECT ttl.enable('u', 3600)");
+    // What needs a strong lock comes before the reader.
+    disk.run("SELECT ttl.enable('p')");
     reader.run("BEGIN; SELECT count(*) FROM p_5");
     disk.run(&format!(
         "SELECT ttl.enable('p', {TWO_DAYS}, drop_partitions => true)"
