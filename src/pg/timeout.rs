@@ -17,7 +17,9 @@ const CANCELLATIONS: i32 = 3;
 /// The pause after the first cancellation.
 const REPEAT_MS: c_int = 1000;
 
-static ID: AtomicI32 = AtomicI32::new(-1);
+/// A process that runs no code of users.
+const NOT_REGISTERED: i32 = -1;
+static ID: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
 static FIRED: AtomicI32 = AtomicI32::new(0);
 
 /// Registers the time limit; once in a worker.
@@ -34,16 +36,20 @@ impl Limit {
     /// From now on.
     pub(crate) fn start(limit: Duration) -> Self {
         FIRED.store(0, Ordering::Relaxed);
+        let id = ID.load(Ordering::Relaxed);
+        if id == NOT_REGISTERED {
+            return Self(());
+        }
         let micros = i64::try_from(limit.as_micros()).unwrap_or(i64::MAX / 2);
         // SAFETY: the ID is registered.
         unsafe {
             let until = externs::GetCurrentTimestamp().saturating_add(micros);
-            timeout::enable_timeout_every(ID.load(Ordering::Relaxed), until, REPEAT_MS);
+            timeout::enable_timeout_every(id, until, REPEAT_MS);
         }
         Self(())
     }
 
-    /// Whether it has been exceeded.
+    /// Whether the last one has been exceeded.
     pub(crate) fn exceeded() -> bool {
         FIRED.load(Ordering::Relaxed) > 0
     }
@@ -51,8 +57,12 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
+        let id = ID.load(Ordering::Relaxed);
+        if id == NOT_REGISTERED {
+            return;
+        }
         // SAFETY: the ID is registered.
-        unsafe { timeout::disable_timeout(ID.load(Ordering::Relaxed), false) };
+        unsafe { timeout::disable_timeout(id, false) };
         if Self::exceeded() {
             // SAFETY: plain flags; a cancellation that came late must not hit what follows.
             unsafe { pg_sys::QueryCancelPending = 0 };

@@ -1,7 +1,9 @@
 //! Transactions of a background worker.
 
 use super::roles;
+use super::timeout::Limit;
 use crate::error::TtlError;
+use crate::settings;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, PgTryBuilder};
@@ -78,7 +80,9 @@ impl From<TtlError> for Failure {
     }
 }
 
-/// Runs `work` in a transaction of its own and commits. After an error, of
+/// Runs `work` in a transaction of its own and commits, within the time limit of
+/// `ttl.statement_timeout`, since functions of users may be called wherever a
+/// query is planned. After an error, of
 /// `work` or of the commit, the transaction is rolled back and the error
 /// returned; an `Err` that `work` returns does the same.
 ///
@@ -87,6 +91,7 @@ impl From<TtlError> for Failure {
 /// triggers) runs under the new one.
 pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let identity = roles::Identity::current();
+    let _limit = Limit::start(settings::statement_timeout());
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
         // Its clock would stand still without the first call.
@@ -113,5 +118,11 @@ pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fai
         unsafe { pg_sys::AbortCurrentTransaction() };
     }
     identity.restore();
-    result
+    result.map_err(|failure| {
+        if Limit::exceeded() {
+            failure.because("statement timeout, see ttl.statement_timeout")
+        } else {
+            failure
+        }
+    })
 }

@@ -7,7 +7,6 @@ use crate::pg::receiver::{self, Found, Tally};
 use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
 use crate::pg::{catalog, locks, message, relation, roles, session};
-use crate::settings;
 use crate::store::cache;
 use crate::visibility::statement;
 use pgrx::prelude::*;
@@ -57,7 +56,6 @@ pub(super) fn run(
     let mut tally = Tally::default();
     let at_rows = Cell::new(false);
     let user_code = Cell::new(false);
-    let time_limit = Limit::start(settings::statement_timeout());
     let result = txn::run(|| {
         let owner = enter(job)?;
         roles::become_role(owner);
@@ -93,7 +91,6 @@ pub(super) fn run(
         Ok(done)
     });
     let too_long = Limit::exceeded();
-    drop(time_limit);
     if user_code.get()
         && let Err(failure) = session::discard_all()
     {
@@ -113,11 +110,6 @@ pub(super) fn run(
 
 /// Whether a failure is that of a row or of the table.
 fn classify(failure: Failure, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
-    let failure = if too_long {
-        failure.because("ttl.statement_timeout")
-    } else {
-        failure
-    };
     let by_resources = ["53", "57P", "58"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));

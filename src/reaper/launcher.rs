@@ -223,6 +223,8 @@ impl Launcher {
         match handle {
             Some(handle) => {
                 log::over("slots");
+                // Whoever had the place before has left it, known to be gone or not.
+                self.started.retain(|started| started.slot != place);
                 self.started.push(Started {
                     slot: place,
                     handle,

@@ -223,7 +223,7 @@ pub(super) fn warn_restored(key: TableKey) -> bool {
 /// Claims the table that has been due for the longest time, for this process.
 /// Gives also when the first table is due that nobody has claimed, and how many
 /// are due now.
-pub(super) fn claim_next(database: u32, now: i64) -> Next {
+pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let mut next = Next {
         claimed: None,
@@ -244,7 +244,7 @@ pub(super) fn claim_next(database: u32, now: i64) -> Next {
                 }
                 // Its worker died at it: like a failure, with its pause.
                 state.claimed_by = 0;
-                state.plan.after_turn(Outcome::Failed, i64::MAX, now);
+                state.plan.after_turn(Outcome::Failed, naptime, now);
                 state.died = true;
             }
             let due = state.plan.due;

@@ -54,6 +54,7 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     let naptime = settings::naptime();
     let outcome = outcome.unwrap_or_else(|failure| {
         note_failure(key, &failure, now);
+        measure_backlog(key, now);
         Outcome::Failed
     });
     state::with_table(key, |state| {
@@ -63,6 +64,25 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     // A pg_stat_activity that is right, and counters for autovacuum.
     activity::idle();
     activity::report_statistics();
+}
+
+/// A table that cannot be worked on may still be looked at: so that its backlog
+/// shows. What goes wrong here has gone wrong before.
+fn measure_backlog(key: TableKey, now: i64) {
+    let Ok(Some(job)) = probe::job(key.relid.into()) else {
+        return;
+    };
+    let Ok(estimate) = probe::estimate(&job) else {
+        return;
+    };
+    let aside = blocked::of(key, now);
+    let oldest = probe::left_behind(&job, &[now; 2], &aside).ok().flatten();
+    state::with_table(key, |state| {
+        state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        if let Some(expiry) = oldest {
+            state.counters.oldest_expiry = expiry;
+        }
+    });
 }
 
 fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outcome, Failure> {
@@ -94,17 +114,20 @@ fn drop_whole(key: TableKey) -> Result<bool, Failure> {
     })
 }
 
-/// Notes a failure, and logs it: once for each kind, and a lock that cannot be
-/// had only if that goes on for long.
+/// Notes a failure and logs it, once for each kind; a lock that cannot be had
+/// only if that goes on for long.
 pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
     let text = failure.text();
-    let failures = state::with_table(key, |state| {
+    let passing = ["55P03", "55000"].contains(&failure.sqlstate().as_str());
+    let noted = state::with_table(key, |state| {
+        if passing && state.plan.failures() < LONG {
+            return false;
+        }
         state.set_error(&text);
         state.counters.last_error_at = now;
-        state.plan.failures()
+        true
     });
-    let passing = ["55P03", "55000"].contains(&failure.sqlstate().as_str());
-    if passing && failures.unwrap_or(0) < LONG {
+    if noted != Some(true) {
         return;
     }
     let name = txn::run(|| Ok(catalog::qualified_name(key.relid.into())));

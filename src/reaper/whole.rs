@@ -3,7 +3,6 @@
 use super::shared;
 use super::state::{self, TableKey};
 use super::{bounds, log, partitions};
-use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, locks, session};
 use crate::settings;
@@ -25,7 +24,6 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<bool, Failure> {
         "lock_timeout",
         &LONGEST.min(settings::lock_timeout_ms()).to_string(),
     );
-    let time_limit = Limit::start(settings::statement_timeout());
     let dropped = txn::run(|| {
         if partitions::lock_for_drop(leaf).is_none() {
             return Ok(None);
@@ -43,7 +41,6 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<bool, Failure> {
         partitions::drop_whole(leaf)?;
         Ok(Some((policy.holder, name)))
     });
-    drop(time_limit);
     session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
     let Some((holder, name)) = dropped? else {
         return Ok(false);

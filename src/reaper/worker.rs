@@ -127,7 +127,7 @@ fn work(database: u32) -> Result<(), Failure> {
         if let Some((targets, _)) = &targets {
             tables::take_writes(targets, now);
         }
-        let next = state::claim_next(database, now);
+        let next = state::claim_next(database, settings::naptime(), now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
         if let Some(key) = next.claimed {
             let known = targets

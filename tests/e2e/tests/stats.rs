@@ -158,10 +158,8 @@ fn errors_are_for_the_owner() {
 fn deletions_are_marked() {
     let database = server().database("decoded");
     let mut disk = database.disk();
-    disk.run(
-        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
-         SELECT pg_create_logical_replication_slot('ttl_slot', 'test_decoding')",
-    );
+    disk.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600)");
+    disk.run("SELECT pg_create_logical_replication_slot('ttl_slot', 'test_decoding')");
     disk.run("INSERT INTO t SELECT n FROM generate_series(5001, 5020) AS n; DELETE FROM t WHERE id < 5011");
     disk.insert_expired("t", 1, 1000);
     disk.wait_for_ids("t", "5011 5012 5013 5014 5015 5016 5017 5018 5019 5020");
