@@ -25,12 +25,27 @@ pub(crate) fn report_statistics() {
     unsafe { pg_sys::pgstat_report_stat(true) };
 }
 
+/// Rows inserted and updated in a table since its statistics were reset; `None` if
+/// there are none, or nobody counts. Late by what sessions have not sent yet.
+pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
+    // SAFETY: reads settings, and a copy of the table's statistics, made anew.
+    unsafe {
+        if !pg_sys::pgstat_track_counts {
+            return None;
+        }
+        pg_sys::pgstat_clear_snapshot();
+        let entry = pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref()?;
+        Some(entry.tuples_inserted + entry.tuples_updated)
+    }
+}
+
 /// Classes of wait events (wait_event.h) in which a backend uses no capacity.
 const PG_WAIT_LOCK: u32 = 0x03;
 const PG_WAIT_CLIENT: u32 = 0x06;
+const PG_WAIT_TIMEOUT: u32 = 0x09;
 
 /// How many clients' statements use the server at this moment: running, and
-/// neither waiting for a lock nor for their client. `None` if the server does
+/// waiting neither for a lock, nor for their client, nor for time to pass. `None` if the server does
 /// not track it (`track_activities`).
 pub(crate) fn active_backends() -> Option<u32> {
     // SAFETY: reads a setting.
@@ -62,7 +77,7 @@ pub(crate) fn active_backends() -> Option<u32> {
             let waits_for = pg_sys::BackendPidGetProc(status.st_procpid)
                 .as_ref()
                 .map_or(0, |process| process.wait_event_info >> 24);
-            if waits_for != PG_WAIT_LOCK && waits_for != PG_WAIT_CLIENT {
+            if ![PG_WAIT_LOCK, PG_WAIT_CLIENT, PG_WAIT_TIMEOUT].contains(&waits_for) {
                 active += 1;
             }
         }

@@ -4,6 +4,7 @@
 use super::externs::raising;
 use core::ffi::c_char;
 use pgrx::pg_sys;
+use serde::Serialize;
 use std::ffi::{CStr, CString};
 
 /// The prefix by which a consumer tells the extension's messages.
@@ -12,8 +13,7 @@ const PREFIX: &CStr = c"ttl";
 /// The text of the message before the first deletion in a table; `None` where
 /// the server's log is not made for logical decoding.
 pub(crate) fn for_begin(table: &str) -> Option<CString> {
-    let message = serde_json::json!({ "table": table, "event": "begin" });
-    is_wanted().then(|| CString::new(message.to_string()).ok())?
+    is_wanted().then(|| text(table, "begin", None))?
 }
 
 /// Writes the message before the deletions in a table.
@@ -23,10 +23,23 @@ pub(crate) fn begin(table: &str) {
 
 /// Writes the message after the deletions in a table.
 pub(crate) fn end(table: &str, rows: u64) {
-    let message = serde_json::json!({ "table": table, "event": "end", "rows": rows });
     if is_wanted() {
-        emit(CString::new(message.to_string()).ok().as_deref());
+        emit(text(table, "end", Some(rows)).as_deref());
     }
+}
+
+/// A message's content.
+#[derive(Serialize)]
+struct Content<'a> {
+    table: &'a str,
+    event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+}
+
+fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
+    let content = serde_json::to_string(&Content { table, event, rows });
+    CString::new(content.ok()?).ok()
 }
 
 fn is_wanted() -> bool {

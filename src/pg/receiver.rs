@@ -20,6 +20,13 @@ pub(crate) struct Found {
     pub(crate) key: Option<i64>,
 }
 
+impl Found {
+    /// Block and offset.
+    pub(crate) fn place(&self) -> (u32, u16) {
+        (self.block, self.offset)
+    }
+}
+
 /// What became of the rows that a query gave.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {

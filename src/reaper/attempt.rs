@@ -59,7 +59,11 @@ impl Turn<'_> {
             );
             self.set_aside(row, lane, &error, now)?;
         }
-        self.pace.settle(rows, done.took, self.lag(now))?;
+        // A table that was behind when its deletion began does not fall behind.
+        let working = now.saturating_sub(self.progress.pass_began);
+        let working = Duration::from_micros(u64::try_from(working).unwrap_or(0));
+        self.pace
+            .settle(rows, done.took, self.lag(now).min(working))?;
         Ok(done)
     }
 
@@ -111,7 +115,6 @@ impl Turn<'_> {
         self.rows += done.tally.found;
         self.progress.pass_rows += done.tally.deleted;
         self.locked += done.tally.locked;
-        self.by_sql |= done.by_sql;
         let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
         let reached = lane.and_then(|lane| Some(done.tally.last?.key?.saturating_add(lane.offset)));
         let progress = self.progress;

@@ -12,6 +12,7 @@ use crate::visibility::statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// What a batch has done.
@@ -23,7 +24,6 @@ pub(super) struct Done {
     /// Rows that a trigger or rule has kept.
     pub(super) kept: Vec<Found>,
     pub(super) took: Duration,
-    pub(super) by_sql: bool,
 }
 
 /// Why a batch was rolled back.
@@ -101,7 +101,6 @@ pub(super) fn run(
         Ok(done) => Ok(Done {
             tally,
             took: began.elapsed(),
-            by_sql: user_code.get(),
             ..done
         }),
         Err(failure) => Err(classify(failure, too_long, &tally, at_rows.get())),
@@ -183,22 +182,31 @@ fn delete_by_sql(
             statement::with_expired_rows_of(job.relid, || receiver::collect(query, limit as usize))
         })
     };
-    let rows = select(&format!("{query} FOR UPDATE SKIP LOCKED"));
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+    let found = select(query);
+    let (Some(first), Some(last)) = (found.first().copied(), found.last().copied()) else {
         return Ok(Done::default());
     };
-    let (first, last) = (*first, *last);
+    // Rows that somebody else has locked, or has changed just now, are left out.
+    let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
+    let rows = select(&locking);
+    let places: HashSet<(u32, u16)> = rows.iter().map(Found::place).collect();
+    let mut left = found.iter().filter(|row| !places.contains(&row.place()));
+    tally.first_locked = left.next().and_then(|row| row.key);
+    tally.found = found.len() as u64;
+    tally.locked = tally.found - rows.len() as u64;
+    tally.first = Some(first);
+    if rows.is_empty() {
+        tally.last = Some(last);
+        return Ok(Done::default());
+    }
     let cascade = Cascade::of(job.relid, roles::current_user())?;
     at_rows.set(true);
-    if rows.len() == 1 {
-        on_single(first);
+    if let [single] = rows.as_slice() {
+        on_single(*single);
     }
     let before = cascade.changed();
     message::begin(&job.name);
-    let condition = format!(
-        "ctid OPERATOR(pg_catalog.=) ANY ({}) AND ",
-        tid_array(rows.iter().map(|row| (row.block, row.offset)))
-    );
+    let condition = among(&rows);
     let deleted = update(job, &job.delete(&condition))?;
     let mut done = Done {
         touched: deleted + cascade.changed().saturating_sub(before),
@@ -207,12 +215,16 @@ fn delete_by_sql(
     if deleted < rows.len() as u64 {
         done.kept = select(&job.remaining(&condition));
     }
-    tally.found = rows.len() as u64;
     tally.deleted = deleted;
-    tally.first = Some(first);
     // Not before all has gone well: which row fails is not known here.
     tally.last = Some(last);
     Ok(done)
+}
+
+/// The condition "one of these rows, and".
+fn among(rows: &[Found]) -> String {
+    let places = tid_array(rows.iter().map(Found::place));
+    format!("ctid OPERATOR(pg_catalog.=) ANY ({places}) AND ")
 }
 
 fn update(job: &Job, query: &str) -> Result<u64, Failure> {

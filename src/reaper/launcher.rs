@@ -141,7 +141,7 @@ impl Launcher {
         let due = slot.due.load(Ordering::Acquire);
         let earliest = slot.started_at.load(Ordering::Relaxed) + START_GAP;
         if slot.changed.load(Ordering::Acquire) {
-            return due.min(earliest.max(now));
+            return earliest;
         }
         if slot.wants_wake.load(Ordering::Acquire) {
             due.max(earliest)

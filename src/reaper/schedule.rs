@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     full: bool,
     /// Not before this, because the last one was slow.
     full_after: i64,
+    /// The next look is only because a naptime will have passed.
+    routine: bool,
 }
 
 /// What a turn at a table has come to.
@@ -64,7 +66,14 @@ impl Plan {
             leftovers: 0,
             full: true,
             full_after: i64::MIN,
+            routine: false,
         }
+    }
+
+    /// Whether this look is only because a naptime has passed: nothing is known
+    /// to have expired or changed.
+    pub(super) fn is_routine(&self) -> bool {
+        self.routine
     }
 
     /// Somebody has written to the table. `shortest`: how soon the rows that a
@@ -79,6 +88,7 @@ impl Plan {
             .saturating_add(WRITE_GAP)
             .max(now.saturating_add(soonest));
         self.due = self.due.min(due);
+        self.routine = false;
     }
 
     /// Whether this look begins at the very beginning of the index.
@@ -95,6 +105,7 @@ impl Plan {
     /// A turn has ended.
     pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) {
         self.last_look = now;
+        self.routine = false;
         match outcome {
             Outcome::Unfinished => {
                 self.failures = 0;
@@ -129,6 +140,7 @@ impl Plan {
                 if self.due == latest {
                     // Once a naptime, whatever nobody has told about.
                     self.full = true;
+                    self.routine = !leftover;
                 }
             }
             Outcome::Failed => {
@@ -156,6 +168,7 @@ impl Plan {
     /// The policy has changed, or the worker that was at it has died: look now.
     pub(super) fn now(&mut self) {
         self.due = i64::MIN;
+        self.routine = false;
         self.full = true;
         self.full_after = i64::MIN;
         self.failures = 0;

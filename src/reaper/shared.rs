@@ -43,6 +43,8 @@ pub(super) struct Database {
     pub(super) due: AtomicI64,
     /// A policy has changed: the tables are to be looked up again.
     pub(super) changed: AtomicBool,
+    /// Counts such changes.
+    pub(super) changes: AtomicU32,
     /// A prepared transaction may change a policy when nobody looks.
     pub(super) keep: AtomicBool,
     /// Whoever waits for writes to this database wants to be woken.
@@ -94,6 +96,7 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
 pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = Locked::exclusive();
     if let Some(slot) = database(oid) {
+        slot.changes.fetch_add(1, Ordering::AcqRel);
         slot.changed.store(true, Ordering::Release);
         return Some(slot);
     }

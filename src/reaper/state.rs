@@ -7,6 +7,9 @@ use crate::pg::background;
 use crate::pg::receiver::Found;
 use crate::pg::shmem::Locked;
 
+/// The most tables that a worker claims at a time: the search for them goes
+/// through all there are.
+const CLAIMS: usize = 32;
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 300;
 
@@ -65,8 +68,15 @@ pub(crate) struct Progress {
     pub(super) full_search: bool,
     /// It has been decided in which way to go on.
     pub(super) estimated: bool,
-    /// It has begun a sweep in heap order.
+    /// It has begun a sweep in heap order,
     pub(super) swept: bool,
+    /// at this time.
+    pub(super) sweep_began: i64,
+    /// Rows inserted and updated in the table, by its statistics, at the last look
+    /// that found nothing more to do; -1 = not known.
+    pub(super) writes_seen: i64,
+    /// When the next row expires, as that look has found.
+    pub(super) next_expiry: i64,
 }
 
 /// What `ttl.stats` shows.
@@ -187,6 +197,7 @@ pub(super) fn remove_targets(
 ) {
     let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
     let is_sum = |state: &TableState| is_holder(state.key.relid);
+    let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
     for state in tables_of(database) {
         if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
             let holder = TableKey {
@@ -220,17 +231,17 @@ pub(super) fn warn_restored(key: TableKey) -> bool {
         }) == Some(true)
 }
 
-/// Claims the table that has been due for the longest time, for this process.
-/// Gives also when the first table is due that nobody has claimed, and how many
-/// are due now.
+/// Claims tables that are due, for this process: those that have been for the
+/// longest time, a share of all that leaves some to others, `CLAIMS` at most. Gives
+/// also when the first table is due that nobody has claimed, and how many are due.
 pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
+    let mut due_now = Vec::new();
     let mut next = Next {
-        claimed: None,
+        claimed: Vec::new(),
         first_due: i64::MAX,
         due: 0,
     };
-    let mut best = i64::MAX;
     let mut lock = Locked::exclusive();
     // SAFETY: as in `with_table`.
     unsafe {
@@ -250,17 +261,17 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
             let due = state.plan.due;
             next.first_due = next.first_due.min(due);
             if due <= now {
-                next.due += 1;
-                if due < best || next.claimed.is_none() {
-                    best = due;
-                    next.claimed = Some(state.key);
-                }
+                due_now.push((due, state.key));
             }
         });
-        if let Some(key) = next.claimed
-            && let Some(state) = lock.find::<_, TableState>(&key)
-        {
-            state.claimed_by = me;
+        next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
+        due_now.sort_unstable_by_key(|(due, _)| *due);
+        let share = due_now.len().div_ceil(4).min(CLAIMS);
+        for (_, key) in due_now.into_iter().take(share) {
+            if let Some(state) = lock.find::<_, TableState>(&key) {
+                state.claimed_by = me;
+                next.claimed.push(key);
+            }
         }
     }
     next
@@ -268,7 +279,7 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
 
 /// What [`claim_next`] has found.
 pub(super) struct Next {
-    pub(super) claimed: Option<TableKey>,
+    pub(super) claimed: Vec<TableKey>,
     pub(super) first_due: i64,
     pub(super) due: u32,
 }
@@ -302,6 +313,9 @@ impl Progress {
             full_search: false,
             estimated: false,
             swept: false,
+            sweep_began: 0,
+            writes_seen: -1,
+            next_expiry: 0,
         }
     }
 }

@@ -71,31 +71,45 @@ impl Turn<'_> {
                 let expiry = key.saturating_add(lane.offset);
                 self.oldest_locked = Some(self.oldest_locked.map_or(expiry, |old| old.min(expiry)));
             }
-            let reached = done.tally.last.and_then(|row| row.key);
-            let stuck = lane.access != Access::Ordered || reached == Some(low);
-            if let Some(key) = reached {
-                self.progress.low[lane.number] = key;
-            }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[lane.number] = now;
+                self.progress.low[lane.number] = now.saturating_sub(lane.offset);
                 return Ok(Step::Finished);
             }
-            // Without an order, or within rows of one key, the next batch would
-            // pass those again that this one has deleted.
-            if stuck && done.tally.deleted == 0 && self.progress.swept {
-                // All that is left here is locked.
+            let reached = done.tally.last.and_then(|row| row.key);
+            let progressing = self.advance(lane, low, reached, done.tally.deleted == 0);
+            let many = self.progress.pass_rows >= MANY;
+            if !progressing && self.progress.swept {
+                // Without an order there is no way round rows that are locked.
                 self.cutoffs[lane.number] = now;
                 return Ok(Step::Finished);
             }
-            let many = self.progress.pass_rows >= MANY;
-            let decide = many && !self.progress.estimated;
-            if (stuck && (many || done.tally.deleted == 0))
-                || (decide && self.estimate()? == Way::Backlog)
+            if !progressing
+                || (many && !self.progress.estimated && self.estimate()? == Way::Backlog)
             {
                 self.begin_blocks()?;
                 return Ok(Step::Finished);
             }
         }
+    }
+
+    /// Notes how far a full batch has come; false if the next one would meet the
+    /// same rows again, none of which could be deleted.
+    fn advance(&mut self, lane: &Lane, low: i64, reached: Option<i64>, none_deleted: bool) -> bool {
+        if lane.access != Access::Ordered {
+            return !none_deleted;
+        }
+        if let Some(key) = reached {
+            // Rows of one key that are all locked are passed over, until the next
+            // search from the beginning.
+            let next = if none_deleted && key == low {
+                key.saturating_add(1)
+            } else {
+                key
+            };
+            self.progress.low[lane.number] = next;
+        }
+        true
     }
 
     fn estimate(&mut self) -> Result<Way, Failure> {
@@ -110,6 +124,7 @@ impl Turn<'_> {
     fn begin_blocks(&mut self) -> Result<(), Failure> {
         let estimate = probe::estimate(&self.job)?;
         self.progress.swept = true;
+        self.progress.sweep_began = background::now();
         self.progress.estimated = true;
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
@@ -158,7 +173,12 @@ impl Turn<'_> {
             }
         }
         self.progress.next_block = -1;
-        self.progress.low = [i64::MIN; 2];
+        // What was expired when it began is done, but for rows that were locked or
+        // came with an old time: a search from the beginning finds those.
+        for lane in &self.job.lanes {
+            let done = self.progress.sweep_began.saturating_sub(lane.offset);
+            self.progress.low[lane.number] = self.progress.low[lane.number].max(done);
+        }
         Ok(Step::Finished)
     }
 }

@@ -1,5 +1,6 @@
 //! Which tables and partitions of a database there are to sweep.
 
+use super::shared;
 use super::state::{self, TableKey};
 use super::{blocked, writes};
 use crate::pg::txn::{self, Failure};
@@ -10,6 +11,7 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
 
 /// A table or partition with rows of its own.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,8 @@ pub(super) type Targets = HashMap<u32, Target>;
 /// is not there, or no table has a policy.
 pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let database = background::my_database().to_u32();
+    let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
+    let before = changes();
     let found = txn::run(|| {
         if extension::functions().is_none() {
             return Ok(None);
@@ -41,15 +45,22 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
         Ok((!labels.is_empty()).then_some((targets, restored, holders)))
     })?;
+    // Another worker may have seen a change that this one has come too early for.
+    let late = changes() != before;
     let Some((targets, restored, holders)) = found else {
+        if late {
+            return Ok(Some(Targets::new()));
+        }
         state::remove_tables(|state| state.key.database == database);
         return Ok(None);
     };
-    state::remove_targets(
-        database,
-        |relid| targets.contains_key(&relid),
-        |relid| holders.contains(&relid),
-    );
+    if !late {
+        state::remove_targets(
+            database,
+            |relid| targets.contains_key(&relid),
+            |relid| holders.contains(&relid),
+        );
+    }
     let mut full = 0;
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };

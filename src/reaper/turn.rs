@@ -31,9 +31,9 @@ pub(super) struct Turn<'a> {
     pub(super) aside: SetAside,
     /// The instant up to which each lane is done.
     pub(super) cutoffs: [i64; 2],
+    /// Rows written to the table when the turn began.
+    written: Option<i64>,
     pub(super) locked: u64,
-    /// Rows are deleted by SQL, which does not show those that are locked.
-    pub(super) by_sql: bool,
     /// When the first row expired that is left because it is locked.
     pub(super) oldest_locked: Option<i64>,
 }
@@ -94,11 +94,32 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
     if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
         return Ok(nothing);
     }
+    if let Some(next_expiry) = unchanged(key) {
+        return Ok(Outcome::Done {
+            next_expiry,
+            leftover: false,
+            interval: 0,
+        });
+    }
     let Some(job) = probe::job(key.relid.into())? else {
         return Ok(nothing);
     };
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
-    Turn::begin(key, job, pace).run()
+    // Somebody has just found that the table is not to be swept any more.
+    Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// A look that is only because a naptime has passed, at a table that nobody has
+/// written to since the last one by its statistics: when its next row expires, as
+/// was found then.
+fn unchanged(key: TableKey) -> Option<Option<i64>> {
+    let (seen, next) = state::with_table(key, |state| {
+        let quiet = state.plan.is_routine() && state.counters.blocked_rows == 0;
+        let progress = state.progress;
+        quiet.then_some((progress.writes_seen, progress.next_expiry))
+    })??;
+    let written = activity::rows_written(key.relid.into())?;
+    (seen == written).then_some((next != 0).then_some(next))
 }
 
 /// Tries to drop the partition as a whole. If that cannot be, but for a lock that
@@ -142,8 +163,9 @@ pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
 }
 
 impl<'a> Turn<'a> {
-    fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Self {
+    fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
         let now = background::now();
+        let written = activity::rows_written(key.relid.into());
         let mut progress = Progress::new();
         let (mut died, mut single) = (false, None);
         state::with_table(key, |state| {
@@ -162,7 +184,7 @@ impl<'a> Turn<'a> {
             }
             progress = state.progress;
             state.counters.sub_passes += 1;
-        });
+        })?;
         if died {
             let failure = Failure::new(
                 PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
@@ -174,8 +196,9 @@ impl<'a> Turn<'a> {
                 blocked::set_aside(key, row, None, now);
             }
         }
-        Self {
+        Some(Self {
             key,
+            written,
             job,
             pace,
             began: Instant::now(),
@@ -184,9 +207,8 @@ impl<'a> Turn<'a> {
             aside: blocked::of(key, now),
             cutoffs: [now; 2],
             locked: 0,
-            by_sql: false,
             oldest_locked: None,
-        }
+        })
     }
 
     fn run(mut self) -> Result<Outcome, Failure> {
@@ -209,20 +231,21 @@ impl<'a> Turn<'a> {
         let now = background::now();
         self.aside = blocked::of(self.key, now);
         let next = probe::next_expiry(&self.job, &self.cutoffs)?;
-        if self.by_sql && self.locked == 0 {
-            // Rows that a SELECT ... SKIP LOCKED has not even shown.
-            if let Some(expiry) = probe::left_behind(&self.job, &self.cutoffs, &self.aside)? {
-                self.locked = 1;
-                self.oldest_locked = Some(expiry);
-            }
-        }
         let took = now - self.progress.pass_began;
         let oldest = [self.oldest_locked, self.aside.oldest, next]
             .into_iter()
             .flatten()
             .min();
         let (locked, aside) = (i64::try_from(self.locked).unwrap_or(0), self.aside.count);
+        let ordered = self
+            .job
+            .lanes
+            .iter()
+            .all(|lane| lane.access == Access::Ordered);
+        let written = self.written.filter(|_| ordered && locked == 0);
         state::with_table(self.key, |state| {
+            state.progress.writes_seen = written.unwrap_or(-1);
+            state.progress.next_expiry = next.unwrap_or(0);
             state.progress.pass_began = 0;
             state.counters.passes += 1;
             state.counters.last_pass_at = now;
@@ -234,11 +257,6 @@ impl<'a> Turn<'a> {
                 state.plan.search_again();
             }
         });
-        let ordered = self
-            .job
-            .lanes
-            .iter()
-            .all(|lane| lane.access == Access::Ordered);
         let cost = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
         let next_expiry = [next, self.aside.next].into_iter().flatten().min();
         Ok(Outcome::Done {

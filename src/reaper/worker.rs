@@ -29,6 +29,9 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
     };
     background::handle_signals();
     let database = worker.database.load(Ordering::Acquire);
+    if database == 0 {
+        return;
+    }
     worker.pid.store(background::my_pid(), Ordering::Release);
     background::before_exit(leave_slot);
     background::connect(Some(database.into()));
@@ -80,6 +83,8 @@ fn prepare_session() {
         ("enable_tidscan", "on"),
         ("enable_indexscan", "on"),
         ("enable_bitmapscan", "on"),
+        // A DELETE by a list of rows reads those, not the whole table.
+        ("random_page_cost", "0.1"),
         ("jit", "off"),
         ("ttl.show_expired", "off"),
         ("ttl.preserve_ts", "off"),
@@ -129,11 +134,13 @@ fn work(database: u32) -> Result<(), Failure> {
         }
         let next = state::claim_next(database, settings::naptime(), now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
-        if let Some(key) = next.claimed {
-            let known = targets
-                .as_ref()
-                .and_then(|(targets, _)| targets.get(&key.relid));
-            turn::turn(key, known, &mut pace);
+        if !next.claimed.is_empty() {
+            for key in next.claimed {
+                let known = targets
+                    .as_ref()
+                    .and_then(|(targets, _)| targets.get(&key.relid));
+                turn::turn(key, known, &mut pace);
+            }
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
