@@ -93,7 +93,8 @@ impl Plan {
 
     /// Whether this look begins at the very beginning of the index.
     pub(super) fn begins_full(&self, now: i64) -> bool {
-        self.full && now >= self.full_after
+        // Once a naptime, too, whatever nobody has told about.
+        (self.full || self.routine) && now >= self.full_after
     }
 
     /// A search from the very beginning found its first row, or none, after `cost`.
@@ -137,11 +138,14 @@ impl Plan {
                     .min(expiry)
                     .min(again)
                     .max(now.saturating_add(interval));
-                if self.due == latest {
-                    // Once a naptime, whatever nobody has told about.
-                    self.full = true;
-                    self.routine = !leftover;
+                if self.full && !leftover {
+                    // A search from the beginning is owed, and was not due yet.
+                    let then = self
+                        .full_after
+                        .max(now.saturating_add(MIN_GAP.max(interval)));
+                    self.due = self.due.min(then);
                 }
+                self.routine = self.due == latest && !self.full;
             }
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);

@@ -18,6 +18,7 @@ fn done(next_expiry: Option<i64>) -> Outcome {
 
 fn after(outcome: Outcome) -> Plan {
     let mut plan = Plan::new();
+    plan.after_full_search(0, NOW);
     plan.after_turn(outcome, NAP, NOW);
     plan
 }
@@ -142,6 +143,30 @@ fn a_slow_search_from_the_beginning_is_seldom() {
     );
     assert!(!plan.begins_full(NOW + 19 * SECOND));
     assert!(plan.begins_full(NOW + 20 * SECOND));
+}
+
+/// What was written with an old time is found in the end, though a search was
+/// made just before that was slow.
+#[test]
+fn a_search_that_is_owed_is_made() {
+    let mut plan = Plan::new();
+    plan.after_full_search(SECOND, NOW);
+    plan.after_writes(
+        Writes {
+            any: true,
+            kept_ts: true,
+        },
+        SECOND,
+        NOW,
+    );
+    plan.after_turn(done(None), NAP, NOW + SECOND);
+    assert!(!plan.is_routine());
+    assert_eq!(plan.due, NOW + 20 * SECOND);
+    assert!(plan.begins_full(plan.due));
+    plan.after_full_search(0, NOW + 20 * SECOND);
+    plan.after_turn(done(None), NAP, NOW + 20 * SECOND);
+    assert!(plan.is_routine());
+    assert!(plan.begins_full(plan.due));
 }
 
 #[test]

@@ -40,6 +40,11 @@ impl Turn<'_> {
             if let Step::Pause = self.backlog()? {
                 return Ok(Step::Pause);
             }
+            if scans {
+                // There is no index to search from its beginning.
+                let now = background::now();
+                state::with_table(self.key, |state| state.plan.after_full_search(0, now));
+            }
             // What expired meanwhile behind the sweep is found by the indexes.
             if !scans {
                 return Ok(Step::Pause);

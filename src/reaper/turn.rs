@@ -60,6 +60,10 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     state::with_table(key, |state| {
         state.claimed_by = 0;
         state.plan.after_turn(outcome, naptime, now);
+        if state.counters.blocked_rows > 0 {
+            // They stand before the place reached.
+            state.plan.search_again();
+        }
     });
     // A pg_stat_activity that is right, and counters for autovacuum.
     activity::idle();
@@ -253,9 +257,6 @@ impl<'a> Turn<'a> {
             state.counters.oldest_expiry = oldest.unwrap_or(0);
             state.counters.backlog = locked + aside;
             state.counters.blocked_rows = aside;
-            if aside > 0 {
-                state.plan.search_again();
-            }
         });
         let cost = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
         let next_expiry = [next, self.aside.next].into_iter().flatten().min();
