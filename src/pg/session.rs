@@ -67,6 +67,12 @@ pub(crate) fn discard_all() -> Result<(), Failure> {
     })
 }
 
+/// Whether somebody has asked to read the configuration files again.
+pub(crate) fn is_reload_asked() -> bool {
+    // SAFETY: reads a flag that a signal handler sets.
+    unsafe { pg_sys::ConfigReloadPending != 0 }
+}
+
 /// Reads the configuration files again if somebody asked for it; whether it did.
 pub(crate) fn reload_if_asked() -> bool {
     // SAFETY: a worker's main loop, outside any transaction.

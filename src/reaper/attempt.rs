@@ -57,7 +57,7 @@ impl Turn<'_> {
                 PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
                 format!("a trigger or rule on {} keeps expired rows", self.job.name),
             );
-            self.set_aside(row, lane, &error, now)?;
+            self.set_aside(row, lane, &error, now);
         }
         // A table that was behind when its deletion began does not fall behind.
         let working = now.saturating_sub(self.progress.pass_began);
@@ -84,37 +84,59 @@ impl Turn<'_> {
             }
             (None, None) => probe::first_row(&self.job, query)?,
         };
-        match row {
-            Some(row) => self.set_aside(row, lane, failure, background::now()),
-            None => Ok(()),
+        if let Some(row) = row {
+            self.set_aside(row, lane, failure, background::now());
         }
+        Ok(())
     }
 
-    fn set_aside(
-        &mut self,
-        row: Found,
-        lane: Option<&Lane>,
-        failure: &Failure,
-        now: i64,
-    ) -> Result<(), Failure> {
+    fn set_aside(&mut self, row: Found, lane: Option<&Lane>, failure: &Failure, now: i64) {
         note_failure(self.key, failure, now);
         let expiry = row
             .key
             .zip(lane)
             .map(|(key, lane)| key.saturating_add(lane.offset));
         if !blocked::set_aside(self.key, row, expiry, now) {
-            return Err(failure.clone().because("too many rows are blocked"));
+            // No room for it: passed over, until the next pass.
+            self.pass_over(row, lane);
+            self.leave(1, expiry);
         }
         self.aside = blocked::of(self.key, now);
         let count = self.aside.count;
         state::with_table(self.key, |state| state.counters.blocked_rows = count);
-        Ok(())
+    }
+
+    /// Goes on behind the row.
+    fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
+        match row.key.zip(lane) {
+            Some((key, lane)) => {
+                let low = &mut self.progress.low[lane.number];
+                *low = (*low).max(key.saturating_add(1));
+            }
+            None => {
+                self.progress.next_block = i64::from(row.block);
+                self.progress.next_offset = row.offset;
+            }
+        }
+    }
+
+    /// Notes expired rows that this pass leaves behind.
+    fn leave(&mut self, rows: u64, expiry: Option<i64>) {
+        let progress = &mut self.progress;
+        progress.locked += rows;
+        if let Some(expiry) = expiry
+            && (progress.oldest_locked == 0 || expiry < progress.oldest_locked)
+        {
+            progress.oldest_locked = expiry;
+        }
     }
 
     fn count(&mut self, done: &Done, lane: Option<&Lane>) {
         self.rows += done.tally.found;
         self.progress.pass_rows += done.tally.deleted;
-        self.locked += done.tally.locked;
+        let expiry = done.tally.first_locked.zip(lane);
+        let expiry = expiry.map(|(key, lane)| key.saturating_add(lane.offset));
+        self.leave(done.tally.locked, expiry);
         let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
         let reached = lane.and_then(|lane| Some(done.tally.last?.key?.saturating_add(lane.offset)));
         let progress = self.progress;

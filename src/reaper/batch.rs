@@ -109,13 +109,15 @@ pub(super) fn run(
 
 /// Whether a failure is that of a row or of the table.
 fn classify(failure: Failure, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
-    let by_resources = ["53", "57P", "58"]
+    let reached_rows = at_rows || tally.last.is_some();
+    // Resources, shutdown, somebody who cancels, the system.
+    let of_the_server = ["53", "57", "58"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));
-    if by_resources {
-        Trouble::Table(failure)
-    } else if too_long && at_rows {
+    if too_long && reached_rows {
         Trouble::Slow(failure)
+    } else if of_the_server {
+        Trouble::Table(failure)
     } else if tally.last.is_some() {
         // The access method failed at this one.
         Trouble::Row(failure, tally.last)

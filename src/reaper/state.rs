@@ -36,7 +36,9 @@ pub(crate) struct TableState {
     pub(super) progress: Progress,
     pub(crate) counters: Counters,
     pub(super) warned_restored: bool,
-    /// The worker that was at it died.
+    /// A turn is going on.
+    pub(super) working: bool,
+    /// The worker that was at it died in the middle of a turn.
     pub(super) died: bool,
     /// The only row of the batch that is going on.
     pub(super) single: Option<Found>,
@@ -68,6 +70,10 @@ pub(crate) struct Progress {
     pub(super) full_search: bool,
     /// It has been decided in which way to go on.
     pub(super) estimated: bool,
+    /// Rows that were found locked in it, or could not be set aside,
+    pub(super) locked: u64,
+    /// and when the first of those expired; 0 = not known.
+    pub(super) oldest_locked: i64,
     /// It has begun a sweep in heap order,
     pub(super) swept: bool,
     /// at this time.
@@ -157,6 +163,7 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
             progress: Progress::new(),
             counters: Counters::default(),
             warned_restored: false,
+            working: false,
             died: false,
             single: None,
             error_len: 0,
@@ -253,10 +260,12 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
                 if background::is_alive(state.claimed_by) {
                     return;
                 }
-                // Its worker died at it: like a failure, with its pause.
                 state.claimed_by = 0;
-                state.plan.after_turn(Outcome::Failed, naptime, now);
-                state.died = true;
+                if std::mem::take(&mut state.working) {
+                    // Its worker died at it: like a failure, with its pause.
+                    state.plan.after_turn(Outcome::Failed, naptime, now);
+                    state.died = true;
+                }
             }
             let due = state.plan.due;
             next.first_due = next.first_due.min(due);
@@ -275,6 +284,21 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
         }
     }
     next
+}
+
+/// Lets go of what this process has claimed, as if it had done nothing.
+pub(super) fn release_claims() {
+    let me = background::my_pid();
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.claimed_by == me {
+                state.claimed_by = 0;
+                state.working = false;
+            }
+        });
+    }
 }
 
 /// What [`claim_next`] has found.
@@ -312,6 +336,8 @@ impl Progress {
             pass_rows: 0,
             full_search: false,
             estimated: false,
+            locked: 0,
+            oldest_locked: 0,
             swept: false,
             sweep_began: 0,
             writes_seen: -1,

@@ -8,6 +8,7 @@ use super::state;
 use super::turn::{Step, Turn};
 use crate::pg::background;
 use crate::pg::txn::Failure;
+use crate::settings;
 
 /// Deletion that has not come to an end after so many rows of a pass may be
 /// better done in another way.
@@ -60,7 +61,7 @@ impl Turn<'_> {
                 return Ok(Step::Pause);
             }
             let now = background::now();
-            let limit = self.progress.batch;
+            let limit = self.progress.batch.min(settings::batch_size());
             let low = self.progress.low[lane.number];
             let query = self
                 .job
@@ -71,10 +72,6 @@ impl Turn<'_> {
             if std::mem::take(&mut self.progress.full_search) {
                 let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
                 state::with_table(self.key, |state| state.plan.after_full_search(cost, now));
-            }
-            if let Some(key) = done.tally.first_locked {
-                let expiry = key.saturating_add(lane.offset);
-                self.oldest_locked = Some(self.oldest_locked.map_or(expiry, |old| old.min(expiry)));
             }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[lane.number] = now;
@@ -145,7 +142,7 @@ impl Turn<'_> {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
-            let limit = self.progress.batch;
+            let limit = self.progress.batch.min(settings::batch_size());
             // Enough blocks for a batch where every row is expired, or in which
             // there is little to delete: a bound for the time of one query.
             let from = self.progress.next_block;

@@ -33,9 +33,6 @@ pub(super) struct Turn<'a> {
     pub(super) cutoffs: [i64; 2],
     /// Rows written to the table when the turn began.
     written: Option<i64>,
-    pub(super) locked: u64,
-    /// When the first row expired that is left because it is locked.
-    pub(super) oldest_locked: Option<i64>,
 }
 
 /// How a step of a turn ends.
@@ -49,16 +46,20 @@ pub(super) enum Step {
 /// One turn at a table that this process has claimed; notes in shared memory
 /// what has come of it.
 pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+    state::with_table(key, |state| state.working = true);
     let outcome = work(key, target, pace);
     let now = background::now();
     let naptime = settings::naptime();
     let outcome = outcome.unwrap_or_else(|failure| {
-        note_failure(key, &failure, now);
+        if !is_passing(key, &failure) {
+            note_failure(key, &failure, now);
+        }
         measure_backlog(key, now);
         Outcome::Failed
     });
     state::with_table(key, |state| {
         state.claimed_by = 0;
+        state.working = false;
         state.plan.after_turn(outcome, naptime, now);
         if state.counters.blocked_rows > 0 {
             // They stand before the place reached.
@@ -130,8 +131,7 @@ fn unchanged(key: TableKey) -> Option<Option<i64>> {
 /// may be had soon, its rows are deleted.
 fn drop_whole(key: TableKey) -> Result<bool, Failure> {
     whole::drop_if_past(key).or_else(|failure| {
-        let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
-        if failure.sqlstate() == "55P03" && failures < LONG {
+        if is_passing(key, &failure) {
             return Err(failure);
         }
         note_failure(key, &failure, background::now());
@@ -139,22 +139,20 @@ fn drop_whole(key: TableKey) -> Result<bool, Failure> {
     })
 }
 
-/// Notes a failure and logs it, once for each kind; a lock that cannot be had
-/// only if that goes on for long.
+/// A lock that cannot be had, or a change that came in between, is no problem
+/// unless it goes on for long.
+fn is_passing(key: TableKey, failure: &Failure) -> bool {
+    let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
+    failures < LONG && ["55P03", "55000"].contains(&failure.sqlstate().as_str())
+}
+
+/// Notes a failure and logs it, once for each kind.
 pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
     let text = failure.text();
-    let passing = ["55P03", "55000"].contains(&failure.sqlstate().as_str());
-    let noted = state::with_table(key, |state| {
-        if passing && state.plan.failures() < LONG {
-            return false;
-        }
+    state::with_table(key, |state| {
         state.set_error(&text);
         state.counters.last_error_at = now;
-        true
     });
-    if noted != Some(true) {
-        return;
-    }
     let name = txn::run(|| Ok(catalog::qualified_name(key.relid.into())));
     log::once(
         &format!("{} {}", key.relid, failure.message),
@@ -210,8 +208,6 @@ impl<'a> Turn<'a> {
             progress,
             aside: blocked::of(key, now),
             cutoffs: [now; 2],
-            locked: 0,
-            oldest_locked: None,
         })
     }
 
@@ -236,11 +232,15 @@ impl<'a> Turn<'a> {
         self.aside = blocked::of(self.key, now);
         let next = probe::next_expiry(&self.job, &self.cutoffs)?;
         let took = now - self.progress.pass_began;
-        let oldest = [self.oldest_locked, self.aside.oldest, next]
+        let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
+        let oldest = [oldest_locked, self.aside.oldest, next]
             .into_iter()
             .flatten()
             .min();
-        let (locked, aside) = (i64::try_from(self.locked).unwrap_or(0), self.aside.count);
+        let (locked, aside) = (
+            i64::try_from(self.progress.locked).unwrap_or(0),
+            self.aside.count,
+        );
         let ordered = self
             .job
             .lanes
@@ -262,7 +262,7 @@ impl<'a> Turn<'a> {
         let next_expiry = [next, self.aside.next].into_iter().flatten().min();
         Ok(Outcome::Done {
             next_expiry,
-            leftover: self.locked > 0,
+            leftover: locked > 0,
             interval: if ordered { 0 } else { schedule::interval(cost) },
         })
     }

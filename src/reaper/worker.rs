@@ -52,6 +52,11 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
 
 unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
     let me = background::my_pid();
+    let database = background::my_database().to_u32();
+    if shared::database(database).is_some_and(is_held) {
+        // Ended in the middle of a turn by design: nothing is wrong with the table.
+        state::release_claims();
+    }
     let slot = |worker: &&Worker| worker.pid.load(Ordering::Relaxed) == me;
     if let Some(worker) = shared::control().workers.iter().find(slot) {
         worker.database.store(0, Ordering::Relaxed);
@@ -111,7 +116,7 @@ fn work(database: u32) -> Result<(), Failure> {
             return Ok(());
         };
         let now = background::now();
-        if !settings::enabled() || slot.held_until.load(Ordering::Relaxed) > now {
+        if !settings::enabled() || is_held(slot) {
             return Ok(());
         }
         let crowded = shared::control().waiting.load(Ordering::Relaxed) > 0;
@@ -136,11 +141,15 @@ fn work(database: u32) -> Result<(), Failure> {
         slot.due_tables.store(next.due, Ordering::Relaxed);
         if !next.claimed.is_empty() {
             for key in next.claimed {
+                if session::is_reload_asked() || is_held(slot) {
+                    break;
+                }
                 let known = targets
                     .as_ref()
                     .and_then(|(targets, _)| targets.get(&key.relid));
                 turn::turn(key, known, &mut pace);
             }
+            state::release_claims();
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
@@ -159,6 +168,11 @@ fn work(database: u32) -> Result<(), Failure> {
             background::wait(((due - now) / 1000).clamp(1, 60_000));
         }
     }
+}
+
+/// Whether somebody wants the database for itself.
+fn is_held(slot: &shared::Database) -> bool {
+    slot.held_until.load(Ordering::Relaxed) > background::now()
 }
 
 fn has_writes(targets: &Option<(Targets, i64)>) -> bool {
