@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # demo.sh VERSION: ttl_ext at work, to be looked at. A throw-away server, three
 # tables (demo/setup.sql), clients that use them (demo/traffic.sql), and second
-# by second what users see against what is on disk. Half a minute; leaves
-# nothing behind.
+# by second what users see against what is on disk, with the background worker
+# off for a few seconds. Half a minute; leaves nothing behind.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -51,10 +51,14 @@ show() { # SECOND
     local s o l S O L
     read -r s o l < <(seen)
     read -r S O L < <(stored)
-    printf '%3ds  %s  %s  %s\n' "$1" "$(cell "$s" "$S" 360)" "$(cell "$o" "$O" 120)" "$(cell "$l" "$L" 480)"
+    printf '%3ds  %s  %s  %s\n' "$1" "$(cell "$s" "$S" 280)" "$(cell "$o" "$O" 120)" "$(cell "$l" "$L" 280)"
 }
 
 event() { printf '  >>  %s\n' "$*"; }
+
+switch() { # on|off
+    sql -c "ALTER SYSTEM SET ttl.enabled = $1" -c "SELECT pg_reload_conf()" >/dev/null
+}
 
 sql -f "$REPO/demo/setup.sql" >/dev/null
 "$BINDIR/pgbench" -n -c 1 -R 5 -T 60 -U app -f "$REPO/demo/traffic.sql" postgres >/dev/null 2>&1 &
@@ -69,8 +73,9 @@ ttl_ext on PostgreSQL $version. Rows that users see (full bar), and rows on disk
   orders     stay; 30 baskets have a ttl of their own of 5 s, 30 others of 14 s
   log        keeps 6 s; 25 lines a second by COPY
 
-This version hides rows the moment they expire. It does not delete them in the
-background yet: disk only shrinks when ttl.purge() is called, as shown below.
+Nobody calls anything: a background worker deletes what has expired, so the
+shade follows the bar within a second or two. From second 9 to second 13 the
+worker is switched off: rows are hidden all the same, and stay on disk.
 
 time    seen disk sessions      seen disk orders        seen disk log
 END
@@ -81,17 +86,17 @@ for ((second = 1; second <= seconds; second++)); do
     while [ $((SECONDS - start)) -lt "$second" ]; do sleep 0.05; done
     show "$second"
     case $second in
-        11)
-            event "SELECT ttl.purge('sessions') -- no background deletion in this version: called by hand"
-            event "deleted $(sql -c "SELECT ttl.purge('sessions')") expired sessions; nobody sees a difference"
+        9)
+            switch off
+            event "ttl.enabled = off -- the worker leaves; what expires is hidden, and stays on disk"
+            ;;
+        13)
+            switch on
+            event "ttl.enabled = on -- the worker comes back and deletes what has been left"
             ;;
         15)
             sql -c "SELECT ttl.set_default('log', 2)" >/dev/null
             event "SELECT ttl.set_default('log', 2) -- older lines are gone at once; no row was written"
-            ;;
-        18)
-            event "SELECT ttl.purge(...) for all three tables, by hand again"
-            sql -c "SELECT ttl.purge('sessions'), ttl.purge('orders'), ttl.purge('log')" >/dev/null
             ;;
     esac
 done
@@ -102,5 +107,10 @@ BACKGROUND=
 regulars=$(sql -U app -c "SELECT count(*) FROM sessions WHERE id <= 20")
 echo
 echo "$regulars of the 20 users who kept clicking still have their session, after ${seconds} s with a ttl of 8 s."
+echo
+echo "What the worker says it has done (lag: for how long the oldest expired row has been on disk):"
+"$BINDIR/psql" -X -q -P footer=off -c "SELECT relation, rows_deleted, batches, passes,
+    to_char(last_pass_at, 'HH24:MI:SS') AS last_pass, to_char(lag, 'SS.MS') AS lag_s, backlog_estimate AS backlog,
+    blocked_rows AS blocked FROM ttl.stats ORDER BY relation"
 stop_server
 echo "The server is stopped and removed."

@@ -213,6 +213,12 @@ pub(crate) fn now() -> i64 {
     unsafe { externs::GetCurrentTimestamp() }
 }
 
+/// For how long the present transaction has been going on, in microseconds.
+pub(crate) fn transaction_age() -> i64 {
+    // SAFETY: cannot fail.
+    now().saturating_sub(unsafe { externs::GetCurrentTransactionStartTimestamp() })
+}
+
 /// Runs `function` when this process ends, before it lets go of shared memory.
 pub(crate) fn before_exit(function: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     // SAFETY: the function lives as long as the library.

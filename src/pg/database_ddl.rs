@@ -1,11 +1,10 @@
 //! Statements for which nobody else may be connected to a database.
 
-use super::{background, databases, lists};
+use super::{background, databases, lists, roles};
 use pgrx::pg_sys::{self, DefElem, NodeTag, ObjectType};
 use std::ffi::CStr;
 
 /// The database that the statement wants for itself, if it is one of those.
-/// (That whoever runs it may do so is not checked here: workers come back.)
 ///
 /// # Safety
 /// `node` is a utility statement of the parser, or null.
@@ -14,7 +13,18 @@ pub(crate) unsafe fn wanted_database(node: *mut pg_sys::Node) -> Option<u32> {
     let name = unsafe {
         match super::nodes::tag(node)? {
             NodeTag::T_DropdbStmt => (*node.cast::<pg_sys::DropdbStmt>()).dbname,
-            NodeTag::T_AlterDatabaseStmt => (*node.cast::<pg_sys::AlterDatabaseStmt>()).dbname,
+            NodeTag::T_AlterDatabaseStmt => {
+                let stmt = node.cast::<pg_sys::AlterDatabaseStmt>();
+                let wants = lists::iter::<DefElem>((*stmt).options)
+                    .map(|option| CStr::from_ptr((*option).defname))
+                    .any(|name| {
+                        [c"tablespace", c"allow_connections", c"is_template"].contains(&name)
+                    });
+                if !wants {
+                    return None;
+                }
+                (*stmt).dbname
+            }
             NodeTag::T_RenameStmt => {
                 let stmt = node.cast::<pg_sys::RenameStmt>();
                 if (*stmt).renameType != ObjectType::OBJECT_DATABASE {
@@ -31,6 +41,10 @@ pub(crate) unsafe fn wanted_database(node: *mut pg_sys::Node) -> Option<u32> {
     }
     // SAFETY: a C string of the statement.
     let oid = databases::oid(unsafe { CStr::from_ptr(name) })?;
+    // Others cannot do it anyway, and must not hold deletion off by trying.
+    if !roles::owns_database(oid, roles::current_user()) {
+        return None;
+    }
     // PostgreSQL refuses to do it to one's own.
     (oid != background::my_database().to_u32()).then_some(oid)
 }

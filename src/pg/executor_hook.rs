@@ -41,7 +41,7 @@ unsafe extern "C-unwind" fn trampoline(query: *mut pg_sys::QueryDesc) {
 unsafe extern "C-unwind" fn note_writes(plan: *mut pg_sys::PlannedStmt) {
     // SAFETY: a plan whose list of result relations holds indexes into its range table.
     unsafe {
-        if (*plan).commandType == pg_sys::CmdType::CMD_DELETE {
+        if (*plan).commandType == pg_sys::CmdType::CMD_DELETE && !(*plan).hasModifyingCTE {
             return;
         }
         let entries = (*plan).rtable;

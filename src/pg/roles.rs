@@ -1,6 +1,7 @@
 //! Who may do what.
 
 use pgrx::pg_sys;
+use std::cell::Cell;
 
 /// Whether `role` owns the relation or is a member of the owning role.
 pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
@@ -10,6 +11,18 @@ pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
         return pg_sys::pg_class_ownercheck(relid, role);
         #[cfg(not(feature = "pg15"))]
         return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relid, role);
+    }
+}
+
+/// Whether `role` owns the database or is a member of the owning role.
+pub(crate) fn owns_database(database: u32, role: pg_sys::Oid) -> bool {
+    let database = pg_sys::Oid::from(database);
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_database_ownercheck(database, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, role);
     }
 }
 
@@ -83,10 +96,33 @@ impl Identity {
     }
 }
 
+thread_local! {
+    /// Whose code may have run in this session since it was cleaned.
+    static RAN_AS: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
+    /// Whether that of several may have.
+    static RAN_AS_SEVERAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether nobody's code but that of `role` can have left anything in this
+/// session; with `None`: nobody's at all. Functions of a table's owner run in its
+/// triggers, and already when a query on it is planned.
+pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
+    !RAN_AS_SEVERAL.get() && RAN_AS.get().is_none_or(|ran| Some(ran) == role)
+}
+
+/// The session has been cleaned.
+pub(crate) fn set_clean() {
+    RAN_AS.set(None);
+    RAN_AS_SEVERAL.set(false);
+}
+
 /// Becomes `role` in a context that refuses `SET ROLE` and
 /// `SET SESSION AUTHORIZATION` and in which row-level security does not bind
 /// the table's owner. The caller restores the former identity.
 pub(crate) fn become_role(role: pg_sys::Oid) {
+    if RAN_AS.replace(Some(role)).is_some_and(|ran| ran != role) {
+        RAN_AS_SEVERAL.set(true);
+    }
     let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS;
     // SAFETY: what PostgreSQL itself does (ri_triggers.c).
     unsafe {

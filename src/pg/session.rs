@@ -1,6 +1,7 @@
 //! The session that a background worker is.
 
 use super::externs;
+use super::roles;
 use super::txn::{self, Failure};
 use pgrx::pg_sys;
 use std::ffi::CString;
@@ -64,7 +65,18 @@ pub(crate) fn discard_all() -> Result<(), Failure> {
             });
         }
         Ok(())
-    })
+    })?;
+    roles::set_clean();
+    Ok(())
+}
+
+/// Cleans the session by [`discard_all`], if the code of anybody but `role` may
+/// have run in it; with `None`, of anybody.
+pub(crate) fn clean_for(role: Option<pg_sys::Oid>) -> Result<(), Failure> {
+    if roles::is_clean_for(role) {
+        return Ok(());
+    }
+    discard_all()
 }
 
 /// Whether somebody has asked to read the configuration files again.

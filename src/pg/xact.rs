@@ -1,6 +1,6 @@
 //! State that must not outlive the statement that set it, errors included.
 
-use crate::reaper::writes;
+use crate::reaper::{leave, writes};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -42,7 +42,10 @@ unsafe extern "C-unwind" fn at_xact_end(
 ) {
     match event {
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
-        pg_sys::XactEvent::XACT_EVENT_ABORT => writes::at_other_end(false),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => {
+            writes::at_other_end(false);
+            leave::readmit_all();
+        }
         pg_sys::XactEvent::XACT_EVENT_PREPARE => writes::at_other_end(true),
         _ => {}
     }

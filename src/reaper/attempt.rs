@@ -20,7 +20,10 @@ impl Turn<'_> {
         limit: u32,
         lane: Option<&Lane>,
     ) -> Result<Option<Done>, Failure> {
-        state::with_table(self.key, |state| state.progress.batch = limit);
+        state::with_table(self.key, |state| {
+            state.progress.batch = limit;
+            state.single = None;
+        });
         let key = self.key;
         let on_single = |row| {
             state::with_table(key, |state| state.single = Some(row));
@@ -108,12 +111,14 @@ impl Turn<'_> {
 
     /// Goes on behind the row.
     fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
-        match row.key.zip(lane) {
-            Some((key, lane)) => {
+        match (lane, row.key) {
+            (Some(lane), Some(key)) => {
                 let low = &mut self.progress.low[lane.number];
                 *low = (*low).max(key.saturating_add(1));
             }
-            None => {
+            // One of a batch that has succeeded otherwise: that has gone on already.
+            (Some(_), None) => {}
+            (None, _) => {
                 self.progress.next_block = i64::from(row.block);
                 self.progress.next_offset = row.offset;
             }
@@ -143,7 +148,7 @@ impl Turn<'_> {
         state::with_table(self.key, |state| {
             state.progress = progress;
             state.single = None;
-            state.counters.batches += i64::from(done.tally.found > 0);
+            state.counters.batches += i64::from(done.tally.deleted > 0);
             state.counters.rows_deleted += deleted;
             state.counters.backlog = (state.counters.backlog - deleted).max(0);
             if let Some(expiry) = reached {

@@ -3,6 +3,7 @@
 use super::blocked::tid_array;
 use super::cascade::Cascade;
 use super::job::{Deleting, Job};
+use super::probe;
 use crate::pg::receiver::{self, Found, Tally};
 use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
@@ -55,15 +56,16 @@ pub(super) fn run(
     let began = Instant::now();
     let mut tally = Tally::default();
     let at_rows = Cell::new(false);
-    let user_code = Cell::new(false);
+    let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let result = txn::run(|| {
         let owner = enter(job)?;
-        roles::become_role(owner);
+        probe::become_owner(owner)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let done = match deleting(&table) {
             Deleting::Direct => {
                 let begin = message::for_begin(&job.name);
+                // Functions of the owner run when the query is planned, too.
                 session::without_detours(|| {
                     statement::with_expired_rows_of(job.relid, || {
                         receiver::delete_selected(
@@ -82,10 +84,12 @@ pub(super) fn run(
             }
             Deleting::Sql => {
                 user_code.set(true);
-                delete_by_sql(job, query, limit, on_single, &mut tally, &at_rows)?
+                let done = delete_by_sql(job, query, limit, on_single, &mut tally, &at_rows)?;
+                begun.set(at_rows.get());
+                done
             }
         };
-        if tally.deleted > 0 {
+        if tally.first.is_some() && (begun.get() || !user_code.get()) {
             message::end(&job.name, tally.deleted);
         }
         Ok(done)
@@ -267,14 +271,18 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
                     &mut tally,
                 );
             });
+            if tally.first.is_some() {
+                message::end(&job.name, tally.deleted);
+            }
             tally.deleted
         }
         Deleting::Sql => {
             message::begin(&job.name);
-            update(&job, &job.delete(""))?
+            let rows = update(&job, &job.delete(""))?;
+            message::end(&job.name, rows);
+            rows
         }
     };
-    message::end(&job.name, rows);
     // SAFETY: within a transaction; the next statement is to see the deletions.
     unsafe { pg_sys::CommandCounterIncrement() };
     Ok(Purged { rows })

@@ -82,12 +82,20 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
     result
 }
 
+/// The most rows of one table, so that others have room.
+const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
+
 /// Sets a row aside; false if there is no room for more.
 pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now: i64) -> bool {
     with_blocked(|rows| {
         let same = |row: &BlockedRow| {
             row.table == table && row.block == found.block && row.offset == found.offset
         };
+        if rows.iter().filter(|row| row.table == table).count() >= FOR_ONE_TABLE
+            && !rows.iter().any(&same)
+        {
+            return false;
+        }
         let place = rows
             .iter()
             .position(same)

@@ -154,8 +154,17 @@ impl Launcher {
     /// before this server started, or came with a copy of a database.
     fn look_at_new(&mut self, databases: &databases::Databases) {
         for &oid in &databases.allowed {
-            if !self.seen.contains(&oid) && shared::allot_database(oid).is_some() {
+            if self.seen.contains(&oid) {
+                continue;
+            }
+            if shared::allot_database(oid).is_some() {
                 self.seen.insert(oid);
+            } else {
+                log::once(
+                    "databases",
+                    "too many databases with a time to live on this server: in some, expired rows stay on disk",
+                    "At most 1024 are served.",
+                );
             }
         }
     }

@@ -4,6 +4,7 @@
 
 use super::shared;
 use crate::pg::background;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,17 @@ const HOLD: i64 = 10_000_000;
 /// How long the workers are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+thread_local! {
+    /// The database that this session keeps workers out of.
+    static HELD: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
 /// Asks the workers of the database to leave and waits until they have.
 pub(crate) fn vacate(database: u32) {
     let Some(slot) = shared::database(database) else {
         return;
     };
+    HELD.set(Some(database));
     slot.held_until
         .store(background::now() + HOLD, Ordering::SeqCst);
     let began = Instant::now();
@@ -35,8 +42,16 @@ pub(crate) fn vacate(database: u32) {
     }
 }
 
+/// Lets workers in again to what this session has kept them out of, if anything.
+pub(crate) fn readmit_all() {
+    if let Some(database) = HELD.take() {
+        readmit(database);
+    }
+}
+
 /// Lets workers in again.
 pub(crate) fn readmit(database: u32) {
+    HELD.set(None);
     if let Some(slot) = shared::database(database) {
         slot.held_until.store(0, Ordering::SeqCst);
         shared::wake(database);

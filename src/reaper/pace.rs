@@ -2,7 +2,7 @@
 
 use super::throttle::{self, Bounds, Load};
 use crate::pg::txn::Failure;
-use crate::pg::{activity, background, txn};
+use crate::pg::{activity, background, session, txn};
 use crate::settings;
 use pgrx::prelude::*;
 use std::time::{Duration, Instant};
@@ -89,6 +89,7 @@ impl Pace {
             return Ok(());
         }
         self.asked_replicas = Some(Instant::now());
+        session::clean_for(None)?;
         let seconds = txn::run(|| {
             let query = "SELECT pg_catalog.date_part('epoch', pg_catalog.max(replay_lag))::pg_catalog.float8 \
                          FROM pg_catalog.pg_stat_replication";

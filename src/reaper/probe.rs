@@ -38,10 +38,29 @@ fn look<T>(relid: pg_sys::Oid, look: impl FnOnce() -> Result<T, Failure>) -> Res
             ));
         }
         if let Some(class) = catalog::class(relid) {
-            roles::become_role(class.owner);
+            become_owner(class.owner)?;
         }
         session::without_detours(look)
     })
+}
+
+/// Becomes a table's owner for the rest of the transaction, if nobody else's code
+/// can have left anything in this session. (A turn begins by cleaning it; only a
+/// change of owner comes in between.)
+pub(super) fn become_owner(owner: pg_sys::Oid) -> Result<(), Failure> {
+    if !roles::is_clean_for(Some(owner)) {
+        return Err(Failure::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the owner of the table has changed",
+        ));
+    }
+    roles::become_role(owner);
+    Ok(())
+}
+
+/// The table's owner.
+pub(super) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Failure> {
+    txn::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
 }
 
 /// What is needed to sweep the table; `None` if nothing in it can expire.

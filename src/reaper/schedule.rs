@@ -28,6 +28,10 @@ pub(crate) struct Plan {
     full: bool,
     /// Not before this, because the last one was slow.
     full_after: i64,
+    /// The last search from the very beginning.
+    last_full: i64,
+    /// Looks are expensive here: not before this.
+    not_before: i64,
     /// The next look is only because a naptime will have passed.
     routine: bool,
 }
@@ -66,6 +70,8 @@ impl Plan {
             leftovers: 0,
             full: true,
             full_after: i64::MIN,
+            last_full: i64::MIN,
+            not_before: i64::MIN,
             routine: false,
         }
     }
@@ -86,20 +92,23 @@ impl Plan {
         let due = self
             .last_look
             .saturating_add(WRITE_GAP)
-            .max(now.saturating_add(soonest));
+            .max(now.saturating_add(soonest))
+            .max(self.not_before);
         self.due = self.due.min(due);
         self.routine = false;
     }
 
     /// Whether this look begins at the very beginning of the index.
-    pub(super) fn begins_full(&self, now: i64) -> bool {
+    pub(super) fn begins_full(&self, naptime: i64, now: i64) -> bool {
         // Once a naptime, too, whatever nobody has told about.
-        (self.full || self.routine) && now >= self.full_after
+        let long_ago = now.saturating_sub(self.last_full) >= naptime;
+        (self.full || long_ago) && now >= self.full_after
     }
 
     /// A search from the very beginning found its first row, or none, after `cost`.
     pub(super) fn after_full_search(&mut self, cost: i64, now: i64) {
         self.full = false;
+        self.last_full = now;
         self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
     }
 
@@ -134,6 +143,7 @@ impl Plan {
                 } else {
                     i64::MAX
                 };
+                self.not_before = now.saturating_add(interval);
                 self.due = latest
                     .min(expiry)
                     .min(again)

@@ -26,7 +26,7 @@ fn after(outcome: Outcome) -> Plan {
 #[test]
 fn a_new_table_is_looked_at_now_and_from_the_beginning() {
     assert!(Plan::new().due < NOW);
-    assert!(Plan::new().begins_full(NOW));
+    assert!(Plan::new().begins_full(NAP, NOW));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn rows_left_behind_are_met_again_ever_more_seldom() {
     plan.after_turn(left, NAP, NOW);
     assert_eq!(plan.due, NOW + SECOND);
     assert!(
-        plan.begins_full(NOW),
+        plan.begins_full(NAP, NOW),
         "they may stand before the place reached"
     );
     plan.after_turn(left, NAP, NOW);
@@ -109,7 +109,7 @@ fn writes_make_a_table_due_once_a_second() {
     // An override of one second is the shortest.
     plan.after_writes(ordinary, SECOND, NOW + 10);
     assert_eq!(plan.due, NOW + 10 + SECOND);
-    assert!(!plan.begins_full(NOW + SECOND));
+    assert!(!plan.begins_full(NAP, NOW + SECOND));
     // Without overrides nothing can expire before the default.
     let mut plan = after(done(None));
     plan.after_writes(ordinary, 30 * SECOND, NOW);
@@ -126,7 +126,7 @@ fn writes_make_a_table_due_once_a_second() {
         NOW + 5,
     );
     assert_eq!(plan.due, NOW + SECOND);
-    assert!(plan.begins_full(NOW + SECOND));
+    assert!(plan.begins_full(NAP, NOW + SECOND));
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn a_slow_search_from_the_beginning_is_seldom() {
         SECOND,
         NOW,
     );
-    assert!(!plan.begins_full(NOW + 19 * SECOND));
-    assert!(plan.begins_full(NOW + 20 * SECOND));
+    assert!(!plan.begins_full(NAP, NOW + 19 * SECOND));
+    assert!(plan.begins_full(NAP, NOW + 20 * SECOND));
 }
 
 /// What was written with an old time is found in the end, though a search was
@@ -162,18 +162,18 @@ fn a_search_that_is_owed_is_made() {
     plan.after_turn(done(None), NAP, NOW + SECOND);
     assert!(!plan.is_routine());
     assert_eq!(plan.due, NOW + 20 * SECOND);
-    assert!(plan.begins_full(plan.due));
+    assert!(plan.begins_full(NAP, plan.due));
     plan.after_full_search(0, NOW + 20 * SECOND);
     plan.after_turn(done(None), NAP, NOW + 20 * SECOND);
     assert!(plan.is_routine());
-    assert!(plan.begins_full(plan.due));
+    assert!(plan.begins_full(NAP, plan.due));
 }
 
 #[test]
 fn a_change_of_policy_is_acted_on_now() {
     let mut plan = after(Outcome::Failed);
     plan.now();
-    assert!(plan.due < NOW && plan.begins_full(NOW));
+    assert!(plan.due < NOW && plan.begins_full(NAP, NOW));
 }
 
 #[test]

@@ -14,6 +14,11 @@ use crate::settings;
 /// better done in another way.
 const MANY: u64 = 20_000;
 
+/// Rows may come into the past by so much without anybody being told, in
+/// microseconds: those of a transaction that commits after they have expired.
+/// [`super::writes::LONG_TRANSACTION`] is less.
+const SLACK: i64 = 10_000_000;
+
 impl Turn<'_> {
     /// Goes on where the last turn stopped.
     pub(super) fn steps(&mut self) -> Result<Step, Failure> {
@@ -75,7 +80,7 @@ impl Turn<'_> {
             }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[lane.number] = now;
-                self.progress.low[lane.number] = now.saturating_sub(lane.offset);
+                self.progress.low[lane.number] = now.saturating_sub(lane.offset + SLACK);
                 return Ok(Step::Finished);
             }
             let reached = done.tally.last.and_then(|row| row.key);
@@ -178,7 +183,10 @@ impl Turn<'_> {
         // What was expired when it began is done, but for rows that were locked or
         // came with an old time: a search from the beginning finds those.
         for lane in &self.job.lanes {
-            let done = self.progress.sweep_began.saturating_sub(lane.offset);
+            let done = self
+                .progress
+                .sweep_began
+                .saturating_sub(lane.offset + SLACK);
             self.progress.low[lane.number] = self.progress.low[lane.number].max(done);
         }
         Ok(Step::Finished)

@@ -4,7 +4,7 @@ use super::shared;
 use super::state::{self, TableKey};
 use super::{blocked, writes};
 use crate::pg::txn::{self, Failure};
-use crate::pg::{background, catalog, extension};
+use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
 use crate::store::{TablePolicy, cache};
 use pgrx::prelude::*;
@@ -32,6 +32,7 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
+    session::clean_for(None)?;
     let found = txn::run(|| {
         if extension::functions().is_none() {
             return Ok(None);

@@ -8,7 +8,7 @@ use super::state::{self, Progress, TableKey};
 use super::tables::Target;
 use super::{batch_size, log, probe, whole};
 use crate::pg::txn::{self, Failure};
-use crate::pg::{activity, background, catalog};
+use crate::pg::{activity, background, catalog, session};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
@@ -96,8 +96,11 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         leftover: false,
         interval: 0,
     };
-    if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
-        return Ok(nothing);
+    if target.is_some_and(|target| target.drop_partitions) {
+        session::clean_for(None)?;
+        if drop_whole(key)? {
+            return Ok(nothing);
+        }
     }
     if let Some(next_expiry) = unchanged(key) {
         return Ok(Outcome::Done {
@@ -106,6 +109,7 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
             interval: 0,
         });
     }
+    session::clean_for(probe::owner(key.relid.into())?)?;
     let Some(job) = probe::job(key.relid.into())? else {
         return Ok(nothing);
     };
@@ -155,7 +159,7 @@ pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
     });
     let name = txn::run(|| Ok(catalog::qualified_name(key.relid.into())));
     log::once(
-        &format!("{} {}", key.relid, failure.message),
+        &format!("{} {}", key.relid, failure.sqlstate()),
         &format!(
             "could not delete expired rows of table {}: {text}",
             name.unwrap_or_default()
@@ -172,7 +176,7 @@ impl<'a> Turn<'a> {
         let (mut died, mut single) = (false, None);
         state::with_table(key, |state| {
             if state.progress.pass_began == 0 {
-                let full = state.plan.begins_full(now);
+                let full = state.plan.begins_full(settings::naptime(), now);
                 state.progress.begin_pass(now, full);
             }
             if state.progress.batch == 0 {

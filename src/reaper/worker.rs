@@ -141,7 +141,9 @@ fn work(database: u32) -> Result<(), Failure> {
         slot.due_tables.store(next.due, Ordering::Relaxed);
         if !next.claimed.is_empty() {
             for key in next.claimed {
-                if session::is_reload_asked() || is_held(slot) {
+                let waited_for = shared::control().waiting.load(Ordering::Relaxed) > 0
+                    && background::now() - began > SHARE;
+                if session::is_reload_asked() || is_held(slot) || waited_for {
                     break;
                 }
                 let known = targets

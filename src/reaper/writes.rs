@@ -13,6 +13,10 @@ use std::sync::atomic::Ordering;
 const ANY: u8 = 1;
 const KEPT_TS: u8 = 2;
 
+/// From this age on, in microseconds, a transaction's rows are looked for from the
+/// very beginning of the index.
+pub(super) const LONG_TRANSACTION: i64 = 8_000_000;
+
 /// What has been written to a table since somebody looked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Writes {
@@ -82,10 +86,13 @@ pub(crate) fn at_commit() {
     if changed {
         tell_of_change(database);
     }
+    // Rows of a long transaction may have expired before it commits.
+    let long = background::transaction_age() >= LONG_TRANSACTION;
     let mut wake = false;
     for (holder, bits, soon) in noted {
+        let bits = if long { bits | KEPT_TS } else { bits };
         shared::mark(database, holder).fetch_or(bits, Ordering::AcqRel);
-        wake |= soon;
+        wake |= soon || long;
     }
     if wake
         && let Some(slot) = shared::database(database)

@@ -255,3 +255,26 @@ fn extreme_times_live() {
     disk.look_again("t");
     disk.wait_for_ids("t", &living.join(" "));
 }
+
+/// Rows that had expired before anybody could know of them: of a transaction
+/// longer than their time to live, beside others that always expire; and of an
+/// INSERT inside a statement that deletes.
+#[test]
+fn rows_that_come_expired() {
+    let database = server().database("late");
+    let (mut disk, mut slow) = (database.disk(), database.connect());
+    disk.run("CREATE TABLE t (id integer); CREATE TABLE u (id integer); SELECT ttl.enable('t')");
+    slow.run("BEGIN; INSERT INTO t (id, ttl) VALUES (-1, 2)");
+    for id in 0..60 {
+        disk.run(&format!("INSERT INTO t (id, ttl) VALUES ({id}, 1)"));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    slow.run("COMMIT");
+    for id in 60..100 {
+        disk.run(&format!("INSERT INTO t (id, ttl) VALUES ({id}, 1)"));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert_eq!(disk.value("SELECT count(*) FROM t WHERE id = -1"), "0");
+    disk.run("WITH x AS (INSERT INTO t (id, ttl) VALUES (-2, 1) RETURNING id) DELETE FROM u USING x WHERE u.id = x.id");
+    disk.wait_for_none("t");
+}
