@@ -250,8 +250,8 @@ fn define_reload() {
     );
     define(
         c"ttl.max_replica_lag",
-        c"Time by which a standby may be behind before deletion goes down to ttl.min_effort.",
-        c"-1 = standbys are not looked at.",
+        c"Time by which a standby or subscriber may be behind before deletion goes down to ttl.min_effort.",
+        c"As pg_stat_replication shows it; -1 = they are not looked at.",
         &MAX_REPLICA_LAG,
         -1,
         i32::MAX,
