@@ -28,12 +28,12 @@ fn with(change: impl FnOnce(&mut Load)) -> f64 {
 #[test]
 fn an_idle_server_gives_everything() {
     assert_eq!(effort(&IDLE, &BOUNDS), 100.0);
-    assert_eq!(with(|load| load.active = Some(2.0)), 100.0);
+    assert_eq!(with(|load| load.active = Some(1.0)), 100.0);
 }
 
 #[test]
 fn a_busy_server_gives_the_least() {
-    assert_eq!(with(|load| load.active = Some(3.0)), 5.0);
+    assert_eq!(with(|load| load.active = Some(2.0)), 5.0);
     assert_eq!(with(|load| load.active = Some(100.0)), 5.0);
     assert_eq!(
         with(|load| load.active = None),
@@ -44,7 +44,7 @@ fn a_busy_server_gives_the_least() {
 
 #[test]
 fn between_them_it_goes_down_steadily() {
-    assert_eq!(with(|load| load.active = Some(2.5)), 50.0);
+    assert_eq!(with(|load| load.active = Some(1.5)), 50.0);
 }
 
 #[test]
