@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, PgTryBuilder};
 use std::ffi::CStr;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 /// An error that ended a transaction; what remains of it.
 #[derive(Debug, Clone)]
@@ -90,8 +91,16 @@ impl From<TtlError> for Failure {
 /// after the end of the transaction, so that what runs at commit (deferred
 /// triggers) runs under the new one.
 pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    run_within(settings::statement_timeout(), work)
+}
+
+/// As [`run`], within another time limit.
+pub(crate) fn run_within<T>(
+    limit: Duration,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let identity = roles::Identity::current();
-    let _limit = Limit::start(settings::statement_timeout());
+    let _limit = Limit::start(limit);
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
         // Its clock would stand still without the first call.

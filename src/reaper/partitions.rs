@@ -42,6 +42,11 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     catalog::parents(leaf, true).into_iter().next()
 }
 
+/// Whether the partition belongs to its parent's owner.
+pub(crate) fn has_parents_owner(leaf: pg_sys::Oid) -> bool {
+    parent_of(leaf).is_some_and(|parent| owner_of(parent) == owner_of(leaf))
+}
+
 /// Whether a row of the partition is live, by its override above all. Reads up to the
 /// first such row, as the partition's owner.
 ///

@@ -6,6 +6,7 @@ use super::job::{Access, Job};
 use crate::pg::receiver::{self, Found};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{catalog, locks, relation, roles, session};
+use crate::store::governing_label;
 use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
@@ -63,10 +64,13 @@ pub(super) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Failure> 
     txn::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
 }
 
-/// What is needed to sweep the table; `None` if nothing in it can expire.
+/// What is needed to sweep the table; `None` if nothing in it can expire, or its
+/// policy is one that has come from elsewhere meanwhile.
 pub(super) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Failure> {
     look(relid, || {
-        Ok(catalog::class(relid).and_then(|_| Job::of(relid)))
+        let bound = governing_label(relid)
+            .is_some_and(|label| !label.policy.is_restored(label.holder.to_u32()));
+        Ok(if bound { Job::of(relid) } else { None })
     })
 }
 

@@ -8,6 +8,12 @@ const SECOND: i64 = 1_000_000;
 const NAP: i64 = 60 * SECOND;
 const NOW: i64 = 1_000_000 * SECOND;
 
+/// Rows with a time of their own.
+const KEPT: Writes = Writes {
+    any: true,
+    kept_ts: true,
+};
+
 fn done(next_expiry: Option<i64>) -> Outcome {
     Outcome::Done {
         next_expiry,
@@ -117,14 +123,7 @@ fn writes_make_a_table_due_once_a_second() {
     // Rows with a time of their own may be expired already.
     let mut plan = after(done(None));
     plan.after_full_search(0, NOW);
-    plan.after_writes(
-        Writes {
-            any: true,
-            kept_ts: true,
-        },
-        30 * SECOND,
-        NOW + 5,
-    );
+    plan.after_writes(KEPT, 30 * SECOND, NOW + 5);
     assert_eq!(plan.due, NOW + SECOND);
     assert!(plan.begins_full(NAP, NOW + SECOND));
 }
@@ -133,14 +132,7 @@ fn writes_make_a_table_due_once_a_second() {
 fn a_slow_search_from_the_beginning_is_seldom() {
     let mut plan = Plan::new();
     plan.after_full_search(SECOND, NOW);
-    plan.after_writes(
-        Writes {
-            any: true,
-            kept_ts: true,
-        },
-        SECOND,
-        NOW,
-    );
+    plan.after_writes(KEPT, SECOND, NOW);
     assert!(!plan.begins_full(NAP, NOW + 19 * SECOND));
     assert!(plan.begins_full(NAP, NOW + 20 * SECOND));
 }
@@ -151,14 +143,7 @@ fn a_slow_search_from_the_beginning_is_seldom() {
 fn a_search_that_is_owed_is_made() {
     let mut plan = Plan::new();
     plan.after_full_search(SECOND, NOW);
-    plan.after_writes(
-        Writes {
-            any: true,
-            kept_ts: true,
-        },
-        SECOND,
-        NOW,
-    );
+    plan.after_writes(KEPT, SECOND, NOW);
     plan.after_turn(done(None), NAP, NOW + SECOND);
     assert!(!plan.is_routine());
     assert_eq!(plan.due, NOW + 20 * SECOND);

@@ -36,6 +36,8 @@ pub(crate) struct TableState {
     pub(super) progress: Progress,
     pub(crate) counters: Counters,
     pub(super) warned_restored: bool,
+    /// Before this no attempt is made to drop the partition as a whole.
+    pub(super) not_whole_before: i64,
     /// A turn is going on.
     pub(super) working: bool,
     /// The worker that was at it died in the middle of a turn.
@@ -163,6 +165,7 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
             progress: Progress::new(),
             counters: Counters::default(),
             warned_restored: false,
+            not_whole_before: 0,
             working: false,
             died: false,
             single: None,

@@ -75,6 +75,7 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
             if changed {
                 state.fingerprint = *fingerprint;
                 state.progress = state::Progress::new();
+                state.not_whole_before = 0;
                 state.plan.now();
             }
             changed

@@ -6,7 +6,8 @@ use super::pace::Pace;
 use super::schedule::{self, Outcome};
 use super::state::{self, Progress, TableKey};
 use super::tables::Target;
-use super::{batch_size, log, probe, whole};
+use super::whole::{self, Whole};
+use super::{batch_size, log, probe};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{activity, background, catalog, session};
 use crate::settings;
@@ -96,11 +97,8 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         leftover: false,
         interval: 0,
     };
-    if target.is_some_and(|target| target.drop_partitions) {
-        session::clean_for(None)?;
-        if drop_whole(key)? {
-            return Ok(nothing);
-        }
+    if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
+        return Ok(nothing);
     }
     if let Some(next_expiry) = unchanged(key) {
         return Ok(Outcome::Done {
@@ -132,15 +130,30 @@ fn unchanged(key: TableKey) -> Option<Option<i64>> {
 }
 
 /// Tries to drop the partition as a whole. If that cannot be, but for a lock that
-/// may be had soon, its rows are deleted.
+/// may be had soon, its rows are deleted, and it is not tried again for a while:
+/// a look may read all of the partition, and a failure has made others wait.
 fn drop_whole(key: TableKey) -> Result<bool, Failure> {
-    whole::drop_if_past(key).or_else(|failure| {
-        if is_passing(key, &failure) {
-            return Err(failure);
+    const AFTER_FAILURE: i64 = 600_000_000;
+    let before = state::with_table(key, |state| state.not_whole_before).unwrap_or(0);
+    let began = background::now();
+    if began < before {
+        return Ok(false);
+    }
+    session::clean_for(None)?;
+    let pause = match whole::drop_if_past(key) {
+        Ok(Whole::Dropped) => return Ok(true),
+        Ok(Whole::NotYet) => return Ok(false),
+        Ok(Whole::Kept) => schedule::interval(background::now().saturating_sub(began)),
+        Err(failure) if is_passing(key, &failure) => return Err(failure),
+        Err(failure) => {
+            note_failure(key, &failure, began);
+            AFTER_FAILURE
         }
-        note_failure(key, &failure, background::now());
-        Ok(false)
-    })
+    };
+    state::with_table(key, |state| {
+        state.not_whole_before = background::now() + pause.max(settings::naptime());
+    });
+    Ok(false)
 }
 
 /// A lock that cannot be had, or a change that came in between, is no problem

@@ -8,42 +8,60 @@ use crate::pg::{background, catalog, locks, session};
 use crate::settings;
 use crate::store::{TablePolicy, cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::time::Duration;
 
-/// Drops the partition if its time has passed and no row in it is live; whether
-/// it did. The caller then forgets the table.
+/// What has become of the attempt to drop a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// It is gone; the caller forgets the table.
+    Dropped,
+    /// Its time has not come.
+    NotYet,
+    /// Its time has passed, but it holds live rows, or is not its parent's owner's.
+    Kept,
+}
+
+/// Everybody who comes through the parent waits while the partition is looked at
+/// under the lock and dropped: no longer than this.
+const LOCKED: Duration = Duration::from_secs(1);
+/// Who waits for that lock makes others wait, too: milliseconds.
+const LOCK_TIMEOUT: i32 = 100;
+
+/// Drops the partition if its time has passed and no row in it is live.
 ///
 /// Looked at twice: without a lock that hinders anybody, then under the lock.
-pub(super) fn drop_if_past(key: TableKey) -> Result<bool, Failure> {
+pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
     let leaf = pg_sys::Oid::from(key.relid);
-    if txn::run(|| candidate(leaf))?.is_none() {
-        return Ok(false);
-    }
-    // Who waits for this lock makes others wait: not for long.
-    const LONGEST: i32 = 100;
+    let holder = match txn::run(|| candidate(leaf))? {
+        Candidate::Ready(policy) => policy.holder,
+        Candidate::NotYet => return Ok(Whole::NotYet),
+        Candidate::Kept => return Ok(Whole::Kept),
+    };
     session::force(
         "lock_timeout",
-        &LONGEST.min(settings::lock_timeout_ms()).to_string(),
+        &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
     );
-    let dropped = txn::run(|| {
-        if partitions::lock_for_drop(leaf).is_none() {
-            return Ok(None);
-        }
-        let Some(policy) = candidate(leaf)? else {
-            return Ok(None);
-        };
-        if !locks::try_share_policy(policy.holder) || cache::policy(leaf) != Some(policy) {
+    let dropped = txn::run_within(LOCKED, || {
+        if !locks::try_share_extension() || !locks::try_share_policy(holder) {
             return Err(Failure::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
                 "the time to live is being changed",
             ));
         }
+        if partitions::lock_for_drop(leaf).is_none() {
+            return Ok(None);
+        }
+        match candidate(leaf)? {
+            Candidate::Ready(policy) if policy.holder == holder => {}
+            _ => return Ok(None),
+        }
         let name = catalog::qualified_name(leaf);
         partitions::drop_whole(leaf)?;
-        Ok(Some((policy.holder, name)))
+        Ok(Some(name))
     });
     session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
-    let Some((holder, name)) = dropped? else {
-        return Ok(false);
+    let Some(name) = dropped? else {
+        return Ok(Whole::Kept);
     };
     let sum = TableKey {
         relid: holder.to_u32(),
@@ -64,28 +82,40 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<bool, Failure> {
     log::debug(&format!(
         "ttl_ext dropped partition {name}, in which every row was expired"
     ));
-    Ok(true)
+    Ok(Whole::Dropped)
 }
 
-/// The policy by which the partition may go: its time has passed, and no row is
-/// kept alive by its override.
-fn candidate(leaf: pg_sys::Oid) -> Result<Option<TablePolicy>, Failure> {
+/// Whether a partition may go.
+enum Candidate {
+    /// By this policy.
+    Ready(TablePolicy),
+    NotYet,
+    Kept,
+}
+
+/// Whether the partition's time has passed, and no row is kept alive by its
+/// override.
+fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Failure> {
     // A partition with a label of its own has no parent that asked for it.
     let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
     let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
-        return Ok(None);
+        return Ok(Candidate::NotYet);
     };
-    if !label.policy.drop_partitions {
-        return Ok(None);
+    if !label.policy.drop_partitions || label.policy.is_restored(label.holder.to_u32()) {
+        return Ok(Candidate::NotYet);
     }
     let Some(newest) = bounds::upper_bound(leaf, &label.policy.ts_column)? else {
-        return Ok(None);
+        return Ok(Candidate::NotYet);
     };
     if !bounds::is_past(newest, policy.default_ttl, background::now()) {
-        return Ok(None);
+        return Ok(Candidate::NotYet);
     }
-    if policy.ttl.is_some() && partitions::has_live_row(leaf, &label.policy)? {
-        return Ok(None);
+    // Functions of the partition's owner may run in the look below, and must not
+    // prepare the ground for what is done as the parent's.
+    if !partitions::has_parents_owner(leaf)
+        || (policy.ttl.is_some() && partitions::has_live_row(leaf, &label.policy)?)
+    {
+        return Ok(Candidate::Kept);
     }
-    Ok(Some(policy))
+    Ok(Candidate::Ready(policy))
 }

@@ -143,7 +143,9 @@ fn work(database: u32) -> Result<(), Failure> {
             for key in next.claimed {
                 let waited_for = shared::control().waiting.load(Ordering::Relaxed) > 0
                     && background::now() - began > SHARE;
-                if session::is_reload_asked() || is_held(slot) || waited_for {
+                let changed = slot.changed.load(Ordering::Acquire);
+                if session::is_reload_asked() || is_held(slot) || waited_for || changed {
+                    state::release_claims();
                     break;
                 }
                 let known = targets
@@ -151,7 +153,6 @@ fn work(database: u32) -> Result<(), Failure> {
                     .and_then(|(targets, _)| targets.get(&key.relid));
                 turn::turn(key, known, &mut pace);
             }
-            state::release_claims();
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
