@@ -105,6 +105,13 @@ CREATE FUNCTION ttl.table_stats(
 COMMENT ON FUNCTION ttl.table_stats() IS
     'what background deletion has done in this database since the server started; behind the view ttl.stats';
 
+-- Keys -----------------------------------------------------------------------
+
+CREATE FUNCTION ttl.free_expired_keys() RETURNS trigger
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'ttl_free_expired_keys';
+COMMENT ON FUNCTION ttl.free_expired_keys() IS
+    'trigger on tables with a time to live and a unique or exclusion constraint: removes the expired row that holds a new row''s key';
+
 -- Internal ------------------------------------------------------------------
 
 CREATE FUNCTION ttl.invalidate_plans() RETURNS void

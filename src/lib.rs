@@ -12,6 +12,7 @@ mod error;
 mod pg;
 mod policy;
 mod reaper;
+mod reclaim;
 mod settings;
 mod store;
 mod visibility;

@@ -4,7 +4,9 @@ use ttl_ext_e2e::PATIENCE;
 
 use crate::setup;
 
-/// As much as a session can be stained with.
+/// As much as a session can be stained with. A `transaction_timeout` (17 and newer) counts from the
+/// moment it is set: one that is short would end the worker there and then, which is not a thing
+/// left behind.
 const STAIN: &str = "
 CREATE TABLE evil.t (id integer PRIMARY KEY);
 SELECT ttl.enable('evil.t', 3600);
@@ -20,7 +22,7 @@ BEGIN
         'PREPARE leak AS SELECT 1', 'DECLARE leak CURSOR WITH HOLD FOR SELECT 1', 'LISTEN leak',
         'SELECT pg_advisory_lock(4711)', 'SELECT set_config(''evil.mark'', ''here'', false)',
         'SET datestyle = ''German, DMY''', 'SET timezone = ''Asia/Kathmandu''', 'SET statement_timeout = 1',
-        'SET lock_timeout = 1', 'SET transaction_timeout = 1', 'SET default_transaction_read_only = on',
+        'SET lock_timeout = 1', 'SET transaction_timeout = 600000', 'SET default_transaction_read_only = on',
         'SET default_transaction_isolation = serializable', 'SET row_security = off',
         'SET enable_indexscan = off', 'SET ttl.preserve_ts = on', 'SET client_min_messages = error',
         'SET application_name = leak', 'SET constraint_exclusion = on', 'SET temp_tablespaces = '''''
@@ -72,7 +74,7 @@ BEGIN
         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid()),
         NULLIF(pg_catalog.current_setting('evil.mark', true), ''), pg_catalog.current_setting('datestyle'),
         pg_catalog.current_setting('timezone'), pg_catalog.current_setting('statement_timeout'),
-        pg_catalog.current_setting('lock_timeout'), pg_catalog.current_setting('default_transaction_read_only'),
+        pg_catalog.current_setting('lock_timeout'), pg_catalog.current_setting('transaction_timeout', true), pg_catalog.current_setting('default_transaction_read_only'),
         pg_catalog.current_setting('transaction_isolation'), pg_catalog.current_setting('row_security'),
         pg_catalog.current_setting('enable_indexscan'), pg_catalog.current_setting('ttl.preserve_ts'),
         pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('application_name'));
