@@ -112,6 +112,13 @@ CREATE FUNCTION ttl.free_expired_keys() RETURNS trigger
 COMMENT ON FUNCTION ttl.free_expired_keys() IS
     'trigger on tables with a time to live and a unique or exclusion constraint: removes the expired row that holds a new row''s key';
 
+-- Its cost has it evaluated after every other condition.
+CREATE FUNCTION ttl.live_or_removed(relation oid, place tid, ts timestamptz, ttl integer, default_ttl integer)
+    RETURNS boolean
+    LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_removed';
+COMMENT ON FUNCTION ttl.live_or_removed(oid, tid, timestamptz, integer, integer) IS
+    'whether a row is not expired; removes one that is; in the statements of foreign keys on the referencing side';
+
 -- Internal ------------------------------------------------------------------
 
 CREATE FUNCTION ttl.invalidate_plans() RETURNS void

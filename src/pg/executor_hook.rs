@@ -1,19 +1,25 @@
-//! The ExecutorEnd hook: notes which tables with TTL a statement has written to.
+//! The executor's hooks. At the start, updates are spared a trigger that they do not
+//! need; at the end, it is noted which tables with TTL a statement has written to.
 
 use super::{externs, lists};
 use crate::reaper::writes;
+use crate::reclaim;
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::ffi::c_int;
 
-static mut PREVIOUS: pg_sys::ExecutorEnd_hook_type = None;
+static mut PREVIOUS_START: pg_sys::ExecutorStart_hook_type = None;
+static mut PREVIOUS_END: pg_sys::ExecutorEnd_hook_type = None;
 
-/// Installs the hook; once, at load.
+/// Installs the hooks; once, at load.
 pub(crate) fn init() {
     // SAFETY: single-threaded, in the postmaster, before any query.
     unsafe {
-        PREVIOUS = pg_sys::ExecutorEnd_hook;
-        pg_sys::ExecutorEnd_hook = Some(trampoline);
+        PREVIOUS_START = pg_sys::ExecutorStart_hook;
+        pg_sys::ExecutorStart_hook = Some(at_start);
+        PREVIOUS_END = pg_sys::ExecutorEnd_hook;
+        pg_sys::ExecutorEnd_hook = Some(at_end);
     }
 }
 
@@ -23,14 +29,40 @@ pub(crate) fn init() {
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
-unsafe extern "C-unwind" fn trampoline(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_int) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_START is set once.
+    unsafe {
+        match PREVIOUS_START {
+            Some(previous) => previous(query, eflags),
+            None => externs::standard_ExecutorStart(query, eflags),
+        }
+        let plan = (*query).plannedstmt;
+        if !plan.is_null() && !(*plan).resultRelations.is_null() && reclaim::may_update(plan) {
+            spare_updates((*query).estate);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn spare_updates(estate: *mut pg_sys::EState) {
+    // SAFETY: the statement has just been started.
+    unsafe { reclaim::spare_updates(estate) }
+}
+
+/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+/// A query that writes nothing costs two comparisons.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn at_end(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_END is set once.
     unsafe {
         let plan = (*query).plannedstmt;
         if !plan.is_null() && !(*plan).resultRelations.is_null() {
             note_writes(plan);
         }
-        match PREVIOUS {
+        match PREVIOUS_END {
             Some(previous) => previous(query),
             None => externs::standard_ExecutorEnd(query),
         }

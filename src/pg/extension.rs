@@ -19,6 +19,10 @@ pub(crate) struct Functions {
     pub(crate) current_ts: pg_sys::Oid,
     /// `ttl.reads_physically()`
     pub(crate) reads_physically: pg_sys::Oid,
+    /// `ttl.free_expired_keys()`
+    pub(crate) free_expired_keys: pg_sys::Oid,
+    /// `ttl.live_or_removed(oid, tid, timestamptz, integer, integer)`
+    pub(crate) live_or_removed: pg_sys::Oid,
 }
 
 /// `ClanguageId` of pg_language.dat.
@@ -70,6 +74,12 @@ fn look_up() -> Option<Functions> {
         cutoff: function(schema, c"cutoff", &[int])?,
         current_ts: function(schema, c"current_ts", &[])?,
         reads_physically: function(schema, c"reads_physically", &[])?,
+        free_expired_keys: function(schema, c"free_expired_keys", &[])?,
+        live_or_removed: function(
+            schema,
+            c"live_or_removed",
+            &[pg_sys::OIDOID, pg_sys::TIDOID, ts, int, int],
+        )?,
     })
 }
 

@@ -30,7 +30,9 @@ unsafe extern "C-unwind" {
     /// interrupt.c; as a handler of SIGHUP.
     pub(crate) fn SignalHandlerForConfigReload(signal: c_int);
 
-    /// execMain.c; for the executor hook's trampoline.
+    /// execMain.c; for the executor hooks' trampolines.
+    pub(crate) fn standard_ExecutorStart(query_desc: *mut pg_sys::QueryDesc, eflags: c_int);
+    /// execMain.c; for the executor hooks' trampolines.
     pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
 
     /// planner.c; for the planner hook's trampoline.

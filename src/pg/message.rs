@@ -42,7 +42,8 @@ fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
     CString::new(content.ok()?).ok()
 }
 
-fn is_wanted() -> bool {
+/// Whether the server's log is made for logical decoding.
+pub(crate) fn is_wanted() -> bool {
     // SAFETY: reads a setting.
     unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
 }

@@ -16,6 +16,7 @@ pub(crate) mod lists;
 pub(crate) mod locks;
 pub(crate) mod message;
 pub(crate) mod nodes;
+pub(crate) mod plain;
 pub(crate) mod planner_input;
 pub(crate) mod receiver;
 pub(crate) mod relation;

@@ -20,19 +20,34 @@ unsafe fn make<T>(tag: NodeTag) -> *mut T {
 
 /// A column of the range table's entry `varno`, at its own query's level.
 pub(crate) fn var(varno: u32, column: &Attribute) -> *mut Expr {
+    any_var(varno, column.attno, column.type_oid, column.typmod)
+}
+
+/// The row's `tableoid`, as [`var`].
+pub(crate) fn table_oid(varno: u32) -> *mut Expr {
+    any_var(
+        varno,
+        pg_sys::TableOidAttributeNumber as i16,
+        pg_sys::OIDOID,
+        -1,
+    )
+}
+
+/// The row's `ctid`, as [`var`].
+pub(crate) fn ctid(varno: u32) -> *mut Expr {
+    any_var(
+        varno,
+        pg_sys::SelfItemPointerAttributeNumber as i16,
+        pg_sys::TIDOID,
+        -1,
+    )
+}
+
+fn any_var(varno: u32, attno: i16, type_oid: pg_sys::Oid, typmod: i32) -> *mut Expr {
+    let collation = pg_sys::InvalidOid;
     // PostgreSQL 15 declares the range table index unsigned here, others signed.
     // SAFETY: allocates in the current memory context.
-    unsafe {
-        pg_sys::makeVar(
-            varno as _,
-            column.attno,
-            column.type_oid,
-            column.typmod,
-            pg_sys::InvalidOid,
-            0,
-        )
-        .cast()
-    }
+    unsafe { pg_sys::makeVar(varno as _, attno, type_oid, typmod, collation, 0).cast() }
 }
 
 /// An integer constant; `None` is NULL.

@@ -17,31 +17,11 @@ impl Open {
         self.0
     }
 
-    /// Whether it is stored as a heap.
-    pub(crate) fn is_heap(&self) -> bool {
+    /// Whether a deletion from it is anybody's business but its own
+    /// ([`deletion_concerns_others`]).
+    pub(crate) fn deletion_concerns_others(&self) -> bool {
         // SAFETY: open.
-        unsafe { (*(*self.0).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID }
-    }
-
-    /// Whether it has rules of any kind.
-    pub(crate) fn has_rules(&self) -> bool {
-        // SAFETY: open.
-        unsafe { (*(*self.0).rd_rel).relhasrules }
-    }
-
-    /// Whether a DELETE fires a trigger, those of foreign keys that reference
-    /// the table included, disabled ones too.
-    pub(crate) fn has_delete_triggers(&self) -> bool {
-        // SAFETY: open; the description belongs to the relation.
-        let Some(triggers) = (unsafe { (*self.0).trigdesc.as_ref() }) else {
-            return false;
-        };
-        triggers.trig_delete_before_row
-            || triggers.trig_delete_after_row
-            || triggers.trig_delete_instead_row
-            || triggers.trig_delete_before_statement
-            || triggers.trig_delete_after_statement
-            || triggers.trig_delete_old_table
+        unsafe { deletion_concerns_others(self.0) }
     }
 
     /// Raises the error that a DELETE would, on a table that is published
@@ -67,5 +47,62 @@ impl Drop for Open {
                 pg_sys::table_close(self.0, pg_sys::NoLock.cast_signed());
             }
         }
+    }
+}
+
+/// Whether a DELETE fires a trigger, those of foreign keys that reference the table
+/// and disabled ones included, or there are rules of any kind, or the table is not
+/// stored as a heap.
+///
+/// # Safety
+/// `relation` is open.
+pub(crate) unsafe fn deletion_concerns_others(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as required of the caller; the description belongs to the relation.
+    unsafe {
+        let class = (*relation).rd_rel;
+        if (*class).relam != pg_sys::HEAP_TABLE_AM_OID || (*class).relhasrules {
+            return true;
+        }
+        let Some(triggers) = (*relation).trigdesc.as_ref() else {
+            return false;
+        };
+        triggers.trig_delete_before_row
+            || triggers.trig_delete_after_row
+            || triggers.trig_delete_instead_row
+            || triggers.trig_delete_before_statement
+            || triggers.trig_delete_after_statement
+            || triggers.trig_delete_old_table
+    }
+}
+
+/// A copy of the values in the current memory context; null for none.
+pub(crate) fn palloc_slice<T: Copy>(values: &[T]) -> *mut T {
+    if values.is_empty() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: allocates as much as is copied; palloc aligns for any type.
+    unsafe {
+        let copy = pg_sys::palloc(size_of_val(values)).cast::<T>();
+        copy.copy_from_nonoverlapping(values.as_ptr(), values.len());
+        copy
+    }
+}
+
+/// `index_beginscan` for `nkeys` keys, alike in all versions.
+///
+/// # Safety
+/// Table and index are open and locked; the snapshot outlives the scan.
+pub(crate) unsafe fn begin_index_scan(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    nkeys: i32,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::index_beginscan(table, index, snapshot, nkeys, 0);
+        #[cfg(feature = "pg18")]
+        return pg_sys::index_beginscan(table, index, snapshot, core::ptr::null_mut(), nkeys, 0);
     }
 }

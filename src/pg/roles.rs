@@ -37,6 +37,15 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
     }
 }
 
+/// Whether the current user may INSERT into the relation as a whole.
+pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
+    let insert = pg_sys::AclMode::from(pg_sys::ACL_INSERT);
+    // SAFETY: a syscache look-up within a transaction.
+    unsafe {
+        pg_sys::pg_class_aclcheck(relid, current_user(), insert) == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
 /// Whether the current user may see the statistics of others.
 pub(crate) fn reads_all_statistics() -> bool {
     // SAFETY: a cached look-up within a transaction.

@@ -2,6 +2,7 @@
 
 use super::{database_ddl, externs, xact};
 use crate::reaper::leave;
+use crate::reclaim;
 use crate::store::ddl::{self, Rename};
 use crate::store::label_provider;
 use crate::visibility::copy;
@@ -32,6 +33,8 @@ struct Around {
     reparented: Option<pg_sys::Oid>,
     /// ALTER TABLE … RENAME COLUMN: the policy follows.
     rename: Option<Rename>,
+    /// COPY.
+    copies: bool,
     /// DROP DATABASE and the like: the database that workers have left for it.
     vacated: Option<u32>,
 }
@@ -79,7 +82,11 @@ unsafe extern "C-unwind" fn trampoline(
                 qc,
             ),
         }
-        if around.constraint_ddl.is_some() || around.rename.is_some() || around.vacated.is_some() {
+        if around.copies
+            || around.constraint_ddl.is_some()
+            || around.rename.is_some()
+            || around.vacated.is_some()
+        {
             after(&around);
         }
     }
@@ -101,6 +108,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         constraint_ddl: None,
         reparented: None,
         rename: None,
+        copies: false,
         vacated: None,
     };
     // SAFETY: the node's tag tells its type.
@@ -109,7 +117,8 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         match super::nodes::tag(node) {
             Some(NodeTag::T_CopyStmt) => {
                 around.statement = copy::hide_expired(pstmt);
-                copy::note_write(node.cast());
+                copy::before_write(node.cast());
+                around.copies = true;
             }
             Some(NodeTag::T_SecLabelStmt) => around.statement = label_provider::unbind(pstmt),
             Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
@@ -138,6 +147,9 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
 unsafe extern "C-unwind" fn after(around: &Around) {
     if let Some(former) = around.constraint_ddl {
         xact::leave_constraint_ddl(former);
+    }
+    if around.copies {
+        reclaim::end_copies();
     }
     if let Some(relid) = around.reparented {
         ddl::forget(relid);

@@ -1,6 +1,8 @@
 //! State that must not outlive the statement that set it, errors included.
 
 use crate::reaper::{leave, writes};
+use crate::reclaim;
+use crate::visibility::statement;
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -43,6 +45,8 @@ unsafe extern "C-unwind" fn at_xact_end(
     match event {
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
         pg_sys::XactEvent::XACT_EVENT_ABORT => {
+            statement::see_expired_rows_of(None);
+            reclaim::end_copies();
             writes::at_other_end(false);
             leave::readmit_all();
         }
@@ -66,6 +70,10 @@ unsafe extern "C-unwind" fn at_subxact_end(
     // A subtransaction that fails inside the ALTER TABLE (deeper) leaves the mark.
     // SAFETY: reads a backend-local variable.
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        statement::see_expired_rows_of(None);
+        reclaim::end_copies();
+    }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level
     {
         CONSTRAINT_DDL_LEVEL.set(0);

@@ -168,10 +168,10 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Failure> {
 
 /// Only a heap table whose deletions concern nobody else is deleted from directly.
 fn deleting(table: &relation::Open) -> Deleting {
-    if table.is_heap() && !table.has_delete_triggers() && !table.has_rules() {
-        Deleting::Direct
-    } else {
+    if table.deletion_concerns_others() {
         Deleting::Sql
+    } else {
+        Deleting::Direct
     }
 }
 
@@ -286,4 +286,10 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
     // SAFETY: within a transaction; the next statement is to see the deletions.
     unsafe { pg_sys::CommandCounterIncrement() };
     Ok(Purged { rows })
+}
+
+/// The DELETE of those rows among the given ones that are expired; `condition` ends
+/// with `AND `. `None` if no row of the table can expire.
+pub(crate) fn delete_query(relid: pg_sys::Oid, condition: &str) -> Option<String> {
+    Job::of(relid).map(|job| job.delete(condition))
 }

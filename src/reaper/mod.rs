@@ -46,7 +46,7 @@ mod whole;
 mod worker;
 pub(crate) mod writes;
 
-pub(crate) use batch::delete_all;
+pub(crate) use batch::{delete_all, delete_query};
 pub(crate) use shared::WORKERS;
 
 #[cfg(test)]

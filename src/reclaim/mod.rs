@@ -1,4 +1,22 @@
 //! The key of an expired row is free (C6): unique and exclusion constraints, which
 //! the planner does not see, meet expired rows on disk.
+//!
+//! A trigger looks each new key up as the constraint will, and removes the expired
+//! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
+mod copy_from;
+mod keys;
+mod lookup;
+mod referencing;
+mod removal;
+mod row;
 mod trigger;
+mod unneeded;
+
+pub(crate) use copy_from::{begin_copy, end_copies};
+pub(crate) use unneeded::{may_update, spare_updates};
+
+/// The trigger's name. It must fire last, when all others have had their say about
+/// the new row, and PostgreSQL fires triggers in the byte order of their names.
+#[allow(dead_code)]
+pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";

@@ -4,6 +4,7 @@
 
 use crate::pg::{catalog, lists, roles};
 use crate::reaper::writes;
+use crate::reclaim;
 use crate::settings;
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
@@ -29,11 +30,12 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
     }
 }
 
-/// Tells the workers of a COPY that writes to a table with TTL.
+/// Prepares a COPY that writes to a table with TTL, and tells the workers of it.
+/// [`reclaim::end_copies`] comes after it.
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
-pub(crate) unsafe fn note_write(stmt: *mut CopyStmt) {
+pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
     // SAFETY: fields of a parsed statement; the lock that COPY takes first.
     unsafe {
         if !(*stmt).is_from
@@ -48,6 +50,7 @@ pub(crate) unsafe fn note_write(stmt: *mut CopyStmt) {
             pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
         if let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) {
             writes::note_copy(&policy);
+            reclaim::begin_copy(stmt, relid);
         }
     }
 }

@@ -12,8 +12,12 @@ pub(crate) enum Referential {
     No,
     /// The look-up of the referenced row: `… WHERE pkatt = $1`.
     Lookup,
-    /// Anything else that keeps the tables consistent on disk: cascades,
-    /// checks on the referencing side, validation inside ALTER TABLE.
+    /// A statement on the referencing side that an expired row must not disturb: a
+    /// check, SET NULL, SET DEFAULT, the cascade of an UPDATE. Expired rows are
+    /// removed when it meets them.
+    Referencing,
+    /// Anything else that keeps the tables consistent on disk: the cascade of a
+    /// DELETE, validation inside ALTER TABLE.
     Physical,
 }
 
@@ -33,8 +37,10 @@ pub(crate) fn classify(query: &str, enforcing: bool, validating: bool) -> Refere
     if !enforcing || !own_form.iter().any(|form| query.starts_with(form)) {
         return Referential::No;
     }
-    if validating || parameter_comes_first(query) {
+    if validating || (query.starts_with("DELETE FROM ") && parameter_comes_first(query)) {
         Referential::Physical
+    } else if parameter_comes_first(query) {
+        Referential::Referencing
     } else {
         Referential::Lookup
     }
@@ -67,14 +73,21 @@ mod tests {
     }
 
     #[test]
-    fn c6_referencing_side_sees_every_row() {
+    fn cascade_of_a_delete_sees_every_row() {
+        let query = r#"DELETE FROM ONLY "public"."c" WHERE $1 OPERATOR(pg_catalog.=) "fk""#;
+        assert_eq!(classify(query, true, false), Physical);
+        assert_eq!(classify(query, false, true), No);
+    }
+
+    #[test]
+    fn c6_referencing_side_removes_what_it_meets() {
         for query in [
-            r#"DELETE FROM ONLY "public"."c" WHERE $1 OPERATOR(pg_catalog.=) "fk""#,
             r#"UPDATE ONLY "public"."c" SET "fk" = NULL WHERE $1 OPERATOR(pg_catalog.=) "fk""#,
             r#"UPDATE ONLY "public"."c" SET "fk" = $1 WHERE $2 OPERATOR(pg_catalog.=) "fk""#,
             r#"SELECT 1 FROM ONLY "public"."c" x WHERE $1::text OPERATOR(pg_catalog.=) "fk"::text FOR KEY SHARE OF x"#,
         ] {
-            assert_eq!(classify(query, true, false), Physical, "{query}");
+            assert_eq!(classify(query, true, false), Referencing, "{query}");
+            assert_eq!(classify(query, true, true), Physical, "{query}");
             assert_eq!(classify(query, false, true), No, "{query}");
         }
     }

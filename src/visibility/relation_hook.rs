@@ -101,7 +101,8 @@ unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut R
     true
 }
 
-/// A relation of the query itself. It is the first restriction in the list, and
+/// A relation of the query itself. On the referencing side of a foreign key, expired
+/// rows are removed that the statement meets. Otherwise they are hidden: the restriction is the first restriction in the list, and
 /// a free one: no function of a user sees an expired row before it.
 unsafe fn restrict(
     root: *mut PlannerInfo,
@@ -115,6 +116,12 @@ unsafe fn restrict(
         let live = restriction::live_condition(functions, policy, (*rel).relid);
         let pruning = restriction::pruning_condition(functions, policy, rel);
         let conditions = [pruning, Some(live)];
+        if statement::current().referential == Referential::Referencing {
+            let live = restriction::live_or_removed(functions, policy, (*rel).relid);
+            let info = planner_input::restriction(root, live);
+            (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
+            return;
+        }
         for condition in conditions.into_iter().flatten() {
             let clause = unless_physical(root, functions, entry, (*rel).relid, condition);
             let info = planner_input::restriction(root, clause);

@@ -21,6 +21,28 @@ pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno:
     }
 }
 
+/// "The row is live, or else could not be removed", for the range table's entry
+/// `varno`. It removes the row, so it is evaluated after all other conditions: its
+/// function has a high cost.
+pub(super) fn live_or_removed(
+    functions: &Functions,
+    policy: &TablePolicy,
+    varno: u32,
+) -> *mut Expr {
+    let ttl = match &policy.ttl {
+        Some(column) => nodes::var(varno, column),
+        None => nodes::int4(None),
+    };
+    let args = [
+        nodes::table_oid(varno),
+        nodes::ctid(varno),
+        nodes::var(varno, &policy.ts),
+        ttl,
+        nodes::int4(policy.default_ttl),
+    ];
+    nodes::call(functions.live_or_removed, pg_sys::BOOLOID, &args)
+}
+
 /// What the planner prunes partitions by: where the table is partitioned by its
 /// `_ts` and has no overrides, the plain comparison `_ts > ttl.cutoff(default)`.
 /// It comes beside the condition above, not in its place, because only that one

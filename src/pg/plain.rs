@@ -1,0 +1,195 @@
+//! PostgreSQL's functions as they are, for code that its errors may pass through.
+//!
+//! pgrx's bindings turn an error into a Rust panic, on which CONTEXT and the names
+//! of schema, table and constraint are lost, and cost a `sigsetjmp` for each call.
+//! These do neither: they may be called only from plain `extern "C-unwind"`
+//! functions that hold nothing that needs dropping
+//! (`docs/decisions/0004-unguarded-trampolines.md`).
+
+#![allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+
+use core::ffi::{c_char, c_int, c_long};
+use pgrx::pg_sys::{self, Datum, Oid, Relation, TupleTableSlot};
+
+unsafe extern "C-unwind" {
+    pub(crate) fn index_open(relation_id: Oid, lockmode: pg_sys::LOCKMODE) -> Relation;
+    pub(crate) fn index_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
+    #[cfg(not(feature = "pg18"))]
+    fn index_beginscan(
+        heap: Relation,
+        index: Relation,
+        snapshot: pg_sys::Snapshot,
+        nkeys: c_int,
+        norderbys: c_int,
+    ) -> pg_sys::IndexScanDesc;
+    #[cfg(feature = "pg18")]
+    fn index_beginscan(
+        heap: Relation,
+        index: Relation,
+        snapshot: pg_sys::Snapshot,
+        instrument: *mut core::ffi::c_void,
+        nkeys: c_int,
+        norderbys: c_int,
+    ) -> pg_sys::IndexScanDesc;
+    pub(crate) fn index_rescan(
+        scan: pg_sys::IndexScanDesc,
+        keys: pg_sys::ScanKey,
+        nkeys: c_int,
+        orderbys: pg_sys::ScanKey,
+        norderbys: c_int,
+    );
+    pub(crate) fn index_getnext_slot(
+        scan: pg_sys::IndexScanDesc,
+        direction: pg_sys::ScanDirection::Type,
+        slot: *mut TupleTableSlot,
+    ) -> bool;
+    pub(crate) fn index_endscan(scan: pg_sys::IndexScanDesc);
+    pub(crate) fn ScanKeyEntryInitialize(
+        entry: pg_sys::ScanKey,
+        flags: c_int,
+        attribute: pg_sys::AttrNumber,
+        strategy: pg_sys::StrategyNumber,
+        subtype: Oid,
+        collation: Oid,
+        procedure: pg_sys::RegProcedure,
+        argument: Datum,
+    );
+    pub(crate) fn FormIndexDatum(
+        info: *mut pg_sys::IndexInfo,
+        slot: *mut TupleTableSlot,
+        estate: *mut pg_sys::EState,
+        values: *mut Datum,
+        isnull: *mut bool,
+    );
+    pub(crate) fn OidFunctionCall2Coll(
+        function: Oid,
+        collation: Oid,
+        arg1: Datum,
+        arg2: Datum,
+    ) -> Datum;
+    pub(crate) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
+    pub(crate) fn table_slot_create(
+        relation: Relation,
+        registry: *mut *mut pg_sys::List,
+    ) -> *mut TupleTableSlot;
+    pub(crate) fn ExecDropSingleTupleTableSlot(slot: *mut TupleTableSlot);
+    pub(crate) fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, attnum: c_int);
+    pub(crate) fn table_open(relation_id: Oid, lockmode: pg_sys::LOCKMODE) -> Relation;
+    pub(crate) fn table_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
+
+    pub(crate) fn XactLockTableWait(
+        xid: pg_sys::TransactionId,
+        relation: Relation,
+        ctid: pg_sys::ItemPointer,
+        oper: pg_sys::XLTW_Oper::Type,
+    );
+    pub(crate) fn SpeculativeInsertionWait(xid: pg_sys::TransactionId, token: u32);
+    pub(crate) fn TransactionIdIsCurrentTransactionId(xid: pg_sys::TransactionId) -> bool;
+    pub(crate) fn CommandCounterIncrement();
+    pub(crate) fn CheckCmdReplicaIdentity(relation: Relation, command: pg_sys::CmdType::Type);
+    pub(crate) fn GetLatestSnapshot() -> pg_sys::Snapshot;
+    pub(crate) fn MemoryContextReset(context: pg_sys::MemoryContext);
+
+    pub(crate) fn SPI_connect() -> c_int;
+    pub(crate) fn SPI_finish() -> c_int;
+    pub(crate) fn SPI_prepare(
+        query: *const c_char,
+        nargs: c_int,
+        types: *mut Oid,
+    ) -> pg_sys::SPIPlanPtr;
+    pub(crate) fn SPI_execute_snapshot(
+        plan: pg_sys::SPIPlanPtr,
+        values: *mut Datum,
+        nulls: *const c_char,
+        snapshot: pg_sys::Snapshot,
+        crosscheck: pg_sys::Snapshot,
+        read_only: bool,
+        fire_triggers: bool,
+        count: c_long,
+    ) -> c_int;
+}
+
+/// `index_beginscan` for `nkeys` keys, alike in all versions.
+///
+/// # Safety
+/// As PostgreSQL's function; its errors pass through.
+pub(crate) unsafe extern "C-unwind" fn begin_index_scan(
+    heap: Relation,
+    index: Relation,
+    snapshot: pg_sys::Snapshot,
+    nkeys: c_int,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return index_beginscan(heap, index, snapshot, nkeys, 0);
+        #[cfg(feature = "pg18")]
+        return index_beginscan(heap, index, snapshot, core::ptr::null_mut(), nkeys, 0);
+    }
+}
+
+/// The value of a column; `None` for NULL.
+///
+/// # Safety
+/// The slot holds a row that has this column. Reading a row from disk may raise.
+#[inline]
+pub(crate) unsafe fn slot_value(slot: *mut TupleTableSlot, attno: i16) -> Option<Datum> {
+    // SAFETY: as required of the caller.
+    unsafe {
+        if (*slot).tts_nvalid < attno {
+            slot_getsomeattrs_int(slot, c_int::from(attno));
+        }
+        let at = usize::from(attno.cast_unsigned()) - 1;
+        (!*(*slot).tts_isnull.add(at)).then(|| *(*slot).tts_values.add(at))
+    }
+}
+
+/// The transaction that has written the version of the row in the slot.
+///
+/// # Safety
+/// The slot holds a row of a table on disk.
+pub(crate) unsafe fn slot_xmin(slot: *mut TupleTableSlot) -> pg_sys::TransactionId {
+    let mut isnull = false;
+    // SAFETY: as required of the caller; every slot type has this function.
+    unsafe {
+        match (*(*slot).tts_ops).getsysattr {
+            Some(getsysattr) => {
+                let attribute = pg_sys::MinTransactionIdAttributeNumber;
+                pg_sys::TransactionId::from(getsysattr(slot, attribute, &mut isnull).value() as u32)
+            }
+            None => pg_sys::InvalidTransactionId,
+        }
+    }
+}
+
+/// Evaluates a condition that is prepared; NULL counts as false.
+///
+/// # Safety
+/// State and context belong together; errors of the expression pass through.
+pub(crate) unsafe fn holds(
+    condition: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe { value_of(condition, context).is_some_and(|datum| datum.value() as u8 != 0) }
+}
+
+/// Evaluates an expression that is prepared, in the current memory context.
+///
+/// # Safety
+/// As [`holds`].
+pub(crate) unsafe fn value_of(
+    expression: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+) -> Option<Datum> {
+    let mut isnull = false;
+    // SAFETY: as required of the caller; a prepared expression has this function.
+    unsafe {
+        let evaluate = (*expression).evalfunc?;
+        let value = evaluate(expression, context, &mut isnull);
+        (!isnull).then_some(value)
+    }
+}

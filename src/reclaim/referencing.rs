@@ -1,0 +1,93 @@
+//! `ttl.live_or_removed()`: a foreign key meets an expired row on its referencing side.
+//!
+//! When a referenced row is deleted or its key changes, PostgreSQL looks for rows that
+//! reference it, and refuses, updates or deletes. A row that is expired must do no
+//! harm there (C6), and must not be left behind as an orphan either: it is removed.
+
+use super::removal::{self, Deletion, Removal};
+use crate::clock::now::now;
+use crate::error::TtlError;
+use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
+use crate::pg::{externs, plain};
+use crate::policy;
+use crate::store::{TablePolicy, cache};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
+
+/// `ttl.live_or_removed(relation oid, place tid, ts timestamptz, ttl integer,
+/// default_ttl integer) RETURNS boolean`: whether the row counts. False: it was
+/// expired and is gone. An expired row that a trigger keeps counts.
+///
+/// Anybody may call it, since the statements of foreign keys run as the tables'
+/// owners; so it believes nothing: what it removes is expired by the row on disk and
+/// the policy in force. Raises 0A000 where no foreign key is being enforced.
+///
+/// Unguarded, with nothing to drop: errors pass unharmed.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with five arguments.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL; the relation is locked before it is opened.
+    unsafe {
+        let ttl = policy::effective_ttl(arg_int4(fcinfo, 3), arg_int4(fcinfo, 4));
+        if policy::is_live(arg_timestamptz(fcinfo, 2), ttl, now()) {
+            return pg_sys::Datum::from(true);
+        }
+        let (Some(relid), Some(place)) = (arg(fcinfo, 0), arg(fcinfo, 1)) else {
+            return pg_sys::Datum::from(true);
+        };
+        let relid = pg_sys::Oid::from(relid.value() as u32);
+        let Some(way) = prepare(relid) else {
+            return pg_sys::Datum::from(true);
+        };
+        let mut place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let no_lock = pg_sys::NoLock.cast_signed();
+        let table = plain::table_open(relid, no_lock);
+        let slot = plain::table_slot_create(table, core::ptr::null_mut());
+        let removal =
+            removal::remove_if_expired(table, slot, &mut place, way.deletion, &way.policy);
+        plain::ExecDropSingleTupleTableSlot(slot);
+        plain::table_close(table, no_lock);
+        pg_sys::Datum::from(removal != Removal::Gone)
+    }
+}
+
+/// How a row of the table is removed.
+#[derive(Clone, Copy)]
+struct Way {
+    policy: TablePolicy,
+    deletion: Deletion,
+}
+
+/// `None` if no row of the table can be expired. The table stays locked.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
+    // SAFETY: reads a backend-local variable.
+    if !unsafe { externs::InNoForceRLSOperation() } {
+        TtlError::new(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "ttl.live_or_removed() can be called only where a foreign key is enforced",
+        )
+        .hint("Use ttl.live() to ask, and ttl.purge() to delete.")
+        .raise();
+    }
+    let policy = cache::policy(relid).filter(TablePolicy::hides)?;
+    // SAFETY: a table, since it has a policy; what was opened is closed.
+    unsafe {
+        let table = pg_sys::table_open(relid, pg_sys::RowExclusiveLock.cast_signed());
+        let deletion = Deletion::of(table, relid);
+        pg_sys::table_close(table, pg_sys::NoLock.cast_signed());
+        Some(Way { policy, deletion })
+    }
+}

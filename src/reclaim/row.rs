@@ -1,0 +1,155 @@
+//! The new row, and the one it replaces.
+
+use super::keys::{Key, Keys};
+use crate::clock::now::now;
+use crate::pg::plain;
+use crate::policy;
+use crate::store::TablePolicy;
+use pgrx::pg_sys::{self, TriggerData, TupleTableSlot};
+
+/// The row that is about to be written.
+#[derive(Clone, Copy)]
+pub(super) struct New {
+    pub(super) relation: pg_sys::Relation,
+    pub(super) slot: *mut TupleTableSlot,
+    /// The version that an UPDATE replaces, and its place on disk.
+    old: Option<(*mut TupleTableSlot, pg_sys::ItemPointerData)>,
+}
+
+impl New {
+    /// # Safety
+    /// `data` is that of a BEFORE INSERT OR UPDATE trigger for a row.
+    pub(super) unsafe fn of(data: *mut TriggerData) -> Self {
+        // SAFETY: as required of the caller.
+        unsafe {
+            let (old, new) = ((*data).tg_trigslot, (*data).tg_newslot);
+            if (*data).tg_newtuple.is_null() {
+                return Self {
+                    relation: (*data).tg_relation,
+                    slot: old,
+                    old: None,
+                };
+            }
+            Self {
+                relation: (*data).tg_relation,
+                slot: new,
+                old: Some((old, (*(*data).tg_trigtuple).t_self)),
+            }
+        }
+    }
+
+    /// Whether this place on disk is that of the version to be replaced.
+    pub(super) fn replaces(&self, place: &pg_sys::ItemPointerData) -> bool {
+        self.old.is_some_and(|(_, old)| same_place(&old, place))
+    }
+
+    /// Whether the row's key can be another than that of the version it replaces.
+    ///
+    /// # Safety
+    /// Both slots hold rows; reading them may raise. `key` is one of their table.
+    pub(super) unsafe fn changes(&self, key: &Key) -> bool {
+        let Some((old, _)) = self.old else {
+            return true;
+        };
+        if key.always_changes {
+            return true;
+        }
+        let mut at = 0;
+        while at < key.depends_on_count {
+            // SAFETY: as required of the caller; an array of that many columns.
+            unsafe {
+                let column = &*key.depends_on.add(at);
+                let before = plain::slot_value(old, column.attno);
+                let after = plain::slot_value(self.slot, column.attno);
+                let same = match (before, after) {
+                    (Some(before), Some(after)) => plain::datum_image_eq(
+                        before,
+                        after,
+                        column.by_value,
+                        i32::from(column.length),
+                    ),
+                    (None, None) => true,
+                    _ => false,
+                };
+                if !same {
+                    return true;
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Fills in the generated columns that keys are made of, which PostgreSQL computes
+    /// only after the triggers; [`Self::restore`] puts back what was there.
+    ///
+    /// # Safety
+    /// `keys` are those of the row's table; expressions may raise.
+    pub(super) unsafe fn generate(&self, keys: &Keys) {
+        if keys.generated_count == 0 {
+            return;
+        }
+        // SAFETY: as required of the caller; the slot has all columns of the table.
+        unsafe {
+            let natts = (*(*self.slot).tts_tupleDescriptor).natts;
+            plain::slot_getsomeattrs_int(self.slot, natts);
+            (*keys.context).ecxt_scantuple = self.slot;
+            let mut at = 0;
+            while at < keys.generated_count {
+                let generated = &mut *keys.generated.add(at);
+                let value = plain::value_of(generated.expression, keys.context);
+                generated.former = plain::slot_value(self.slot, generated.attno);
+                self.set(generated.attno, value);
+                at += 1;
+            }
+        }
+    }
+
+    /// Undoes [`Self::generate`].
+    ///
+    /// # Safety
+    /// After it, with the same keys.
+    pub(super) unsafe fn restore(&self, keys: &Keys) {
+        let mut at = 0;
+        while at < keys.generated_count {
+            // SAFETY: an array of that many columns.
+            unsafe {
+                let generated = &*keys.generated.add(at);
+                self.set(generated.attno, generated.former);
+            }
+            at += 1;
+        }
+    }
+
+    unsafe fn set(&self, attno: i16, value: Option<pg_sys::Datum>) {
+        let at = usize::from(attno.cast_unsigned()) - 1;
+        // SAFETY: a column of the slot, all of whose values are there.
+        unsafe {
+            *(*self.slot).tts_isnull.add(at) = value.is_none();
+            *(*self.slot).tts_values.add(at) = value.unwrap_or(pg_sys::Datum::from(0));
+        }
+    }
+}
+
+/// Whether the two are one place on disk.
+pub(super) fn same_place(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
+    let parts = |p: &pg_sys::ItemPointerData| (p.ip_blkid.bi_hi, p.ip_blkid.bi_lo, p.ip_posid);
+    parts(a) == parts(b)
+}
+
+/// Whether the row in the slot is live for this statement.
+///
+/// # Safety
+/// The slot holds a row of the policy's table.
+pub(super) unsafe fn is_live(policy: &TablePolicy, slot: *mut TupleTableSlot) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let ts = plain::slot_value(slot, policy.ts.attno).map(|ts| ts.value() as i64);
+        let ttl = match &policy.ttl {
+            Some(column) => plain::slot_value(slot, column.attno).map(|ttl| ttl.value() as i32),
+            None => None,
+        };
+        let ttl = policy::effective_ttl(ttl, policy.default_ttl);
+        policy::is_live(ts, ttl, now())
+    }
+}
