@@ -12,6 +12,12 @@ pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
     unsafe { pg_sys::ConditionalLockRelationOid(relid, mode.cast_signed()) }
 }
 
+/// Gives up one lock taken by [`try_relation`].
+pub(crate) fn release(relid: pg_sys::Oid, mode: u32) {
+    // SAFETY: the transaction holds the lock.
+    unsafe { pg_sys::UnlockRelationOid(relid, mode.cast_signed()) }
+}
+
 /// The lock on a table's policy, apart from those on the table: who changes the
 /// policy waits for a batch of deletions that goes by the old one, and the next
 /// batch sees the new one. A lock on the table would not do: those that conflict

@@ -8,8 +8,9 @@
 
 use super::unneeded;
 use crate::clock::now::now;
+use crate::pg::extension::{self, Functions};
 use crate::pg::index::{self, Wanted};
-use crate::pg::{catalog, extension, relation, roles};
+use crate::pg::{catalog, locks, relation, roles};
 use crate::policy;
 use crate::settings;
 use crate::store::{TablePolicy, cache, expected_indexes};
@@ -53,25 +54,45 @@ pub(crate) unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
     if tables.len() > FEW_PARTITIONS || !roles::may_insert(relid) {
         return;
     }
+    let mut budget = Budget::new();
     for table in tables {
-        // SAFETY: what cannot vanish while its parent is locked is locked at once.
-        unsafe {
-            pg_sys::LockRelationOid(table, pg_sys::RowExclusiveLock.cast_signed());
-            let open = relation::Open::locked(table);
-            let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() else {
+        // A partition to which COPY may not come at all: it must neither be waited for
+        // nor stay locked.
+        let lock = pg_sys::RowExclusiveLock;
+        if !locks::try_relation(table, lock) {
+            continue;
+        }
+        if catalog::class(table).is_some() {
+            // SAFETY: the table is locked, and so cannot vanish.
+            unsafe { spare(table, &functions, &mut budget) };
+            if std::mem::take(&mut budget.deleted) {
                 continue;
-            };
-            let event = pg_sys::TRIGGER_TYPE_INSERT;
-            if triggers.trig_insert_before_row
-                && unneeded::is_only_one(triggers, &functions, event)
-                && has_no_expired_row(&open, table)
-            {
-                // The look may have had the description read anew.
-                if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
-                    SPARED.with_borrow_mut(|spared| spared.push(table));
-                    triggers.trig_insert_before_row = false;
-                }
             }
+        }
+        locks::release(table, lock);
+    }
+}
+
+/// Leaves the trigger of one table out, if it is the only one of its kind and has
+/// nothing to do.
+///
+/// # Safety
+/// The table is locked.
+unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
+    // SAFETY: as required of the caller; the description belongs to the open relation.
+    unsafe {
+        let open = relation::Open::locked(table);
+        let needs_look = (*open.as_ptr()).trigdesc.as_ref().is_some_and(|triggers| {
+            triggers.trig_insert_before_row
+                && unneeded::is_only_one(triggers, functions, pg_sys::TRIGGER_TYPE_INSERT)
+        });
+        if !needs_look || !has_no_expired_row(&open, table, budget) {
+            return;
+        }
+        // The look may have had the description read anew.
+        if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
+            SPARED.with_borrow_mut(|spared| spared.push(table));
+            triggers.trig_insert_before_row = false;
         }
     }
 }
@@ -101,7 +122,11 @@ unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &Tabl
 
 /// Whether no row of the table is expired, after a few have been removed; false also
 /// where that cannot be told quickly.
-unsafe fn has_no_expired_row(table: &relation::Open, relid: pg_sys::Oid) -> bool {
+unsafe fn has_no_expired_row(
+    table: &relation::Open,
+    relid: pg_sys::Oid,
+    budget: &mut Budget,
+) -> bool {
     // SAFETY: open and locked.
     unsafe {
         if catalog::class(relid).is_none_or(|c| c.relkind != pg_sys::RELKIND_RELATION) {
@@ -111,14 +136,9 @@ unsafe fn has_no_expired_row(table: &relation::Open, relid: pg_sys::Oid) -> bool
         let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
             return true;
         };
-        let mut budget = Budget {
-            rows: if table.deletion_concerns_others() {
-                0
-            } else {
-                FEW_ROWS
-            },
-            entries: FEW_ENTRIES,
-        };
+        if table.deletion_concerns_others() {
+            budget.rows = 0;
+        }
         expected_indexes(&policy).into_iter().all(|wanted| {
             let Some(cutoff) = cutoff(wanted, &policy) else {
                 return true;
@@ -126,7 +146,7 @@ unsafe fn has_no_expired_row(table: &relation::Open, relid: pg_sys::Oid) -> bool
             index::find(relid, wanted, &policy.ts, policy.ttl.as_ref())
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
-                .is_some_and(|index| clear_up_to(table, index, cutoff, &mut budget))
+                .is_some_and(|index| clear_up_to(table, index, cutoff, budget))
         })
     }
 }
@@ -146,6 +166,18 @@ fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
 struct Budget {
     rows: u32,
     entries: u32,
+    /// Whether a row has been deleted, so that its table must stay locked.
+    deleted: bool,
+}
+
+impl Budget {
+    fn new() -> Self {
+        Self {
+            rows: FEW_ROWS,
+            entries: FEW_ENTRIES,
+            deleted: false,
+        }
+    }
 }
 
 /// Removes the rows whose key in this index is not above `cutoff`; whether none is
@@ -187,8 +219,12 @@ unsafe fn clear_up_to(
             while clear && pg_sys::index_fetch_heap(scan, slot) {
                 let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
                     || dirty.xmax != pg_sys::InvalidTransactionId;
-                clear = !in_progress && budget.rows > 0 && delete(relation, &mut (*slot).tts_tid);
-                budget.rows = budget.rows.saturating_sub(1);
+                clear = !in_progress && budget.rows > 0;
+                if clear {
+                    budget.rows -= 1;
+                    budget.deleted = true;
+                    clear = delete(relation, &mut (*slot).tts_tid);
+                }
                 if !(*scan).xs_heap_continue {
                     break;
                 }
