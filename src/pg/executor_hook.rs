@@ -1,9 +1,9 @@
-//! The executor's hooks. At the start, updates are spared a trigger that they do not
+//! The executor's hooks. At the start, statements are spared a trigger that they do not
 //! need; at the end, it is noted which tables with TTL a statement has written to.
 
 use super::{externs, lists};
 use crate::reaper::writes;
-use crate::reclaim;
+use crate::reclaim::{self, Spared};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -37,16 +37,21 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
             None => externs::standard_ExecutorStart(query, eflags),
         }
         let plan = (*query).plannedstmt;
-        if !plan.is_null() && !(*plan).resultRelations.is_null() && reclaim::may_update(plan) {
-            spare_updates((*query).estate);
+        let explained = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY != 0;
+        if !plan.is_null() && !(*plan).resultRelations.is_null() && !explained {
+            let spared = reclaim::may_be_spared(plan);
+            if spared != Spared::Nothing {
+                spare((*query).estate, spared);
+            }
         }
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn spare_updates(estate: *mut pg_sys::EState) {
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn spare(estate: *mut pg_sys::EState, spared: Spared) {
     // SAFETY: the statement has just been started.
-    unsafe { reclaim::spare_updates(estate) }
+    unsafe { reclaim::spare(estate, spared) }
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).

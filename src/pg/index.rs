@@ -101,37 +101,6 @@ unsafe fn offers(
     }
 }
 
-/// The columns on which the relation's keys depend, those of predicates included;
-/// `None` if one is generated or depends on a row as a whole.
-pub(crate) fn key_columns(relid: pg_sys::Oid) -> Option<Vec<i16>> {
-    let share = pg_sys::AccessShareLock.cast_signed();
-    let mut columns = Vec::new();
-    // SAFETY: relation and indexes are locked while they are read.
-    unsafe {
-        let relation = pg_sys::relation_open(relid, share);
-        for oid in lists::oids(pg_sys::RelationGetIndexList(relation)) {
-            let index = pg_sys::index_open(oid, share);
-            if is_enforced(index) {
-                columns.extend(columns_of(pg_sys::BuildIndexInfo(index)));
-            }
-            pg_sys::index_close(index, share);
-        }
-        pg_sys::relation_close(relation, share);
-        let plain = |&attno: &i16| attno > 0 && pg_sys::get_attgenerated(relid, attno) == 0;
-        columns.iter().all(plain).then_some(columns)
-    }
-}
-
-/// Whether rows that are written must not conflict with others in this index.
-///
-/// # Safety
-/// `index` is open.
-pub(crate) unsafe fn is_enforced(index: pg_sys::Relation) -> bool {
-    // SAFETY: as required of the caller.
-    let form = unsafe { &*(*index).rd_index };
-    (form.indisunique || form.indisexclusion) && form.indisready && form.indislive
-}
-
 /// The columns on which the key and the predicate depend; what is not above 0 is a
 /// system column or the whole row.
 ///

@@ -8,100 +8,135 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::keys::{Key, Keys};
+use super::plan::{Key, Plan};
+use super::prepared::{Evaluation, Prepared};
 use super::removal::{self, Removal};
 use super::row::{self, New};
 use crate::pg::plain;
+use core::mem::MaybeUninit;
 use pgrx::pg_sys::{self, Datum, TupleTableSlot};
 
-const MAX_KEYS: usize = pg_sys::INDEX_MAX_KEYS as usize;
+const MAX_PARTS: usize = pg_sys::INDEX_MAX_KEYS as usize;
+
+/// The values of a key, or of a row's index entry.
+struct Values {
+    values: [Datum; MAX_PARTS],
+    nulls: [bool; MAX_PARTS],
+}
+
+impl Values {
+    const EMPTY: Self = Self {
+        values: [Datum::null(); MAX_PARTS],
+        nulls: [false; MAX_PARTS],
+    };
+}
 
 /// Removes the expired rows that hold a key of the new row.
 ///
 /// # Safety
-/// `keys` are those of the row's table, prepared in this statement.
-pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, keys: *mut Keys) {
+/// `prepared` is that of the row's table in this statement, and has a plan.
+pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared) {
     // SAFETY: as required of the caller.
     unsafe {
-        let keys = &*keys;
-        if !keys.context.is_null() {
-            plain::MemoryContextReset((*keys.context).ecxt_per_tuple_memory);
+        let (plan, evaluation) = (&*prepared.plan, &prepared.evaluation);
+        if !evaluation.context.is_null() {
+            plain::MemoryContextReset((*evaluation.context).ecxt_per_tuple_memory);
+            new.generate(evaluation);
         }
-        new.generate(keys);
-        let mut at = 0;
-        while at < keys.count {
-            let key = &*keys.keys.add(at);
+        for (at, key) in plan.keys.iter().enumerate() {
             if new.changes(key) {
-                free_key(new, keys, key);
+                let lookup = Lookup {
+                    new,
+                    plan,
+                    key,
+                    at,
+                    evaluation,
+                };
+                lookup.free();
             }
-            at += 1;
         }
-        new.restore(keys);
+        new.restore(evaluation);
     }
 }
 
-unsafe fn free_key(new: &New, keys: &Keys, key: &Key) {
-    let mut values = [Datum::null(); MAX_KEYS];
-    let mut nulls = [false; MAX_KEYS];
-    // SAFETY: the key is one of the row's table; the arrays hold any key.
-    unsafe {
-        if !keys.context.is_null() {
-            (*keys.context).ecxt_scantuple = new.slot;
-        }
-        if !key.predicate.is_null() && !plain::holds(key.predicate, keys.context) {
-            return;
-        }
-        plain::FormIndexDatum(
-            key.info,
-            new.slot,
-            keys.estate,
-            values.as_mut_ptr(),
-            nulls.as_mut_ptr(),
-        );
-        // Nulls conflict with nothing, unless the constraint says so.
-        let columns = key.columns.cast_unsigned() as usize;
-        let mut at = 0;
-        while at < columns && !(*key.info).ii_NullsNotDistinct {
-            if nulls[at] {
+/// A key of a new row that is looked up.
+struct Lookup<'a> {
+    new: &'a New,
+    plan: &'a Plan,
+    key: &'a Key,
+    /// The key's place in the plan.
+    at: usize,
+    evaluation: &'a Evaluation,
+}
+
+impl Lookup<'_> {
+    unsafe fn free(&self) {
+        let mut sought = Values::EMPTY;
+        // SAFETY: the key is one of the row's table.
+        unsafe {
+            if !self.is_in_index() {
                 return;
             }
-            at += 1;
+            self.fill(self.new.slot, &mut sought);
+            // Nulls conflict with nothing, unless the constraint says so.
+            let parts = self.key.parts.len();
+            if !self.key.nulls_not_distinct && sought.nulls[..parts].contains(&true) {
+                return;
+            }
+            let no_lock = pg_sys::NoLock.cast_signed();
+            // Locked by the executor, which opens the indexes before it fires triggers.
+            let index = plain::index_open(self.key.index, no_lock);
+            let slot = plain::table_slot_create(self.new.relation, core::ptr::null_mut());
+            let mut last = None;
+            while self.remove_one(index, &sought, slot, &mut last) {}
+            plain::ExecDropSingleTupleTableSlot(slot);
+            plain::index_close(index, no_lock);
         }
-        let no_lock = pg_sys::NoLock.cast_signed();
-        // Locked by the executor, which opens the indexes before it fires triggers.
-        let index = plain::index_open(key.index, no_lock);
-        let slot = plain::table_slot_create(new.relation, core::ptr::null_mut());
-        let sought = Sought {
-            new,
-            keys,
-            key,
-            index,
-            values: &values,
-            nulls: &nulls,
-        };
-        let mut last = None;
-        while sought.remove_one(slot, &mut last) {}
-        plain::ExecDropSingleTupleTableSlot(slot);
-        plain::index_close(index, no_lock);
     }
-}
 
-/// A key that is looked up.
-struct Sought<'a> {
-    new: &'a New,
-    keys: &'a Keys,
-    key: &'a Key,
-    index: pg_sys::Relation,
-    values: &'a [Datum; MAX_KEYS],
-    nulls: &'a [bool; MAX_KEYS],
-}
+    /// Whether the new row will have an entry in a partial index.
+    unsafe fn is_in_index(&self) -> bool {
+        if !self.key.needs_evaluation {
+            return true;
+        }
+        // SAFETY: an evaluation has a predicate, or null, for each key.
+        unsafe {
+            let predicate = *self.evaluation.predicates.add(self.at);
+            (*self.evaluation.context).ecxt_scantuple = self.new.slot;
+            predicate.is_null() || plain::holds(predicate, self.evaluation.context)
+        }
+    }
 
-impl Sought<'_> {
+    /// The key of the row in the slot.
+    unsafe fn fill(&self, slot: *mut TupleTableSlot, into: &mut Values) {
+        // SAFETY: a row of the table; the arrays hold any key.
+        unsafe {
+            if self.key.needs_evaluation {
+                (*self.evaluation.context).ecxt_scantuple = slot;
+                plain::FormIndexDatum(
+                    *self.evaluation.infos.add(self.at),
+                    slot,
+                    self.evaluation.estate,
+                    into.values.as_mut_ptr(),
+                    into.nulls.as_mut_ptr(),
+                );
+                return;
+            }
+            for (at, part) in self.key.parts.iter().enumerate() {
+                let value = plain::slot_value(slot, part.attno);
+                into.nulls[at] = value.is_none();
+                into.values[at] = value.unwrap_or(Datum::null());
+            }
+        }
+    }
+
     /// Looks for an expired row that holds the key and removes it, or waits for the
     /// transaction that is changing it; whether to look again. `last` is the place of
     /// the row that was removed last.
     unsafe fn remove_one(
         &self,
+        index: pg_sys::Relation,
+        sought: &Values,
         slot: *mut TupleTableSlot,
         last: &mut Option<pg_sys::ItemPointerData>,
     ) -> bool {
@@ -111,22 +146,17 @@ impl Sought<'_> {
                 snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
                 ..Default::default()
             };
-            let mut scankeys = [pg_sys::ScanKeyData::default(); MAX_KEYS];
-            self.fill(&mut scankeys);
+            let mut scankeys = MaybeUninit::<[pg_sys::ScanKeyData; MAX_PARTS]>::uninit();
+            let first = scankeys.as_mut_ptr().cast::<pg_sys::ScanKeyData>();
+            let count = self.initialize(first, sought);
             let relation = self.new.relation;
-            let scan = plain::begin_index_scan(relation, self.index, &mut dirty, self.key.columns);
-            plain::index_rescan(
-                scan,
-                scankeys.as_mut_ptr(),
-                self.key.columns,
-                core::ptr::null_mut(),
-                0,
-            );
+            let scan = plain::begin_index_scan(relation, index, &mut dirty, count);
+            plain::index_rescan(scan, first, count, core::ptr::null_mut(), 0);
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
             while plain::index_getnext_slot(scan, forward, slot) {
                 if self.new.replaces(&(*slot).tts_tid)
-                    || row::is_live(&self.keys.policy, slot)
-                    || ((*scan).xs_recheck && !self.conflicts(slot))
+                    || row::is_live(&self.plan.policy, slot)
+                    || ((*scan).xs_recheck && !self.conflicts(slot, sought))
                 {
                     continue;
                 }
@@ -147,7 +177,7 @@ impl Sought<'_> {
                         // It was said to be deleted: a rule keeps it.
                         return false;
                     }
-                    return removal::remove(relation, slot, self.keys.deletion) != Removal::Kept;
+                    return removal::remove(relation, slot, self.plan.deletion) != Removal::Kept;
                 }
                 if dirty.speculativeToken == 0 {
                     let reason = pg_sys::XLTW_Oper::XLTW_InsertIndex;
@@ -162,58 +192,49 @@ impl Sought<'_> {
         }
     }
 
-    unsafe fn fill(&self, scankeys: &mut [pg_sys::ScanKeyData; MAX_KEYS]) {
-        let mut at = 0;
-        while at < self.key.columns.cast_unsigned() as usize {
-            let flags = if self.nulls[at] {
+    /// Fills in the conditions of the scan; how many there are.
+    unsafe fn initialize(&self, first: *mut pg_sys::ScanKeyData, sought: &Values) -> i32 {
+        let mut count = 0;
+        for part in &self.key.parts {
+            let flags = if sought.nulls[count] {
                 pg_sys::SK_ISNULL | pg_sys::SK_SEARCHNULL
             } else {
                 0
             };
-            // SAFETY: the index has that many key columns.
+            // SAFETY: there is room for the conditions of any key.
             unsafe {
                 plain::ScanKeyEntryInitialize(
-                    &mut scankeys[at],
+                    first.add(count),
                     flags.cast_signed(),
-                    at as i16 + 1,
-                    *self.key.strategies.add(at),
+                    count as i16 + 1,
+                    part.strategy,
                     pg_sys::InvalidOid,
-                    *(*self.index).rd_indcollation.add(at),
-                    *self.key.procedures.add(at),
-                    self.values[at],
+                    part.collation,
+                    part.procedure,
+                    sought.values[count],
                 );
             }
-            at += 1;
+            count += 1;
         }
+        count as i32
     }
 
     /// Whether the row in the slot really has a key in conflict, where the index
     /// alone cannot tell.
-    unsafe fn conflicts(&self, slot: *mut TupleTableSlot) -> bool {
-        let mut values = [Datum::null(); MAX_KEYS];
-        let mut nulls = [false; MAX_KEYS];
+    unsafe fn conflicts(&self, slot: *mut TupleTableSlot, sought: &Values) -> bool {
+        let mut found = Values::EMPTY;
         // SAFETY: the slot holds a row of the table.
         unsafe {
-            if !self.keys.context.is_null() {
-                (*self.keys.context).ecxt_scantuple = slot;
-            }
-            let (info, estate) = (self.key.info, self.keys.estate);
-            plain::FormIndexDatum(info, slot, estate, values.as_mut_ptr(), nulls.as_mut_ptr());
-            let mut at = 0;
-            while at < self.key.columns.cast_unsigned() as usize {
-                let conflict = !nulls[at]
-                    && plain::OidFunctionCall2Coll(
-                        *self.key.procedures.add(at),
-                        *(*self.index).rd_indcollation.add(at),
-                        values[at],
-                        self.values[at],
-                    )
-                    .value() as u8
-                        != 0;
-                if !conflict {
+            self.fill(slot, &mut found);
+            for (at, part) in self.key.parts.iter().enumerate() {
+                let (value, wanted) = (found.values[at], sought.values[at]);
+                if found.nulls[at]
+                    || plain::OidFunctionCall2Coll(part.procedure, part.collation, value, wanted)
+                        .value() as u8
+                        == 0
+                {
                     return false;
                 }
-                at += 1;
             }
         }
         true

@@ -4,9 +4,11 @@
 //! A trigger looks each new key up as the constraint will, and removes the expired
 //! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
+mod clearing;
 mod copy_from;
-mod keys;
 mod lookup;
+mod plan;
+mod prepared;
 mod referencing;
 mod removal;
 mod row;
@@ -14,7 +16,8 @@ mod trigger;
 mod unneeded;
 
 pub(crate) use copy_from::{begin_copy, end_copies};
-pub(crate) use unneeded::{may_update, spare_updates};
+pub(crate) use plan::forget;
+pub(crate) use unneeded::{Spared, may_be_spared, spare};
 
 /// The trigger's name. It must fire last, when all others have had their say about
 /// the new row, and PostgreSQL fires triggers in the byte order of their names.

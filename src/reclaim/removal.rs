@@ -17,7 +17,7 @@ use pgrx::prelude::*;
 use std::ffi::{CString, c_char};
 
 /// How rows of a table are removed.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Deletion {
     relid: pg_sys::Oid,
     owner: pg_sys::Oid,

@@ -1,6 +1,7 @@
 //! The new row, and the one it replaces.
 
-use super::keys::{Key, Keys};
+use super::plan::Key;
+use super::prepared::Evaluation;
 use crate::clock::now::now;
 use crate::pg::plain;
 use crate::policy;
@@ -54,28 +55,25 @@ impl New {
         if key.always_changes {
             return true;
         }
-        let mut at = 0;
-        while at < key.depends_on_count {
-            // SAFETY: as required of the caller; an array of that many columns.
-            unsafe {
-                let column = &*key.depends_on.add(at);
-                let before = plain::slot_value(old, column.attno);
-                let after = plain::slot_value(self.slot, column.attno);
-                let same = match (before, after) {
+        for source in &key.sources {
+            // SAFETY: as required of the caller: a column of the table.
+            let same = unsafe {
+                let before = plain::slot_value(old, source.attno);
+                let after = plain::slot_value(self.slot, source.attno);
+                match (before, after) {
                     (Some(before), Some(after)) => plain::datum_image_eq(
                         before,
                         after,
-                        column.by_value,
-                        i32::from(column.length),
+                        source.by_value,
+                        i32::from(source.length),
                     ),
                     (None, None) => true,
                     _ => false,
-                };
-                if !same {
-                    return true;
                 }
+            };
+            if !same {
+                return true;
             }
-            at += 1;
         }
         false
     }
@@ -84,20 +82,20 @@ impl New {
     /// only after the triggers; [`Self::restore`] puts back what was there.
     ///
     /// # Safety
-    /// `keys` are those of the row's table; expressions may raise.
-    pub(super) unsafe fn generate(&self, keys: &Keys) {
-        if keys.generated_count == 0 {
+    /// `evaluation` is that of the row's table; expressions may raise.
+    pub(super) unsafe fn generate(&self, evaluation: &Evaluation) {
+        if evaluation.generated_count == 0 {
             return;
         }
         // SAFETY: as required of the caller; the slot has all columns of the table.
         unsafe {
             let natts = (*(*self.slot).tts_tupleDescriptor).natts;
             plain::slot_getsomeattrs_int(self.slot, natts);
-            (*keys.context).ecxt_scantuple = self.slot;
+            (*evaluation.context).ecxt_scantuple = self.slot;
             let mut at = 0;
-            while at < keys.generated_count {
-                let generated = &mut *keys.generated.add(at);
-                let value = plain::value_of(generated.expression, keys.context);
+            while at < evaluation.generated_count {
+                let generated = &mut *evaluation.generated.add(at);
+                let value = plain::value_of(generated.expression, evaluation.context);
                 generated.former = plain::slot_value(self.slot, generated.attno);
                 self.set(generated.attno, value);
                 at += 1;
@@ -108,13 +106,13 @@ impl New {
     /// Undoes [`Self::generate`].
     ///
     /// # Safety
-    /// After it, with the same keys.
-    pub(super) unsafe fn restore(&self, keys: &Keys) {
+    /// After it, with the same evaluation.
+    pub(super) unsafe fn restore(&self, evaluation: &Evaluation) {
         let mut at = 0;
-        while at < keys.generated_count {
+        while at < evaluation.generated_count {
             // SAFETY: an array of that many columns.
             unsafe {
-                let generated = &*keys.generated.add(at);
+                let generated = &*evaluation.generated.add(at);
                 self.set(generated.attno, generated.former);
             }
             at += 1;

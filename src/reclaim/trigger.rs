@@ -1,6 +1,6 @@
 //! `ttl.free_expired_keys()`, the trigger's function.
 
-use super::keys::{self, Keys};
+use super::prepared::{self, Prepared};
 use super::{lookup, row};
 use crate::error::TtlError;
 use crate::pg::fmgr;
@@ -39,9 +39,9 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
         if (*call).fn_extra.is_null() {
             (*call).fn_extra = prepare((*data).tg_relation, (*call).fn_mcxt).cast();
         }
-        let keys = (*call).fn_extra.cast::<Keys>();
-        if (*keys).count > 0 {
-            lookup::free_keys(&row::New::of(data), keys);
+        let prepared = (*call).fn_extra.cast::<Prepared>();
+        if !(*prepared).plan.is_null() {
+            lookup::free_keys(&row::New::of(data), &*prepared);
         }
         let updates = !(*data).tg_newtuple.is_null();
         pg_sys::Datum::from(if updates {
@@ -78,21 +78,11 @@ extern "C-unwind" fn refuse() {
     .raise()
 }
 
-/// What is to be known of the table, allocated with the statement.
 #[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn prepare(
     relation: pg_sys::Relation,
     context: pg_sys::MemoryContext,
-) -> *mut Keys {
+) -> *mut Prepared {
     // SAFETY: the executor's relation and the statement's memory context.
-    unsafe {
-        let former = pg_sys::MemoryContextSwitchTo(context);
-        let keys = pg_sys::palloc0(size_of::<Keys>()).cast::<Keys>();
-        if let Some(found) = keys::of(relation) {
-            keys.write(found);
-        }
-        pg_sys::MemoryContextSwitchTo(former);
-        keys
-    }
+    unsafe { prepared::prepare(relation, context) }
 }

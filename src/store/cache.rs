@@ -6,19 +6,17 @@
 //! table and all that inherit from it (C8).
 
 use super::lookup::{self, TablePolicy};
-use crate::pg::{catalog, extension, index};
+use crate::pg::{catalog, extension};
+use crate::reclaim;
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::thread::LocalKey;
 
 thread_local! {
     static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<TablePolicy>>> = RefCell::new(HashMap::new());
     /// Relations without a policy: one that inherits from them and whose TTL is on.
     static HEIRS: RefCell<HashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::new(HashMap::new());
-    /// The columns on which a table's keys depend; see [`key_columns`].
-    static KEY_COLUMNS: RefCell<HashMap<pg_sys::Oid, Option<Rc<[i16]>>>> = RefCell::new(HashMap::new());
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
@@ -58,21 +56,6 @@ pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     found
 }
 
-/// The columns on which the table's unique and exclusion constraints depend; `None`
-/// if that cannot be told from what a statement assigns to (generated columns, whole
-/// rows). The caller has the relation locked.
-pub(crate) fn key_columns(relid: pg_sys::Oid) -> Option<Rc<[i16]>> {
-    if let Some(known) = KEY_COLUMNS.with_borrow(|columns| columns.get(&relid).cloned()) {
-        return known;
-    }
-    let before = GENERATION.get();
-    let found: Option<Rc<[i16]>> = index::key_columns(relid).map(Rc::from);
-    if GENERATION.get() == before {
-        KEY_COLUMNS.with_borrow_mut(|columns| columns.insert(relid, found.clone()));
-    }
-    found
-}
-
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
     // SAFETY: the callback lives as long as the library.
@@ -84,7 +67,7 @@ unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
     forget(&HEIRS, relid);
-    forget(&KEY_COLUMNS, relid);
+    reclaim::forget(relid);
 }
 
 fn forget<T>(map: &'static LocalKey<RefCell<HashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {

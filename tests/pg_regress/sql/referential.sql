@@ -27,7 +27,7 @@ INSERT INTO acting VALUES (1, 1);
 INSERT INTO cascading VALUES (2, 2);
 UPDATE cascading SET pid = 1 WHERE id = 2;
 
--- ON DELETE CASCADE, SET NULL reach expired children, and do not revive them
+-- ON DELETE CASCADE, SET NULL, ON UPDATE CASCADE remove expired children, and do not revive them
 INSERT INTO cascading VALUES (3, 3);
 INSERT INTO nulling VALUES (3, 3), (33, 3);
 SELECT expire('cascading', 3), expire('nulling', 3);
@@ -46,7 +46,7 @@ SET ttl.show_expired = on;
 SELECT id, pid, _ts > now() - interval '10 s' AS fresh FROM cascading WHERE pid = 40 ORDER BY id;
 RESET ttl.show_expired;
 SELECT orphans();
--- NO ACTION sees an expired child
+-- NO ACTION removes an expired child: it blocks nobody
 INSERT INTO acting VALUES (5, 5);
 SELECT expire('acting', 5);
 DELETE FROM parent WHERE id = 5;
