@@ -119,6 +119,11 @@ CREATE FUNCTION ttl.live_or_removed(relation oid, place tid, ts timestamptz, ttl
 COMMENT ON FUNCTION ttl.live_or_removed(oid, tid, timestamptz, integer, integer) IS
     'whether a row is not expired; removes one that is; in the statements of foreign keys on the referencing side';
 
+CREATE FUNCTION ttl.inserted_here(relation oid, place tid) RETURNS boolean
+    LANGUAGE c VOLATILE STRICT COST 100 AS 'MODULE_PATHNAME', 'ttl_inserted_here';
+COMMENT ON FUNCTION ttl.inserted_here(oid, tid) IS
+    'whether the row at this place was inserted by the present transaction; such rows keep an expired row from being replaced that they refer to';
+
 -- Internal ------------------------------------------------------------------
 
 CREATE FUNCTION ttl.invalidate_plans() RETURNS void

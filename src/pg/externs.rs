@@ -21,6 +21,8 @@ unsafe extern "C-unwind" {
     /// mcxt.c; raises an error when memory is exhausted.
     pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
 
+    /// xact.c; cannot fail.
+    pub(crate) fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     /// xact.c; fails only in a parallel operation.
     pub(crate) fn GetCurrentCommandId(used: bool) -> pg_sys::CommandId;
     /// snapmgr.c; cannot fail while a query runs.

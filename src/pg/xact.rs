@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn at_xact_end(
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
         pg_sys::XactEvent::XACT_EVENT_ABORT => {
             statement::see_expired_rows_of(None);
-            reclaim::end_copies();
+            reclaim::at_abort();
             writes::at_other_end(false);
             leave::readmit_all();
         }
@@ -72,7 +72,7 @@ unsafe extern "C-unwind" fn at_subxact_end(
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         statement::see_expired_rows_of(None);
-        reclaim::end_copies();
+        reclaim::at_abort();
     }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level
     {

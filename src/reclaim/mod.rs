@@ -7,7 +7,9 @@
 mod clearing;
 mod copy_from;
 mod lookup;
+mod own_children;
 mod plan;
+mod postponed;
 mod prepared;
 mod referencing;
 mod removal;
@@ -17,9 +19,19 @@ mod unneeded;
 
 pub(crate) use copy_from::{begin_copy, end_copies};
 pub(crate) use plan::forget;
+pub(crate) use postponed::{
+    are_wanted as checks_are_postponed, take_out as take_out_postponed_checks,
+};
 pub(crate) use unneeded::{Spared, may_be_spared, spare};
 
 /// The trigger's name. It must fire last, when all others have had their say about
 /// the new row, and PostgreSQL fires triggers in the byte order of their names.
 #[allow(dead_code)]
 pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";
+
+/// A transaction or subtransaction has failed: nothing of its statements may stay.
+/// Raises no error.
+pub(crate) fn at_abort() {
+    end_copies();
+    postponed::postpone_checks(None);
+}

@@ -7,7 +7,7 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::row;
+use super::{own_children, postponed, row};
 use crate::pg::{catalog, externs, message, plain, relation, roles};
 use crate::reaper;
 use crate::store::TablePolicy;
@@ -23,6 +23,8 @@ pub(super) struct Deletion {
     owner: pg_sys::Oid,
     /// Nobody but the table has to do with it: no trigger, rule or foreign key.
     direct: bool,
+    /// A foreign key deletes or changes what refers to a deleted row.
+    has_actions: bool,
 }
 
 /// What came of it.
@@ -45,11 +47,14 @@ impl Deletion {
             owner: catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner),
             // SAFETY: as required of the caller.
             direct: unsafe { !relation::deletion_concerns_others(table) },
+            // SAFETY: as required of the caller.
+            has_actions: unsafe { own_children::has_actions(table) },
         }
     }
 }
 
-/// Removes the row in the slot, which the caller has found to be expired. Waits for
+/// Removes the row in the slot, which the caller has found to be expired, to make room
+/// for a new one. Waits for
 /// a session that has locked it: that one may yet extend its life.
 ///
 /// # Safety
@@ -66,12 +71,17 @@ pub(super) unsafe fn remove(
             plain::CommandCounterIncrement();
         }
         let mut place = (*slot).tts_tid;
+        // Before this transaction has written anything, it has no number.
+        let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
         if !deletion.direct
             && let Some(other) = lock(table, slot, &mut place)
         {
             return other;
         }
-        delete(table, &mut place, deletion)
+        if deletion.has_actions && has_written {
+            own_children::refuse(table, slot);
+        }
+        delete(table, &mut place, deletion, true)
     }
 }
 
@@ -94,7 +104,7 @@ pub(super) unsafe fn remove_if_expired(
         if row::is_live(policy, slot) {
             return Removal::Kept;
         }
-        delete(table, place, deletion)
+        delete(table, place, deletion, false)
     }
 }
 
@@ -134,6 +144,7 @@ unsafe fn delete(
     table: pg_sys::Relation,
     place: &mut pg_sys::ItemPointerData,
     deletion: Deletion,
+    for_new_row: bool,
 ) -> Removal {
     // SAFETY: a row of the table, which the transaction has locked.
     unsafe {
@@ -142,7 +153,7 @@ unsafe fn delete(
         let removal = if deletion.direct {
             delete_directly(table, place)
         } else {
-            delete_by_sql(place, deletion)
+            delete_by_sql(table, place, deletion, for_new_row)
         };
         announce(deletion.relid, true);
         removal
@@ -178,10 +189,13 @@ fn outcome(result: TM_Result::Type) -> Removal {
     }
 }
 
-/// By a DELETE as the table's owner. What it queues for the end of a statement is
-/// queued for the end of the user's: a foreign key that allows it (NO ACTION) finds
-/// the new row in place of the old one.
-unsafe fn delete_by_sql(place: &mut pg_sys::ItemPointerData, deletion: Deletion) -> Removal {
+/// By a DELETE as the table's owner, with all that it sets off.
+unsafe fn delete_by_sql(
+    table: pg_sys::Relation,
+    place: &mut pg_sys::ItemPointerData,
+    deletion: Deletion,
+    for_new_row: bool,
+) -> Removal {
     // SAFETY: the row is locked. Identity and right return also on an error, which
     // ends the subtransaction, with which both are reset.
     unsafe {
@@ -196,6 +210,9 @@ unsafe fn delete_by_sql(place: &mut pg_sys::ItemPointerData, deletion: Deletion)
         let plan = plain::SPI_prepare(query, 1, types.as_mut_ptr());
         let mut values = [Datum::from(core::ptr::from_mut(place))];
         statement::see_expired_rows_of(Some(deletion.relid));
+        if for_new_row {
+            postponed::postpone_checks(Some(deletion.relid));
+        }
         plain::SPI_execute_snapshot(
             plan,
             values.as_mut_ptr(),
@@ -203,18 +220,21 @@ unsafe fn delete_by_sql(place: &mut pg_sys::ItemPointerData, deletion: Deletion)
             plain::GetLatestSnapshot(),
             core::ptr::null_mut(),
             false,
-            false,
+            true,
             0,
         );
         statement::see_expired_rows_of(None);
+        postponed::postpone_checks(None);
         let deleted = pg_sys::SPI_processed;
         plain::SPI_finish();
         former.restore();
         if deleted == 0 {
-            Removal::Kept
-        } else {
-            Removal::Gone
+            return Removal::Kept;
         }
+        if for_new_row {
+            postponed::queue(table, place);
+        }
+        Removal::Gone
     }
 }
 
