@@ -48,24 +48,30 @@ COMMENT ON FUNCTION ttl.reads_physically() IS
 
 -- Turning it on and off ---------------------------------------------------
 
+-- Those that may delete are without a search_path of their own, so that triggers
+-- find what they always find; what else they run has a safe one.
+
 CREATE FUNCTION ttl.enable(
         rel regclass, default_ttl integer DEFAULT -1, ts_column name DEFAULT '_ts',
         ttl_column name DEFAULT 'ttl', document_column name DEFAULT NULL, index text DEFAULT 'btree',
         drop_partitions boolean DEFAULT false)
     RETURNS void
-    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'enable_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
 COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text, boolean) IS
     'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped';
 
-CREATE FUNCTION ttl.set_default(rel regclass, default_ttl integer) RETURNS void
-    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'set_default_wrapper';
-COMMENT ON FUNCTION ttl.set_default(regclass, integer) IS
-    'change a table''s default time to live in seconds; -1 = none, NULL = turn TTL off';
+CREATE FUNCTION ttl.set_default(rel regclass, default_ttl integer, revive_expired boolean DEFAULT false)
+    RETURNS void
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_default_wrapper';
+COMMENT ON FUNCTION ttl.set_default(regclass, integer, boolean) IS
+    'change a table''s default time to live in seconds; -1 = none, NULL = turn TTL off; rows that are expired and would live again are deleted first, unless with revive_expired';
 
-CREATE FUNCTION ttl.disable(rel regclass, drop_columns boolean DEFAULT false) RETURNS void
-    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'disable_wrapper';
-COMMENT ON FUNCTION ttl.disable(regclass, boolean) IS
-    'turn off a table''s time to live; with drop_columns also remove its columns and indexes';
+CREATE FUNCTION ttl.disable(
+        rel regclass, drop_columns boolean DEFAULT false, revive_expired boolean DEFAULT false)
+    RETURNS void
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'disable_wrapper';
+COMMENT ON FUNCTION ttl.disable(regclass, boolean, boolean) IS
+    'turn off a table''s time to live, after deleting its expired rows, which live again with revive_expired; with drop_columns also remove its columns and indexes';
 
 CREATE FUNCTION ttl.resume(rel regclass) RETURNS void
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';

@@ -1,6 +1,6 @@
 //! One error type for what a user can cause: SQLSTATE, message, DETAIL, HINT.
 
-use crate::pg::catalog;
+use crate::pg::{catalog, txn::Failure};
 use crate::policy::LabelError;
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
@@ -93,6 +93,38 @@ impl TtlError {
         ))
     }
 
+    /// 55000: expired rows would have to be deleted, which waits for `ttl.resume`.
+    pub(crate) fn restored_rows_in_the_way(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("expired rows of table {table} would live again"),
+        )
+        .detail("Its time to live was restored from a dump, or labelled by hand, so none of its rows are deleted.")
+        .hint(format!(
+            "Call SELECT ttl.resume({}) first, by which they are deleted; or let them live again with revive_expired => true.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 55000: a trigger or rule of the table keeps rows that had to go.
+    pub(crate) fn expired_rows_kept(relid: pg_sys::Oid) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "expired rows of table {} could not be deleted",
+                catalog::qualified_name(relid)
+            ),
+        )
+        .detail("A trigger or rule on the table keeps them.")
+    }
+
+    /// The hint, if there is none yet.
+    pub(crate) fn or_hint(mut self, hint: &str) -> Self {
+        self.hint.get_or_insert_with(|| hint.to_owned());
+        self
+    }
+
     /// Code, message and detail.
     pub(crate) fn into_parts(self) -> (PgSqlErrorCode, String, Option<String>) {
         (self.code, self.message, self.detail)
@@ -121,6 +153,16 @@ impl TtlError {
             report = report.set_hint(hint);
         }
         report.report(level);
+    }
+}
+
+impl From<Failure> for TtlError {
+    fn from(failure: Failure) -> Self {
+        let error = Self::new(failure.code, failure.message);
+        match failure.detail {
+            Some(detail) => error.detail(detail),
+            None => error,
+        }
     }
 }
 

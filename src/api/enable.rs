@@ -1,9 +1,9 @@
 //! `ttl.enable` and `ttl.set_default`.
 
-use super::{guard, indexes};
+use super::{guard, indexes, revival};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::seclabel;
+use crate::pg::{seclabel, session};
 use crate::policy::{IndexMethod, LABEL_VERSION, Policy};
 use crate::store::{cache, label_provider};
 use pgrx::prelude::*;
@@ -12,7 +12,8 @@ use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index,
 /// drop_partitions)` (C2, C3, C11, D1, M11). On a table that has TTL it changes the
-/// default, and whether whole partitions are dropped.
+/// default, and whether whole partitions are dropped; what is expired is deleted
+/// before a change that would bring it back.
 #[pg_extern(sql = false)]
 fn enable(
     rel: Option<pg_sys::Oid>,
@@ -29,11 +30,16 @@ fn enable(
     or_raise(turn_on(rel, default_ttl, columns, index, drop_partitions));
 }
 
-/// `ttl.set_default(rel, default_ttl)` (C8); NULL turns TTL off (C9).
+/// `ttl.set_default(rel, default_ttl, revive_expired)` (C8); NULL turns TTL off (C9).
+/// What is expired is deleted before a change that would bring it back, unless it
+/// is to live again.
 #[pg_extern(sql = false)]
-fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>) {
+fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expired: Option<bool>) {
     guard::check_writable(c"ttl.set_default()");
-    or_raise(guard::required(rel, "rel").and_then(|relid| change_default(relid, default_ttl)));
+    or_raise(guard::required(rel, "rel").and_then(|relid| {
+        let revive_expired = guard::required(revive_expired, "revive_expired")?;
+        change_default(relid, default_ttl, revive_expired)
+    }));
 }
 
 fn turn_on(
@@ -76,7 +82,11 @@ fn turn_on(
     apply(relid, resulting)
 }
 
-fn change_default(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<()> {
+fn change_default(
+    relid: pg_sys::Oid,
+    default_ttl: Option<i32>,
+    revive_expired: bool,
+) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
     guard::check_owner(relid)?;
     let was_off = own_policy(relid)?.default_ttl.is_none();
@@ -93,6 +103,9 @@ fn change_default(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<()> {
         default_ttl,
         ..own_policy(relid)?
     };
+    if !revive_expired {
+        revival::prevent(relid, default_ttl, pg_sys::RowExclusiveLock)?;
+    }
     store(relid, &policy);
     Ok(())
 }
@@ -204,17 +217,22 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     // The strongest lock that will be needed comes first, so that it is not
     // waited for while a weaker one is held. What is decided is decided anew
     // under the lock: a column may have been renamed meanwhile.
-    let complete = missing_columns(relid, &policy()?)?.is_empty();
-    guard::lock(
-        relid,
-        if complete {
-            pg_sys::ShareUpdateExclusiveLock
-        } else {
-            pg_sys::AccessExclusiveLock
-        },
-    );
+    let wanted = policy()?;
+    let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?.is_empty();
+    let (lock, heirs_lock) = if complete {
+        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+    } else {
+        (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
+    };
+    guard::lock(relid, lock);
     guard::check_owner(relid)?;
-    let policy = &policy()?;
+    let wanted = policy()?;
+    revival::prevent(relid, wanted.default_ttl, heirs_lock)?;
+    session::with_safe_search_path(|| build(relid, &wanted))
+}
+
+/// Adds what is missing, and stores the policy; under its lock.
+fn build(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     for statement in missing_columns(relid, policy)? {
         Spi::run(&statement)?;
     }

@@ -1,7 +1,7 @@
 //! What every function of the SQL surface checks first.
 
 use crate::error::{Result, TtlError};
-use crate::pg::{catalog, roles};
+use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
 use pgrx::PgSqlErrorCode;
@@ -56,6 +56,5 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
 
 /// Takes the lock for the rest of the transaction.
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
-    // SAFETY: the relation is checked again after the lock is granted.
-    unsafe { pg_sys::LockRelationOid(relid, mode.cast_signed()) };
+    locks::relation(relid, mode);
 }

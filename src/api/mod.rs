@@ -10,4 +10,5 @@ mod preview;
 mod problems;
 mod purge;
 mod resume;
+mod revival;
 mod stats;

@@ -185,6 +185,14 @@ pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid
     inherits_parents(relid)
 }
 
+/// The default partition of a partitioned table.
+pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a syscache look-up within a transaction.
+    let default =
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raising::get_default_partition_oid(relid)) };
+    (default != pg_sys::InvalidOid).then_some(default)
+}
+
 /// catalog/pg_inherits.h, which pgrx does not bind.
 mod pg_inherits {
     use pgrx::pg_sys::Oid;

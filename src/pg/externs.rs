@@ -118,6 +118,8 @@ pub(super) mod raising {
             flush: bool,
         ) -> pg_sys::XLogRecPtr;
         pub(crate) fn has_subclass(relation_id: pg_sys::Oid) -> bool;
+        /// partition.c
+        pub(crate) fn get_default_partition_oid(parent: pg_sys::Oid) -> pg_sys::Oid;
         pub(crate) fn get_partition_parent(
             relid: pg_sys::Oid,
             even_if_detached: bool,

@@ -5,6 +5,12 @@ use pgrx::pg_sys;
 /// `DEFAULT_LOCKMETHOD` of lock.h, a macro.
 const DEFAULT_LOCKMETHOD: u8 = 1;
 
+/// Takes the lock on a relation for the rest of the transaction.
+pub(crate) fn relation(relid: pg_sys::Oid, mode: u32) {
+    // SAFETY: within a transaction; the relation is looked up again afterwards.
+    unsafe { pg_sys::LockRelationOid(relid, mode.cast_signed()) };
+}
+
 /// Takes the lock on a relation for the rest of the transaction, if that needs
 /// no waiting.
 pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {

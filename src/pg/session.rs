@@ -4,7 +4,7 @@ use super::externs;
 use super::roles;
 use super::txn::{self, Failure};
 use pgrx::pg_sys;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 /// Sets a parameter as the worker needs it, above what the configuration, the
 /// database or the role says; what a user's code sets instead ends with
@@ -28,13 +28,30 @@ pub(crate) fn force(name: &str, value: &str) {
 /// another way, whatever the statistics say: a batch must read no more than it
 /// deletes. An error ends the settings with the transaction.
 pub(crate) fn without_detours<T>(work: impl FnOnce() -> T) -> T {
+    with_settings(
+        &[(c"enable_sort", c"off"), (c"enable_seqscan", c"off")],
+        work,
+    )
+}
+
+/// Runs `work` with a `search_path` in which nobody can put anything: what
+/// PostgreSQL writes out (`pg_get_expr`) then reads the same for everybody. An
+/// error ends the setting with the transaction.
+///
+/// The functions of the SQL surface that fire a user's triggers do this in part
+/// only, instead of a SET clause for all: triggers find the session's own.
+pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
+    with_settings(&[(c"search_path", c"pg_catalog, pg_temp")], work)
+}
+
+fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; the nest level begun here is ended here.
     unsafe {
         let nest = pg_sys::NewGUCNestLevel();
-        for name in [c"enable_sort", c"enable_seqscan"] {
+        for (name, value) in settings {
             pg_sys::set_config_option(
                 name.as_ptr(),
-                c"off".as_ptr(),
+                value.as_ptr(),
                 pg_sys::GucContext::PGC_USERSET,
                 pg_sys::GucSource::PGC_S_SESSION,
                 pg_sys::GucAction::GUC_ACTION_SAVE,

@@ -1,4 +1,4 @@
-//! Transactions of a background worker.
+//! Transactions of a background worker, and parts of a session's.
 
 use super::roles;
 use super::timeout::Limit;
@@ -79,6 +79,53 @@ impl From<TtlError> for Failure {
             detail,
         }
     }
+}
+
+/// Runs `work` in a subtransaction, which is rolled back if it fails: by an error,
+/// which is returned, or by the `Err` that it returns. For a session's own
+/// transaction, as PL/pgSQL runs a block with an EXCEPTION clause.
+pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // SAFETY: within a transaction; context and owner are those from before, as
+    // the functions for internal subtransactions leave others.
+    unsafe {
+        let context = pg_sys::CurrentMemoryContext;
+        let owner = pg_sys::CurrentResourceOwner;
+        pg_sys::BeginInternalSubTransaction(core::ptr::null());
+        pg_sys::MemoryContextSwitchTo(context);
+        let result = PgTryBuilder::new(AssertUnwindSafe(work))
+            .catch_others(|error| Err(Failure::of(error)))
+            .catch_rust_panic(|error| Err(Failure::of(error)))
+            .execute();
+        pg_sys::MemoryContextSwitchTo(context);
+        if result.is_ok() {
+            pg_sys::ReleaseCurrentSubTransaction();
+        } else {
+            pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        }
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+        result
+    }
+}
+
+/// Runs `work`; an error of it without a HINT is raised with this one.
+pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_others(|error| {
+            let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = error
+            else {
+                error.rethrow()
+            };
+            let mut hinted = TtlError::new(report.sql_error_code(), report.message());
+            if let Some(detail) = report.detail() {
+                hinted = hinted.detail(detail);
+            }
+            if let Some(present) = report.hint() {
+                hinted = hinted.hint(present);
+            }
+            hinted.or_hint(hint).raise()
+        })
+        .execute()
 }
 
 /// Runs `work` in a transaction of its own and commits, within the time limit of

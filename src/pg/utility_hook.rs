@@ -2,7 +2,7 @@
 
 use super::{database_ddl, externs, xact};
 use crate::reaper::leave;
-use crate::reclaim;
+use crate::reclaim::{self, before_ddl};
 use crate::store::ddl::{self, Rename};
 use crate::store::label_provider;
 use crate::visibility::copy;
@@ -122,6 +122,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
             }
             Some(NodeTag::T_SecLabelStmt) => around.statement = label_provider::unbind(pstmt),
             Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
+            Some(NodeTag::T_IndexStmt | NodeTag::T_CreateStmt) => before_ddl::delete_expired(node),
             Some(NodeTag::T_RenameStmt) => {
                 around.rename = ddl::column_rename(node.cast());
                 around.vacated = vacate(node);
@@ -131,6 +132,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
             ) => around.vacated = vacate(node),
             Some(NodeTag::T_AlterTableStmt) => {
                 ddl::check_alter_table(node.cast());
+                before_ddl::delete_expired(node);
                 around.reparented = ddl::reparented(node.cast());
                 // Before and after: the old ancestors, and the new ones.
                 around.reparented.into_iter().for_each(ddl::forget);

@@ -159,6 +159,20 @@ impl Policy {
         self.table_oid != Some(relid)
     }
 
+    /// Whether a change of the default can bring rows back to life that are expired:
+    /// off, without a default, or a longer one. `None` is off, and also no policy.
+    pub(crate) fn revives(from: Option<i32>, to: Option<i32>) -> bool {
+        match (from, to) {
+            // C4: nothing is expired while TTL is off.
+            (None, _) => false,
+            (Some(_), None) => true,
+            // C9: without a default overrides count, and go on counting.
+            (Some(-1), Some(_)) => false,
+            (Some(_), Some(-1)) => true,
+            (Some(old), Some(new)) => new > old,
+        }
+    }
+
     /// The columns that must exist while the policy is in force.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.ts_column.as_str())

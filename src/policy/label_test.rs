@@ -123,3 +123,28 @@ proptest! {
         let _ = Policy::parse(&text);
     }
 }
+
+/// C8, C9: a change by which rows that are expired could live again.
+#[test]
+fn changes_that_revive() {
+    let off = None;
+    for (from, to) in [
+        (Some(10), off),
+        (Some(-1), off),
+        (Some(10), Some(-1)),
+        (Some(10), Some(11)),
+    ] {
+        assert!(Policy::revives(from, to), "{from:?} to {to:?}");
+    }
+    for (from, to) in [
+        (off, off),
+        (off, Some(-1)),
+        (off, Some(10)),
+        (Some(-1), Some(-1)),
+        (Some(-1), Some(10)),
+        (Some(10), Some(10)),
+        (Some(10), Some(9)),
+    ] {
+        assert!(!Policy::revives(from, to), "{from:?} to {to:?}");
+    }
+}

@@ -233,7 +233,7 @@ fn among(rows: &[Found]) -> String {
     format!("ctid OPERATOR(pg_catalog.=) ANY ({places}) AND ")
 }
 
-fn update(job: &Job, query: &str) -> Result<u64, Failure> {
+pub(super) fn update(job: &Job, query: &str) -> Result<u64, Failure> {
     statement::with_expired_rows_of(job.relid, || {
         Spi::connect_mut(|client| {
             client
@@ -265,7 +265,7 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
             statement::with_expired_rows_of(relid, || {
                 receiver::delete_selected(
                     &table,
-                    &job.everything(),
+                    &job.remaining(&job.past()),
                     true,
                     begin.as_deref(),
                     &mut tally,
@@ -278,7 +278,7 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
         }
         Deleting::Sql => {
             message::begin(&job.name);
-            let rows = update(&job, &job.delete(""))?;
+            let rows = update(&job, &job.delete(&job.past()))?;
             message::end(&job.name, rows);
             rows
         }

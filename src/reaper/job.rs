@@ -123,12 +123,25 @@ impl Job {
         )
     }
 
-    /// Selects all expired rows.
-    pub(super) fn everything(&self) -> String {
-        format!(
-            "SELECT ctid, NULL::pg_catalog.timestamptz FROM ONLY {} WHERE {}",
-            self.name, self.expired
-        )
+    /// The condition "a row of any lane whose key is past, and", for a session's own
+    /// statement; by it the planner may use the indexes. Nothing if one is missing,
+    /// as the table is read then anyway.
+    pub(super) fn past(&self) -> String {
+        if self.lanes.iter().any(|lane| lane.access == Access::Scan) {
+            return String::new();
+        }
+        let lanes: Vec<String> = self
+            .lanes
+            .iter()
+            .map(|lane| {
+                format!(
+                    "({} AND {} OPERATOR(pg_catalog.<=) \
+                     (ttl.now() OPERATOR(pg_catalog.-) '{} microseconds'::pg_catalog.interval))",
+                    lane.predicate, lane.key, lane.offset
+                )
+            })
+            .collect();
+        format!("({}) AND ", lanes.join(" OR "))
     }
 
     /// Deletes those of these rows that are expired.

@@ -9,6 +9,7 @@
 //! | `sweep` | the two ways: in the order of an index, and by ranges of blocks |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `batch` | one transaction: locks, identity, deletion |
+//! | `piecemeal` | in a session's own transaction: what can be deleted goes |
 //! | `job` | what a batch needs to know of its table |
 //! | `cascade` | tables to which a deletion cascades |
 //! | `blocked` | rows that cannot be deleted |
@@ -34,6 +35,7 @@ pub(crate) mod leave;
 mod log;
 mod pace;
 pub(crate) mod partitions;
+mod piecemeal;
 mod probe;
 mod schedule;
 pub(crate) mod shared;
@@ -47,6 +49,7 @@ mod worker;
 pub(crate) mod writes;
 
 pub(crate) use batch::{delete_all, delete_query};
+pub(crate) use piecemeal::{delete_what_can_go, has_expired};
 pub(crate) use shared::WORKERS;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! A trigger looks each new key up as the constraint will, and removes the expired
 //! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
+pub(crate) mod before_ddl;
 mod clearing;
 mod copy_from;
 mod lookup;
@@ -11,6 +12,8 @@ mod own_children;
 mod plan;
 mod postponed;
 mod prepared;
+pub(crate) mod purge;
+mod reads_all_rows;
 mod referencing;
 mod removal;
 mod row;

@@ -51,7 +51,10 @@ unsafe fn text(name: *const c_char) -> String {
 /// The relation; `None` if there is none, which PostgreSQL will report. Not
 /// locked: the statement will take a strong lock, and a weak one held before it
 /// would let two of them wait for each other.
-unsafe fn resolve(relation: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
+///
+/// # Safety
+/// `relation` is a RangeVar.
+pub(crate) unsafe fn resolve(relation: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
     let (no_lock, missing_ok) = (
         pg_sys::NoLock.cast_signed(),
         pg_sys::RVROption::RVR_MISSING_OK,

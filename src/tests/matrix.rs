@@ -29,7 +29,9 @@ mod tests {
 
     fn expect(default: &str, live: &str) {
         table();
-        run(&format!("SELECT ttl.set_default('t', {default})"));
+        run(&format!(
+            "SELECT ttl.set_default('t', {default}, revive_expired => true)"
+        ));
         for path in PATHS {
             assert_eq!(
                 Spi::get_one::<String>(path).expect("query").as_deref(),

@@ -73,7 +73,7 @@ fn foreign_key() {
     disk.look_again("t");
     disk.insert_expired("t", 2001, 2500);
     disk.wait_for_ids("t", "0 500");
-    disk.run("DELETE FROM child; SELECT ttl.set_default('t', 3601)");
+    disk.run("DELETE FROM child; SELECT ttl.set_default('t', 3599)");
     disk.wait_for_ids("t", "0");
     wait_for_unblocked(&mut disk);
 }
@@ -102,7 +102,7 @@ fn failing_trigger() {
     let purged = disk.value("DROP TRIGGER object ON t; SELECT ttl.purge('t')");
     assert_eq!(purged, "10");
     assert_eq!(disk.count("t"), 1);
-    disk.run("SELECT ttl.set_default('t', 3601)");
+    disk.run("SELECT ttl.set_default('t', 3599)");
     wait_for_unblocked(&mut disk);
 }
 
@@ -128,7 +128,7 @@ fn every_row_fails() {
     }
     assert_eq!(disk.count("t"), 301);
     assert_no_spinning(&mut disk);
-    disk.run("DROP TRIGGER object ON t; SELECT ttl.set_default('t', 3601)");
+    disk.run("DROP TRIGGER object ON t; SELECT ttl.set_default('t', 3599)");
     disk.wait_for_ids("t", "0");
     wait_for_unblocked(&mut disk);
 }
@@ -154,7 +154,7 @@ fn cascades() {
     assert_eq!(disk.value(left), "20 300 300");
     let orphans = "SELECT count(*) || ' ' || count(t) FROM orphan";
     assert_eq!(disk.value(orphans), "500 1");
-    disk.run("DELETE FROM grandchild; SELECT ttl.set_default('t', 3601)");
+    disk.run("DELETE FROM grandchild; SELECT ttl.set_default('t', 3599)");
     disk.wait_for_ids("t", "0");
     assert_eq!(disk.value("SELECT count(*) FROM child"), "0");
     wait_for_unblocked(&mut disk);
@@ -181,7 +181,7 @@ fn trigger_returns_null() {
     );
     assert_no_spinning(&mut disk);
     disk.look_again("t");
-    disk.run("DROP TRIGGER keep ON t; SELECT ttl.set_default('t', 3601)");
+    disk.run("DROP TRIGGER keep ON t; SELECT ttl.set_default('t', 3599)");
     disk.wait_for_ids("t", "0");
     wait_for_unblocked(&mut disk);
 }
@@ -205,7 +205,7 @@ fn rule_instead() {
     assert_no_spinning(&mut disk);
     disk.look_again("u");
     assert_eq!(disk.count("t"), 101);
-    disk.run("DROP RULE keep ON t; SELECT ttl.set_default('t', 3601)");
+    disk.run("DROP RULE keep ON t; SELECT ttl.set_default('t', 3599)");
     disk.wait_for_ids("t", "0");
 }
 

@@ -251,7 +251,7 @@ fn restored_policies_act() {
     let mut session = target.connect();
     assert_eq!(session.value("SELECT count(*) FROM shop.plain"), "1");
     // C8: the default acts at once on rows that were restored.
-    session.run("SELECT ttl.set_default('shop.plain', 864000)");
+    session.run("SELECT ttl.set_default('shop.plain', 864000, revive_expired => true)");
     assert_eq!(session.value("SELECT count(*) FROM shop.plain"), "2");
     // C1: a write begins the countdown again.
     session.run("SELECT ttl.set_default('shop.plain', 3600)");
@@ -260,6 +260,6 @@ fn restored_policies_act() {
         session.column("SELECT id FROM shop.plain WHERE _ts > now() - interval '10 minutes'");
     assert_eq!(ages, ["1"]);
     // C9: off.
-    session.run("SELECT ttl.disable('shop.override')");
+    session.run("SELECT ttl.disable('shop.override', revive_expired => true)");
     assert_eq!(session.value("SELECT count(*) FROM shop.override"), "5");
 }

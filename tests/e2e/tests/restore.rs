@@ -74,8 +74,8 @@ fn nothing_is_deleted_before_resume() {
     // What an application's migration does at each start does not lift it.
     for call in [
         "SELECT ttl.enable('t', 3600), ttl.enable('u', 3600)",
-        "SELECT ttl.set_default('t', 3601), ttl.set_default('u', 3601)",
-        "SELECT ttl.disable('t'), ttl.disable('u'); SELECT ttl.enable('t', 3600), ttl.enable('u', 3600)",
+        "SELECT ttl.set_default('t', 3599), ttl.set_default('u', 3599)",
+        "SELECT ttl.disable('t', revive_expired => true), ttl.disable('u', revive_expired => true); SELECT ttl.enable('t', 3600), ttl.enable('u', 3600)",
     ] {
         disk.run(call);
         assert_guarded(&mut disk);

@@ -21,16 +21,22 @@ fn changes_reach_cached_plans() {
 
     let steps = [
         ("SELECT ttl.enable('t', 3600)", 1),
-        ("SELECT ttl.set_default('t', 86400)", 2),
+        (
+            "SELECT ttl.set_default('t', 86400, revive_expired => true)",
+            2,
+        ),
         ("SELECT ttl.set_default('t', 60)", 1),
-        ("SELECT ttl.set_default('t', -1)", 2),
+        ("SELECT ttl.set_default('t', -1, revive_expired => true)", 2),
         (
             "UPDATE t SET ttl = 1 WHERE false; SELECT ttl.set_default('t', 60)",
             1,
         ),
-        ("SELECT ttl.disable('t')", 2),
+        ("SELECT ttl.disable('t', revive_expired => true)", 2),
         ("SELECT ttl.set_default('t', 60)", 1),
-        ("SELECT ttl.set_default('t', NULL)", 2),
+        (
+            "SELECT ttl.set_default('t', NULL, revive_expired => true)",
+            2,
+        ),
         ("SELECT ttl.enable('t', 3600)", 1),
         ("SECURITY LABEL FOR ttl ON TABLE t IS NULL", 2),
     ];
@@ -118,11 +124,11 @@ fn changes_reach_partitions() {
     check(&mut a, "2", "nothing");
     b.run("SELECT ttl.enable('t', 3600)");
     check(&mut a, "1", "enable");
-    b.run("SELECT ttl.set_default('t', 86400)");
+    b.run("SELECT ttl.set_default('t', 86400, revive_expired => true)");
     check(&mut a, "2", "set_default");
     b.run("SELECT ttl.set_default('t', 3600)");
     check(&mut a, "1", "set_default");
-    b.run("SELECT ttl.disable('t')");
+    b.run("SELECT ttl.disable('t', revive_expired => true)");
     check(&mut a, "2", "disable");
     b.run("SELECT ttl.enable('t', 3600)");
     check(&mut a, "1", "enable");
@@ -166,7 +172,7 @@ fn changes_by_two_phase_commit() {
     assert_eq!(plans.count(&mut a), 2);
     b.run("SELECT ttl.enable('t', 3600)");
     assert_eq!(plans.count(&mut a), 1);
-    b.run("BEGIN; SELECT ttl.set_default('t', 86400); PREPARE TRANSACTION 'two'");
+    b.run("BEGIN; SELECT ttl.set_default('t', 86400, revive_expired => true); PREPARE TRANSACTION 'two'");
     assert_eq!(plans.count(&mut a), 1);
     a.run("COMMIT PREPARED 'two'");
     assert_eq!(plans.count(&mut a), 2);

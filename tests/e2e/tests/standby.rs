@@ -51,13 +51,16 @@ fn a_standby_hides_expired_rows() {
     // C8: a policy that changes on the primary.
     let changes = [
         (
-            "SELECT ttl.set_default('t', 6600), ttl.set_default('parts', 6600)",
+            "SELECT ttl.set_default(r, 6600, revive_expired => true) FROM unnest('{t,parts}'::regclass[]) r",
             "3",
         ),
-        ("SELECT ttl.disable('t'), ttl.disable('parts')", "5"),
+        (
+            "SELECT ttl.disable(r, revive_expired => true) FROM unnest('{t,parts}'::regclass[]) r",
+            "5",
+        ),
         ("SELECT ttl.enable('t', 60), ttl.enable('parts', 60)", "1"),
         (
-            "SELECT ttl.set_default('t', -1), ttl.set_default('parts', -1)",
+            "SELECT ttl.set_default(r, -1, revive_expired => true) FROM unnest('{t,parts}'::regclass[]) r",
             "5",
         ),
         (

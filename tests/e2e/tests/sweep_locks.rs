@@ -124,7 +124,7 @@ fn a_longer_default() {
     let slow = SlowTable::create(&database);
     let mut disk = database.disk();
     slow.wait_until_begun(&mut disk);
-    disk.run("SELECT ttl.set_default('slow', 864000)");
+    disk.run("SELECT ttl.set_default('slow', 864000, revive_expired => true)");
     let seen = database.connect().value("SELECT count(*) FROM slow");
     let left = disk.count("slow");
     assert_eq!(seen, left.to_string(), "all that is left lives");
@@ -137,6 +137,19 @@ fn a_longer_default() {
     slow.finish(&mut disk);
 }
 
+/// C6, C9: turned off while rows are deleted. The batch that is going on is waited
+/// for, and the rest goes before: nothing comes back.
+#[test]
+fn nothing_comes_back() {
+    let database = server().database("no_revival");
+    let slow = SlowTable::create(&database);
+    let mut disk = database.disk();
+    slow.wait_until_begun(&mut disk);
+    disk.run("UPDATE pace SET seconds = 0.001");
+    database.connect().run("SELECT ttl.disable('slow')");
+    assert_eq!(disk.column("SELECT id FROM slow"), ["0"]);
+}
+
 /// C9: disabled while rows are deleted, and nothing more goes, not even rows
 /// with an override; -1 keeps deleting those.
 #[test]
@@ -145,7 +158,7 @@ fn disabled() {
     let slow = SlowTable::create(&database);
     let mut disk = database.disk();
     slow.wait_until_begun(&mut disk);
-    disk.run("SELECT ttl.disable('slow')");
+    disk.run("SELECT ttl.disable('slow', revive_expired => true)");
     let left = disk.count("slow");
     assert!(left > 1, "the rows were gone too soon");
     disk.run_preserving(

@@ -35,7 +35,7 @@ UPDATE p2b SET v = 'leaf' WHERE v = 'moved' RETURNING _ts > now() - interval '10
 PREPARE leaf AS SELECT count(*) FROM p2b;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE leaf;
-SELECT ttl.set_default('p', NULL);
+SELECT ttl.set_default('p', NULL, revive_expired => true);
 EXECUTE leaf;
 SELECT ttl.set_default('p', 100);
 EXECUTE leaf;
@@ -113,7 +113,7 @@ INSERT INTO root VALUES (1, now(), NULL);
 SELECT ttl.disable('standalone', drop_columns => true);
 SECURITY LABEL FOR ttl ON TABLE standalone IS NULL;
 INSERT INTO root VALUES (1, now(), NULL);
--- once the parent has one, it rules
+-- once the parent has one, it rules; what was expired before is not back
 SELECT ttl.enable('bare', 7200);
 SELECT array_agg(a ORDER BY a) FROM bare;
 SELECT array_agg(a ORDER BY a) FROM heir;

@@ -16,15 +16,15 @@ SELECT name FROM t ORDER BY ttl NULLS FIRST;
 -- C8 at once on all rows that inherit
 SELECT ttl.set_default('t', 30);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
-SELECT ttl.set_default('t', 31);
+SELECT ttl.set_default('t', 31, revive_expired => true);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
 -- C2, C4, C9 off: nothing expires, overrides are ignored and kept
-SELECT ttl.set_default('t', NULL);
+SELECT ttl.set_default('t', NULL, revive_expired => true);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
 -- C4 and count again when it is turned on again
 SELECT ttl.set_default('t', -1);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
-SELECT ttl.disable('t');
+SELECT ttl.disable('t', revive_expired => true);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
 SELECT ttl.enable('t', 30);
 SELECT name FROM t ORDER BY ttl NULLS FIRST;
@@ -71,7 +71,7 @@ SELECT ttl.enable('plain', 30, ttl_column => NULL);
 SET ttl.preserve_ts = on;
 INSERT INTO plain VALUES ('29', now() - interval '20 s'), ('31', now() - interval '31 s');
 SELECT name FROM plain;
-SELECT ttl.set_default('plain', -1);
+SELECT ttl.set_default('plain', -1, revive_expired => true);
 SELECT name FROM plain;
 RESET ttl.preserve_ts;
 \d plain

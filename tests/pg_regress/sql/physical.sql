@@ -54,7 +54,9 @@ RESET plan_cache_mode;
 -- not by way of somebody else's function, nor of a referential check
 CREATE FUNCTION peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM physical.t';
 ALTER FUNCTION peek OWNER TO regress_dumper;
+SET ttl.show_expired = on;
 ALTER TABLE t ADD PRIMARY KEY (id);
+RESET ttl.show_expired;
 CREATE TABLE child (id int REFERENCES t);
 GRANT ALL ON child TO regress_reader;
 SET ROLE regress_reader;

@@ -1,0 +1,85 @@
+//! Expired rows do not come back by a change of policy, unless that is asked for
+//! (docs/decisions/0018-turning-off-purges-first.md).
+
+use crate::error::{Result, TtlError};
+use crate::pg::relation::Open;
+use crate::pg::{catalog, locks, txn};
+use crate::policy::Policy;
+use crate::reclaim::purge;
+use crate::store::governing_label;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// How often deletion is tried before what is left counts as kept.
+const ROUNDS: u32 = 10;
+
+/// What to do where a row that is expired cannot go.
+const HINT: &str = "The time to live is not changed before its expired rows are gone. Remove what keeps them, or let them live again with revive_expired => true of ttl.set_default or ttl.disable.";
+
+/// Deletes what is expired by the policies now in force, before a change of the
+/// table's by which it would live again: a default of `to`, or with `None` no
+/// expiry at all. An error if something is left.
+///
+/// The caller holds the lock on the table under which it changes the policy.
+/// The lock on the policy comes before the deletions: so they meet no batch of a
+/// worker, and none begins before the end of the transaction.
+pub(super) fn prevent(relid: pg_sys::Oid, to: Option<i32>, heirs_lock: u32) -> Result<()> {
+    let tree = catalog::all_inheritors(relid);
+    let revived = |&table: &pg_sys::Oid| {
+        let label = governing_label(table)?;
+        let policy = &label.policy;
+        // Where another parent's policy is in force, that stays so; that of an heir
+        // gives way to one with other columns, perhaps.
+        let revived = if label.holder == relid {
+            Policy::revives(policy.default_ttl, to)
+        } else {
+            tree.contains(&label.holder) && policy.default_ttl.is_some()
+        };
+        revived.then_some((table, label))
+    };
+    if !tree.iter().any(|table| revived(table).is_some()) {
+        return Ok(());
+    }
+    purge::lock_tree(relid, heirs_lock);
+    for (table, label) in tree.iter().filter_map(revived) {
+        locks::lock_policy_for_change(label.holder);
+        if label.policy.is_restored(label.holder.to_u32()) {
+            if purge::has_expired(table) {
+                return Err(TtlError::restored_rows_in_the_way(label.holder));
+            }
+            continue;
+        }
+        txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
+    }
+    Ok(())
+}
+
+/// Deletes until nothing is left: others may commit rows meanwhile that were
+/// expired before, and the owner's triggers may write some.
+fn empty(relid: pg_sys::Oid) -> Result<()> {
+    for _ in 0..ROUNDS {
+        if !purge::has_expired(relid) {
+            return Ok(());
+        }
+        if purge::delete_from(relid)? == 0 {
+            break;
+        }
+    }
+    if purge::has_expired(relid) {
+        return Err(kept(relid));
+    }
+    Ok(())
+}
+
+/// Why nothing was deleted: the owner's own code keeps the rows, or they were
+/// changed since the transaction's snapshot was taken.
+fn kept(relid: pg_sys::Oid) -> TtlError {
+    let table = Open::locked(relid);
+    if !table.deletion_concerns_others() {
+        return TtlError::new(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            "could not serialize access due to concurrent update",
+        )
+        .hint("Try again in a new transaction.");
+    }
+    TtlError::expired_rows_kept(relid)
+}
