@@ -3,7 +3,7 @@
 
 use crate::clock::now::now;
 use crate::pg::index::{self, Wanted};
-use crate::pg::{catalog, relation};
+use crate::pg::{catalog, message, relation};
 use crate::policy;
 use crate::store::{TablePolicy, cache, expected_indexes};
 use pgrx::pg_sys::{self, TM_Result};
@@ -106,6 +106,7 @@ unsafe fn clear_up_to(
         pg_sys::index_rescan(scan, &mut key, 1, core::ptr::null_mut(), 0);
         let forward = pg_sys::ScanDirection::ForwardScanDirection;
         let mut clear = true;
+        let (name, mut deleted) = (catalog::qualified_name((*relation).rd_id), 0);
         while clear && !pg_sys::index_getnext_tid(scan, forward).is_null() {
             if budget.entries == 0 {
                 clear = false;
@@ -117,14 +118,21 @@ unsafe fn clear_up_to(
                     || dirty.xmax != pg_sys::InvalidTransactionId;
                 clear = !in_progress && budget.rows > 0;
                 if clear {
+                    if deleted == 0 {
+                        message::begin(&name);
+                    }
                     budget.rows -= 1;
                     budget.deleted = true;
+                    deleted += 1;
                     clear = delete(relation, &mut (*slot).tts_tid);
                 }
                 if !(*scan).xs_heap_continue {
                     break;
                 }
             }
+        }
+        if deleted > 0 {
+            message::end(&name, deleted);
         }
         pg_sys::index_endscan(scan);
         pg_sys::ExecDropSingleTupleTableSlot(slot);

@@ -74,7 +74,7 @@ pub(super) unsafe fn remove(
         // Before this transaction has written anything, it has no number.
         let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
         if !deletion.direct
-            && let Some(other) = lock(table, slot, &mut place)
+            && let Some(other) = lock(table, slot, &mut place, 0)
         {
             return other;
         }
@@ -85,7 +85,8 @@ pub(super) unsafe fn remove(
     }
 }
 
-/// Removes the row at this place if it is expired.
+/// Removes the row at this place if it is expired; if it has been updated meanwhile,
+/// its newest version.
 ///
 /// # Safety
 /// The slot is for rows of the table, which the transaction has locked.
@@ -98,7 +99,8 @@ pub(super) unsafe fn remove_if_expired(
 ) -> Removal {
     // SAFETY: as required of the caller; once locked, the row is in the slot.
     unsafe {
-        if let Some(other) = lock(table, slot, place) {
+        let newest = pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
+        if let Some(other) = lock(table, slot, place, newest) {
             return other;
         }
         if row::is_live(policy, slot) {
@@ -115,6 +117,7 @@ unsafe fn lock(
     table: pg_sys::Relation,
     slot: *mut TupleTableSlot,
     place: &mut pg_sys::ItemPointerData,
+    flags: u8,
 ) -> Option<Removal> {
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: every table access method has this function.
@@ -130,7 +133,7 @@ unsafe fn lock(
             externs::GetCurrentCommandId(false),
             pg_sys::LockTupleMode::LockTupleExclusive,
             pg_sys::LockWaitPolicy::LockWaitBlock,
-            0,
+            flags,
             &mut failure,
         );
         match outcome(result) {

@@ -90,7 +90,11 @@ impl New {
         // SAFETY: as required of the caller; the slot has all columns of the table.
         unsafe {
             let natts = (*(*self.slot).tts_tupleDescriptor).natts;
-            plain::slot_getsomeattrs_int(self.slot, natts);
+            // A partition's row may come with all columns at hand, and then refuses to
+            // be asked for them.
+            if natts > i32::from((*self.slot).tts_nvalid) {
+                plain::slot_getsomeattrs_int(self.slot, natts);
+            }
             (*evaluation.context).ecxt_scantuple = self.slot;
             let mut at = 0;
             while at < evaluation.generated_count {
