@@ -40,8 +40,8 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
         let explained = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY != 0;
         if !plan.is_null() && !(*plan).resultRelations.is_null() && !explained {
             let spared = reclaim::may_be_spared(plan);
-            if spared != Spared::Nothing || reclaim::checks_are_postponed() {
-                prepare((*query).estate, spared);
+            if spared != Spared::Nothing {
+                spare((*query).estate, spared);
             }
         }
     }
@@ -49,16 +49,9 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn prepare(estate: *mut pg_sys::EState, spared: Spared) {
+unsafe extern "C-unwind" fn spare(estate: *mut pg_sys::EState, spared: Spared) {
     // SAFETY: the statement has just been started.
-    unsafe {
-        if reclaim::checks_are_postponed() {
-            reclaim::take_out_postponed_checks(estate);
-        }
-        if spared != Spared::Nothing {
-            reclaim::spare(estate, spared);
-        }
-    }
+    unsafe { reclaim::spare(estate, spared) }
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).

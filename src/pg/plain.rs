@@ -11,7 +11,7 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use core::ffi::{c_char, c_int, c_long};
+use core::ffi::c_int;
 use pgrx::pg_sys::{self, Datum, Oid, Relation, TupleTableSlot};
 
 unsafe extern "C-unwind" {
@@ -78,6 +78,10 @@ unsafe extern "C-unwind" {
     pub(crate) fn ExecDropSingleTupleTableSlot(slot: *mut TupleTableSlot);
     pub(crate) fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, attnum: c_int);
     pub(crate) fn table_open(relation_id: Oid, lockmode: pg_sys::LOCKMODE) -> Relation;
+    pub(crate) fn RelationGetNumberOfBlocksInFork(
+        relation: Relation,
+        fork: pg_sys::ForkNumber::Type,
+    ) -> pg_sys::BlockNumber;
     pub(crate) fn table_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
 
     pub(crate) fn XactLockTableWait(
@@ -90,26 +94,91 @@ unsafe extern "C-unwind" {
     pub(crate) fn TransactionIdIsCurrentTransactionId(xid: pg_sys::TransactionId) -> bool;
     pub(crate) fn CommandCounterIncrement();
     pub(crate) fn CheckCmdReplicaIdentity(relation: Relation, command: pg_sys::CmdType::Type);
-    pub(crate) fn GetLatestSnapshot() -> pg_sys::Snapshot;
     pub(crate) fn MemoryContextReset(context: pg_sys::MemoryContext);
 
-    pub(crate) fn SPI_connect() -> c_int;
-    pub(crate) fn SPI_finish() -> c_int;
-    pub(crate) fn SPI_prepare(
-        query: *const c_char,
-        nargs: c_int,
-        types: *mut Oid,
-    ) -> pg_sys::SPIPlanPtr;
-    pub(crate) fn SPI_execute_snapshot(
-        plan: pg_sys::SPIPlanPtr,
-        values: *mut Datum,
-        nulls: *const c_char,
-        snapshot: pg_sys::Snapshot,
-        crosscheck: pg_sys::Snapshot,
-        read_only: bool,
-        fire_triggers: bool,
-        count: c_long,
-    ) -> c_int;
+    pub(crate) fn AfterTriggerBeginQuery();
+    pub(crate) fn AfterTriggerEndQuery(estate: *mut pg_sys::EState);
+    pub(crate) fn ExecBSDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+    );
+    #[cfg(feature = "pg15")]
+    fn ExecBRDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        epqstate: *mut pg_sys::EPQState,
+        target: *mut pg_sys::ResultRelInfo,
+        tupleid: pg_sys::ItemPointer,
+        foreign: pg_sys::HeapTuple,
+        epqslot: *mut *mut TupleTableSlot,
+    ) -> bool;
+    #[cfg(any(feature = "pg16", feature = "pg17"))]
+    fn ExecBRDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        epqstate: *mut pg_sys::EPQState,
+        target: *mut pg_sys::ResultRelInfo,
+        tupleid: pg_sys::ItemPointer,
+        foreign: pg_sys::HeapTuple,
+        epqslot: *mut *mut TupleTableSlot,
+        result: *mut pg_sys::TM_Result::Type,
+        failure: *mut pg_sys::TM_FailureData,
+    ) -> bool;
+    #[cfg(feature = "pg18")]
+    fn ExecBRDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        epqstate: *mut pg_sys::EPQState,
+        target: *mut pg_sys::ResultRelInfo,
+        tupleid: pg_sys::ItemPointer,
+        foreign: pg_sys::HeapTuple,
+        epqslot: *mut *mut TupleTableSlot,
+        result: *mut pg_sys::TM_Result::Type,
+        failure: *mut pg_sys::TM_FailureData,
+        is_merge_delete: bool,
+    ) -> bool;
+    pub(crate) fn ExecARDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+        tupleid: pg_sys::ItemPointer,
+        foreign: pg_sys::HeapTuple,
+        capture: *mut pg_sys::TransitionCaptureState,
+        is_crosspart_update: bool,
+    );
+    pub(crate) fn ExecASDeleteTriggers(
+        estate: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+        capture: *mut pg_sys::TransitionCaptureState,
+    );
+}
+
+/// Fires the BEFORE DELETE triggers for a row that the transaction has locked; whether
+/// it is still to be deleted. Alike in all versions.
+///
+/// # Safety
+/// As PostgreSQL's function; its errors pass through.
+pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
+    estate: *mut pg_sys::EState,
+    target: *mut pg_sys::ResultRelInfo,
+    place: pg_sys::ItemPointer,
+) -> bool {
+    let (foreign, none) = (core::ptr::null_mut(), core::ptr::null_mut());
+    // SAFETY: as required of the caller. Without a state for EvalPlanQual the row is
+    // read as it is, and not locked again.
+    unsafe {
+        let epq = core::ptr::null_mut();
+        #[cfg(feature = "pg15")]
+        return ExecBRDeleteTriggers(estate, epq, target, place, foreign, none);
+        #[cfg(not(feature = "pg15"))]
+        {
+            let (result, failure) = (core::ptr::null_mut(), core::ptr::null_mut());
+            #[cfg(not(feature = "pg18"))]
+            return ExecBRDeleteTriggers(
+                estate, epq, target, place, foreign, none, result, failure,
+            );
+            #[cfg(feature = "pg18")]
+            return ExecBRDeleteTriggers(
+                estate, epq, target, place, foreign, none, result, failure, false,
+            );
+        }
+    }
 }
 
 /// `index_beginscan` for `nkeys` keys, alike in all versions.

@@ -31,6 +31,25 @@ impl Open {
         unsafe { pg_sys::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
 
+    /// Whether a deletion passes [`Self::check_replica_identity`].
+    pub(crate) fn passes_replica_identity_check(&self) -> bool {
+        let mut published = pg_sys::PublicationDesc::default();
+        // SAFETY: open and locked.
+        unsafe {
+            pg_sys::RelationBuildPublicationDesc(self.0, &mut published);
+            #[cfg(feature = "pg18")]
+            if !published.gencols_valid_for_delete {
+                return false;
+            }
+            published.rf_valid_for_delete
+                && published.cols_valid_for_delete
+                && (!published.pubactions.pubdelete
+                    || (*(*self.0).rd_rel).relreplident
+                        == pg_sys::REPLICA_IDENTITY_FULL.cast_signed()
+                    || pg_sys::RelationGetReplicaIndex(self.0) != pg_sys::InvalidOid)
+        }
+    }
+
     /// How many blocks it has on disk.
     pub(crate) fn blocks(&self) -> u32 {
         // SAFETY: open; a table.
@@ -50,19 +69,29 @@ impl Drop for Open {
     }
 }
 
-/// Whether a DELETE fires a trigger, those of foreign keys that reference the table
-/// and disabled ones included, or there are rules of any kind, or the table is not
-/// stored as a heap.
+/// Whether a DELETE fires a trigger ([`has_delete_triggers`]), or there are rules of
+/// any kind, or the table is not stored as a heap.
 ///
 /// # Safety
 /// `relation` is open.
 pub(crate) unsafe fn deletion_concerns_others(relation: pg_sys::Relation) -> bool {
-    // SAFETY: as required of the caller; the description belongs to the relation.
+    // SAFETY: as required of the caller.
     unsafe {
         let class = (*relation).rd_rel;
-        if (*class).relam != pg_sys::HEAP_TABLE_AM_OID || (*class).relhasrules {
-            return true;
-        }
+        (*class).relam != pg_sys::HEAP_TABLE_AM_OID
+            || (*class).relhasrules
+            || has_delete_triggers(relation)
+    }
+}
+
+/// Whether a DELETE fires a trigger, those of foreign keys that reference the table
+/// and disabled ones included.
+///
+/// # Safety
+/// `relation` is open.
+pub(crate) unsafe fn has_delete_triggers(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as required of the caller; the description belongs to the relation.
+    unsafe {
         let Some(triggers) = (*relation).trigdesc.as_ref() else {
             return false;
         };
@@ -123,7 +152,10 @@ pub(crate) unsafe fn is_inserted_here(
         let table = pg_sys::table_open(relid, share);
         let slot = pg_sys::table_slot_create(table, core::ptr::null_mut());
         let any = &raw mut pg_sys::SnapshotAnyData;
-        let found = (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID
+        let class = (*table).rd_rel;
+        // From PostgreSQL 17 on a partitioned table can name an access method, too.
+        let found = (*class).relkind.cast_unsigned() == pg_sys::RELKIND_RELATION
+            && (*class).relam == pg_sys::HEAP_TABLE_AM_OID
             && pg_sys::table_tuple_fetch_row_version(table, place, any, slot)
             && {
                 let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
@@ -134,5 +166,29 @@ pub(crate) unsafe fn is_inserted_here(
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::table_close(table, share);
         found
+    }
+}
+
+/// The table as the target of a statement, in the current memory context.
+///
+/// # Safety
+/// `table` is open and locked as long as the target is used.
+pub(crate) unsafe fn target(table: pg_sys::Relation) -> *mut pg_sys::ResultRelInfo {
+    let target = palloc_slice(&[pg_sys::ResultRelInfo::default()]);
+    // SAFETY: as required of the caller; there is no range table.
+    unsafe { pg_sys::InitResultRelInfo(target, table, 0, core::ptr::null_mut(), 0) };
+    target
+}
+
+/// Frees an execution that has fired triggers.
+///
+/// # Safety
+/// It has no plan, and nothing is left to be fired.
+pub(crate) unsafe fn free_execution(estate: *mut pg_sys::EState) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        pg_sys::ExecCloseResultRelations(estate);
+        pg_sys::ExecResetTupleTable((*estate).es_tupleTable, false);
+        pg_sys::FreeExecutorState(estate);
     }
 }

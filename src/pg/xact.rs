@@ -2,7 +2,6 @@
 
 use crate::reaper::{leave, writes};
 use crate::reclaim;
-use crate::visibility::statement;
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -45,7 +44,6 @@ unsafe extern "C-unwind" fn at_xact_end(
     match event {
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
         pg_sys::XactEvent::XACT_EVENT_ABORT => {
-            statement::see_expired_rows_of(None);
             reclaim::at_abort();
             writes::at_other_end(false);
             leave::readmit_all();
@@ -71,7 +69,6 @@ unsafe extern "C-unwind" fn at_subxact_end(
     // SAFETY: reads a backend-local variable.
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        statement::see_expired_rows_of(None);
         reclaim::at_abort();
     }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level

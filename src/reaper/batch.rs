@@ -287,9 +287,3 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
     unsafe { pg_sys::CommandCounterIncrement() };
     Ok(Purged { rows })
 }
-
-/// The DELETE of those rows among the given ones that are expired; `condition` ends
-/// with `AND `. `None` if no row of the table can expire.
-pub(crate) fn delete_query(relid: pg_sys::Oid, condition: &str) -> Option<String> {
-    Job::of(relid).map(|job| job.delete(condition))
-}

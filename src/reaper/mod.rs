@@ -48,7 +48,7 @@ mod whole;
 mod worker;
 pub(crate) mod writes;
 
-pub(crate) use batch::{delete_all, delete_query};
+pub(crate) use batch::delete_all;
 pub(crate) use piecemeal::{delete_what_can_go, has_expired};
 pub(crate) use shared::WORKERS;
 

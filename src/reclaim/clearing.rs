@@ -1,6 +1,7 @@
 //! Removes the few expired rows of a table before a statement that writes many, so that
 //! the trigger has nothing to do in it.
 
+use super::row;
 use crate::clock::now::now;
 use crate::pg::index::{self, Wanted};
 use crate::pg::{catalog, message, relation};
@@ -32,9 +33,7 @@ pub(super) unsafe fn has_no_expired_row(
         let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
             return true;
         };
-        if table.deletion_concerns_others() {
-            budget.rows = 0;
-        }
+        let may_delete = !table.deletion_concerns_others() && table.passes_replica_identity_check();
         expected_indexes(&policy).into_iter().all(|wanted| {
             let Some(cutoff) = cutoff(wanted, &policy) else {
                 return true;
@@ -42,7 +41,15 @@ pub(super) unsafe fn has_no_expired_row(
             index::find(relid, wanted, &policy.ts, policy.ttl.as_ref())
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
-                .is_some_and(|index| clear_up_to(table, index, cutoff, budget))
+                .is_some_and(|index| {
+                    let expired = Expired {
+                        index,
+                        cutoff,
+                        policy,
+                        may_delete,
+                    };
+                    clear(table, &expired, budget)
+                })
         })
     }
 }
@@ -76,19 +83,27 @@ impl Budget {
     }
 }
 
-/// Removes the rows whose key in this index is not above `cutoff`; whether none is
-/// left. A row that another session is writing, deleting or holding is left.
-unsafe fn clear_up_to(
-    table: &relation::Open,
+/// The expired rows that an index leads to.
+struct Expired {
     index: pg_sys::Oid,
+    /// Their keys are not above this one.
     cutoff: i64,
-    budget: &mut Budget,
-) -> bool {
+    policy: TablePolicy,
+    /// False where a deletion is somebody else's business, or would fail.
+    may_delete: bool,
+}
+
+/// Removes expired rows; whether none is left. A row that another session is
+/// writing, deleting or holding is left.
+///
+/// The index alone does not tell: one without a predicate also leads to rows that
+/// override the default, and may live.
+unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
     let (relation, share) = (table.as_ptr(), pg_sys::AccessShareLock.cast_signed());
     // SAFETY: table and index are open and locked until the scan has ended; the key's
     // function compares two timestamptz, of which F_TIMESTAMPTZ_LE is the OID.
     unsafe {
-        let index = pg_sys::index_open(index, share);
+        let index = pg_sys::index_open(expired.index, share);
         let mut dirty = pg_sys::SnapshotData {
             snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
             ..Default::default()
@@ -99,7 +114,7 @@ unsafe fn clear_up_to(
             1,
             pg_sys::BTLessEqualStrategyNumber as u16,
             pg_sys::Oid::from(pg_sys::F_TIMESTAMPTZ_LE),
-            pg_sys::Datum::from(cutoff),
+            pg_sys::Datum::from(expired.cutoff),
         );
         let slot = pg_sys::table_slot_create(relation, core::ptr::null_mut());
         let scan = relation::begin_index_scan(relation, index, &mut dirty, 1);
@@ -116,8 +131,12 @@ unsafe fn clear_up_to(
             while clear && pg_sys::index_fetch_heap(scan, slot) {
                 let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
                     || dirty.xmax != pg_sys::InvalidTransactionId;
-                clear = !in_progress && budget.rows > 0;
-                if clear {
+                clear = !in_progress;
+                if clear && !row::is_live(&expired.policy, slot) {
+                    clear = expired.may_delete && budget.rows > 0;
+                    if !clear {
+                        break;
+                    }
                     if deleted == 0 {
                         message::begin(&name);
                     }

@@ -16,6 +16,9 @@ use crate::pg::plain;
 use core::mem::MaybeUninit;
 use pgrx::pg_sys::{self, Datum, TupleTableSlot};
 
+/// So often may a row be found changed: a trigger on it may do so for ever.
+const MAX_CHANGES: u32 = 1000;
+
 const MAX_PARTS: usize = pg_sys::INDEX_MAX_KEYS as usize;
 
 /// The values of a key, or of a row's index entry.
@@ -87,8 +90,8 @@ impl Lookup<'_> {
             // Locked by the executor, which opens the indexes before it fires triggers.
             let index = plain::index_open(self.key.index, no_lock);
             let slot = plain::table_slot_create(self.new.relation, core::ptr::null_mut());
-            let mut last = None;
-            while self.remove_one(index, &sought, slot, &mut last) {}
+            let mut changes = 0;
+            while self.remove(index, &sought, slot, &mut changes) {}
             plain::ExecDropSingleTupleTableSlot(slot);
             plain::index_close(index, no_lock);
         }
@@ -130,15 +133,14 @@ impl Lookup<'_> {
         }
     }
 
-    /// Looks for an expired row that holds the key and removes it, or waits for the
-    /// transaction that is changing it; whether to look again. `last` is the place of
-    /// the row that was removed last.
-    unsafe fn remove_one(
+    /// Removes the expired rows that hold the key. True: look again, somebody was
+    /// changing one. `changes` counts how often one was found changed.
+    unsafe fn remove(
         &self,
         index: pg_sys::Relation,
         sought: &Values,
         slot: *mut TupleTableSlot,
-        last: &mut Option<pg_sys::ItemPointerData>,
+        changes: &mut u32,
     ) -> bool {
         // SAFETY: index and table are open and locked, and the slot is of the table.
         unsafe {
@@ -160,7 +162,6 @@ impl Lookup<'_> {
                 {
                     continue;
                 }
-                plain::index_endscan(scan);
                 // Somebody is writing or deleting it: what becomes of it is not known
                 // yet. The constraint would wait as well.
                 let writer = if dirty.xmin == pg_sys::InvalidTransactionId {
@@ -169,16 +170,14 @@ impl Lookup<'_> {
                     dirty.xmin
                 };
                 if writer == pg_sys::InvalidTransactionId {
-                    let place = (*slot).tts_tid;
-                    if last
-                        .replace(place)
-                        .is_some_and(|l| row::same_place(&l, &place))
-                    {
-                        // It was said to be deleted: a rule keeps it.
-                        return false;
+                    match removal::remove(relation, slot, self.plan.deletion) {
+                        Removal::Gone | Removal::Kept => continue,
+                        Removal::Changed => *changes += 1,
                     }
-                    return removal::remove(relation, slot, self.plan.deletion) != Removal::Kept;
+                    plain::index_endscan(scan);
+                    return *changes < MAX_CHANGES;
                 }
+                plain::index_endscan(scan);
                 if dirty.speculativeToken == 0 {
                     let reason = pg_sys::XLTW_Oper::XLTW_InsertIndex;
                     plain::XactLockTableWait(writer, relation, &mut (*slot).tts_tid, reason);

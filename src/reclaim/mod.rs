@@ -19,12 +19,10 @@ mod removal;
 mod row;
 mod trigger;
 mod unneeded;
+mod with_triggers;
 
 pub(crate) use copy_from::{begin_copy, end_copies};
 pub(crate) use plan::forget;
-pub(crate) use postponed::{
-    are_wanted as checks_are_postponed, take_out as take_out_postponed_checks,
-};
 pub(crate) use unneeded::{Spared, may_be_spared, spare};
 
 /// The trigger's name. It must fire last, when all others have had their say about
@@ -36,5 +34,4 @@ pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";
 /// Raises no error.
 pub(crate) fn at_abort() {
     end_copies();
-    postponed::postpone_checks(None);
 }

@@ -111,7 +111,7 @@ unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
         for oid in lists::oids(pg_sys::RelationGetIndexList(table)) {
             let index = pg_sys::index_open(oid, share);
             if is_enforced(index) {
-                let key = key(relid, index, &mut plan.generated);
+                let key = key(table, index, &mut plan.generated);
                 plan.keys.push(key);
             }
             pg_sys::index_close(index, share);
@@ -127,9 +127,11 @@ unsafe fn is_enforced(index: pg_sys::Relation) -> bool {
     (form.indisunique || form.indisexclusion) && form.indisready && form.indislive
 }
 
-unsafe fn key(relid: pg_sys::Oid, index: pg_sys::Relation, generated: &mut Vec<i16>) -> Key {
-    // SAFETY: an open index; its information has an operator for each key column.
+unsafe fn key(table: pg_sys::Relation, index: pg_sys::Relation, generated: &mut Vec<i16>) -> Key {
+    // SAFETY: an open table and index; the index's information has an operator for each
+    // key column.
     unsafe {
+        let relid = (*table).rd_id;
         let info = &mut *pg_sys::BuildIndexInfo(index);
         let is_exclusion = !info.ii_ExclusionOps.is_null();
         if !is_exclusion {
@@ -157,10 +159,19 @@ unsafe fn key(relid: pg_sys::Oid, index: pg_sys::Relation, generated: &mut Vec<i
             always_changes: false,
             needs_evaluation: !info.ii_Expressions.is_null() || !info.ii_Predicate.is_null(),
         };
-        for attno in index::columns_of(info) {
+        let mut columns = index::columns_of(info);
+        if columns.first().is_some_and(|&attno| attno <= 0) {
+            // The row as a whole, its generated columns included.
+            key.always_changes = true;
+            let natts = i16::try_from((*(*table).rd_att).natts).unwrap_or(0);
+            let generated = |&attno: &i16| pg_sys::get_attgenerated(relid, attno) != 0;
+            columns.extend((1..=natts).filter(generated));
+        }
+        for attno in columns {
             if attno <= 0 {
-                key.always_changes = true;
-            } else if pg_sys::get_attgenerated(relid, attno) != 0 {
+                continue;
+            }
+            if pg_sys::get_attgenerated(relid, attno) != 0 {
                 key.always_changes = true;
                 if !generated.contains(&attno) {
                     generated.push(attno);

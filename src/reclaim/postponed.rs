@@ -5,48 +5,21 @@
 //! ACTION is for the end of the user's statement: it is content with a new row that
 //! has the old one's key. So it is taken out of the deletion, and queued by itself.
 
-use crate::pg::{lists, relation};
-use pgrx::pg_sys::{self, EState, ItemPointerData, ResultRelInfo, TriggerDesc};
+use crate::pg::relation;
+use pgrx::pg_sys::{self, ItemPointerData, TriggerDesc};
 use pgrx::prelude::*;
-use std::cell::Cell;
 use std::ffi::c_char;
 
 /// `TRIGGER_DISABLED` of trigger.h.
 const DISABLED: u8 = pg_sys::TRIGGER_DISABLED;
 
-thread_local! {
-    /// The table from which the next statement deletes such a row.
-    static NEXT: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
-}
-
-/// The next statement that starts and writes to the table is to be a deletion without
-/// these checks; `None` ends it, as do the transaction's callbacks after an error.
-pub(crate) fn postpone_checks(table: Option<pg_sys::Oid>) {
-    NEXT.set(table);
-}
-
-/// Whether [`take_out`] is wanted.
-pub(crate) fn are_wanted() -> bool {
-    NEXT.get().is_some()
-}
-
-/// Takes the checks out of a statement that has just started, if it is the one.
+/// Takes the checks out of a private copy of a table's triggers.
 ///
 /// # Safety
-/// `estate` is that of the statement.
-pub(crate) unsafe fn take_out(estate: *mut EState) {
-    // SAFETY: as required of the caller: its private copies of the tables' triggers.
-    unsafe {
-        for target in lists::iter::<ResultRelInfo>((*estate).es_opened_result_relations) {
-            if NEXT.get() != Some((*(*target).ri_RelationDesc).rd_id) {
-                continue;
-            }
-            NEXT.set(None);
-            if let Some(triggers) = (*target).ri_TrigDesc.as_mut() {
-                disable(triggers, |function| function == check_function());
-            }
-        }
-    }
+/// The description of a table's triggers.
+pub(super) unsafe fn take_out(triggers: &mut TriggerDesc) {
+    // SAFETY: as required of the caller.
+    unsafe { disable(triggers, |function| function == check_function()) }
 }
 
 /// `RI_FKey_noaction_del`, of foreign keys with ON DELETE NO ACTION.
@@ -75,15 +48,13 @@ pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, place: *mu
     unsafe {
         let estate = pg_sys::CreateExecutorState();
         let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        let target = relation::palloc_slice(&[ResultRelInfo::default()]);
-        pg_sys::InitResultRelInfo(target, table, 0, core::ptr::null_mut(), 0);
+        let target = relation::target(table);
         if let Some(triggers) = (*target).ri_TrigDesc.as_mut() {
             disable(triggers, |function| function != check_function());
             let none = core::ptr::null_mut();
             pg_sys::ExecARDeleteTriggers(estate, target, place, none, none.cast(), false);
         }
-        pg_sys::ExecResetTupleTable((*estate).es_tupleTable, false);
         pg_sys::MemoryContextSwitchTo(former);
-        pg_sys::FreeExecutorState(estate);
+        relation::free_execution(estate);
     }
 }

@@ -8,7 +8,7 @@ use super::removal::{self, Deletion, Removal};
 use crate::clock::now::now;
 use crate::error::TtlError;
 use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
-use crate::pg::{externs, plain};
+use crate::pg::{catalog, externs, plain, roles};
 use crate::policy;
 use crate::store::{TablePolicy, cache};
 use pgrx::PgSqlErrorCode;
@@ -83,11 +83,25 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
         .raise();
     }
     let policy = cache::policy(relid).filter(TablePolicy::hides)?;
-    // SAFETY: a table, since it has a policy; what was opened is closed.
+    if !is_enforced_on(relid) {
+        return None;
+    }
+    // SAFETY: a table, as was just found; what was opened is closed.
     unsafe {
         let table = pg_sys::table_open(relid, pg_sys::RowExclusiveLock.cast_signed());
         let deletion = Deletion::of(table, relid);
         pg_sys::table_close(table, pg_sys::NoLock.cast_signed());
         Some(Way { policy, deletion })
     }
+}
+
+/// Whether a foreign key's statement can have met a row here: it runs as the owner of
+/// the referencing table, or of that of which this one is a partition. Triggers of
+/// users that fire inside a cascade run in the same context, and can name any table.
+fn is_enforced_on(relid: pg_sys::Oid) -> bool {
+    let user = roles::current_user();
+    catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+        && std::iter::once(relid)
+            .chain(catalog::ancestors(relid))
+            .any(|table| roles::owns_relation(table, user))
 }

@@ -7,21 +7,17 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::{own_children, postponed, row};
-use crate::pg::{catalog, externs, message, plain, relation, roles};
-use crate::reaper;
+use super::{own_children, row, with_triggers};
+use crate::pg::{catalog, externs, message, plain, relation};
 use crate::store::TablePolicy;
-use crate::visibility::statement;
-use pgrx::pg_sys::{self, Datum, TM_Result, TupleTableSlot};
+use pgrx::pg_sys::{self, TM_Result, TupleTableSlot};
 use pgrx::prelude::*;
-use std::ffi::{CString, c_char};
 
 /// How rows of a table are removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deletion {
     relid: pg_sys::Oid,
-    owner: pg_sys::Oid,
-    /// Nobody but the table has to do with it: no trigger, rule or foreign key.
+    /// It sets nothing off: no trigger, no foreign key.
     direct: bool,
     /// A foreign key deletes or changes what refers to a deleted row.
     has_actions: bool,
@@ -34,7 +30,7 @@ pub(super) enum Removal {
     Gone,
     /// Somebody else has changed or deleted it first.
     Changed,
-    /// A trigger or rule keeps it.
+    /// A trigger keeps it.
     Kept,
 }
 
@@ -44,9 +40,8 @@ impl Deletion {
     pub(super) unsafe fn of(table: pg_sys::Relation, relid: pg_sys::Oid) -> Self {
         Self {
             relid,
-            owner: catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner),
             // SAFETY: as required of the caller.
-            direct: unsafe { !relation::deletion_concerns_others(table) },
+            direct: unsafe { !relation::has_delete_triggers(table) },
             // SAFETY: as required of the caller.
             has_actions: unsafe { own_children::has_actions(table) },
         }
@@ -99,6 +94,9 @@ pub(super) unsafe fn remove_if_expired(
 ) -> Removal {
     // SAFETY: as required of the caller; once locked, the row is in the slot.
     unsafe {
+        if !fetch(table, slot, place) || row::is_live(policy, slot) {
+            return Removal::Kept;
+        }
         let newest = pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
         if let Some(other) = lock(table, slot, place, newest) {
             return other;
@@ -107,6 +105,31 @@ pub(super) unsafe fn remove_if_expired(
             return Removal::Kept;
         }
         delete(table, place, deletion, false)
+    }
+}
+
+/// Reads whatever version of a row is at this place into the slot; false if there is
+/// none. The place may be anyone's invention, and locking believes what it is given.
+/// The slot then keeps the version from being removed until it is locked.
+unsafe fn fetch(
+    table: pg_sys::Relation,
+    slot: *mut TupleTableSlot,
+    place: &mut pg_sys::ItemPointerData,
+) -> bool {
+    let mut any = pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
+        ..Default::default()
+    };
+    let block = u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo);
+    let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: every table access method has this function.
+    unsafe {
+        let Some(fetch_version) = (*(*table).rd_tableam).tuple_fetch_row_version else {
+            return false;
+        };
+        place.ip_posid != 0
+            && block < plain::RelationGetNumberOfBlocksInFork(table, fork)
+            && fetch_version(table, place, &mut any, slot)
     }
 }
 
@@ -156,14 +179,21 @@ unsafe fn delete(
         let removal = if deletion.direct {
             delete_directly(table, place)
         } else {
-            delete_by_sql(table, place, deletion, for_new_row)
+            with_triggers::delete(table, place, for_new_row)
         };
         announce(deletion.relid, true);
         removal
     }
 }
 
-unsafe fn delete_directly(table: pg_sys::Relation, place: &mut pg_sys::ItemPointerData) -> Removal {
+/// Deletes the row at this place, and nothing else.
+///
+/// # Safety
+/// `table` is open and locked.
+pub(super) unsafe fn delete_directly(
+    table: pg_sys::Relation,
+    place: &mut pg_sys::ItemPointerData,
+) -> Removal {
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: every table access method has this function.
     unsafe {
@@ -190,67 +220,6 @@ fn outcome(result: TM_Result::Type) -> Removal {
         TM_Result::TM_Ok | TM_Result::TM_Deleted => Removal::Gone,
         _ => Removal::Changed,
     }
-}
-
-/// By a DELETE as the table's owner, with all that it sets off.
-unsafe fn delete_by_sql(
-    table: pg_sys::Relation,
-    place: &mut pg_sys::ItemPointerData,
-    deletion: Deletion,
-    for_new_row: bool,
-) -> Removal {
-    // SAFETY: the row is locked. Identity and right return also on an error, which
-    // ends the subtransaction, with which both are reset.
-    unsafe {
-        let query = query(deletion.relid);
-        if query.is_null() {
-            return Removal::Kept;
-        }
-        let former = roles::Identity::current();
-        plain::SPI_connect();
-        let mut types = [pg_sys::TIDOID];
-        roles::become_role(deletion.owner);
-        let plan = plain::SPI_prepare(query, 1, types.as_mut_ptr());
-        let mut values = [Datum::from(core::ptr::from_mut(place))];
-        statement::see_expired_rows_of(Some(deletion.relid));
-        if for_new_row {
-            postponed::postpone_checks(Some(deletion.relid));
-        }
-        plain::SPI_execute_snapshot(
-            plan,
-            values.as_mut_ptr(),
-            core::ptr::null(),
-            plain::GetLatestSnapshot(),
-            core::ptr::null_mut(),
-            false,
-            true,
-            0,
-        );
-        statement::see_expired_rows_of(None);
-        postponed::postpone_checks(None);
-        let deleted = pg_sys::SPI_processed;
-        plain::SPI_finish();
-        former.restore();
-        if deleted == 0 {
-            return Removal::Kept;
-        }
-        if for_new_row {
-            postponed::queue(table, place);
-        }
-        Removal::Gone
-    }
-}
-
-/// The DELETE of one row, in the current memory context; null if the table has no
-/// rows that can expire any more.
-#[pg_guard]
-unsafe extern "C-unwind" fn query(relid: pg_sys::Oid) -> *const c_char {
-    let condition = "ctid OPERATOR(pg_catalog.=) $1 AND ";
-    let text = reaper::delete_query(relid, condition).and_then(|query| CString::new(query).ok());
-    // SAFETY: copies the text.
-    text.map_or(core::ptr::null(), |text| unsafe {
-        pg_sys::pstrdup(text.as_ptr()).cast_const()
-    })
 }
 
 /// Tells consumers of logical decoding that a deletion is the extension's.

@@ -101,9 +101,3 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
     NEXT_OWN_QUERY.set(Some(relid));
     work()
 }
-
-/// As [`with_expired_rows_of`], for code through which PostgreSQL's errors pass:
-/// `None` afterwards. An error ends it by way of the transaction's callbacks.
-pub(crate) fn see_expired_rows_of(relid: Option<pg_sys::Oid>) {
-    NEXT_OWN_QUERY.set(relid);
-}

@@ -1,0 +1,108 @@
+//! Deletes a row with all that its deletion sets off, at once.
+//!
+//! As the user whose statement it is, like any trigger of that statement: not as the
+//! table's owner, whose functions would then run with this session's search path. The
+//! actions of foreign keys run as the owners of the referring tables, as ever. Neither
+//! privileges nor policies for rows are asked for: the user does not delete. Rules do
+//! not apply, as in logical replication.
+//!
+//! Plain functions with nothing to drop: PostgreSQL's errors pass through them.
+
+#![allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+
+use super::postponed;
+use super::removal::{self, Removal};
+use crate::pg::{externs, plain, relation};
+use pgrx::pg_sys::{self, ItemPointerData, ResultRelInfo};
+use pgrx::prelude::*;
+
+/// What the triggers need of an executor.
+#[derive(Clone, Copy)]
+struct Execution {
+    estate: *mut pg_sys::EState,
+    target: *mut ResultRelInfo,
+    /// For triggers with transition tables; null if there are none.
+    capture: *mut pg_sys::TransitionCaptureState,
+}
+
+/// Deletes the row at this place, which the transaction has locked. With
+/// `for_new_row`, foreign keys with NO ACTION are checked when the user's statement
+/// ends ([`postponed`]).
+///
+/// # Safety
+/// `table` is open and locked.
+pub(super) unsafe fn delete(
+    table: pg_sys::Relation,
+    place: &mut ItemPointerData,
+    for_new_row: bool,
+) -> Removal {
+    // SAFETY: as required of the caller. An error ends the subtransaction, with which
+    // what is queued goes, and the memory.
+    unsafe {
+        plain::AfterTriggerBeginQuery();
+        let Execution {
+            estate,
+            target,
+            capture,
+        } = begin(table, for_new_row);
+        plain::ExecBSDeleteTriggers(estate, target);
+        let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
+            && !plain::before_row_delete_triggers(estate, target, place);
+        let removal = if kept {
+            Removal::Kept
+        } else {
+            removal::delete_directly(table, place)
+        };
+        if removal == Removal::Gone {
+            plain::ExecARDeleteTriggers(
+                estate,
+                target,
+                place,
+                core::ptr::null_mut(),
+                capture,
+                false,
+            );
+        }
+        plain::ExecASDeleteTriggers(estate, target, capture);
+        plain::AfterTriggerEndQuery(estate);
+        end(estate);
+        if removal == Removal::Gone && for_new_row {
+            postponed::queue(table, place);
+        }
+        removal
+    }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) -> Execution {
+    // SAFETY: an open table that has triggers; all is allocated with the estate.
+    unsafe {
+        let estate = pg_sys::CreateExecutorState();
+        let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
+        (*estate).es_snapshot = externs::GetActiveSnapshot();
+        (*estate).es_output_cid = externs::GetCurrentCommandId(true);
+        let target = relation::target(table);
+        let triggers = (*target).ri_TrigDesc;
+        if for_new_row {
+            postponed::take_out(&mut *triggers);
+        }
+        let delete = pg_sys::CmdType::CMD_DELETE;
+        let capture = pg_sys::MakeTransitionCaptureState(triggers, (*table).rd_id, delete);
+        pg_sys::MemoryContextSwitchTo(former);
+        Execution {
+            estate,
+            target,
+            capture,
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(estate: *mut pg_sys::EState) {
+    // SAFETY: made by `begin`; the triggers have fired.
+    unsafe { relation::free_execution(estate) }
+}
