@@ -1,7 +1,7 @@
 //! The indexes that deletion works from (C11).
 
 use super::catalog::{self, Attribute};
-use super::{extension, lists, nodes, roles};
+use super::{extension, lists, nodes, roles, session};
 use pgrx::pg_sys;
 
 /// What an index must offer.
@@ -27,7 +27,7 @@ pub(crate) fn find(
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
     let owner = catalog::class(relid).map_or_else(roles::current_user, |class| class.owner);
-    roles::as_role(owner, || find_as_owner(relid, wanted, ts, ttl))
+    session::as_owner(owner, || find_as_owner(relid, wanted, ts, ttl))
 }
 
 fn find_as_owner(

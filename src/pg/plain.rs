@@ -156,14 +156,13 @@ unsafe extern "C-unwind" {
 /// As PostgreSQL's function; its errors pass through.
 pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
     estate: *mut pg_sys::EState,
+    epq: *mut pg_sys::EPQState,
     target: *mut pg_sys::ResultRelInfo,
     place: pg_sys::ItemPointer,
 ) -> bool {
     let (foreign, none) = (core::ptr::null_mut(), core::ptr::null_mut());
-    // SAFETY: as required of the caller. Without a state for EvalPlanQual the row is
-    // read as it is, and not locked again.
+    // SAFETY: as required of the caller.
     unsafe {
-        let epq = core::ptr::null_mut();
         #[cfg(feature = "pg15")]
         return ExecBRDeleteTriggers(estate, epq, target, place, foreign, none);
         #[cfg(not(feature = "pg15"))]

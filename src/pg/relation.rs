@@ -180,6 +180,28 @@ pub(crate) unsafe fn target(table: pg_sys::Relation) -> *mut pg_sys::ResultRelIn
     target
 }
 
+/// What an execution without a plan needs to look at changed rows again.
+///
+/// # Safety
+/// In the estate's memory context; `EvalPlanQualEnd` comes before it is freed.
+pub(crate) unsafe fn recheck(estate: *mut pg_sys::EState) -> *mut pg_sys::EPQState {
+    let (recheck, none) = (
+        palloc_slice(&[pg_sys::EPQState::default()]),
+        core::ptr::null_mut(),
+    );
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        pg_sys::EvalPlanQualInit(recheck, estate, none, core::ptr::null_mut(), -1);
+        #[cfg(not(feature = "pg15"))]
+        {
+            let (marks, results) = (core::ptr::null_mut(), core::ptr::null_mut());
+            pg_sys::EvalPlanQualInit(recheck, estate, none, marks, -1, results);
+        }
+    }
+    recheck
+}
+
 /// Frees an execution that has fired triggers.
 ///
 /// # Safety

@@ -44,6 +44,12 @@ pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
     with_settings(&[(c"search_path", c"pg_catalog, pg_temp")], work)
 }
 
+/// Runs `work` as the owner of a table, whose functions may run then; not by way of
+/// what somebody else has put into the `search_path`.
+pub(crate) fn as_owner<T>(owner: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    with_safe_search_path(|| roles::as_role(owner, work))
+}
+
 fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; the nest level begun here is ended here.
     unsafe {

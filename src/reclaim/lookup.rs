@@ -89,6 +89,10 @@ impl Lookup<'_> {
             let no_lock = pg_sys::NoLock.cast_signed();
             // Locked by the executor, which opens the indexes before it fires triggers.
             let index = plain::index_open(self.key.index, no_lock);
+            if !(*(*index).rd_index).indisready {
+                plain::index_close(index, no_lock);
+                return;
+            }
             let slot = plain::table_slot_create(self.new.relation, core::ptr::null_mut());
             let mut changes = 0;
             while self.remove(index, &sought, slot, &mut changes) {}

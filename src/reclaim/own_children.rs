@@ -7,7 +7,7 @@
 //! with it silently.
 
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::{catalog, fmgr, relation, roles};
+use crate::pg::{catalog, fmgr, relation, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, TupleTableSlot};
 use pgrx::prelude::*;
@@ -149,8 +149,8 @@ unsafe fn refers(
         reference.condition
     );
     // Not read-only: with a snapshot of its own, which sees what this very command has
-    // written so far.
-    let found = roles::as_role(class.owner, || {
+    // written so far. Functions in the owner's indexes may run while it is planned.
+    let found = session::as_owner(class.owner, || {
         Spi::connect_mut(|client| {
             client
                 .update(&query, Some(1), &key)?

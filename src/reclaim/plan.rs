@@ -120,11 +120,12 @@ unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
     (!plan.keys.is_empty()).then_some(plan)
 }
 
-/// Whether rows that are written must not conflict with others in this index.
+/// Whether rows that are written must not conflict with others in this index. One that
+/// is being built counts: it begins to be enforced without notice of it for the table.
 unsafe fn is_enforced(index: pg_sys::Relation) -> bool {
     // SAFETY: an open index.
     let form = unsafe { &*(*index).rd_index };
-    (form.indisunique || form.indisexclusion) && form.indisready && form.indislive
+    (form.indisunique || form.indisexclusion) && form.indislive
 }
 
 unsafe fn key(table: pg_sys::Relation, index: pg_sys::Relation, generated: &mut Vec<i16>) -> Key {

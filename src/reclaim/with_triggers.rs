@@ -24,6 +24,8 @@ use pgrx::prelude::*;
 struct Execution {
     estate: *mut pg_sys::EState,
     target: *mut ResultRelInfo,
+    /// For a row that is changed meanwhile, which one that is locked cannot be.
+    recheck: *mut pg_sys::EPQState,
     /// For triggers with transition tables; null if there are none.
     capture: *mut pg_sys::TransitionCaptureState,
 }
@@ -46,11 +48,12 @@ pub(super) unsafe fn delete(
         let Execution {
             estate,
             target,
+            recheck,
             capture,
         } = begin(table, for_new_row);
         plain::ExecBSDeleteTriggers(estate, target);
         let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
-            && !plain::before_row_delete_triggers(estate, target, place);
+            && !plain::before_row_delete_triggers(estate, recheck, target, place);
         let removal = if kept {
             Removal::Kept
         } else {
@@ -68,7 +71,7 @@ pub(super) unsafe fn delete(
         }
         plain::ExecASDeleteTriggers(estate, target, capture);
         plain::AfterTriggerEndQuery(estate);
-        end(estate);
+        end(estate, recheck);
         if removal == Removal::Gone && for_new_row {
             postponed::queue(table, place);
         }
@@ -92,17 +95,22 @@ unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) ->
         }
         let delete = pg_sys::CmdType::CMD_DELETE;
         let capture = pg_sys::MakeTransitionCaptureState(triggers, (*table).rd_id, delete);
-        pg_sys::MemoryContextSwitchTo(former);
-        Execution {
+        let execution = Execution {
             estate,
             target,
+            recheck: relation::recheck(estate),
             capture,
-        }
+        };
+        pg_sys::MemoryContextSwitchTo(former);
+        execution
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn end(estate: *mut pg_sys::EState) {
+unsafe extern "C-unwind" fn end(estate: *mut pg_sys::EState, recheck: *mut pg_sys::EPQState) {
     // SAFETY: made by `begin`; the triggers have fired.
-    unsafe { relation::free_execution(estate) }
+    unsafe {
+        pg_sys::EvalPlanQualEnd(recheck);
+        relation::free_execution(estate);
+    }
 }
