@@ -44,7 +44,13 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
         let (plan, evaluation) = (&*prepared.plan, &prepared.evaluation);
         if !evaluation.context.is_null() {
             plain::MemoryContextReset((*evaluation.context).ecxt_per_tuple_memory);
+            (*new.slot).tts_tableOid = (*new.relation).rd_id;
             new.generate(evaluation);
+            if !new.passes_checks(evaluation) {
+                // PostgreSQL will say so.
+                new.restore(evaluation);
+                return;
+            }
         }
         for (at, key) in plan.keys.iter().enumerate() {
             if new.changes(key) {

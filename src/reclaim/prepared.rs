@@ -27,6 +27,10 @@ pub(super) struct Evaluation {
     pub(super) predicates: *mut *mut pg_sys::ExprState,
     pub(super) generated: *mut Generated,
     pub(super) generated_count: usize,
+    /// CHECK constraints: a row that violates one is not looked up, since an index's
+    /// expression may count on it.
+    pub(super) checks: *mut *mut pg_sys::ExprState,
+    pub(super) check_count: usize,
 }
 
 impl Evaluation {
@@ -37,6 +41,8 @@ impl Evaluation {
         predicates: core::ptr::null_mut(),
         generated: core::ptr::null_mut(),
         generated_count: 0,
+        checks: core::ptr::null_mut(),
+        check_count: 0,
     };
 }
 
@@ -126,6 +132,7 @@ unsafe fn evaluation(table: pg_sys::Relation, plan: &Plan) -> Evaluation {
                 }
             })
             .collect();
+        let checks = checks(table, estate);
         Evaluation {
             estate,
             context,
@@ -133,6 +140,35 @@ unsafe fn evaluation(table: pg_sys::Relation, plan: &Plan) -> Evaluation {
             predicates: relation::palloc_slice(&predicates),
             generated_count: generated.len(),
             generated: relation::palloc_slice(&generated),
+            check_count: checks.len(),
+            checks: relation::palloc_slice(&checks),
         }
+    }
+}
+
+unsafe fn checks(
+    table: pg_sys::Relation,
+    estate: *mut pg_sys::EState,
+) -> Vec<*mut pg_sys::ExprState> {
+    // SAFETY: an open table; its constraints are an array of that many.
+    unsafe {
+        let Some(constraints) = (*(*table).rd_att).constr.as_ref() else {
+            return vec![];
+        };
+        (0..usize::from(constraints.num_check))
+            .map(|at| &*constraints.check.add(at))
+            .filter(|_check| {
+                #[cfg(feature = "pg18")]
+                return _check.ccenforced;
+                #[cfg(not(feature = "pg18"))]
+                true
+            })
+            .map(|check| {
+                let tree = pg_sys::stringToNode(check.ccbin).cast::<pg_sys::Node>();
+                #[cfg(feature = "pg18")]
+                let tree = pg_sys::expand_generated_columns_in_expr(tree, table, 1);
+                pg_sys::ExecPrepareExpr(tree.cast(), estate)
+            })
+            .collect()
     }
 }

@@ -107,6 +107,27 @@ impl New {
         }
     }
 
+    /// Whether the row satisfies the CHECK constraints of its table.
+    ///
+    /// # Safety
+    /// As [`Self::generate`], after it.
+    pub(super) unsafe fn passes_checks(&self, evaluation: &Evaluation) -> bool {
+        let mut at = 0;
+        while at < evaluation.check_count {
+            // SAFETY: as required of the caller; an array of that many expressions.
+            let result = unsafe {
+                (*evaluation.context).ecxt_scantuple = self.slot;
+                plain::value_of(*evaluation.checks.add(at), evaluation.context)
+            };
+            // NULL is no violation.
+            if result.is_some_and(|value| value.value() as u8 == 0) {
+                return false;
+            }
+            at += 1;
+        }
+        true
+    }
+
     /// Undoes [`Self::generate`].
     ///
     /// # Safety

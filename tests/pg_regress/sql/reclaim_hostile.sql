@@ -141,6 +141,15 @@ COPY published (a) FROM STDIN;
 SELECT a FROM published;
 DROP PUBLICATION reclaim_hostile;
 
+-- a constraint that an index's expression counts on is heard first, as on any table
+CREATE TABLE counted (id int, a float8 CHECK (a > 0));
+CREATE UNIQUE INDEX ON counted (ln(a));
+SELECT ttl.enable('counted', 3600);
+INSERT INTO counted VALUES (1, -1);
+INSERT INTO counted VALUES (1, 1);
+INSERT INTO counted VALUES (1, 1);
+DROP TABLE counted;
+
 SET client_min_messages = error;
 DROP SCHEMA reclaim_hostile CASCADE;
 DROP ROLE ttl_hostile;
