@@ -5,6 +5,7 @@ use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::pg::{seclabel, session};
 use crate::policy::Policy;
+use crate::reclaim::attach;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -20,6 +21,7 @@ fn disable(rel: pg_sys::Oid, drop_columns: bool, revive_expired: bool) {
 
 fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Result<()> {
     guard::check_owner(relid)?;
+    attach::lock_for_removal(relid);
     let (lock, heirs_lock) = if drop_columns {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
     } else {
@@ -35,9 +37,11 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Res
     if !drop_columns {
         policy.default_ttl = None;
         seclabel::set(relid, Some(&policy.to_label()));
+        attach::follow(relid);
         return Ok(());
     }
     seclabel::set(relid, None);
+    attach::follow(relid);
     session::with_safe_search_path(|| drop_columns_of(relid, &policy))
 }
 

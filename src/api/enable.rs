@@ -5,6 +5,7 @@ use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::{seclabel, session};
 use crate::policy::{IndexMethod, LABEL_VERSION, Policy};
+use crate::reclaim::attach;
 use crate::store::{cache, label_provider};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -98,6 +99,9 @@ fn change_default(
             })
         });
     }
+    if default_ttl.is_none() {
+        attach::lock_for_removal(relid);
+    }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let policy = Policy {
         default_ttl,
@@ -107,6 +111,7 @@ fn change_default(
         revival::prevent(relid, default_ttl, pg_sys::RowExclusiveLock)?;
     }
     store(relid, &policy);
+    attach::follow(relid);
     Ok(())
 }
 
@@ -219,10 +224,12 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     // under the lock: a column may have been renamed meanwhile.
     let wanted = policy()?;
     let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?.is_empty();
-    let (lock, heirs_lock) = if complete {
-        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
-    } else {
+    let (lock, heirs_lock) = if !complete {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
+    } else if attach::will_be_created(relid) {
+        (pg_sys::ShareRowExclusiveLock, pg_sys::ShareRowExclusiveLock)
+    } else {
+        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
     };
     guard::lock(relid, lock);
     guard::check_owner(relid)?;
@@ -244,6 +251,7 @@ fn build(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     if indexes::are_missing(relid, policy, &columns) {
         indexes::build_missing(relid, policy, &columns)?;
     }
+    attach::follow(relid);
     Ok(())
 }
 

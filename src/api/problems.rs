@@ -5,6 +5,7 @@ use crate::pg::index::{self, Wanted};
 use crate::pg::{catalog, seclabel};
 use crate::policy::{IndexMethod, Policy};
 use crate::reaper::bounds;
+use crate::reclaim;
 use crate::store::{TablePolicy, cache, expected_indexes, label_provider};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -40,6 +41,9 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
             problems.extend(or_raise(idle_drop_partitions(rel, &policy)));
         }
         problems.extend(missing_indexes(rel, &policy, &columns));
+        if columns.holder == rel {
+            problems.extend(reclaim::problems::of(rel, &policy));
+        }
     }
     if !columns.ts.has_default {
         problems.push(format!(

@@ -53,6 +53,41 @@ fn find_as_owner(
     found
 }
 
+/// Whether rows can be refused for what other rows hold: the relation has a unique
+/// index or an exclusion constraint, even one that is not valid, or still being
+/// built. The catalog is read without a lock on the relation.
+pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
+    let mut found = false;
+    // SAFETY: a systable scan over a locked catalog, closed before return; the
+    // key's function is oideq, of which F_OIDEQ is the OID.
+    unsafe {
+        let share = pg_sys::AccessShareLock.cast_signed();
+        let catalog = pg_sys::table_open(pg_sys::IndexRelationId, share);
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_index_indrelid as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(relid),
+        );
+        let by_table = pg_sys::Oid::from(pg_sys::IndexIndrelidIndexId);
+        let none = core::ptr::null_mut();
+        let scan = pg_sys::systable_beginscan(catalog, by_table, true, none, 1, &mut key);
+        while !found {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+            found = (*form).indislive && ((*form).indisunique || (*form).indisexclusion);
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, share);
+    }
+    found
+}
+
 /// # Safety
 /// `index` is an open, locked index.
 unsafe fn offers(

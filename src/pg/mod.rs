@@ -25,6 +25,7 @@ pub(crate) mod seclabel;
 pub(crate) mod session;
 pub(crate) mod shmem;
 pub(crate) mod timeout;
+pub(crate) mod triggers;
 pub(crate) mod txn;
 pub(crate) mod utility_hook;
 pub(crate) mod xact;

@@ -2,7 +2,7 @@
 
 use super::{database_ddl, externs, xact};
 use crate::reaper::leave;
-use crate::reclaim::{self, before_ddl};
+use crate::reclaim::{self, before_ddl, follow, protect};
 use crate::store::ddl::{self, Rename};
 use crate::store::label_provider;
 use crate::visibility::copy;
@@ -37,6 +37,8 @@ struct Around {
     copies: bool,
     /// DROP DATABASE and the like: the database that workers have left for it.
     vacated: Option<u32>,
+    /// The trigger for the keys of expired rows is brought to where it is needed.
+    keys: Option<follow::Followed>,
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
@@ -86,6 +88,7 @@ unsafe extern "C-unwind" fn trampoline(
             || around.constraint_ddl.is_some()
             || around.rename.is_some()
             || around.vacated.is_some()
+            || around.keys.is_some()
         {
             after(&around);
         }
@@ -110,10 +113,14 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         rename: None,
         copies: false,
         vacated: None,
+        keys: None,
     };
     // SAFETY: the node's tag tells its type.
     unsafe {
         let node = (*pstmt).utilityStmt;
+        protect::check(node);
+        // First: it takes the strongest lock.
+        around.keys = follow::before(node);
         match super::nodes::tag(node) {
             Some(NodeTag::T_CopyStmt) => {
                 around.statement = copy::hide_expired(pstmt);
@@ -161,5 +168,9 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     }
     if let Some(database) = around.vacated {
         leave::readmit(database);
+    }
+    if let Some(keys) = around.keys {
+        // SAFETY: the statement lives as long as the call of the hook.
+        unsafe { follow::after(keys, (*around.statement).utilityStmt) };
     }
 }

@@ -1,7 +1,7 @@
 //! State that must not outlive the statement that set it, errors included.
 
 use crate::reaper::{leave, writes};
-use crate::reclaim;
+use crate::reclaim::{self, follow};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -47,6 +47,7 @@ unsafe extern "C-unwind" fn at_xact_end(
             reclaim::at_abort();
             writes::at_other_end(false);
             leave::readmit_all();
+            follow::at_abort(0);
         }
         pg_sys::XactEvent::XACT_EVENT_PREPARE => writes::at_other_end(true),
         _ => {}
@@ -70,6 +71,7 @@ unsafe extern "C-unwind" fn at_subxact_end(
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         reclaim::at_abort();
+        follow::at_abort(level);
     }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level
     {

@@ -2,16 +2,23 @@
 //! the planner does not see, meet expired rows on disk.
 //!
 //! A trigger looks each new key up as the constraint will, and removes the expired
-//! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
+//! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`). It is put on the
+//! tables that need it by `attach`; `follow` does so after statements that change
+//! tables, and `protect` refuses those that would take it away
+//! (`docs/decisions/0017-trigger-follows-constraints.md`).
 
+pub(crate) mod attach;
 pub(crate) mod before_ddl;
 mod clearing;
 mod copy_from;
+pub(crate) mod follow;
 mod lookup;
 mod own_children;
 mod plan;
 mod postponed;
 mod prepared;
+pub(crate) mod problems;
+pub(crate) mod protect;
 pub(crate) mod purge;
 mod reads_all_rows;
 mod referencing;
@@ -27,7 +34,6 @@ pub(crate) use unneeded::{Spared, may_be_spared, spare};
 
 /// The trigger's name. It must fire last, when all others have had their say about
 /// the new row, and PostgreSQL fires triggers in the byte order of their names.
-#[allow(dead_code)]
 pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";
 
 /// A transaction or subtransaction has failed: nothing of its statements may stay.

@@ -83,7 +83,8 @@ SELECT orphans();
 -- but not if another key is free: the child of 7 would refer to nothing
 SELECT try('INSERT INTO parent VALUES (100, ''u7'')');
 SELECT orphans();
--- nothing is inserted, for a live row is in the way of another key: nothing happens to the child
+-- nothing is inserted, for a live row is in the way of another key: the expired row is
+-- removed before that is known, and the child's constraint has nothing to be content with
 SELECT kin('acting');
 INSERT INTO parent VALUES (1, 'u8') ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO parent VALUES (2, 'u8') ON CONFLICT (u) DO UPDATE SET v = 'updated' RETURNING id, v;

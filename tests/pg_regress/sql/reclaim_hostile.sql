@@ -1,17 +1,10 @@
 -- C6, hostile cases: what must not be removed, who must not remove, and what must not fail.
 CREATE SCHEMA reclaim_hostile;
 SET search_path = reclaim_hostile;
-CREATE PROCEDURE add_trigger(t regclass) LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE format('CREATE OR REPLACE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION ttl.free_expired_keys()', t);
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER "~ttl_free_expired_keys"', t);
-END $$;
-
 -- COPY clears expired rows by an index of the user's that leads to live rows, too
 CREATE TABLE overrides (id int PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ttl int);
 CREATE INDEX ON overrides (_ts);
 SELECT ttl.enable('overrides', 3600);
-CALL add_trigger('overrides');
 SET ttl.preserve_ts = on;
 INSERT INTO overrides VALUES (1, '2000-01-01', -1), (2, '2000-01-01', 2000000000), (3, '2000-01-01', NULL), (4, '-infinity', -1);
 RESET ttl.preserve_ts;
@@ -97,7 +90,6 @@ ALTER TABLE whole_row DROP COLUMN gone;
 CREATE FUNCTION key(whole_row) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN coalesce($1.b, 0); END';
 CREATE UNIQUE INDEX ON whole_row ((key(whole_row)));
 SELECT ttl.enable('whole_row', 3600);
-CALL add_trigger('whole_row');
 SET ttl.preserve_ts = on;
 INSERT INTO whole_row (a, _ts) VALUES (1, '2000-01-01'), (2, '2000-01-01');
 RESET ttl.preserve_ts;
@@ -113,7 +105,6 @@ ALTER TABLE generated1 DROP COLUMN gone;
 ALTER TABLE generated ATTACH PARTITION generated1 FOR VALUES IN (1);
 CREATE TABLE generated2 PARTITION OF generated FOR VALUES IN (2);
 SELECT ttl.enable('generated', 3600);
-CALL add_trigger('generated');
 SET ttl.preserve_ts = on;
 INSERT INTO generated (r, k, _ts) SELECT r, k, '2000-01-01' FROM generate_series(1, 2) r, generate_series(1, 4) k;
 RESET ttl.preserve_ts;
@@ -131,7 +122,6 @@ SET client_min_messages = error;
 CREATE PUBLICATION reclaim_hostile FOR TABLE published;
 RESET client_min_messages;
 SELECT ttl.enable('published', 3600);
-CALL add_trigger('published');
 SET ttl.preserve_ts = on;
 INSERT INTO published (a, _ts) VALUES (1, '2000-01-01');
 RESET ttl.preserve_ts;
@@ -145,7 +135,9 @@ DROP PUBLICATION reclaim_hostile;
 CREATE TABLE counted (id int, a float8 CHECK (a > 0));
 CREATE UNIQUE INDEX ON counted (ln(a));
 SELECT ttl.enable('counted', 3600);
+\set VERBOSITY terse
 INSERT INTO counted VALUES (1, -1);
+\set VERBOSITY default
 INSERT INTO counted VALUES (1, 1);
 INSERT INTO counted VALUES (1, 1);
 DROP TABLE counted;

@@ -1,0 +1,203 @@
+//! Triggers in the system catalogs: looking at them, creating, enabling, dropping.
+//!
+//! The catalogs are read without a lock on the tables. Changes are made by the C
+//! functions behind the statements: no event trigger and no other code of a user's
+//! runs in between, and `search_path` has no part in it.
+
+use super::lists;
+use pgrx::pg_sys;
+use std::ffi::{CStr, CString};
+
+/// A trigger, as pg_trigger has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Trigger {
+    pub(crate) oid: pg_sys::Oid,
+    pub(crate) table: pg_sys::Oid,
+    /// The bytes by which PostgreSQL sorts triggers before it fires them.
+    pub(crate) name: Vec<u8>,
+    pub(crate) function: pg_sys::Oid,
+    /// It comes from the trigger of the partitioned table above.
+    pub(crate) is_clone: bool,
+    enabled: u8,
+    events: u32,
+    /// Neither a column list, nor a WHEN condition, nor one of PostgreSQL's own.
+    unconditional: bool,
+}
+
+impl Trigger {
+    /// `BEFORE INSERT OR UPDATE FOR EACH ROW`, without any condition.
+    pub(crate) fn is_before_every_write(&self) -> bool {
+        let exactly = pg_sys::TRIGGER_TYPE_ROW
+            | pg_sys::TRIGGER_TYPE_BEFORE
+            | pg_sys::TRIGGER_TYPE_INSERT
+            | pg_sys::TRIGGER_TYPE_UPDATE;
+        self.events == exactly && self.unconditional
+    }
+
+    /// Whether it can change a row that is about to be written.
+    pub(crate) fn sees_row_before_write(&self) -> bool {
+        let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        let writes = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
+        self.enabled != b'D' && self.events & before_row == before_row && self.events & writes != 0
+    }
+
+    /// Whether it fires whatever `session_replication_role` is.
+    pub(crate) fn fires_always(&self) -> bool {
+        self.enabled == pg_sys::TRIGGER_FIRES_ALWAYS
+    }
+}
+
+/// The table's triggers, in the order in which they fire.
+pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
+    scan(
+        pg_sys::Anum_pg_trigger_tgrelid,
+        relid,
+        pg_sys::Oid::from(pg_sys::TriggerRelidNameIndexId),
+    )
+}
+
+/// All triggers that call the function. Reads the whole catalog.
+pub(crate) fn calling(function: pg_sys::Oid) -> Vec<Trigger> {
+    scan(pg_sys::Anum_pg_trigger_tgfoid, function, pg_sys::InvalidOid)
+}
+
+/// The rows of pg_trigger with this OID in the column, by the index if there is one.
+fn scan(column: u32, value: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Trigger> {
+    let mut found = Vec::new();
+    // SAFETY: a systable scan over a locked catalog, closed before return; the
+    // key's function is oideq, of which F_OIDEQ is the OID; a tuple is read while
+    // the scan stands on it.
+    unsafe {
+        let access_share = pg_sys::AccessShareLock.cast_signed();
+        let rel = pg_sys::table_open(pg_sys::TriggerRelationId, access_share);
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            column as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(value),
+        );
+        let by_index = index != pg_sys::InvalidOid;
+        let none = core::ptr::null_mut();
+        let scan = pg_sys::systable_beginscan(rel, index, by_index, none, 1, &mut key);
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            found.push(read(tuple, (*rel).rd_att));
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(rel, access_share);
+    }
+    found
+}
+
+/// # Safety
+/// `tuple` is a row of pg_trigger, `columns` that catalog's.
+unsafe fn read(tuple: pg_sys::HeapTuple, columns: pg_sys::TupleDesc) -> Trigger {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
+        let when = pg_sys::Anum_pg_trigger_tgqual.cast_signed();
+        Trigger {
+            oid: (*form).oid,
+            table: (*form).tgrelid,
+            name: CStr::from_ptr((*form).tgname.data.as_ptr())
+                .to_bytes()
+                .to_vec(),
+            function: (*form).tgfoid,
+            is_clone: (*form).tgparentid != pg_sys::InvalidOid,
+            enabled: (*form).tgenabled.cast_unsigned(),
+            events: u32::from((*form).tgtype.cast_unsigned()),
+            unconditional: (*form).tgattr.dim1 == 0
+                && !(*form).tgisinternal
+                && pg_sys::heap_attisnull(tuple, when, columns),
+        }
+    }
+}
+
+/// Creates a trigger `BEFORE INSERT OR UPDATE FOR EACH ROW` that fires whatever
+/// `session_replication_role` is, on the table and its partitions. The current
+/// user needs the privileges that CREATE TRIGGER asks for.
+pub(crate) fn create(relid: pg_sys::Oid, name: &str, function: pg_sys::Oid, comment: &str) {
+    let (Ok(name), Ok(comment)) = (CString::new(name), CString::new(comment)) else {
+        return;
+    };
+    let none = pg_sys::InvalidOid;
+    let mut stmt = pg_sys::CreateTrigStmt {
+        type_: pg_sys::NodeTag::T_CreateTrigStmt,
+        trigname: name.as_ptr().cast_mut(),
+        row: true,
+        timing: pg_sys::TRIGGER_TYPE_BEFORE as i16,
+        events: (pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE) as i16,
+        ..Default::default()
+    };
+    // SAFETY: the statement and its strings outlive the call; the function's name is for error messages.
+    unsafe {
+        let function_name = pg_sys::makeString(pg_sys::get_func_name(function));
+        stmt.funcname = lists::of(&[function_name]);
+        let created = pg_sys::CreateTriggerFiringOn(
+            &mut stmt,
+            core::ptr::null(),
+            relid,
+            none,
+            none,
+            none,
+            function,
+            none,
+            core::ptr::null_mut(),
+            false,
+            false,
+            pg_sys::TRIGGER_FIRES_ALWAYS.cast_signed(),
+        );
+        pg_sys::CreateComments(
+            created.objectId,
+            pg_sys::TriggerRelationId,
+            0,
+            comment.as_ptr(),
+        );
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Makes a trigger of this one table fire whatever `session_replication_role` is.
+pub(crate) fn enable_always(relid: pg_sys::Oid, name: &str) {
+    let Ok(name) = CString::new(name) else { return };
+    let lock = pg_sys::ShareRowExclusiveLock.cast_signed();
+    let always = pg_sys::TRIGGER_FIRES_ALWAYS.cast_signed();
+    // SAFETY: the table is locked as ALTER TABLE would, until the end of the transaction.
+    unsafe {
+        let rel = pg_sys::table_open(relid, lock);
+        #[cfg(feature = "pg15")]
+        pg_sys::EnableDisableTriggerNew(rel, name.as_ptr(), always, true, false, lock);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::EnableDisableTrigger(
+            rel,
+            name.as_ptr(),
+            pg_sys::InvalidOid,
+            always,
+            true,
+            false,
+            lock,
+        );
+        pg_sys::table_close(rel, pg_sys::NoLock.cast_signed());
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// Drops a trigger, and its clones on partitions.
+pub(crate) fn drop(trigger: pg_sys::Oid) {
+    let address = pg_sys::ObjectAddress {
+        classId: pg_sys::TriggerRelationId,
+        objectId: trigger,
+        objectSubId: 0,
+    };
+    let internal = pg_sys::PERFORM_DELETION_INTERNAL.cast_signed();
+    // SAFETY: within a transaction; what depends on the trigger is its clones.
+    unsafe {
+        pg_sys::performDeletion(&address, pg_sys::DropBehavior::DROP_RESTRICT, internal);
+        pg_sys::CommandCounterIncrement();
+    }
+}

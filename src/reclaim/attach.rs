@@ -1,0 +1,248 @@
+//! The trigger `~ttl_free_expired_keys` is on the tables that need it, and on no other.
+//!
+//! A table needs it while its TTL is on and it has a unique or exclusion constraint
+//! or index. On a partitioned table PostgreSQL clones it to the partitions. What is
+//! there is compared with what is needed, and only the difference is made; see
+//! `docs/decisions/0017-trigger-follows-constraints.md`.
+
+use super::TRIGGER_NAME;
+use crate::error::TtlError;
+use crate::pg::triggers::{self, Trigger};
+use crate::pg::{catalog, extension, index, locks};
+use crate::store::{cache, label_of};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+
+const COMMENT: &str =
+    "time to live (extension ttl_ext): removes the expired row that holds a new row's key";
+
+/// What there should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Present,
+    Absent,
+    /// A restored table (docs/decisions/0010-restore-guard.md): the dump brings the
+    /// trigger, after the constraints or, restored in parallel, before them.
+    AsItIs,
+}
+
+/// What there is.
+enum Found {
+    None,
+    Ours(Trigger),
+    /// A trigger of that name that is not the extension's.
+    Foreign,
+}
+
+/// Whether keys of expired rows can be in the way: TTL is on, and there are keys.
+pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
+    is_on(relid) && index::is_any_unique(relid)
+}
+
+/// Whether the TTL of the table is on.
+fn is_on(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| policy.default_ttl.is_some())
+}
+
+/// Whether the table waits for `ttl.resume`.
+fn is_restored(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| {
+        let holder = policy.holder;
+        label_of(holder).is_some_and(|label| label.is_restored(holder.to_u32()))
+    })
+}
+
+pub(super) fn wanted(relid: pg_sys::Oid) -> Wanted {
+    if !is_on(relid) {
+        Wanted::Absent
+    } else if is_restored(relid) {
+        Wanted::AsItIs
+    } else if index::is_any_unique(relid) {
+        Wanted::Present
+    } else {
+        Wanted::Absent
+    }
+}
+
+/// Whether a unique index makes the table need the trigger.
+pub(super) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
+    is_on(relid) && !is_restored(relid) && can_carry(relid)
+}
+
+/// Whether the table has the trigger.
+pub(super) fn has(relid: pg_sys::Oid) -> bool {
+    matches!(find(relid), Found::Ours(_))
+}
+
+/// Whether the table has the trigger, and it fires.
+pub(super) fn has_enabled(relid: pg_sys::Oid) -> bool {
+    matches!(find(relid), Found::Ours(trigger) if trigger.fires_always())
+}
+
+fn find(relid: pg_sys::Oid) -> Found {
+    let named = |trigger: &Trigger| trigger.name == TRIGGER_NAME.as_bytes();
+    match triggers::of(relid).into_iter().find(named) {
+        None => Found::None,
+        Some(trigger) if is_ours(&trigger) => Found::Ours(trigger),
+        Some(_) => Found::Foreign,
+    }
+}
+
+fn trigger_function() -> Option<pg_sys::Oid> {
+    extension::functions().map(|functions| functions.free_expired_keys)
+}
+
+fn is_ours(trigger: &Trigger) -> bool {
+    Some(trigger.function) == trigger_function() && trigger.is_before_every_write()
+}
+
+/// Whether it is a table of a user's, partitioned or not.
+fn can_carry(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| {
+        let kinds = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE];
+        kinds.contains(&class.relkind) && relid.to_u32() >= pg_sys::FirstNormalObjectId
+    })
+}
+
+/// Brings the table, its partitions and heirs into the right state; ancestors
+/// first, since their triggers are cloned. Cheap where nothing is to be done.
+///
+/// The current user is to own the table, or to have passed PostgreSQL's own checks
+/// for a statement that changes it.
+pub(crate) fn follow(relid: pg_sys::Oid) {
+    for table in family(relid) {
+        complete_one(table);
+        remove_if_needless(table);
+    }
+}
+
+/// As [`follow`], but leaves a trigger that is not needed: for statements that can
+/// only make it necessary. A dump without labels has the trigger nevertheless, and
+/// goes on to enable it, and to comment on it.
+pub(super) fn complete(relid: pg_sys::Oid) {
+    family(relid).into_iter().for_each(complete_one);
+}
+
+/// The table and what follows it, as far as they can carry the trigger; nothing
+/// where nothing is to be done: without the extension, or under pg_upgrade.
+fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    // SAFETY: reads a variable of the server.
+    if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
+        return vec![];
+    }
+    let mut tables = catalog::all_inheritors(relid);
+    tables.retain(|&table| can_carry(table));
+    tables
+}
+
+fn complete_one(relid: pg_sys::Oid) {
+    match (wanted(relid), find(relid)) {
+        (Wanted::Present, Found::None) => create(relid),
+        (Wanted::Present, Found::Foreign) => refuse_foreign(relid),
+        // What DISABLE TRIGGER ALL, or ENABLE TRIGGER ALL after it, has made of it.
+        (_, Found::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
+            triggers::enable_always(relid, TRIGGER_NAME);
+        }
+        _ => {}
+    }
+}
+
+fn remove_if_needless(relid: pg_sys::Oid) {
+    match find(relid) {
+        // A clone goes with the trigger it comes from.
+        Found::Ours(trigger) if !trigger.is_clone && wanted(relid) == Wanted::Absent => {
+            remove(&trigger);
+        }
+        _ => {}
+    }
+}
+
+/// Creates the trigger if the table lacks it, for a unique index that is about to
+/// be created: before it refuses the first row.
+pub(super) fn prepare(relid: pg_sys::Oid) {
+    match find(relid) {
+        Found::None => create(relid),
+        Found::Foreign => refuse_foreign(relid),
+        Found::Ours(_) => {}
+    }
+}
+
+/// Creates the trigger; a partition's own would be in the way of its clone.
+fn create(relid: pg_sys::Oid) {
+    let Some(function) = trigger_function() else {
+        return;
+    };
+    let is_partitioned =
+        catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    if is_partitioned {
+        remove_own_of_tree(relid);
+    }
+    triggers::create(relid, TRIGGER_NAME, function, COMMENT);
+}
+
+/// Drops the own triggers of the table and its partitions, so that PostgreSQL can
+/// clone that of a partitioned table to them.
+pub(super) fn remove_own_of_tree(relid: pg_sys::Oid) {
+    for table in catalog::all_inheritors(relid) {
+        match find(table) {
+            Found::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
+            Found::Foreign => refuse_foreign(table),
+            _ => {}
+        }
+    }
+}
+
+/// Drops a trigger that is no longer needed, unless that means to wait for others
+/// who use the table: it does no harm, and the next change of the table takes it.
+fn remove(trigger: &Trigger) {
+    if locks::try_relation(trigger.table, pg_sys::AccessExclusiveLock) {
+        triggers::drop(trigger.oid);
+    }
+}
+
+/// Drops all triggers that are no longer needed: for a statement that may have
+/// dropped the index of any table.
+pub(super) fn remove_needless() {
+    let Some(function) = trigger_function() else {
+        return;
+    };
+    for trigger in triggers::calling(function) {
+        let ours = trigger.name == TRIGGER_NAME.as_bytes() && is_ours(&trigger);
+        if ours && !trigger.is_clone && wanted(trigger.table) == Wanted::Absent {
+            remove(&trigger);
+        }
+    }
+}
+
+/// Whether turning TTL on will create the trigger: it takes a stronger lock
+/// than the rest.
+pub(crate) fn will_be_created(relid: pg_sys::Oid) -> bool {
+    let lacks =
+        |table: &pg_sys::Oid| can_carry(*table) && index::is_any_unique(*table) && !has(*table);
+    catalog::all_inheritors(relid).iter().any(lacks)
+}
+
+/// Locks what will lose its trigger when TTL is turned off, before a weaker lock
+/// is taken on it: who waits for a stronger one while holding a weaker one can
+/// meet another who does the same.
+pub(crate) fn lock_for_removal(relid: pg_sys::Oid) {
+    for table in catalog::all_inheritors(relid) {
+        if has(table) {
+            locks::relation(table, pg_sys::AccessExclusiveLock);
+        }
+    }
+}
+
+fn refuse_foreign(relid: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    let name = catalog::quote_identifier(TRIGGER_NAME);
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+        format!("table {table} has a trigger {name} that is not the extension's"),
+    )
+    .detail("The trigger that frees the keys of expired rows needs this name, to fire last.")
+    .hint(format!(
+        "Rename yours: ALTER TRIGGER {name} ON {table} RENAME TO ...;"
+    ))
+    .raise()
+}
