@@ -21,7 +21,6 @@ fn disable(rel: pg_sys::Oid, drop_columns: bool, revive_expired: bool) {
 
 fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Result<()> {
     guard::check_owner(relid)?;
-    attach::lock_for_removal(relid);
     let (lock, heirs_lock) = if drop_columns {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
     } else {

@@ -99,9 +99,6 @@ fn change_default(
             })
         });
     }
-    if default_ttl.is_none() {
-        attach::lock_for_removal(relid);
-    }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let policy = Policy {
         default_ttl,

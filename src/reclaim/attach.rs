@@ -222,17 +222,6 @@ pub(crate) fn will_be_created(relid: pg_sys::Oid) -> bool {
     catalog::all_inheritors(relid).iter().any(lacks)
 }
 
-/// Locks what will lose its trigger when TTL is turned off, before a weaker lock
-/// is taken on it: who waits for a stronger one while holding a weaker one can
-/// meet another who does the same.
-pub(crate) fn lock_for_removal(relid: pg_sys::Oid) {
-    for table in catalog::all_inheritors(relid) {
-        if has(table) {
-            locks::relation(table, pg_sys::AccessExclusiveLock);
-        }
-    }
-}
-
 fn refuse_foreign(relid: pg_sys::Oid) -> ! {
     let table = catalog::qualified_name(relid);
     let name = catalog::quote_identifier(TRIGGER_NAME);

@@ -6,7 +6,7 @@ use crate::clock::now::now;
 use crate::pg::index::{self, Wanted};
 use crate::pg::{catalog, message, relation};
 use crate::policy;
-use crate::store::{TablePolicy, cache, expected_indexes};
+use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
 use pgrx::pg_sys::{self, TM_Result};
 
 /// As many expired rows are removed before a statement, at most.
@@ -33,7 +33,11 @@ pub(super) unsafe fn has_no_expired_row(
         let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
             return true;
         };
-        let may_delete = !table.deletion_concerns_others() && table.passes_replica_identity_check();
+        // Of a restored table nothing is deleted but what is in a new row's way.
+        let restored = governing_label(relid)
+            .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+        let may_delete =
+            !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
         expected_indexes(&policy).into_iter().all(|wanted| {
             let Some(cutoff) = cutoff(wanted, &policy) else {
                 return true;

@@ -190,6 +190,9 @@ unsafe fn before_index(stmt: *mut pg_sys::IndexStmt, outermost: bool) {
     if !roles::owns_relation(table, roles::current_user()) {
         return;
     }
+    if attach::has(table) {
+        return;
+    }
     locks::relation(table, pg_sys::ShareRowExclusiveLock);
     // SAFETY: as above. The name may have come to mean another table meanwhile,
     // which is then seen to afterwards.

@@ -181,7 +181,9 @@ unsafe fn delete(
         } else {
             with_triggers::delete(table, place, for_new_row)
         };
-        announce(deletion.relid, true);
+        if removal == Removal::Gone {
+            announce(deletion.relid, true);
+        }
         removal
     }
 }
