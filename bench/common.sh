@@ -2,6 +2,8 @@
 # shellcheck disable=SC2034,SC2154 # shared with the scripts that source this
 # What the benchmarks have in common; sourced after scripts/server.sh.
 #
+#   read_arguments ARGUMENT...  [PG] [--quick] [--only=PARTS] into version, QUICK, only
+#   quick VALUE FULL            the one or the other, by --quick
 #   install_release             a release build into the private tree
 #   sql ARGUMENT...             psql, tuples only
 #   ask QUERY                   through one open session, which is quick; into $ANSWER
@@ -14,6 +16,21 @@
 
 REAL_SETTINGS=("shared_preload_libraries = 'ttl_ext'" "fsync = on" "full_page_writes = on"
     "shared_buffers = 256MB" "max_wal_size = 4GB" "autovacuum = on" "max_connections = 50")
+
+read_arguments() {
+    version=15 QUICK=''
+    local argument
+    for argument; do
+        case $argument in
+            --quick) QUICK=1 ;;
+            --only=*) only=${argument#*=} ;;
+            *) version=$argument ;;
+        esac
+    done
+    check_version "$version"
+}
+
+quick() { if [ -n "$QUICK" ]; then echo "$1"; else echo "$2"; fi; }
 
 install_release() {
     (cd "$REPO" && cargo pgrx install --release --pg-config "$PG_CONFIG" "${FEATURES[@]}") >&2 ||

@@ -21,18 +21,8 @@ for part in throughput delay idle foreground; do
     . "$REPO/bench/deletion/$part.sh"
 done
 
-version=15 QUICK='' only='throughput delay idle foreground'
-for argument; do
-    case $argument in
-        --quick) QUICK=1 ;;
-        --only=*) only=${argument#*=} ;;
-        *) version=$argument ;;
-    esac
-done
-check_version "$version"
-
-# quick VALUE FULL: the one or the other.
-quick() { if [ -n "$QUICK" ]; then echo "$1"; else echo "$2"; fi; }
+only='throughput delay idle foreground'
+read_arguments "$@"
 
 use_postgres "$version"
 say "making a release build of the extension; the first time this takes minutes"

@@ -11,7 +11,7 @@
 #   plain     a table with the same columns and indexes; its statements know nothing of _ts
 #   by hand   the same table, the statements do what the extension does: they set _ts,
 #             and where a key may be an expired row's they overwrite that row
-#   untouched a TTL table whose trigger that frees keys is off: the other costs of a TTL table
+#   untouched a TTL table without the trigger that frees keys: the other costs of a TTL table
 #   ttl       a TTL table
 #
 # The tables that it prints are medians; every single number goes to
@@ -26,18 +26,8 @@ for part in clients bulk; do
     . "$REPO/bench/writes/$part.sh"
 done
 
-version=15 QUICK='' only='clients bulk'
-for argument; do
-    case $argument in
-        --quick) QUICK=1 ;;
-        --only=*) only=${argument#*=} ;;
-        *) version=$argument ;;
-    esac
-done
-check_version "$version"
-
-# quick VALUE FULL: the one or the other.
-quick() { if [ -n "$QUICK" ]; then echo "$1"; else echo "$2"; fi; }
+only='clients bulk'
+read_arguments "$@"
 
 LIFETIME=86400
 TRIGGER='"~ttl_free_expired_keys"'
@@ -52,7 +42,8 @@ make_target() { # KIND [PRIMARY KEY]
     case $1 in
         ttl | untouched)
             sql -c "SET client_min_messages = warning" -c "SELECT ttl.enable('target', $LIFETIME)" >/dev/null
-            [ "$1" = ttl ] || sql -c "ALTER TABLE target DISABLE TRIGGER $TRIGGER"
+            # Refused to all but the scripts of dumps.
+            [ "$1" = ttl ] || sql -c "SET row_security = off" -c "DROP TRIGGER $TRIGGER ON target"
             ;;
         *)
             sql -c "ALTER TABLE target ADD _ts timestamptz NOT NULL DEFAULT $NOW, ADD ttl integer CHECK (ttl > 0 OR ttl = -1)" \

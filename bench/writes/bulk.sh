@@ -5,14 +5,16 @@
 #
 #   COPY                  from a file on the server, 2 million rows of 45 bytes
 #   COPY, no key          into a table without a primary key
+#   COPY with _ts         the file gives _ts and ttl as well: rows may be expired when they come
 #   INSERT SELECT         1 million rows
 
-BULK_CASES=('COPY, no key' 'COPY' 'COPY +' 'COPY over expired'
+BULK_CASES=('COPY, no key' 'COPY' 'COPY +' 'COPY over expired' 'COPY with _ts'
     'INSERT SELECT, no key' 'INSERT SELECT' 'INSERT SELECT +' 'INSERT SELECT over expired')
 
 measure_statement() { # CASE KIND
     local case=$1 kind=$2 statement rows=$BULK_ROWS took
     case $case in
+        *'with _ts') statement="COPY target (id, data, _ts, ttl) FROM '$WORK/rows_ts.txt'" ;;
         COPY*) statement="COPY target (id, data) FROM '$WORK/rows.txt'" ;;
         *) rows=$((BULK_ROWS / 2)) statement="INSERT INTO target (id, data) SELECT id, data FROM source LIMIT $((BULK_ROWS / 2))" ;;
     esac
@@ -47,7 +49,8 @@ measure_bulk() {
     local run case kind kinds
     BULK_ROWS=$(quick 200000 2000000)
     sql -c "CREATE TABLE source AS SELECT i AS id, md5(i::text) AS data FROM generate_series(1::bigint, $BULK_ROWS) AS i" \
-        -c "VACUUM ANALYZE source" -c "COPY source TO '$WORK/rows.txt'"
+        -c "VACUUM ANALYZE source" -c "COPY source TO '$WORK/rows.txt'" \
+        -c "COPY (SELECT id, data, $NOW, NULL FROM source) TO '$WORK/rows_ts.txt'"
     for run in $(seq "$(quick 1 3)"); do
         for case in "${BULK_CASES[@]}"; do
             say "bulk $run, $case"
