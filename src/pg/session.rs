@@ -4,7 +4,7 @@ use super::externs;
 use super::roles;
 use super::txn::{self, Failure};
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 
 /// Sets a parameter as the worker needs it, above what the configuration, the
 /// database or the role says; what a user's code sets instead ends with
@@ -50,21 +50,56 @@ pub(crate) fn as_owner<T>(owner: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
     with_safe_search_path(|| roles::as_role(owner, work))
 }
 
+/// Makes the session fire triggers as those of its own statements, where it replays
+/// what others have done (`session_replication_role`): until [`end_as_origin`], or an
+/// error, which ends the setting with the subtransaction.
+pub(crate) fn begin_as_origin() -> Option<c_int> {
+    // SAFETY: reads a setting; the nest level begun here is ended by the caller.
+    unsafe {
+        let replica = pg_sys::SESSION_REPLICATION_ROLE_REPLICA.cast_signed();
+        if pg_sys::SessionReplicationRole != replica {
+            return None;
+        }
+        let nest = pg_sys::NewGUCNestLevel();
+        set_locally(c"session_replication_role", c"origin");
+        Some(nest)
+    }
+}
+
+/// Ends what [`begin_as_origin`] began.
+pub(crate) fn end_as_origin(nest: Option<c_int>) {
+    if let Some(nest) = nest {
+        // SAFETY: the innermost nest level.
+        unsafe { pg_sys::AtEOXact_GUC(true, nest) };
+    }
+}
+
+/// Sets it until the end of the present nest level, whoever the user is.
+///
+/// # Safety
+/// Within a transaction and a nest level of its own.
+unsafe fn set_locally(name: &CStr, value: &CStr) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
+}
+
 fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; the nest level begun here is ended here.
     unsafe {
         let nest = pg_sys::NewGUCNestLevel();
         for (name, value) in settings {
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                0,
-                false,
-            );
+            set_locally(name, value);
         }
         let result = work();
         pg_sys::AtEOXact_GUC(true, nest);

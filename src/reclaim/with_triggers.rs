@@ -4,7 +4,8 @@
 //! table's owner, whose functions would then run with this session's search path. The
 //! actions of foreign keys run as the owners of the referring tables, as ever. Neither
 //! privileges nor policies for rows are asked for: the user does not delete. Rules do
-//! not apply, as in logical replication.
+//! not apply, as in logical replication. In a session that replays what others have
+//! done, too, the deletion is this server's own: foreign keys are enforced.
 //!
 //! Plain functions with nothing to drop: PostgreSQL's errors pass through them.
 
@@ -15,9 +16,10 @@
 
 use super::postponed;
 use super::removal::{self, Removal};
-use crate::pg::{externs, plain, relation};
+use crate::pg::{externs, plain, relation, session};
 use pgrx::pg_sys::{self, ItemPointerData, ResultRelInfo};
 use pgrx::prelude::*;
+use std::ffi::c_int;
 
 /// What the triggers need of an executor.
 #[derive(Clone, Copy)]
@@ -28,6 +30,8 @@ struct Execution {
     recheck: *mut pg_sys::EPQState,
     /// For triggers with transition tables; null if there are none.
     capture: *mut pg_sys::TransitionCaptureState,
+    /// Settings to be taken back.
+    settings: Option<c_int>,
 }
 
 /// Deletes the row at this place, which the transaction has locked. With
@@ -50,6 +54,7 @@ pub(super) unsafe fn delete(
             target,
             recheck,
             capture,
+            settings,
         } = begin(table, for_new_row);
         plain::ExecBSDeleteTriggers(estate, target);
         let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
@@ -71,10 +76,10 @@ pub(super) unsafe fn delete(
         }
         plain::ExecASDeleteTriggers(estate, target, capture);
         plain::AfterTriggerEndQuery(estate);
-        end(estate, recheck);
         if removal == Removal::Gone && for_new_row {
             postponed::queue(table, place);
         }
+        end(estate, recheck, settings);
         removal
     }
 }
@@ -82,6 +87,7 @@ pub(super) unsafe fn delete(
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) -> Execution {
+    let settings = session::begin_as_origin();
     // SAFETY: an open table that has triggers; all is allocated with the estate.
     unsafe {
         let estate = pg_sys::CreateExecutorState();
@@ -100,6 +106,7 @@ unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) ->
             target,
             recheck: relation::recheck(estate),
             capture,
+            settings,
         };
         pg_sys::MemoryContextSwitchTo(former);
         execution
@@ -107,10 +114,16 @@ unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) ->
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn end(estate: *mut pg_sys::EState, recheck: *mut pg_sys::EPQState) {
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn end(
+    estate: *mut pg_sys::EState,
+    recheck: *mut pg_sys::EPQState,
+    settings: Option<c_int>,
+) {
     // SAFETY: made by `begin`; the triggers have fired.
     unsafe {
         pg_sys::EvalPlanQualEnd(recheck);
         relation::free_execution(estate);
     }
+    session::end_as_origin(settings);
 }

@@ -11,6 +11,7 @@
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `races.rs` and `killing.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
+//! | `TTL_SEED`, `TTL_SEQUENCES` | the same of the test of keys, `integrity.rs` |
 //!
 //! However a test ends, its servers are stopped and their directories removed.
 //!
@@ -22,6 +23,7 @@ mod control;
 mod database;
 pub mod diff;
 mod guard;
+pub mod integrity;
 mod log;
 mod process;
 mod server;

@@ -42,7 +42,7 @@ struct Client {
     table: &'static str,
     random: ChaCha8Rng,
     tally: Tally,
-    /// The last `id` used: a row that has expired gets a new one.
+    /// The last `id` used.
     last: i64,
 }
 
@@ -111,7 +111,8 @@ impl Client {
         self.tally.looks += 1;
     }
 
-    /// UPDATE, or an upsert, which inserts where it does not find the row.
+    /// UPDATE, or an upsert, which inserts where it does not find the row. C6: the
+    /// key of a row that has expired is free, whether a worker was there or not.
     fn write(&mut self, row: &mut Row, upsert: bool) {
         let table = self.table;
         let statement = match upsert {
@@ -142,8 +143,10 @@ impl Client {
                 row.n = n;
                 Client::note(row, written, left);
             }
-            Err(_) => *row = self.insert(),
+            Err(_) => *row = self.insert_with(row.id),
         }
+        // Nothing of an expired row remains.
+        assert!(!upsert || reached || *n == "0", "{rows:?}");
         self.tally.expired += u32::from(!reached);
         *if upsert {
             &mut self.tally.upserts
@@ -164,11 +167,7 @@ impl Client {
         ));
         let reached = rows[0][0] == "1";
         self.judge(row, reached, &rows[0][1], "DELETE");
-        if reached {
-            *row = self.insert_with(row.id);
-        } else {
-            *row = self.insert();
-        }
+        *row = self.insert_with(row.id);
         self.session.run("COMMIT");
         self.tally.expired += u32::from(!reached);
         self.tally.replacements += 1;

@@ -32,12 +32,13 @@ impl Generator {
 
     fn change(&mut self) -> (String, &'static str) {
         let target = self.target();
-        let statement = match self.random.weighted(&[30, 22, 16, 16, 10, 6]) {
+        let statement = match self.random.weighted(&[30, 22, 20, 16, 10, 8, 6]) {
             0 => self.update(target),
             1 => self.delete(target),
             2 => return self.insert(),
             3 => return self.merge(),
             4 => return self.changes_in_with(),
+            5 => return self.change_key(),
             _ => {
                 let (query, columns) = self.sub_select(1, &[]);
                 let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,16 +1,21 @@
-//! Random INSERT and MERGE.
+//! Random INSERT and MERGE, and the keys that they meet.
 
 use super::generator::Generator;
-use super::schema::{KEYED, TARGETS, Type};
+use super::schema::{KEYED, SALTED, TARGETS, Type};
 
 impl Generator {
-    /// Keys that are new, or those of live rows: an expired row's key is a
-    /// matter for tests of its own.
+    /// Keys that are new, those of live rows, and those of expired rows, which
+    /// are as good as new.
     pub(super) fn insert(&mut self) -> (String, &'static str) {
+        if self.random.chance(0.25) {
+            return self.insert_again();
+        }
         let source = self.random.pick(KEYED);
-        let conflict = self.random.chance(0.5);
+        let conflict = self.random.chance(0.6);
         let target = if conflict {
-            source
+            // The keys of another table meet all kinds of rows here.
+            let other = self.random.pick(KEYED);
+            self.random.pick(&[source, other])
         } else {
             self.random.pick(TARGETS)
         };
@@ -33,21 +38,67 @@ impl Generator {
             "p2b" => "61".to_owned(),
             _ => format!("{alias}.ref"),
         };
-        let clause = match (conflict, self.random.chance(0.6)) {
-            (false, _) => String::new(),
-            (true, true) => {
-                let number = self.random.between(1, 50);
-                format!(
-                    " ON CONFLICT (id) DO UPDATE SET val = i.val + excluded.val, txt = 'again' WHERE i.grp <> {}",
-                    number % 10
-                )
-            }
-            (true, false) => " ON CONFLICT DO NOTHING".to_owned(),
+        let clause = if conflict {
+            self.on_conflict()
+        } else {
+            String::new()
         };
         let returning = self.returning("i", "INSERT");
         let sql = format!(
             "INSERT INTO {target} AS i (id, ref, grp, val, txt) SELECT {id}, {reference}, {group}, {alias}.val, {text} \
              FROM {source} AS {alias} WHERE {filter}{clause} {returning}"
+        );
+        (sql, target)
+    }
+
+    fn on_conflict(&mut self) -> String {
+        if self.random.chance(0.4) {
+            return " ON CONFLICT DO NOTHING".to_owned();
+        }
+        let number = self.random.between(1, 50);
+        format!(
+            " ON CONFLICT (id) DO UPDATE SET val = i.val + excluded.val, txt = 'again' WHERE i.grp <> {}",
+            number % 10
+        )
+    }
+
+    /// A table's own rows once more, as they came from the source: those of which
+    /// no live row has the key, or any.
+    fn insert_again(&mut self) -> (String, &'static str) {
+        let (target, salt) = self.random.pick(SALTED);
+        let (alias, other) = (self.alias('t'), self.alias('u'));
+        let (from, number) = (self.random.between(1, 320), self.random.between(1, 60));
+        let which = match self.random.chance(0.3) {
+            true => format!("{alias}.val < {number}"),
+            false => format!("{alias}.id BETWEEN {from} AND {}", from + number),
+        };
+        let rest = match self.random.weighted(&[5, 4, 1]) {
+            0 => format!(
+                " AND NOT EXISTS (SELECT FROM {target} AS {other} WHERE {other}.id = {alias}.id)"
+            ),
+            1 => self.on_conflict(),
+            // A live row is in the way, or there is none.
+            _ => format!(" AND {alias}.id = {from}"),
+        };
+        let returning = self.returning("i", "INSERT");
+        let sql = format!(
+            "INSERT INTO {target} AS i (id, ref, grp, val, txt) SELECT {alias}.id, {alias}.ref, {alias}.grp, {alias}.val, 'once more' \
+             FROM src.rows AS {alias} WHERE {alias}.salt = {salt} AND {which}{rest} {returning}"
+        );
+        (sql, target)
+    }
+
+    /// A row gets another key, which a live row has, or an expired one, or none.
+    pub(super) fn change_key(&mut self) -> (String, &'static str) {
+        let (target, _) = self.random.pick(SALTED);
+        let alias = self.alias('u');
+        let (old, new) = (self.random.between(1, 320), self.random.between(1, 330));
+        let returning = self.returning(&alias, "UPDATE");
+        let set = self
+            .random
+            .pick(&["", ", val = 5", ", txt = 'moved', flag = NULL"]);
+        let sql = format!(
+            "UPDATE {target} AS {alias} SET id = {new}{set} WHERE {alias}.id = {old} {returning}"
         );
         (sql, target)
     }
@@ -85,8 +136,10 @@ impl Generator {
         }
         if self.random.chance(0.6) {
             let group = self.fitting_group(target);
-            sql.push_str(" WHEN NOT MATCHED AND {s}.val > 3 THEN INSERT (id, ref, grp, val, txt) VALUES ({s}.id + 100000, 61, {g}, {s}.val, 'new')");
-            sql = sql.replace("{g}", &group);
+            sql.push_str(" WHEN NOT MATCHED AND {s}.val > 3 THEN INSERT (id, ref, grp, val, txt) VALUES ({s}.id{new}, 61, {g}, {s}.val, 'new')");
+            // No live row has this key, but perhaps an expired one.
+            let new = self.random.pick(&["", "", " + 100000"]);
+            sql = sql.replace("{g}", &group).replace("{new}", new);
         }
         if self.major >= 17 && self.random.chance(0.3) {
             sql.push_str(" WHEN NOT MATCHED BY SOURCE AND {t}.val < 20 THEN DELETE");

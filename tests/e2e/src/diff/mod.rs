@@ -15,7 +15,7 @@ mod select;
 mod settings;
 mod source;
 
-pub use generator::Generator;
+pub use generator::{Generator, Random};
 pub use outcome::Outcome;
 pub use runner::{Options, Summary, compare};
 pub use schema::{Kind, build};

@@ -33,4 +33,4 @@ SELECT salt, id,
 -- What conditions on _ts are compared with: half an hour away from every row.
 CREATE TABLE src.base AS SELECT date_trunc('second', now()) - interval '30 minutes' AS base;
 GRANT USAGE ON SCHEMA src TO app;
-GRANT SELECT ON src.base TO app;
+GRANT SELECT ON src.base, src.rows TO app;

@@ -161,6 +161,17 @@ pub fn takes_override(relation: &str) -> bool {
 
 /// Plain tables with a primary key; all of them have TTL but `x` and `z`.
 pub const KEYED: &[&str] = &["d", "o", "n", "w", "r", "h", "j", "x", "z"];
+/// Those that were filled from `src.rows`, by its `salt`, each with a key of its own.
+pub const SALTED: &[(&str, i32)] = &[
+    ("d", 1),
+    ("o", 2),
+    ("n", 3),
+    ("w", 4),
+    ("z", 6),
+    ("h", 8),
+    ("r", 9),
+    ("j", 10),
+];
 /// Tables on which rows may be changed, parents and children among them.
 pub const TARGETS: &[&str] = &[
     "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z", "e",

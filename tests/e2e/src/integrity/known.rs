@@ -1,0 +1,69 @@
+//! Where an answer may differ from that of tables without expired rows
+//! (`docs/decisions/0016`).
+
+use super::answer::{Answer, Failure};
+use super::generator::{Step, Way};
+use super::schema::Schema;
+use super::sides::Side;
+
+/// What a difference means for the rest of the sequence.
+pub(super) enum Known {
+    /// Both have failed, for reasons that are found in another order.
+    BothFailed,
+    /// Only the tables with TTL refuse it. The tables are not the same from here on.
+    Refused,
+}
+
+/// Is this difference one of those?
+pub(super) fn difference(
+    plain: &mut Side,
+    schema: &Schema,
+    step: &Step,
+    answer: &Answer,
+    expected: &Answer,
+) -> Option<Known> {
+    let Answer::Failed(failure) = answer else {
+        return None;
+    };
+    match expected {
+        Answer::Failed(_) if finds_another(step, failure) => Some(Known::BothFailed),
+        Answer::Failed(_) => None,
+        _ if is_refused(plain, schema, failure) => Some(Known::Refused),
+        _ => None,
+    }
+}
+
+/// COPY without multi-insert, because of the trigger, meets the faults of its rows
+/// in their order; with it those of a batch, check by check. And what the deletion of
+/// an expired row meets comes before what is wrong with the rows that follow, and
+/// before the check of a row that refers to the one whose place it takes.
+fn finds_another(step: &Step, failure: &Failure) -> bool {
+    step.way == Way::Copy || is_still_referenced(failure) || is_about_own_rows(failure)
+}
+
+fn is_still_referenced(failure: &Failure) -> bool {
+    failure.message.starts_with("update or delete") && ["23503", "23001"].contains(&&*failure.code)
+}
+
+fn is_about_own_rows(failure: &Failure) -> bool {
+    failure.code == "23503" && failure.message.starts_with("cannot put a new row")
+}
+
+/// Rows of the same transaction came before the one that they refer to. What a
+/// referential action of the expired row would do to them is not done silently.
+fn is_refused(plain: &mut Side, schema: &Schema, failure: &Failure) -> bool {
+    if is_about_own_rows(failure) {
+        return true;
+    }
+    if !is_still_referenced(failure) {
+        return false;
+    }
+    // RESTRICT, or another key of the expired row than the one referred to: a live
+    // row does, and in these sequences it cannot be older than the expired one.
+    let (Some(key), Some((_, value))) = (schema.key(&failure.constraint), failure.key()) else {
+        return false;
+    };
+    let (child, column) = (schema.tables[key.child].name, key.column);
+    let query = format!("SELECT count(*) FROM {child} WHERE {column} = {value}");
+    plain.session.value(&query) != "0"
+}
