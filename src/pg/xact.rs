@@ -28,6 +28,21 @@ pub(crate) fn leave_constraint_ddl(former: i32) {
     CONSTRAINT_DDL_LEVEL.set(former);
 }
 
+/// Runs `work` with an active snapshot, without which PostgreSQL does not write to
+/// catalogs that have TOAST tables. An error ends it with the transaction.
+pub(crate) fn with_snapshot<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: within a transaction; what is pushed is popped.
+    unsafe {
+        if pg_sys::ActiveSnapshotSet() {
+            return work();
+        }
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let result = work();
+        pg_sys::PopActiveSnapshot();
+        result
+    }
+}
+
 /// Registers the callbacks; once, at load.
 pub(crate) fn init() {
     // SAFETY: the callbacks live as long as the library, and raise no error.

@@ -148,12 +148,19 @@ fn complete_one(relid: pg_sys::Oid) {
 }
 
 fn remove_if_needless(relid: pg_sys::Oid) {
+    if needless(relid).is_some() {
+        remove(relid);
+    }
+}
+
+/// The table's own trigger, if it is not needed. A clone goes with the trigger it
+/// comes from.
+fn needless(relid: pg_sys::Oid) -> Option<Trigger> {
     match find(relid) {
-        // A clone goes with the trigger it comes from.
         Found::Ours(trigger) if !trigger.is_clone && wanted(relid) == Wanted::Absent => {
-            remove(&trigger);
+            Some(trigger)
         }
-        _ => {}
+        _ => None,
     }
 }
 
@@ -172,9 +179,7 @@ fn create(relid: pg_sys::Oid) {
     let Some(function) = trigger_function() else {
         return;
     };
-    let is_partitioned =
-        catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    if is_partitioned {
+    if is_partitioned(relid) {
         remove_own_of_tree(relid);
     }
     triggers::create(relid, TRIGGER_NAME, function, COMMENT);
@@ -193,11 +198,41 @@ pub(super) fn remove_own_of_tree(relid: pg_sys::Oid) {
 }
 
 /// Drops a trigger that is no longer needed, unless that means to wait for others
-/// who use the table: it does no harm, and the next change of the table takes it.
-fn remove(trigger: &Trigger) {
-    if locks::try_relation(trigger.table, pg_sys::AccessExclusiveLock) {
-        triggers::drop(trigger.oid);
+/// who use the table, or a partition that has a clone of it: it does no harm, and the
+/// next change of the table takes it.
+fn remove(relid: pg_sys::Oid) {
+    let lock = pg_sys::AccessExclusiveLock;
+    let mut locked = vec![];
+    // The table first: then no partition comes or goes.
+    let free = locks::try_relation(relid, lock) && {
+        locked.push(relid);
+        partitions(relid).into_iter().all(|partition| {
+            let free = locks::try_relation(partition, lock);
+            locked.extend(free.then_some(partition));
+            free
+        })
+    };
+    // Another session may have dropped it meanwhile, or made it necessary.
+    match needless(relid).filter(|_| free) {
+        Some(trigger) => triggers::drop(trigger.oid),
+        None => locked
+            .into_iter()
+            .for_each(|table| locks::release(table, lock)),
     }
+}
+
+/// The partitions of a partitioned table, of all levels.
+fn partitions(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    if !is_partitioned(relid) {
+        return vec![];
+    }
+    let mut tables = catalog::all_inheritors(relid);
+    tables.retain(|&table| table != relid);
+    tables
+}
+
+fn is_partitioned(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
 /// Drops all triggers that are no longer needed: for a statement that may have
@@ -207,10 +242,7 @@ pub(super) fn remove_needless() {
         return;
     };
     for trigger in triggers::calling(function) {
-        let ours = trigger.name == TRIGGER_NAME.as_bytes() && is_ours(&trigger);
-        if ours && !trigger.is_clone && wanted(trigger.table) == Wanted::Absent {
-            remove(&trigger);
-        }
+        remove_if_needless(trigger.table);
     }
 }
 

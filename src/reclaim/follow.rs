@@ -6,7 +6,7 @@
 //! notes: in between, the tables are in use.
 
 use super::{TRIGGER_NAME, attach};
-use crate::pg::{catalog, extension, lists, locks, nodes, roles, seclabel};
+use crate::pg::{catalog, extension, lists, locks, nodes, roles, seclabel, xact};
 use crate::store::ddl::{resolve, resolve_index, text};
 use pgrx::pg_sys::{self, AlterTableType, DropBehavior, NodeTag, ObjectType};
 use std::cell::{Cell, RefCell};
@@ -88,15 +88,19 @@ pub(crate) unsafe fn after(followed: Followed, node: *mut pg_sys::Node) {
     }
     LEVEL.set(0);
     let (tables, reduced) = (TABLES.take(), REDUCED.take());
-    for table in uncovered(&reduced) {
-        attach::follow(table);
-    }
-    for table in uncovered(&tables) {
-        attach::complete(table);
-    }
-    if ANY_TABLE.replace(false) {
-        attach::remove_needless();
-    }
+    let any_table = ANY_TABLE.replace(false);
+    // DETACH PARTITION CONCURRENTLY and the like end without one.
+    xact::with_snapshot(|| {
+        for table in uncovered(&reduced) {
+            attach::follow(table);
+        }
+        for table in uncovered(&tables) {
+            attach::complete(table);
+        }
+        if any_table {
+            attach::remove_needless();
+        }
+    });
 }
 
 /// The tables that no other of them stands above, which they follow. PostgreSQL has
@@ -254,7 +258,8 @@ fn before_attach(parent: pg_sys::Oid, partition: pg_sys::Oid) {
             .iter()
             .all(|&table| roles::owns_relation(table, user))
     {
-        // The lock that ATTACH PARTITION takes.
+        // The locks that ATTACH PARTITION takes, in its order.
+        locks::relation(parent, pg_sys::ShareUpdateExclusiveLock);
         locks::relation(partition, pg_sys::AccessExclusiveLock);
         attach::remove_own_of_tree(partition);
     }

@@ -6,12 +6,16 @@
 //! (a deferred constraint, or an earlier part of the same statement). They must not go
 //! with it silently.
 
+use super::plan;
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::{catalog, fmgr, relation, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, TupleTableSlot};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, Spi};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 fmgr::finfo_v1!(pg_finfo_ttl_inserted_here);
 
@@ -36,6 +40,17 @@ pub(super) unsafe fn has_actions(table: pg_sys::Relation) -> bool {
     }
 }
 
+thread_local! {
+    /// The foreign keys with such an action, by the referenced table.
+    static REFERENCES: RefCell<HashMap<pg_sys::Oid, Rc<[Reference]>>> = RefCell::new(HashMap::new());
+}
+
+/// Forgets what is known of foreign keys: some relation has changed, perhaps a
+/// referencing one. Raises no error.
+pub(super) fn forget() {
+    REFERENCES.with_borrow_mut(HashMap::clear);
+}
+
 /// A foreign key with such an action.
 struct Reference {
     name: String,
@@ -55,9 +70,9 @@ struct Reference {
 pub(super) unsafe extern "C-unwind" fn refuse(table: pg_sys::Relation, slot: *mut TupleTableSlot) {
     // SAFETY: as required of the caller.
     let relid = unsafe { (*table).rd_id };
-    for reference in or_raise(references(relid)) {
+    for reference in or_raise(known_references(relid)).iter() {
         // SAFETY: as required of the caller.
-        if or_raise(unsafe { refers(&reference, relid, slot) }) {
+        if or_raise(unsafe { refers(reference, relid, slot) }) {
             let (from, to) = (
                 catalog::qualified_name(reference.table),
                 catalog::qualified_name(relid),
@@ -73,6 +88,19 @@ pub(super) unsafe extern "C-unwind" fn refuse(table: pg_sys::Relation, slot: *mu
                 .raise();
         }
     }
+}
+
+/// [`references`], read once for many rows.
+fn known_references(relid: pg_sys::Oid) -> Result<Rc<[Reference]>> {
+    if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
+        return Ok(known);
+    }
+    let before = plan::generation();
+    let found: Rc<[Reference]> = references(relid)?.into();
+    if plan::generation() == before {
+        REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
+    }
+    Ok(found)
 }
 
 fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {

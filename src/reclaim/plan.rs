@@ -1,5 +1,6 @@
 //! What there is to look up in a table: each session's memory of its keys.
 
+use super::own_children;
 use super::removal::Deletion;
 use crate::pg::{index, lists};
 use crate::store::{TablePolicy, cache};
@@ -83,10 +84,16 @@ pub(super) unsafe fn of(table: pg_sys::Relation) -> Option<Rc<Plan>> {
     found
 }
 
+/// How many invalidations there have been.
+pub(super) fn generation() -> u64 {
+    GENERATION.get()
+}
+
 /// Forgets the relation, or all of them. Like every callback for invalidations it
 /// raises no error and looks nothing up.
 pub(crate) fn forget(relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
+    own_children::forget();
     PLANS.with_borrow_mut(|plans| {
         if relid == pg_sys::InvalidOid {
             plans.clear();

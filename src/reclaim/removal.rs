@@ -177,7 +177,7 @@ unsafe fn delete(
         plain::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
         announce(deletion.relid, false);
         let removal = if deletion.direct {
-            delete_directly(table, place)
+            delete_directly(table, place, externs::GetCurrentCommandId(true))
         } else {
             with_triggers::delete(table, place, for_new_row)
         };
@@ -188,13 +188,15 @@ unsafe fn delete(
     }
 }
 
-/// Deletes the row at this place, and nothing else.
+/// Deletes the row at this place, and nothing else. What the transaction has done to it
+/// since `command` began counts as a change.
 ///
 /// # Safety
 /// `table` is open and locked.
 pub(super) unsafe fn delete_directly(
     table: pg_sys::Relation,
     place: &mut pg_sys::ItemPointerData,
+    command: pg_sys::CommandId,
 ) -> Removal {
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: every table access method has this function.
@@ -205,7 +207,7 @@ pub(super) unsafe fn delete_directly(
         let result = tuple_delete(
             table,
             place,
-            externs::GetCurrentCommandId(true),
+            command,
             externs::GetActiveSnapshot(),
             core::ptr::null_mut(),
             true,

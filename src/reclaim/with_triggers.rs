@@ -62,7 +62,8 @@ pub(super) unsafe fn delete(
         let removal = if kept {
             Removal::Kept
         } else {
-            removal::delete_directly(table, place)
+            // As of before the triggers: one of them may have changed the row itself.
+            removal::delete_directly(table, place, (*estate).es_output_cid)
         };
         if removal == Removal::Gone {
             plain::ExecARDeleteTriggers(

@@ -142,6 +142,47 @@ INSERT INTO counted VALUES (1, 1);
 INSERT INTO counted VALUES (1, 1);
 DROP TABLE counted;
 
+-- a DELETE trigger that changes the expired row itself: the row lives again, and counts
+CREATE TABLE changed (id int PRIMARY KEY, v int);
+SELECT ttl.enable('changed', 3600);
+CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('ttl.show_expired', 'on', true);
+    UPDATE changed SET v = 99 WHERE id = old.id;
+    PERFORM set_config('ttl.show_expired', 'off', true);
+    RETURN old;
+END $$;
+CREATE TRIGGER change BEFORE DELETE ON changed FOR EACH ROW EXECUTE FUNCTION change();
+SET ttl.preserve_ts = on;
+INSERT INTO changed VALUES (1, 1, '2000-01-01');
+RESET ttl.preserve_ts;
+INSERT INTO changed VALUES (1, 2);
+
+-- a partition with a policy of its own is detached: the trigger is created in a
+-- transaction that has no snapshot
+CREATE TABLE whole (id int PRIMARY KEY) PARTITION BY RANGE (id);
+SELECT ttl.enable('whole', 3600);
+CREATE TABLE part (LIKE whole INCLUDING ALL);
+SELECT ttl.enable('part', 60);
+ALTER TABLE whole ATTACH PARTITION part FOR VALUES FROM (0) TO (100);
+ALTER TABLE whole DETACH PARTITION part CONCURRENTLY;
+SELECT tgenabled, tgparentid <> 0 AS cloned FROM pg_trigger WHERE tgrelid = 'part'::regclass AND tgname = '~ttl_free_expired_keys';
+
+-- foreign keys with actions are read once for many rows, and again after a change
+CREATE TABLE acting (id int PRIMARY KEY);
+CREATE TABLE acted (ref int CONSTRAINT first REFERENCES acting ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED);
+SELECT ttl.enable('acting', 3600);
+SET ttl.preserve_ts = on;
+INSERT INTO acting VALUES (1, '2000-01-01'), (2, '2000-01-01'), (3, '2000-01-01');
+RESET ttl.preserve_ts;
+INSERT INTO acting VALUES (1), (2);
+ALTER TABLE acted RENAME ref TO other;
+ALTER TABLE acted RENAME CONSTRAINT first TO second;
+BEGIN;
+INSERT INTO acted VALUES (3);
+INSERT INTO acting VALUES (3);
+COMMIT;
+
 SET client_min_messages = error;
 DROP SCHEMA reclaim_hostile CASCADE;
 DROP ROLE ttl_hostile;
