@@ -76,9 +76,10 @@ kinds_of() { # CASE
 
 measure_clients() {
     local run case kind kinds
+    [ -z "$QUICK" ] || CASES=('insert' 'upsert live' 'upsert expired' 'update' 'update key')
     ROWS=$(quick 300000 1000000)
-    CLIENT_TIME=$(quick 2 10)
-    for run in $(seq "$(quick 1 3)"); do
+    CLIENT_TIME=$(quick 3 10)
+    for run in $(seq 3); do
         for case in "${CASES[@]}"; do
             say "clients $run, $case"
             mapfile -t kinds < <(kinds_of "$case")
