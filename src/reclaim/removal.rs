@@ -49,8 +49,8 @@ impl Deletion {
 }
 
 /// Removes the row in the slot, which the caller has found to be expired, to make room
-/// for a new one. Waits for
-/// a session that has locked it: that one may yet extend its life.
+/// for a new one. Waits for a session that has locked it: that one may yet extend its
+/// life.
 ///
 /// # Safety
 /// The slot holds a row of the table, which the transaction has locked.
@@ -176,7 +176,8 @@ unsafe fn delete(
     unsafe {
         plain::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
         announce(deletion.relid, false);
-        let removal = if deletion.direct {
+        // Asked again: what the triggers' deletion relies on must be there.
+        let removal = if !relation::has_delete_triggers(table) {
             delete_directly(table, place, externs::GetCurrentCommandId(true))
         } else {
             with_triggers::delete(table, place, for_new_row)
