@@ -134,3 +134,28 @@ cpu_seconds() { # DATADIR
     done
     awk -v t="$ticks" -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.2f\n", t / hz }'
 }
+
+# run_parts NAME SETTING...: measures and shows each part of $only, on a server with these
+# settings beside the usual ones (all in $settings); numbers go to results/NAME-PG.txt.
+run_parts() {
+    local name=$1 part
+    shift
+    use_postgres "$version"
+    say "making a release build of the extension; the first time this takes minutes"
+    install_release
+    make_workdir
+    RAW=$REPO/bench/results/$name-$version.txt
+    mkdir -p "${RAW%/*}"
+    : >"$RAW"
+    settings=("${REAL_SETTINGS[@]}" "ttl.enabled = off" "$@")
+    start_server "${settings[@]}"
+    describe
+    sql -c "CREATE EXTENSION ttl_ext"
+    for part in $only; do
+        say "$part"
+        "measure_$part"
+        "show_$part"
+    done
+    stop_server
+    say "raw numbers: $RAW"
+}

@@ -24,22 +24,4 @@ done
 only='throughput delay idle foreground'
 read_arguments "$@"
 
-use_postgres "$version"
-say "making a release build of the extension; the first time this takes minutes"
-install_release
-make_workdir
-RAW=$REPO/bench/results/deletion-$version.txt
-mkdir -p "${RAW%/*}"
-: >"$RAW"
-
-settings=("${REAL_SETTINGS[@]}" "ttl.enabled = off")
-start_server "${settings[@]}"
-describe
-sql -c "CREATE EXTENSION ttl_ext"
-for part in $only; do
-    say "$part"
-    "measure_$part"
-    "show_$part"
-done
-stop_server
-say "raw numbers: $RAW"
+run_parts deletion

@@ -62,23 +62,5 @@ fill_target() { # FROM TO AGE
 
 settle_target() { sql -c "VACUUM ANALYZE target" -c "CHECKPOINT"; }
 
-use_postgres "$version"
-say "making a release build of the extension; the first time this takes minutes"
-install_release
-make_workdir
-RAW=$REPO/bench/results/writes-$version.txt
-mkdir -p "${RAW%/*}"
-: >"$RAW"
-
 # What is measured is the work of a statement, not the disk's time for a commit.
-settings=("${REAL_SETTINGS[@]}" "ttl.enabled = off" "synchronous_commit = off")
-start_server "${settings[@]}"
-describe
-sql -c "CREATE EXTENSION ttl_ext"
-for part in $only; do
-    say "$part"
-    "measure_$part"
-    "show_$part"
-done
-stop_server
-say "raw numbers: $RAW"
+run_parts writes "synchronous_commit = off"
