@@ -40,7 +40,8 @@ pub(crate) struct Followed {
 pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
     // SAFETY: as required of the caller; the node's tag tells its type.
     unsafe {
-        if !may_concern(node) || pg_sys::IsBinaryUpgrade {
+        // On a standby the statement fails, and PostgreSQL is to say why.
+        if !may_concern(node) || pg_sys::IsBinaryUpgrade || pg_sys::RecoveryInProgress() {
             return None;
         }
         extension::functions()?;

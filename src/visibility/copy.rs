@@ -36,10 +36,12 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
 /// # Safety
 /// `stmt` is a statement of the parser.
 pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
+    // In a read-only transaction COPY fails, and PostgreSQL is to say why.
     // SAFETY: fields of a parsed statement; the lock that COPY takes first.
     unsafe {
         if !(*stmt).is_from
             || (*stmt).relation.is_null()
+            || pg_sys::XactReadOnly
             || crate::pg::extension::functions().is_none()
         {
             return;

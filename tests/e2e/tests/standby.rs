@@ -80,6 +80,8 @@ fn a_standby_hides_expired_rows() {
         "SELECT ttl.purge('t')",
         "SELECT ttl.set_default('t', 60)",
         "DELETE FROM t",
+        "COPY t (id, what) FROM '/dev/null'",
+        "CREATE UNIQUE INDEX ON parts (id)",
     ] {
         let error = second.error(statement);
         assert_eq!(
