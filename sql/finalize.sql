@@ -6,6 +6,8 @@ GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.row_is_live_support(internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.rule_applies_support(internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
 
 -- Tables may have kept their labels from an extension that was dropped.

@@ -36,6 +36,58 @@ CREATE FUNCTION ttl.live(ts timestamptz, default_ttl integer) RETURNS boolean
 COMMENT ON FUNCTION ttl.live(timestamptz, integer) IS
     'whether a row with this ts is not expired; the filter on tables without an override column';
 
+-- One for each kind of date; a timestamp is read as UTC, a date as its midnight in UTC.
+
+CREATE FUNCTION ttl.live_at(date timestamptz, expire_after_seconds integer) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+COMMENT ON FUNCTION ttl.live_at(timestamptz, integer) IS
+    'whether a row with this date in the column of a TTL index of so many seconds is not expired; the filter on tables with TTL indexes';
+
+CREATE FUNCTION ttl.live_at(date timestamp, expire_after_seconds integer) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+COMMENT ON FUNCTION ttl.live_at(timestamp, integer) IS
+    'whether a row with this date, in UTC, in the column of a TTL index of so many seconds is not expired';
+
+CREATE FUNCTION ttl.live_at(date date, expire_after_seconds integer) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
+COMMENT ON FUNCTION ttl.live_at(date, integer) IS
+    'whether a row with this date (its midnight in UTC) in the column of a TTL index of so many seconds is not expired';
+
+CREATE FUNCTION ttl.index_expires_at(date timestamptz, expire_after_seconds integer) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
+COMMENT ON FUNCTION ttl.index_expires_at(timestamptz, integer) IS
+    'when a row with this date expires by a TTL index of so many seconds; infinity = never (NULL, an infinite date, a sum past the end)';
+
+CREATE FUNCTION ttl.index_expires_at(date timestamp, expire_after_seconds integer) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
+COMMENT ON FUNCTION ttl.index_expires_at(timestamp, integer) IS
+    'when a row with this date, in UTC, expires by a TTL index of so many seconds; infinity = never';
+
+CREATE FUNCTION ttl.index_expires_at(date date, expire_after_seconds integer) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at_date';
+COMMENT ON FUNCTION ttl.index_expires_at(date, integer) IS
+    'when a row with this date (its midnight in UTC) expires by a TTL index of so many seconds; infinity = never';
+
+CREATE FUNCTION ttl.earliest(dates timestamptz[]) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest';
+COMMENT ON FUNCTION ttl.earliest(timestamptz[]) IS
+    'the earliest date of an array, by which its row expires; NULLs do not count; NULL if there is none';
+
+CREATE FUNCTION ttl.earliest(dates timestamp[]) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest';
+COMMENT ON FUNCTION ttl.earliest(timestamp[]) IS
+    'the earliest date of an array, in UTC, by which its row expires; NULLs do not count; NULL if there is none';
+
+CREATE FUNCTION ttl.earliest(dates date[]) RETURNS timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest_date';
+COMMENT ON FUNCTION ttl.earliest(date[]) IS
+    'midnight in UTC of the earliest date of an array, by which its row expires; NULLs do not count; NULL if there is none';
+
+CREATE FUNCTION ttl.evaluate_first(condition boolean) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_evaluate_first';
+COMMENT ON FUNCTION ttl.evaluate_first(boolean) IS
+    'its argument; the planner takes the whole for free, so that it stands before all other conditions; in the filter on tables with partial TTL indexes';
+
 CREATE FUNCTION ttl.cutoff(default_ttl integer) RETURNS timestamptz
     LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION ttl.cutoff(integer) IS
@@ -54,11 +106,11 @@ COMMENT ON FUNCTION ttl.reads_physically() IS
 CREATE FUNCTION ttl.enable(
         rel regclass, default_ttl integer DEFAULT -1, ts_column name DEFAULT '_ts',
         ttl_column name DEFAULT 'ttl', document_column name DEFAULT NULL, index text DEFAULT 'btree',
-        drop_partitions boolean DEFAULT false)
+        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL)
     RETURNS void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
-COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text, boolean) IS
-    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped';
+COMMENT ON FUNCTION ttl.enable(regclass, integer, name, name, name, text, boolean, boolean) IS
+    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted';
 
 CREATE FUNCTION ttl.set_default(rel regclass, default_ttl integer, revive_expired boolean DEFAULT false)
     RETURNS void
@@ -77,6 +129,31 @@ CREATE FUNCTION ttl.resume(rel regclass) RETURNS void
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
 COMMENT ON FUNCTION ttl.resume(regclass) IS
     'let background deletion begin on a table that was restored from a dump, or labelled by hand';
+
+-- TTL indexes --------------------------------------------------------------
+
+CREATE FUNCTION ttl.expire_index(
+        index regclass, expire_after_seconds integer, drop_partitions boolean DEFAULT NULL,
+        hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false)
+    RETURNS void
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_index_wrapper';
+COMMENT ON FUNCTION ttl.expire_index(regclass, integer, boolean, boolean, boolean) IS
+    'make an index a TTL index: rows expire so many seconds after the date in its column; NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
+
+CREATE FUNCTION ttl.create_index(rel regclass, keys jsonb, options jsonb) RETURNS jsonb
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_wrapper';
+COMMENT ON FUNCTION ttl.create_index(regclass, jsonb, jsonb) IS
+    'create a TTL index as MongoDB does: keys {"column": 1}, options expireAfterSeconds, name, partialFilterExpression (an SQL predicate); {"_ts": 1} sets the table''s default';
+
+CREATE FUNCTION ttl.coll_mod(rel regclass, command jsonb) RETURNS jsonb
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'coll_mod_wrapper';
+COMMENT ON FUNCTION ttl.coll_mod(regclass, jsonb) IS
+    'change a TTL index''s seconds, or make an index a TTL index, as MongoDB''s collMod does: {"index": {"keyPattern": {"column": 1}, "expireAfterSeconds": 100}}';
+
+CREATE FUNCTION ttl.rules(rel regclass) RETURNS jsonb
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'rules_wrapper';
+COMMENT ON FUNCTION ttl.rules(regclass) IS
+    'the table''s TTL indexes, as MongoDB''s listIndexes shows them: name, key, expireAfterSeconds, partialFilterExpression';
 
 -- Looking and deleting ----------------------------------------------------
 
@@ -119,16 +196,35 @@ COMMENT ON FUNCTION ttl.free_expired_keys() IS
     'trigger on tables with a time to live and a unique or exclusion constraint: removes the expired row that holds a new row''s key';
 
 -- Its cost has it evaluated after every other condition.
-CREATE FUNCTION ttl.live_or_removed(relation oid, place tid, ts timestamptz, ttl integer, default_ttl integer)
-    RETURNS boolean
+CREATE FUNCTION ttl.live_or_removed(relation oid, place tid, live boolean) RETURNS boolean
     LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_removed';
-COMMENT ON FUNCTION ttl.live_or_removed(oid, tid, timestamptz, integer, integer) IS
+COMMENT ON FUNCTION ttl.live_or_removed(oid, tid, boolean) IS
     'whether a row is not expired; removes one that is; in the statements of foreign keys on the referencing side';
 
 CREATE FUNCTION ttl.inserted_here(relation oid, place tid) RETURNS boolean
     LANGUAGE c VOLATILE STRICT COST 100 AS 'MODULE_PATHNAME', 'ttl_inserted_here';
 COMMENT ON FUNCTION ttl.inserted_here(oid, tid) IS
     'whether the row at this place was inserted by the present transaction; such rows keep an expired row from being replaced that they refer to';
+
+-- The extension's own queries ----------------------------------------------------
+
+CREATE FUNCTION ttl.row_is_live_support(internal) RETURNS internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_row_is_live_support';
+COMMENT ON FUNCTION ttl.row_is_live_support(internal) IS 'planner support function of ttl.row_is_live';
+
+CREATE FUNCTION ttl.rule_applies_support(internal) RETURNS internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_rule_applies_support';
+COMMENT ON FUNCTION ttl.rule_applies_support(internal) IS 'planner support function of ttl.rule_applies';
+
+CREATE FUNCTION ttl.row_is_live(relation oid, default_ttl integer) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl.row_is_live_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.row_is_live(oid, integer) IS
+    'stands for the filter in the extension''s own queries; raises an error in others';
+
+CREATE FUNCTION ttl.rule_applies(relation oid, index text) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl.rule_applies_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.rule_applies(oid, text) IS
+    'stands for the predicate of a TTL index in the extension''s own queries; raises an error in others';
 
 -- Internal ------------------------------------------------------------------
 

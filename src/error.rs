@@ -119,6 +119,36 @@ impl TtlError {
         .detail("A trigger or rule on the table keeps them.")
     }
 
+    /// 00000, to be raised with [`Self::notice`]: rules that have ended.
+    pub(crate) fn no_longer_ttl_indexes(relid: pg_sys::Oid, indexes: &[String]) -> Self {
+        let names: Vec<String> = indexes
+            .iter()
+            .map(|name| catalog::quote_identifier(name))
+            .collect();
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!(
+                "indexes of table {table} are no longer TTL indexes: {}",
+                names.join(", ")
+            ),
+        )
+    }
+
+    /// 55000: rows of the table do not count from their last modification.
+    pub(crate) fn no_clock(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("table {table} has no default time to live"),
+        )
+        .detail("Its rows expire by TTL indexes only: it has no column with the time of their last modification.")
+        .hint(format!(
+            "SELECT ttl.enable({}, ...) adds one.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
     /// The hint, if there is none yet.
     pub(crate) fn or_hint(mut self, hint: &str) -> Self {
         self.hint.get_or_insert_with(|| hint.to_owned());
@@ -141,6 +171,12 @@ impl TtlError {
     #[track_caller]
     pub(crate) fn warn(self) {
         self.report(PgLogLevel::WARNING);
+    }
+
+    /// Sends it as a NOTICE, and goes on.
+    #[track_caller]
+    pub(crate) fn notice(self) {
+        self.report(PgLogLevel::NOTICE);
     }
 
     #[track_caller]

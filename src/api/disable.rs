@@ -1,17 +1,17 @@
 //! `ttl.disable`.
 
-use super::{guard, revival};
+use super::{guard, label};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::pg::{seclabel, session};
 use crate::policy::Policy;
-use crate::reclaim::attach;
+use crate::reclaim::{attach, revival};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 /// `ttl.disable(rel, drop_columns, revive_expired)` (C9): no row expires any more.
-/// What is expired is deleted first, unless it is to live again. The columns
-/// stay and rows go on being stamped, so that turning TTL on again counts from
+/// What is expired is deleted first, unless it is to live again. TTL indexes become
+/// ordinary ones. The columns stay and rows go on being stamped, so that turning TTL on again counts from
 /// the last modification (C4); `drop_columns` removes all of it.
 #[pg_extern(sql = false)]
 fn disable(rel: pg_sys::Oid, drop_columns: bool, revive_expired: bool) {
@@ -27,15 +27,14 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Res
         (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
     };
     guard::lock(relid, lock);
-    let Some(mut policy) = guard::own_policy(relid)? else {
+    let Some(policy) = guard::own_policy(relid)? else {
         return Err(TtlError::no_policy(relid));
     };
     if !revive_expired {
         revival::prevent(relid, None, heirs_lock)?;
     }
     if !drop_columns {
-        policy.default_ttl = None;
-        seclabel::set(relid, Some(&policy.to_label()));
+        label::write(relid, &policy.turned_off());
         attach::follow(relid);
         return Ok(());
     }
@@ -47,7 +46,7 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Res
 fn drop_columns_of(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     // Indexes and constraints go with their columns.
     // The generated column first: it depends on the document's.
-    for column in policy.ttl_column.iter().chain([&policy.ts_column]) {
+    for column in policy.ttl_column.iter().chain(&policy.ts_column) {
         let (table, column) = (qualified_name(relid), quote_identifier(column));
         Spi::run(&format!(
             "ALTER TABLE {table} DROP COLUMN IF EXISTS {column}"

@@ -3,7 +3,8 @@
 use crate::pg::fmgr;
 use crate::policy;
 use pgrx::prelude::*;
-use pgrx::{FromDatum, IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
+use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
+use std::ffi::CStr;
 
 fmgr::finfo_v1!(pg_finfo_ttl_document_ttl);
 
@@ -32,10 +33,11 @@ pub(crate) unsafe extern "C-unwind" fn ttl_document_ttl(
         if kind.as_deref() != Some("number") {
             return fmgr::null(fcinfo);
         }
-        let number =
-            direct_function_call_as_datum(pg_sys::jsonb_object_field_text, &[document, key])
-                .and_then(|text| String::from_datum(text, false));
-        match number.as_deref().and_then(policy::ttl_of_number_text) {
+        // The text is that of the number alone: to look the property up again would
+        // decompress a large document twice.
+        let number = direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(value)])
+            .and_then(|text| text.to_str().ok());
+        match number.and_then(policy::ttl_of_number_text) {
             Some(seconds) => pg_sys::Datum::from(seconds),
             None => fmgr::null(fcinfo),
         }

@@ -1,21 +1,25 @@
 //! `ttl.enable` and `ttl.set_default`.
 
-use super::{guard, indexes, revival};
+use super::{guard, indexes, label};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::{seclabel, session};
+use crate::pg::session;
 use crate::policy::{IndexMethod, LABEL_VERSION, Policy};
-use crate::reclaim::attach;
+use crate::reclaim::{attach, revival};
 use crate::store::{cache, label_provider};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index,
-/// drop_partitions)` (C2, C3, C11, D1, M11). On a table that has TTL it changes the
-/// default, and whether whole partitions are dropped; what is expired is deleted
-/// before a change that would bring it back.
+/// drop_partitions, hidden)` (C2, C3, C11, D1, M11). On a table that has TTL it changes
+/// the default, and whether whole partitions are dropped and expired rows hidden; what is
+/// expired is deleted before a change that would bring it back.
 #[pg_extern(sql = false)]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the arguments of the SQL function"
+)]
 fn enable(
     rel: Option<pg_sys::Oid>,
     default_ttl: Option<i32>,
@@ -24,11 +28,18 @@ fn enable(
     document_column: Option<&CStr>,
     index: Option<&str>,
     drop_partitions: Option<bool>,
+    hidden: Option<bool>,
 ) {
     let name = |column: Option<&CStr>| column.map(|c| c.to_string_lossy().into_owned());
     let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
-    or_raise(turn_on(rel, default_ttl, columns, index, drop_partitions));
+    or_raise(turn_on(
+        rel,
+        default_ttl,
+        columns,
+        index,
+        (drop_partitions, hidden),
+    ));
 }
 
 /// `ttl.set_default(rel, default_ttl, revive_expired)` (C8); NULL turns TTL off (C9).
@@ -48,7 +59,7 @@ fn turn_on(
     default_ttl: Option<i32>,
     (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
     index: Option<&str>,
-    drop_partitions: Option<bool>,
+    (drop_partitions, hidden): (Option<bool>, Option<bool>),
 ) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let seconds = default_ttl.ok_or_else(|| {
@@ -63,24 +74,42 @@ fn turn_on(
     let wanted = Policy {
         version: LABEL_VERSION,
         default_ttl: Some(seconds),
-        ts_column: guard::required(ts_column, "ts_column")?,
+        ts_column: Some(guard::required(ts_column, "ts_column")?),
         ttl_column,
         document_column,
         index,
         drop_partitions: guard::required(drop_partitions, "drop_partitions")?,
+        rules: vec![],
+        hidden: hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
     };
     // The label is read again, so that what is stored can also be loaded.
     let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
-        require_partitioned(relid)?;
+        guard::require_partitioned(relid)?;
     }
     let resulting = || match guard::own_policy(relid)? {
-        Some(present) => merge(relid, present, wanted.clone()),
+        Some(present) => merge(relid, present, wanted.clone(), hidden),
         None => refuse_partition(relid).map(|()| wanted.clone()),
     };
     apply(relid, resulting)
+}
+
+/// Turns TTL on with this default, or changes the default of a table that has one.
+pub(super) fn enable_or_change(relid: pg_sys::Oid, default_ttl: i32) -> Result<()> {
+    if guard::own_policy(relid)?.is_some_and(|policy| policy.ts_column.is_some()) {
+        return change_default(relid, Some(default_ttl), false);
+    }
+    let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
+    let options = (Some(false), None);
+    turn_on(
+        Some(relid),
+        Some(default_ttl),
+        usual,
+        Some("btree"),
+        options,
+    )
 }
 
 fn change_default(
@@ -90,7 +119,11 @@ fn change_default(
 ) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
     guard::check_owner(relid)?;
-    let was_off = own_policy(relid)?.default_ttl.is_none();
+    let present = own_policy(relid)?;
+    if present.ts_column.is_none() && default_ttl.is_some() {
+        return Err(TtlError::no_clock(relid));
+    }
+    let was_off = present.default_ttl.is_none();
     if was_off && default_ttl.is_some() {
         return apply(relid, || {
             Ok(Policy {
@@ -100,25 +133,20 @@ fn change_default(
         });
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let policy = Policy {
-        default_ttl,
-        ..own_policy(relid)?
+    let present = own_policy(relid)?;
+    let policy = match default_ttl {
+        None => present.turned_off(),
+        Some(_) => Policy {
+            default_ttl,
+            ..present
+        },
     };
     if !revive_expired {
-        revival::prevent(relid, default_ttl, pg_sys::RowExclusiveLock)?;
+        revival::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    store(relid, &policy);
+    label::write(relid, &policy);
     attach::follow(relid);
     Ok(())
-}
-
-/// Writes the label. A guarded one stays so, whatever else is changed in it: an
-/// application's migration script must not start the deletion of what was restored.
-fn store(relid: pg_sys::Oid, policy: &Policy) {
-    seclabel::set(relid, Some(&policy.to_label()));
-    if policy.default_ttl.is_some() && policy.is_restored(relid.to_u32()) {
-        TtlError::restored(relid).warn();
-    }
 }
 
 fn own_policy(relid: pg_sys::Oid) -> Result<Policy> {
@@ -140,14 +168,29 @@ fn index_method(name: Option<&str>) -> Result<IndexMethod> {
 }
 
 /// A table that has TTL keeps its columns; what is asked for must not contradict them.
-fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy) -> Result<Policy> {
+fn merge(
+    relid: pg_sys::Oid,
+    present: Policy,
+    wanted: Policy,
+    hidden: Option<bool>,
+) -> Result<Policy> {
+    let hidden = hidden.unwrap_or(present.hidden);
+    if present.ts_column.is_none() {
+        // Until now its rows expire by TTL indexes only.
+        return Ok(Policy {
+            rules: present.rules,
+            table_oid: present.table_oid,
+            hidden,
+            ..wanted
+        });
+    }
     let differs = |given: Option<&str>, usual: Option<&str>, kept: Option<&str>| {
         given != usual && given != kept
     };
     let contradiction = differs(
-        Some(&wanted.ts_column),
+        wanted.ts_column.as_deref(),
         Some("_ts"),
-        Some(&present.ts_column),
+        present.ts_column.as_deref(),
     ) || differs(
         wanted.ttl_column.as_deref(),
         Some("ttl"),
@@ -180,23 +223,10 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy) -> Result<Policy> 
     Ok(Policy {
         default_ttl: wanted.default_ttl,
         drop_partitions: wanted.drop_partitions,
+        hidden,
         index,
         ..present
     })
-}
-
-/// M11: what is to be dropped must be there. That a level is partitioned by the time
-/// column is not required: such partitions may come later (`ttl.problems` says so).
-fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
-    if catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE) {
-        return Ok(());
-    }
-    let message = format!("cannot drop partitions of table {}", qualified_name(relid));
-    Err(
-        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-            .detail("It is not a partitioned table.")
-            .hint("Leave out drop_partitions: expired rows are deleted one by one."),
-    )
 }
 
 fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
@@ -231,7 +261,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     guard::lock(relid, lock);
     guard::check_owner(relid)?;
     let wanted = policy()?;
-    revival::prevent(relid, wanted.default_ttl, heirs_lock)?;
+    revival::prevent(relid, Some(&wanted), heirs_lock)?;
     session::with_safe_search_path(|| build(relid, &wanted))
 }
 
@@ -241,7 +271,7 @@ fn build(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         Spi::run(&statement)?;
     }
     label_provider::check_columns(relid, policy)?;
-    store(relid, policy);
+    label::write(relid, policy);
     let Some(columns) = cache::policy(relid) else {
         return Err(TtlError::no_policy(relid));
     };
@@ -260,12 +290,13 @@ fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
     if let Some(name) = &policy.document_column {
         label_provider::check_document_column(relid, name)?;
     }
-    let ts = quote_identifier(&policy.ts_column);
-    match catalog::attribute(relid, &policy.ts_column) {
+    let ts_column = policy.ts_column.as_deref().unwrap_or_default();
+    let ts = quote_identifier(ts_column);
+    match catalog::attribute(relid, ts_column) {
         None => statements.push(format!(
             "ALTER TABLE {table} ADD COLUMN {ts} timestamptz NOT NULL DEFAULT ttl.current_ts()"
         )),
-        Some(column) if column.generated => return Err(generated(&policy.ts_column, &table)),
+        Some(column) if column.generated => return Err(generated(ts_column, &table)),
         Some(column) if column.type_oid == pg_sys::TIMESTAMPTZOID && !column.has_default => {
             statements.push(format!(
                 "ALTER TABLE {table} ALTER COLUMN {ts} SET DEFAULT ttl.current_ts()"

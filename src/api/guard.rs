@@ -58,3 +58,20 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
     locks::relation(relid, mode);
 }
+
+/// M11: what is to be dropped must be there. That a level is partitioned by the time
+/// column is not required: such partitions may come later (`ttl.problems` says so).
+pub(super) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
+    if catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot drop partitions of table {}",
+        catalog::qualified_name(relid)
+    );
+    Err(
+        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            .detail("It is not a partitioned table.")
+            .hint("Leave out drop_partitions: expired rows are deleted one by one."),
+    )
+}

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::pg::index::{self, Wanted};
 use crate::policy::{IndexMethod, Policy};
-use crate::store::{TablePolicy, expected_indexes};
+use crate::store::{Clock, TablePolicy, expected_indexes};
 use pgrx::pg_sys;
 use pgrx::spi::Spi;
 
@@ -17,10 +17,13 @@ pub(super) fn build_missing(
     let Some(method) = policy.index.access_method() else {
         return Ok(());
     };
-    let ts = quote_identifier(&policy.ts_column);
+    let Some(clock) = columns.clock else {
+        return Ok(());
+    };
+    let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
     let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
     for wanted in expected_indexes(columns) {
-        if !index::find(relid, wanted, &columns.ts, columns.ttl.as_ref()).is_empty() {
+        if !index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty() {
             continue;
         }
         let definition = match wanted {
@@ -40,8 +43,11 @@ pub(super) fn build_missing(
 
 /// Whether the policy asks for indexes that are still to be built.
 pub(super) fn are_missing(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> bool {
+    let is_missing =
+        |wanted, clock: Clock| index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty();
     policy.index != IndexMethod::None
-        && expected_indexes(columns)
-            .into_iter()
-            .any(|wanted| index::find(relid, wanted, &columns.ts, columns.ttl.as_ref()).is_empty())
+        && columns.clock.is_some_and(|clock| {
+            let mut expected = expected_indexes(columns).into_iter();
+            expected.any(|wanted| is_missing(wanted, clock))
+        })
 }

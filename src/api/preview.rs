@@ -2,9 +2,12 @@
 
 use super::guard;
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::catalog::{qualified_name, quote_identifier};
+use crate::pg::catalog::{qualified_name, quote_identifier, relation_name};
+use crate::pg::roles;
 use crate::policy::Policy;
-use crate::store::{Inherited, governing_label, label_provider, live_condition};
+use crate::store::{
+    Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,
+};
 use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
@@ -12,8 +15,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
 
-/// `ttl.preview(rel, default_ttl)`: what a default would expire at once, of all
-/// rows on disk. Reads the table with the caller's privileges.
+/// `ttl.preview(rel, default_ttl)`: what a default would expire at once, with the TTL
+/// indexes that there are, of all rows on disk. Reads the table with the caller's privileges.
 #[pg_extern(sql = false)]
 fn preview(
     rel: Option<pg_sys::Oid>,
@@ -40,7 +43,20 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let Some(Inherited { policy, .. }) = governing_label(relid) else {
         return Err(TtlError::no_policy(relid));
     };
-    let query = query(relid, &policy, default_ttl.or(policy.default_ttl));
+    let default_ttl = default_ttl.or(policy.default_ttl);
+    if policy.ts_column.is_none() && default_ttl.is_some() {
+        return Err(TtlError::no_clock(relid));
+    }
+    let Some(in_force) = cache::policy(relid) else {
+        return Err(TtlError::no_policy(relid));
+    };
+    // The conditions read columns that the query does not name.
+    if !roles::may_select(relid) {
+        let message = format!("permission denied for table {}", relation_name(relid));
+        let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
+        return Err(TtlError::new(code, message));
+    }
+    let query = query(relid, &policy, &in_force, default_ttl);
     statement::with_expired_rows_of(relid, || {
         Spi::connect(|client| {
             let row = client.select(&query, None, &[])?.first();
@@ -55,20 +71,49 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     })
 }
 
-fn query(relid: pg_sys::Oid, policy: &Policy, default_ttl: Option<i32>) -> String {
-    let table = qualified_name(relid);
-    // C4: with TTL off nothing is expired.
-    let Some(default) = default_ttl else {
-        return format!("SELECT pg_catalog.count(*), 0::bigint, NULL::timestamptz FROM {table}");
+fn query(
+    relid: pg_sys::Oid,
+    policy: &Policy,
+    in_force: &TablePolicy,
+    default_ttl: Option<i32>,
+) -> String {
+    let mut expiries: Vec<String> = in_force
+        .rules
+        .iter()
+        .map(|rule| {
+            let (column, index) = (quote_identifier(&rule.column_name), rule.index.as_str());
+            let date = if rule.date.is_array {
+                format!("ttl.earliest({column})")
+            } else {
+                column
+            };
+            let expiry = format!("ttl.index_expires_at({date}, {})", rule.seconds);
+            match rule.predicate {
+                Some(_) => format!("CASE WHEN {} THEN {expiry} END", rule_applies(index)),
+                None => expiry,
+            }
+        })
+        .collect();
+    // C4: with TTL off nothing is expired by it.
+    if let (Some(default), Some(ts)) = (default_ttl, &policy.ts_column) {
+        let ttl = policy
+            .ttl_column
+            .as_deref()
+            .map_or("NULL".to_owned(), quote_identifier);
+        let ts = quote_identifier(ts);
+        expiries.push(format!("ttl.expires_at({ts}, {ttl}, {default})"));
+    }
+    let oldest = if expiries.is_empty() {
+        "NULL::pg_catalog.timestamptz".to_owned()
+    } else {
+        format!(
+            "pg_catalog.min(NULLIF(LEAST({}), 'infinity'))",
+            expiries.join(", ")
+        )
     };
-    let ts = quote_identifier(&policy.ts_column);
-    let ttl = policy
-        .ttl_column
-        .as_deref()
-        .map_or("NULL".to_owned(), quote_identifier);
     format!(
-        "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE NOT {}), \
-         pg_catalog.min(NULLIF(ttl.expires_at({ts}, {ttl}, {default}), 'infinity')) FROM {table}",
-        live_condition(policy, default_ttl)
+        "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE NOT {}), {oldest} FROM {}",
+        live_condition(default_ttl),
+        qualified_name(relid)
     )
 }

@@ -1,12 +1,13 @@
 //! `ttl.problems`: what keeps a table's time to live from working as it should.
 
 use crate::error::{Result, or_raise};
+use crate::pg::dates::DateKind;
 use crate::pg::index::{self, Wanted};
-use crate::pg::{catalog, seclabel};
-use crate::policy::{IndexMethod, Policy};
-use crate::reaper::bounds;
+use crate::pg::{catalog, seclabel, ttl_index};
+use crate::policy::{IndexMethod, IndexRule, Policy};
+use crate::reaper::bounds::{self, DateColumn};
 use crate::reclaim;
-use crate::store::{TablePolicy, cache, expected_indexes, label_provider};
+use crate::store::{TablePolicy, cache, expected_indexes, index_of, label_provider};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -35,20 +36,23 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
         return vec![];
     };
     let mut problems = overruled(rel, &columns);
-    if columns.default_ttl.is_some() {
+    if policy.is_on() {
         if columns.holder == rel {
+            problems.extend(unused_rules(rel, &policy));
             problems.extend(guarded(rel, &policy));
             problems.extend(or_raise(idle_drop_partitions(rel, &policy)));
         }
-        problems.extend(missing_indexes(rel, &policy, &columns));
-        if columns.holder == rel {
+        if columns.needs_clock() {
+            problems.extend(missing_indexes(rel, &policy, &columns));
+        }
+        if columns.holder == rel && columns.hidden {
             problems.extend(reclaim::problems::of(rel, &policy));
         }
     }
-    if !columns.ts.has_default {
+    if columns.clock.is_some_and(|clock| !clock.ts.has_default) {
         problems.push(format!(
             "column {} has no default: COPY without it cannot stamp rows",
-            policy.ts_column
+            policy.ts_column.as_deref().unwrap_or_default()
         ));
     }
     problems
@@ -70,23 +74,48 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<St
     if !policy.drop_partitions {
         return Ok(None);
     }
-    let ts = &policy.ts_column;
-    let reason = if policy.default_ttl.is_none_or(|seconds| seconds < 1) {
-        "the table has no default".to_owned()
-    } else if !bounds::has_range_level(relid, ts)? {
-        format!("no level is partitioned by RANGE ({ts})")
-    } else {
+    let Some(in_force) = cache::policy(relid) else {
         return Ok(None);
+    };
+    let default = policy
+        .ts_column
+        .as_deref()
+        .filter(|_| in_force.expiring_default().is_some())
+        .map(|name| DateColumn {
+            name,
+            kind: DateKind::Timestamptz,
+        });
+    let rules = in_force.rules.iter().filter(|rule| rule.covers_all_rows());
+    let rules = rules.map(|rule| DateColumn {
+        name: &rule.column_name,
+        kind: rule.date.kind,
+    });
+    let columns: Vec<DateColumn<'_>> = default.into_iter().chain(rules).collect();
+    for &column in &columns {
+        if bounds::has_range_level(relid, column)? {
+            return Ok(None);
+        }
+    }
+    let reason = if columns.is_empty() {
+        "the table has no default, nor a TTL index that holds all rows".to_owned()
+    } else {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        format!(
+            "no level is partitioned by RANGE ({})",
+            names.join(") or (")
+        )
     };
     Ok(Some(format!("drop_partitions has no effect: {reason}")))
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
     let serves = |wanted: &Wanted| {
-        !index::find(relid, *wanted, &columns.ts, columns.ttl.as_ref()).is_empty()
+        columns.clock.is_some_and(|clock| {
+            !index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
+        })
     };
     let (ts, ttl) = (
-        policy.ts_column.as_str(),
+        policy.ts_column.as_deref().unwrap_or_default(),
         policy.ttl_column.as_deref().unwrap_or_default(),
     );
     expected_indexes(columns)
@@ -108,6 +137,23 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
             format!("no valid index on {definition}{choice}: deletion reads the whole table")
         })
         .collect()
+}
+
+/// M8: TTL indexes by which no row expires.
+fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+    let problem = |rule: &IndexRule| {
+        let name = catalog::quote_identifier(&rule.index);
+        let reason = match index_of(relid, &rule.index) {
+            None => format!("there is no index {name}"),
+            Some(index) => match ttl_index::read(index)? {
+                Ok(found) if found.is_valid => return None,
+                Ok(_) => format!("index {name} is not valid; REINDEX INDEX {name} builds it again"),
+                Err(unfit) => format!("index {name} {}", unfit.reason()),
+            },
+        };
+        Some(format!("no row expires by a TTL index: {reason}"))
+    };
+    policy.rules.iter().filter_map(problem).collect()
 }
 
 /// A label that does not count, or that rows can be written around.

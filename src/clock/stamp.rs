@@ -5,17 +5,19 @@ use crate::pg::catalog::{self, Attribute};
 use crate::pg::extension::{self, Functions};
 use crate::pg::{lists, nodes, planner_input, roles};
 use crate::settings;
-use crate::store::{TablePolicy, cache};
+use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
     self, CmdType, Expr, List, MergeAction, OnConflictExpr, Query, RangeTblEntry, TargetEntry,
 };
+use std::rc::Rc;
 
 /// What a statement writes into one table.
 struct Target {
     functions: Functions,
-    policy: TablePolicy,
+    policy: Rc<TablePolicy>,
+    clock: Clock,
     varno: u32,
     /// INSERT keeps the `_ts` that it gives: pg_dump's INSERTs are being restored.
     restores: bool,
@@ -54,6 +56,10 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         let Some(policy) = cache::policy((*entry).relid) else {
             return refuse_unstamped(entry);
         };
+        // Rows that expire by TTL indexes only have no time of modification.
+        let Some(clock) = policy.clock else {
+            return;
+        };
         // A dump's script runs with row_security off, as the owner or a superuser.
         let restores = command == CmdType::CMD_INSERT && roles::reads_physically((*entry).relid);
         if restores {
@@ -62,6 +68,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         let target = Target {
             functions,
             policy,
+            clock,
             varno,
             restores,
         };
@@ -85,7 +92,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
             }
         }
         if updates {
-            let dependents = planner_input::dependents_of_update((*entry).relid, policy.ts.attno);
+            let dependents = planner_input::dependents_of_update((*entry).relid, clock.ts.attno);
             if !dependents.is_empty() {
                 // The role's privileges decide how they are marked.
                 statement::depends_on_role();
@@ -143,7 +150,7 @@ impl Target {
     unsafe fn stamp_insert(&self, list: *mut List) -> *mut List {
         // SAFETY: a target list of the planner's input.
         unsafe {
-            assign(list, &self.policy.ts, |given| match given {
+            assign(list, &self.clock.ts, |given| match given {
                 // The setting is read again at execution, because a plan can outlive it.
                 Some(given) if self.restores => {
                     let restoring =
@@ -159,13 +166,13 @@ impl Target {
     unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
         // SAFETY: a target list of the planner's input.
         unsafe {
-            assign(list, &self.policy.ts, |_given| {
+            assign(list, &self.clock.ts, |_given| {
                 if statement::current().touches_expired_rows() && self.policy.hides() {
                     let live = live_condition(&self.functions, &self.policy, self.varno);
                     nodes::case_timestamptz(
                         live,
                         self.current_ts(),
-                        nodes::var(self.varno, &self.policy.ts),
+                        nodes::var(self.varno, &self.clock.ts),
                     )
                 } else {
                     self.current_ts()

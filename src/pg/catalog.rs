@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
 /// What a policy needs to know of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Attribute {
     pub(crate) attno: i16,
     pub(crate) type_oid: pg_sys::Oid,

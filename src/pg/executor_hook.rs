@@ -4,7 +4,7 @@
 use super::{externs, lists};
 use crate::reaper::writes;
 use crate::reclaim::{self, Spared};
-use crate::store::{TablePolicy, cache};
+use crate::store::cache;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_int;
@@ -85,7 +85,7 @@ unsafe extern "C-unwind" fn note_writes(plan: *mut pg_sys::PlannedStmt) {
         for index in lists::ints((*plan).resultRelations) {
             let entry = lists::nth::<pg_sys::RangeTblEntry>(entries, index - 1);
             if let Some(entry) = entry.and_then(|entry| entry.as_ref())
-                && let Some(policy) = cache::policy(entry.relid).filter(TablePolicy::hides)
+                && let Some(policy) = cache::policy(entry.relid).filter(|policy| policy.expires())
             {
                 writes::note(&policy);
             }

@@ -1,5 +1,6 @@
 //! Whether the extension exists in this database, and its functions' OIDs.
 
+use super::dates::DateKind;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -21,8 +22,14 @@ pub(crate) struct Functions {
     pub(crate) reads_physically: pg_sys::Oid,
     /// `ttl.free_expired_keys()`
     pub(crate) free_expired_keys: pg_sys::Oid,
-    /// `ttl.live_or_removed(oid, tid, timestamptz, integer, integer)`
+    /// `ttl.live_or_removed(oid, tid, boolean)`
     pub(crate) live_or_removed: pg_sys::Oid,
+    /// `ttl.live_at(date, integer)` for each kind of date
+    pub(crate) live_at: [pg_sys::Oid; 3],
+    /// `ttl.earliest(date[])` for each kind of date
+    pub(crate) earliest: [pg_sys::Oid; 3],
+    /// `ttl.evaluate_first(boolean)`
+    pub(crate) evaluate_first: pg_sys::Oid,
 }
 
 /// `ClanguageId` of pg_language.dat.
@@ -78,9 +85,18 @@ fn look_up() -> Option<Functions> {
         live_or_removed: function(
             schema,
             c"live_or_removed",
-            &[pg_sys::OIDOID, pg_sys::TIDOID, ts, int, int],
+            &[pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID],
         )?,
+        live_at: of_dates(|kind| function(schema, c"live_at", &[kind.type_oid(), int]))?,
+        earliest: of_dates(|kind| function(schema, c"earliest", &[kind.array_oid()]))?,
+        evaluate_first: function(schema, c"evaluate_first", &[pg_sys::BOOLOID])?,
     })
+}
+
+/// One function for each kind of date.
+fn of_dates(function: impl Fn(DateKind) -> Option<pg_sys::Oid>) -> Option<[pg_sys::Oid; 3]> {
+    let [timestamptz, timestamp, date] = DateKind::ALL.map(function);
+    Some([timestamptz?, timestamp?, date?])
 }
 
 /// The C function of that signature. Only superusers create C functions, so a

@@ -37,6 +37,13 @@ unsafe extern "C-unwind" {
     /// execMain.c; for the executor hooks' trampolines.
     pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
 
+    /// costsize.c; for the planner support function.
+    pub(crate) fn cost_qual_eval_node(
+        cost: *mut pg_sys::QualCost,
+        qual: *mut pg_sys::Node,
+        root: *mut pg_sys::PlannerInfo,
+    );
+
     /// planner.c; for the planner hook's trampoline.
     pub(crate) fn standard_planner(
         parse: *mut pg_sys::Query,
@@ -117,6 +124,12 @@ pub(super) mod raising {
             transactional: bool,
             flush: bool,
         ) -> pg_sys::XLogRecPtr;
+        /// pg_constraint.c
+        pub(crate) fn get_relation_constraint_oid(
+            relid: pg_sys::Oid,
+            conname: *const c_char,
+            missing_ok: bool,
+        ) -> pg_sys::Oid;
         pub(crate) fn has_subclass(relation_id: pg_sys::Oid) -> bool;
         /// partition.c
         pub(crate) fn get_default_partition_oid(parent: pg_sys::Oid) -> pg_sys::Oid;

@@ -59,6 +59,37 @@ pub(crate) unsafe fn arg_int4(fcinfo: pg_sys::FunctionCallInfo, index: usize) ->
     unsafe { arg(fcinfo, index) }.map(|datum| datum.value() as i32)
 }
 
+/// The elements of an array argument, `None` for NULLs; in the current memory context.
+///
+/// # Safety
+/// `array` is an array of that type.
+pub(crate) unsafe fn elements(
+    array: pg_sys::Datum,
+    type_oid: pg_sys::Oid,
+) -> impl Iterator<Item = Option<pg_sys::Datum>> {
+    let (mut length, mut by_value, mut align) = (0, false, 0);
+    let (mut values, mut nulls, mut count) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
+    // SAFETY: as required of the caller; the function allocates arrays of `count` elements.
+    unsafe {
+        pg_sys::get_typlenbyvalalign(type_oid, &mut length, &mut by_value, &mut align);
+        let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let length = length.into();
+        pg_sys::deconstruct_array(
+            array,
+            type_oid,
+            length,
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+    }
+    // SAFETY: see above.
+    (0..usize::try_from(count).unwrap_or(0))
+        .map(move |at| unsafe { (!*nulls.add(at)).then(|| *values.add(at)) })
+}
+
 /// Returns NULL.
 ///
 /// # Safety

@@ -1,8 +1,11 @@
 //! The indexes that deletion works from (C11).
 
 use super::catalog::{self, Attribute};
-use super::{extension, lists, nodes, roles, session};
+use super::dates::DateType;
+use super::externs::raising;
+use super::{extension, lists, nodes, roles, session, ttl_index};
 use pgrx::pg_sys;
+use std::ffi::CStr;
 
 /// What an index must offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +29,31 @@ pub(crate) fn find(
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
-    let owner = catalog::class(relid).map_or_else(roles::current_user, |class| class.owner);
-    session::as_owner(owner, || find_as_owner(relid, wanted, ts, ttl))
+    // SAFETY: called with open, locked indexes.
+    all(relid, &|index| unsafe { offers(index, wanted, ts, ttl) })
 }
 
-fn find_as_owner(
+/// The valid indexes of the relation that are in the order of the dates in a column, the
+/// earliest ones of arrays, and hold all rows for which the predicate is true. As [`find`].
+pub(crate) fn find_by_date(
     relid: pg_sys::Oid,
-    wanted: Wanted,
-    ts: &Attribute,
-    ttl: Option<&Attribute>,
+    column: &Attribute,
+    date: DateType,
+    predicate: Option<&CStr>,
 ) -> Vec<pg_sys::Oid> {
+    // SAFETY: called with open, locked indexes.
+    all(relid, &|index| unsafe {
+        is_by_date(index, column, date) && has_predicate(index, predicate)
+    })
+}
+
+/// The relation's indexes for which `serves` says so.
+fn all(relid: pg_sys::Oid, serves: &dyn Fn(pg_sys::Relation) -> bool) -> Vec<pg_sys::Oid> {
+    let owner = catalog::class(relid).map_or_else(roles::current_user, |class| class.owner);
+    session::as_owner(owner, || all_as_owner(relid, serves))
+}
+
+fn all_as_owner(relid: pg_sys::Oid, serves: &dyn Fn(pg_sys::Relation) -> bool) -> Vec<pg_sys::Oid> {
     let share = pg_sys::AccessShareLock.cast_signed();
     let mut found = Vec::new();
     // SAFETY: relation and indexes are locked while they are read.
@@ -43,7 +61,7 @@ fn find_as_owner(
         let relation = pg_sys::relation_open(relid, share);
         for index_oid in lists::oids(pg_sys::RelationGetIndexList(relation)) {
             let index = pg_sys::index_open(index_oid, share);
-            if offers(index, wanted, ts, ttl) {
+            if serves(index) {
                 found.push(index_oid);
             }
             pg_sys::index_close(index, share);
@@ -51,6 +69,43 @@ fn find_as_owner(
         pg_sys::relation_close(relation, share);
     }
     found
+}
+
+/// The indexes of the relation, those of a partitioned table and invalid ones included.
+pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let share = pg_sys::AccessShareLock.cast_signed();
+    // SAFETY: the relation is locked while it is read.
+    unsafe {
+        let relation = pg_sys::relation_open(relid, share);
+        let indexes = lists::oids(pg_sys::RelationGetIndexList(relation)).collect();
+        pg_sys::relation_close(relation, share);
+        indexes
+    }
+}
+
+/// The index of the relation's constraint of that name.
+///
+/// # Safety
+/// `name` is a C string.
+pub(crate) unsafe fn of_constraint(
+    relid: pg_sys::Oid,
+    name: *const core::ffi::c_char,
+) -> Option<pg_sys::Oid> {
+    // SAFETY: as required of the caller; syscache look-ups within a transaction.
+    unsafe {
+        let constraint = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raising::get_relation_constraint_oid(relid, name, true)
+        });
+        let index =
+            (constraint != pg_sys::InvalidOid).then(|| pg_sys::get_constraint_index(constraint))?;
+        (index != pg_sys::InvalidOid).then_some(index)
+    }
+}
+
+/// The column of an index on one, of its values or its earliest dates, and whether it is
+/// in descending order.
+pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
+    ttl_index::single_key(index)
 }
 
 /// Whether rows can be refused for what other rows hold: the relation has a unique
@@ -133,6 +188,50 @@ unsafe fn offers(
                     && covers(positive)
             }
         }
+    }
+}
+
+/// # Safety
+/// `index` is an open, locked index.
+unsafe fn is_by_date(index: pg_sys::Relation, column: &Attribute, date: DateType) -> bool {
+    // SAFETY: as required of the caller; the expression is a copy.
+    unsafe {
+        let form = (*index).rd_index;
+        let ordered = (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID
+            && *(*index).rd_opfamily == ttl_index::DATETIME_OPS;
+        if !(*form).indisvalid || !ordered {
+            return false;
+        }
+        let first = *(*form).indkey.values.as_ptr();
+        if date.is_array {
+            let Some(functions) = extension::functions() else {
+                return false;
+            };
+            let earliest = functions.earliest[date.kind.number()];
+            let column = [nodes::var(1, column)];
+            let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
+            let mut expressions =
+                lists::iter::<pg_sys::Node>(pg_sys::RelationGetIndexExpressions(index));
+            first == 0 && expressions.next().is_some_and(|e| nodes::same(e, earliest))
+        } else {
+            first == column.attno
+        }
+    }
+}
+
+/// Whether the index is not partial, or has this predicate.
+///
+/// # Safety
+/// `index` is an open, locked index.
+unsafe fn has_predicate(index: pg_sys::Relation, wanted: Option<&CStr>) -> bool {
+    // SAFETY: as required of the caller; the predicate is a copy.
+    unsafe {
+        let predicate = pg_sys::RelationGetIndexPredicate(index);
+        predicate.is_null()
+            || wanted.is_some_and(|wanted| {
+                let wanted = pg_sys::make_ands_implicit(nodes::from_text(wanted, 1));
+                nodes::same(predicate, wanted)
+            })
     }
 }
 

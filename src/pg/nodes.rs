@@ -92,6 +92,39 @@ pub(crate) fn greater_than(type_oid: pg_sys::Oid, left: *mut Expr, right: *mut E
     }
 }
 
+/// All of them; true for none.
+pub(crate) fn and(conditions: &[*mut Expr]) -> *mut Expr {
+    // SAFETY: boolean nodes; a list of one is that one.
+    unsafe { pg_sys::make_ands_explicit(lists::of(conditions)) }
+}
+
+/// `arg IS NOT TRUE`.
+pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
+    // SAFETY: BooleanTest is valid when zeroed apart from what is set.
+    unsafe {
+        let test = make::<pg_sys::BooleanTest>(NodeTag::T_BooleanTest);
+        (*test).arg = arg;
+        (*test).booltesttype = pg_sys::BoolTestType::IS_NOT_TRUE;
+        (*test).location = -1;
+        test.cast()
+    }
+}
+
+/// The expression of a text that `nodeToString` has written, with its columns those of
+/// the range table's entry `varno` instead of the first.
+///
+/// # Safety
+/// The text is that of an expression whose functions are the present ones.
+pub(crate) unsafe fn from_text(text: &CStr, varno: u32) -> *mut Expr {
+    // SAFETY: as required of the caller. The functions of operators are not written.
+    unsafe {
+        let tree = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
+        pg_sys::ChangeVarNodes(tree, 1, varno.cast_signed(), 0);
+        pg_sys::fix_opfuncids(tree);
+        tree.cast()
+    }
+}
+
 /// `a OR b`.
 pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
     // SAFETY: both are boolean nodes.

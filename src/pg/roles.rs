@@ -39,10 +39,20 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
 
 /// Whether the current user may INSERT into the relation as a whole.
 pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
-    let insert = pg_sys::AclMode::from(pg_sys::ACL_INSERT);
+    has_privilege(relid, pg_sys::ACL_INSERT)
+}
+
+/// Whether the current user may SELECT from the relation as a whole.
+pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
+    has_privilege(relid, pg_sys::ACL_SELECT)
+}
+
+fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
+    let privilege = pg_sys::AclMode::from(privilege);
     // SAFETY: a syscache look-up within a transaction.
     unsafe {
-        pg_sys::pg_class_aclcheck(relid, current_user(), insert) == pg_sys::AclResult::ACLCHECK_OK
+        pg_sys::pg_class_aclcheck(relid, current_user(), privilege)
+            == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

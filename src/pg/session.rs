@@ -41,7 +41,13 @@ pub(crate) fn without_detours<T>(work: impl FnOnce() -> T) -> T {
 /// The functions of the SQL surface that fire a user's triggers do this in part
 /// only, instead of a SET clause for all: triggers find the session's own.
 pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
-    with_settings(&[(c"search_path", c"pg_catalog, pg_temp")], work)
+    with_settings(
+        &[
+            (c"search_path", c"pg_catalog, pg_temp"),
+            (c"quote_all_identifiers", c"off"),
+        ],
+        work,
+    )
 }
 
 /// Runs `work` as the owner of a table, whose functions may run then; not by way of

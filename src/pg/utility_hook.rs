@@ -2,7 +2,7 @@
 
 use super::{database_ddl, externs, xact};
 use crate::reaper::leave;
-use crate::reclaim::{self, before_ddl, follow, protect};
+use crate::reclaim::{self, before_ddl, follow, follow_indexes, protect};
 use crate::store::ddl::{self, Rename};
 use crate::store::label_provider;
 use crate::visibility::copy;
@@ -39,6 +39,8 @@ struct Around {
     vacated: Option<u32>,
     /// The trigger for the keys of expired rows is brought to where it is needed.
     keys: Option<follow::Followed>,
+    /// TTL indexes that are renamed or dropped.
+    indexes: Option<follow_indexes::Followed>,
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
@@ -89,6 +91,7 @@ unsafe extern "C-unwind" fn trampoline(
             || around.rename.is_some()
             || around.vacated.is_some()
             || around.keys.is_some()
+            || around.indexes.is_some()
         {
             after(&around);
         }
@@ -114,6 +117,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         copies: false,
         vacated: None,
         keys: None,
+        indexes: None,
     };
     // SAFETY: the node's tag tells its type.
     unsafe {
@@ -147,6 +151,8 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
             }
             _ => {}
         }
+        // Last: what the others refuse is not to be prepared for.
+        around.indexes = follow_indexes::before(node);
     }
     around
 }
@@ -168,6 +174,9 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     }
     if let Some(database) = around.vacated {
         leave::readmit(database);
+    }
+    if let Some(indexes) = around.indexes {
+        follow_indexes::after(indexes);
     }
     if let Some(keys) = around.keys {
         // SAFETY: the statement lives as long as the call of the hook.

@@ -7,6 +7,12 @@
 /// D3: anything else, 0 and negatives other than -1 included, is ignored:
 /// `None`, the row inherits.
 pub(crate) fn ttl_of_number_text(number: &str) -> Option<i32> {
+    int32_of_number_text(number).filter(|&ttl| ttl == -1 || ttl > 0)
+}
+
+/// Reads the text of a JSON number that has no fraction and fits an int32,
+/// however it is written. Exact: a double would round 20.00000000000000001 to 20.
+pub(crate) fn int32_of_number_text(number: &str) -> Option<i32> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (number, 0),
@@ -32,19 +38,18 @@ pub(crate) fn ttl_of_number_text(number: &str) -> Option<i32> {
         .checked_sub(i32::try_from(fraction.len()).ok()?)?
         .checked_add(dropped)?;
     let significant = significant.trim_start_matches('0');
-    // Zero is ignored (D3); a negative scale is a fraction; 10 digits fill an int32.
-    if significant.is_empty() || !(0..=9).contains(&scale) || significant.len() > 10 {
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // A negative scale is a fraction; 10 digits fill an int32.
+    if !(0..=9).contains(&scale) || significant.len() > 10 {
         return None;
     }
     let value = significant
         .parse::<i64>()
         .ok()?
         .checked_mul(10_i64.pow(scale.unsigned_abs()))?;
-    match (negative, value) {
-        (true, 1) => Some(-1),
-        (false, _) => i32::try_from(value).ok(),
-        (true, _) => None,
-    }
+    i32::try_from(if negative { -value } else { value }).ok()
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ pub(crate) const INFINITY: i64 = i64::MAX;
 /// `'-infinity'::timestamptz`.
 pub(crate) const MINUS_INFINITY: i64 = i64::MIN;
 /// The first instant that is no longer a valid `timestamptz` (year 294277).
-const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
-const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(super) const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
+pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// How long a row lives after its last modification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The policy as it is stored: JSON in the table's security label.
 
+use super::rule::IndexRule;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
@@ -19,9 +20,10 @@ pub(crate) struct Policy {
     /// C2: `None` = TTL is off, -1 = on without a default, n = seconds.
     #[serde(default, deserialize_with = "default_ttl")]
     pub(crate) default_ttl: Option<i32>,
-    /// C1: the column that holds the time of the last modification.
+    /// C1: the column that holds the time of the last modification; `null` for none:
+    /// rows expire by TTL indexes only.
     #[serde(default = "ts_column")]
-    pub(crate) ts_column: String,
+    pub(crate) ts_column: Option<String>,
     /// C3: the column that holds the row's override; `null` for none.
     #[serde(default = "ttl_column")]
     pub(crate) ttl_column: Option<String>,
@@ -34,6 +36,13 @@ pub(crate) struct Policy {
     /// M11: whether a partition whose every row is expired is dropped as a whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) drop_partitions: bool,
+    /// M5: the TTL indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rules: Vec<IndexRule>,
+    /// C6: whether expired rows are hidden at once. MongoDB shows them until they are
+    /// deleted.
+    #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
+    pub(crate) hidden: bool,
     /// The OID of the table that the policy was made for: a restored dump has
     /// another one, by which a restored table can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,8 +87,12 @@ fn current_version() -> u32 {
     LABEL_VERSION
 }
 
-fn ts_column() -> String {
-    "_ts".into()
+fn ts_column() -> Option<String> {
+    Some("_ts".into())
+}
+
+fn hidden() -> bool {
+    true
 }
 
 fn ttl_column() -> Option<String> {
@@ -103,6 +116,10 @@ pub(crate) enum LabelError {
     Version(u32),
     /// The same column cannot play two parts.
     SameColumn(String),
+    /// M1: below 0.
+    Seconds(i32),
+    /// An index has one rule.
+    SameIndex(String),
 }
 
 impl fmt::Display for LabelError {
@@ -118,6 +135,11 @@ impl fmt::Display for LabelError {
                 "version {version} is newer than {LABEL_VERSION}, the newest that this library reads"
             ),
             Self::SameColumn(column) => write!(f, "column \"{column}\" is named twice"),
+            Self::Seconds(value) => write!(
+                f,
+                "expire_after_seconds is {value}; it must be 0 to 2147483647"
+            ),
+            Self::SameIndex(index) => write!(f, "index \"{index}\" is named twice"),
         }
     }
 }
@@ -143,6 +165,7 @@ impl Policy {
             return Err(LabelError::Version(policy.version));
         }
         policy.check_columns()?;
+        policy.check_rules()?;
         Ok(policy)
     }
 
@@ -159,35 +182,87 @@ impl Policy {
         self.table_oid != Some(relid)
     }
 
-    /// Whether a change of the default can bring rows back to life that are expired:
-    /// off, without a default, or a longer one. `None` is off, and also no policy.
-    pub(crate) fn revives(from: Option<i32>, to: Option<i32>) -> bool {
-        match (from, to) {
-            // C4: nothing is expired while TTL is off.
+    /// Whether TTL is on in any way (C9).
+    pub(crate) fn is_on(&self) -> bool {
+        self.default_ttl.is_some() || !self.rules.is_empty()
+    }
+
+    /// Whether nothing is left of it: no clock and no TTL index.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ts_column.is_none() && self.rules.is_empty()
+    }
+
+    /// The TTL index of that name.
+    pub(crate) fn rule(&self, index: &str) -> Option<&IndexRule> {
+        self.rules.iter().find(|rule| rule.index == index)
+    }
+
+    /// Makes the index a TTL index of so many seconds, or no longer one.
+    pub(crate) fn set_rule(&mut self, index: &str, seconds: Option<i32>) {
+        let place = self.rules.iter().position(|rule| rule.index == index);
+        match (place, seconds) {
+            (Some(at), Some(seconds)) => self.rules[at].expire_after_seconds = seconds,
+            (Some(at), None) => {
+                self.rules.remove(at);
+            }
+            (None, Some(seconds)) => self.rules.push(IndexRule {
+                index: index.to_owned(),
+                expire_after_seconds: seconds,
+            }),
+            (None, None) => {}
+        }
+    }
+
+    /// The policy with TTL turned off (C9): no default, and no TTL index. The columns
+    /// stay, and overrides count again when TTL is turned on again (C4).
+    pub(crate) fn turned_off(&self) -> Self {
+        Self {
+            default_ttl: None,
+            rules: vec![],
+            ..self.clone()
+        }
+    }
+
+    /// Whether a change can bring rows back that are expired and hidden: off, a default
+    /// or a TTL index less, or a longer one, or rows no longer hidden. `None` is no
+    /// policy.
+    pub(crate) fn revives(&self, to: Option<&Self>) -> bool {
+        if !self.hidden || !self.is_on() {
+            return false;
+        }
+        let Some(to) = to else { return true };
+        let default = match (self.default_ttl, to.default_ttl) {
+            // C4: by an override or default nothing is expired while TTL is off.
             (None, _) => false,
             (Some(_), None) => true,
             // C9: without a default overrides count, and go on counting.
             (Some(-1), Some(_)) => false,
             (Some(_), Some(-1)) => true,
             (Some(old), Some(new)) => new > old,
-        }
+        };
+        let is_longer = |rule: &IndexRule| {
+            to.rule(&rule.index)
+                .is_none_or(|new| new.expire_after_seconds > rule.expire_after_seconds)
+        };
+        default || !to.hidden || self.rules.iter().any(is_longer)
     }
 
     /// The columns that must exist while the policy is in force.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.ts_column.as_str())
-            .chain(self.ttl_column.as_deref())
-            .chain(self.document_column.as_deref())
+        [&self.ts_column, &self.ttl_column, &self.document_column]
+            .into_iter()
+            .filter_map(Option::as_deref)
     }
 
     /// Follows the renaming of a column; false if the policy does not name it.
     pub(crate) fn rename_column(&mut self, old: &str, new: &str) -> bool {
         let mut renamed = false;
-        let optional = self
-            .ttl_column
-            .iter_mut()
-            .chain(self.document_column.iter_mut());
-        for column in std::iter::once(&mut self.ts_column).chain(optional) {
+        let columns = [
+            &mut self.ts_column,
+            &mut self.ttl_column,
+            &mut self.document_column,
+        ];
+        for column in columns.into_iter().flatten() {
             if column == old {
                 *column = new.to_owned();
                 renamed = true;
@@ -196,10 +271,34 @@ impl Policy {
         renamed
     }
 
+    /// Follows the renaming of an index; false if the policy does not name it.
+    pub(crate) fn rename_index(&mut self, old: &str, new: &str) -> bool {
+        let rule = self.rules.iter_mut().find(|rule| rule.index == old);
+        rule.map(|rule| new.clone_into(&mut rule.index)).is_some()
+    }
+
+    fn check_rules(&self) -> Result<(), LabelError> {
+        for (at, rule) in self.rules.iter().enumerate() {
+            let index = &rule.index;
+            if !is_name(index) {
+                return Err(LabelError::Malformed(format!(
+                    "\"{index}\" is not an index name"
+                )));
+            }
+            if self.rules[..at].iter().any(|other| other.index == *index) {
+                return Err(LabelError::SameIndex(index.clone()));
+            }
+            if rule.expire_after_seconds < 0 {
+                return Err(LabelError::Seconds(rule.expire_after_seconds));
+            }
+        }
+        Ok(())
+    }
+
     fn check_columns(&self) -> Result<(), LabelError> {
         let mut seen: Vec<&str> = Vec::with_capacity(3);
         for column in self.columns() {
-            if column.is_empty() || column.len() > 63 || column.contains('\0') {
+            if !is_name(column) {
                 return Err(LabelError::Malformed(format!(
                     "\"{column}\" is not a column name"
                 )));
@@ -209,10 +308,20 @@ impl Policy {
             }
             seen.push(column);
         }
-        if self.document_column.is_some() && self.ttl_column.is_none() {
-            let reason = "document_column needs a ttl_column that is generated from it";
-            return Err(LabelError::Malformed(reason.into()));
-        }
-        Ok(())
+        let lacking = if self.document_column.is_some() && self.ttl_column.is_none() {
+            "document_column needs a ttl_column that is generated from it"
+        } else if self.ts_column.is_none() && self.ttl_column.is_some() {
+            "ttl_column needs a ts_column"
+        } else if self.ts_column.is_none() && self.default_ttl.is_some() {
+            "default_ttl needs a ts_column"
+        } else {
+            return Ok(());
+        };
+        Err(LabelError::Malformed(lacking.into()))
     }
+}
+
+/// Whether PostgreSQL can have an object of that name.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 63 && !name.contains('\0')
 }

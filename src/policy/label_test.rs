@@ -1,13 +1,15 @@
 //! The label's format: what is read, what is refused, and the round trip.
 
 use super::label::*;
+use super::rule::IndexRule;
 use proptest::prelude::*;
 
 #[test]
 fn minimal_label_has_defaults() {
     let policy = Policy::parse(r#"{"default_ttl": 30}"#).unwrap();
     assert_eq!(policy.default_ttl, Some(30));
-    assert_eq!(policy.ts_column, "_ts");
+    assert_eq!(policy.ts_column.as_deref(), Some("_ts"));
+    assert!(policy.rules.is_empty() && policy.hidden);
     assert_eq!(policy.ttl_column.as_deref(), Some("ttl"));
     assert_eq!(policy.version, LABEL_VERSION);
     let policy = Policy::parse(r#"{"ttl_column": null}"#).unwrap();
@@ -54,6 +56,7 @@ fn refused_labels() {
         r#"{"version": 2}"#,
         r#"{"version": 0}"#,
         r#"{"ts_column": null}"#,
+        r#"{"ts_column": null, "ttl_column": null, "default_ttl": 30}"#,
         r#"{"ts_column": ""}"#,
         r#"{"ttl_column": "_ts"}"#,
         r#"{"ttl_column": null, "document_column": "body"}"#,
@@ -106,13 +109,17 @@ fn labels_of_other_tables_are_restored() {
 proptest! {
     #[test]
     fn round_trip(
-        default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]),
+        default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]), hidden in any::<bool>(),
+        seconds in proptest::collection::vec(0i32.., 0..4),
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
         table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(),
     ) {
         let policy = Policy {
-            version: LABEL_VERSION, default_ttl, ts_column, ttl_column, document_column: None, table_oid,
-            index: IndexMethod::Brin, drop_partitions,
+            version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
+            table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
+            rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
+                index: format!("i \"{at}"), expire_after_seconds,
+            }).collect(),
         };
         prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
     }
@@ -127,6 +134,10 @@ proptest! {
 /// C8, C9: a change by which rows that are expired could live again.
 #[test]
 fn changes_that_revive() {
+    let of = |default_ttl| Policy {
+        default_ttl,
+        ..Policy::parse("{}").unwrap()
+    };
     let off = None;
     for (from, to) in [
         (Some(10), off),
@@ -134,7 +145,8 @@ fn changes_that_revive() {
         (Some(10), Some(-1)),
         (Some(10), Some(11)),
     ] {
-        assert!(Policy::revives(from, to), "{from:?} to {to:?}");
+        assert!(of(from).revives(Some(&of(to))), "{from:?} to {to:?}");
+        assert!(of(from).revives(None));
     }
     for (from, to) in [
         (off, off),
@@ -145,6 +157,91 @@ fn changes_that_revive() {
         (Some(10), Some(10)),
         (Some(10), Some(9)),
     ] {
-        assert!(!Policy::revives(from, to), "{from:?} to {to:?}");
+        assert!(!of(from).revives(Some(&of(to))), "{from:?} to {to:?}");
     }
+    assert!(!of(off).revives(None));
+}
+
+/// M6, M8: the same of TTL indexes.
+#[test]
+fn m8_changes_that_revive() {
+    let of = |rules: &[(&str, i32)]| {
+        let mut policy = Policy::parse(r#"{"ts_column": null, "ttl_column": null}"#).unwrap();
+        for &(index, seconds) in rules {
+            policy.set_rule(index, Some(seconds));
+        }
+        policy
+    };
+    let two = of(&[("a", 10), ("b", 20)]);
+    for to in [
+        of(&[]),
+        of(&[("a", 10)]),
+        of(&[("a", 11), ("b", 20)]),
+        of(&[("a", 10), ("c", 20)]),
+        two.turned_off(),
+        Policy {
+            hidden: false,
+            ..two.clone()
+        },
+    ] {
+        assert!(two.revives(Some(&to)), "{to:?}");
+    }
+    for to in [
+        two.clone(),
+        of(&[("b", 0), ("a", 10)]),
+        of(&[("a", 10), ("b", 20), ("c", 0)]),
+    ] {
+        assert!(!two.revives(Some(&to)), "{to:?}");
+    }
+    // What is not hidden does not come back.
+    let visible = Policy {
+        hidden: false,
+        ..two
+    };
+    assert!(!visible.revives(None));
+}
+
+/// M1, M5: the label's TTL indexes.
+#[test]
+fn m1_rules_of_a_label() {
+    let parse = |rules: &str| Policy::parse(&format!(r#"{{"rules": {rules}}}"#));
+    let policy = parse(r#"[{"index": "a", "expire_after_seconds": 0}]"#).unwrap();
+    assert_eq!(
+        policy.rule("a").map(|rule| rule.expire_after_seconds),
+        Some(0)
+    );
+    assert!(policy.is_on() && policy.rule("b").is_none());
+    for bad in [
+        "null",
+        "{}",
+        r#"[{"index": "a"}]"#,
+        r#"[{"index": "", "expire_after_seconds": 0}]"#,
+        r#"[{"index": "a", "expire_after_seconds": -1}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 2147483648}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1.5}]"#,
+        r#"[{"index": "a", "expire_after_seconds": NaN}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1, "column": "x"}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1}, {"index": "a", "expire_after_seconds": 2}]"#,
+    ] {
+        assert!(parse(bad).is_err(), "{bad}");
+    }
+}
+
+/// M8: an index may be renamed, and goes with its rule.
+#[test]
+fn m8_indexes_are_followed() {
+    let mut policy = Policy::parse("{}").unwrap();
+    policy.set_rule("a", Some(5));
+    policy.set_rule("b", Some(6));
+    assert!(policy.rename_index("a", "c"));
+    assert!(!policy.rename_index("a", "d"));
+    assert_eq!(
+        policy.rule("c").map(|rule| rule.expire_after_seconds),
+        Some(5)
+    );
+    policy.set_rule("b", None);
+    policy.set_rule("c", Some(7));
+    assert_eq!(policy.rules.len(), 1);
+    assert!(policy.turned_off().rules.is_empty());
+    assert!(!policy.turned_off().is_empty());
 }

@@ -6,12 +6,22 @@
 mod document;
 mod expiry;
 mod label;
+mod mongo;
+mod rule;
 
 pub(crate) use document::ttl_of_number_text;
 pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, stamp};
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, Policy};
+pub(crate) use mongo::{
+    CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef,
+};
+pub(crate) use rule::{
+    IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
+};
 
 #[cfg(test)]
 mod expiry_test;
 #[cfg(test)]
 mod label_test;
+#[cfg(test)]
+mod rule_test;

@@ -1,7 +1,7 @@
 //! A batch within a turn: its size, the pause after it, its failure, what it counts.
 
 use super::batch::{self, Done, Trouble};
-use super::job::Lane;
+use super::lanes::Lane;
 use super::turn::{Turn, note_failure};
 use super::{batch_size, blocked, probe, state};
 use crate::pg::background;
@@ -113,8 +113,9 @@ impl Turn<'_> {
     fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
         match (lane, row.key) {
             (Some(lane), Some(key)) => {
-                let low = &mut self.progress.low[lane.number];
-                *low = (*low).max(key.saturating_add(1));
+                let low = self.progress.low(lane.number);
+                let next = low.max(key.saturating_add(1));
+                self.progress.set_low(lane.number, next);
             }
             // One of a batch that has succeeded otherwise: that has gone on already.
             (Some(_), None) => {}

@@ -155,7 +155,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Failure> {
     if !shared || !locks::try_relation(job.relid, pg_sys::RowExclusiveLock) {
         return Err(unavailable("relation"));
     }
-    let unchanged = cache::policy(job.relid) == Some(job.policy)
+    let unchanged = cache::policy(job.relid).as_ref() == Some(&job.policy)
         && catalog::qualified_name(job.relid) == job.name;
     match catalog::class(job.relid) {
         Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(class.owner),

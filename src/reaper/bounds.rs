@@ -1,8 +1,9 @@
 //! How old the rows of a partition must be (M11).
 
 use crate::error::{Result, TtlError};
+use crate::pg::dates::DateKind;
 use crate::pg::{catalog, lists};
-use crate::policy::{effective_ttl, is_live};
+use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
 use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiError};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -12,19 +13,35 @@ use std::ffi::CString;
 /// to two seconds before it looks for its partition (C1), and clocks are set back.
 const MARGIN: i64 = 10_000_000;
 
-/// The newest `ts` that a row of the partition can have, in microseconds: the least
-/// upper bound that any level above it gives, an exclusive one (of a key of one
-/// column) less a microsecond. `None` if no level gives one.
+/// The column by whose value rows expire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DateColumn<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: DateKind,
+}
+
+/// Between which values of the column a partition's rows lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// No row has a later one.
+    pub(crate) newest: i64,
+    /// Rows may have `-infinity`, which is no date (M12).
+    pub(crate) reaches_minus_infinity: bool,
+}
+
+/// The range of the column that a partition's rows can have: the least upper bound that
+/// any level above it gives, an exclusive one (of a key of one column) less a
+/// microsecond, or a day. `None` if no level gives one.
 ///
 /// A level counts if it is partitioned by RANGE, the first column of its key is the
-/// plain column of that name, of type timestamptz in its usual order, and its bound
-/// for this branch is a value (not MAXVALUE, not the default partition). PostgreSQL
-/// then keeps rows out that are newer, and rows whose `ts` is NULL.
+/// plain column of that name and type in its usual order, and its bound for this branch
+/// is a value (not MAXVALUE, not the default partition). PostgreSQL then keeps rows out
+/// that are newer, and rows whose value is NULL.
 ///
 /// Sees the catalogs as they are at the time of the call. Under the locks of
 /// [`super::partitions::lock_for_drop`] no newer row gets in until the end of the
 /// transaction, whatever is attached or detached higher up meanwhile.
-pub(crate) fn upper_bound(leaf: pg_sys::Oid, ts_column: &str) -> Result<Option<i64>> {
+pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<Range>> {
     let query = format!(
         "SELECT p.partnatts, c.relpartbound::pg_catalog.text \
            FROM pg_catalog.pg_partition_ancestors({}::pg_catalog.oid::pg_catalog.regclass) AS a (relid) \
@@ -33,25 +50,24 @@ pub(crate) fn upper_bound(leaf: pg_sys::Oid, ts_column: &str) -> Result<Option<i
            JOIN pg_catalog.pg_partitioned_table AS p ON p.partrelid OPERATOR(pg_catalog.=) i.inhparent \
           WHERE c.relispartition AND {}",
         leaf.to_u32(),
-        is_range_by(ts_column)
+        is_range_by(column)
     );
     with_latest_snapshot(|client| {
-        let mut least = None;
+        let mut narrowest: Option<Range> = None;
         for level in client.select(&query, None, &[])? {
             let (columns, bound) = (level.get::<i16>(1)?, level.get::<String>(2)?);
-            let newest = bound.as_deref().and_then(upper_value).map(|value| {
-                if columns == Some(1) {
-                    value.saturating_sub(1)
-                } else {
-                    value
-                }
-            });
-            least = match (least, newest) {
-                (Some(a), Some(b)) => Some(i64::min(a, b)),
+            let range = bound
+                .as_deref()
+                .and_then(|bound| of_bound(bound, column.kind, columns == Some(1)));
+            narrowest = match (narrowest, range) {
+                (Some(a), Some(b)) => Some(Range {
+                    newest: a.newest.min(b.newest),
+                    reaches_minus_infinity: a.reaches_minus_infinity && b.reaches_minus_infinity,
+                }),
                 (a, b) => a.or(b),
             };
         }
-        Ok(least)
+        Ok(narrowest)
     })
 }
 
@@ -77,8 +93,8 @@ pub(super) fn with_latest_snapshot<T>(
 }
 
 /// Whether the table, a partition of it at any level, or a table that it is a
-/// partition of, gives upper bounds as [`upper_bound`] counts them.
-pub(crate) fn has_range_level(relid: pg_sys::Oid, ts_column: &str) -> Result<bool> {
+/// partition of, gives bounds as [`range`] counts them.
+pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> Result<bool> {
     let levels = catalog::all_inheritors(relid)
         .into_iter()
         .chain(catalog::ancestors(relid))
@@ -88,7 +104,7 @@ pub(crate) fn has_range_level(relid: pg_sys::Oid, ts_column: &str) -> Result<boo
     let query = format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_partitioned_table AS p \
           WHERE p.partrelid OPERATOR(pg_catalog.=) ANY ('{{{levels}}}'::pg_catalog.oid[]) AND {})",
-        is_range_by(ts_column)
+        is_range_by(column)
     );
     // Not Spi::get_one, which takes a transaction ID: a standby has none to give.
     let found = Spi::connect(|client| client.select(&query, Some(1), &[])?.first().get_one())?;
@@ -97,7 +113,12 @@ pub(crate) fn has_range_level(relid: pg_sys::Oid, ts_column: &str) -> Result<boo
 
 /// The condition on `pg_partitioned_table AS p`. An operator class of one's own may
 /// order times otherwise.
-fn is_range_by(ts_column: &str) -> String {
+fn is_range_by(column: DateColumn<'_>) -> String {
+    let operator_class = match column.kind {
+        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
+        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
+        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
+    };
     format!(
         "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
          AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
@@ -105,35 +126,79 @@ fn is_range_by(ts_column: &str) -> String {
                 AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
                 AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
                 AND k.atttypid OPERATOR(pg_catalog.=) {})",
-        pg_sys::TIMESTAMPTZ_BTREE_OPS_OID.to_u32(),
-        catalog::quote_literal(ts_column),
-        pg_sys::TIMESTAMPTZOID.to_u32()
+        operator_class.to_u32(),
+        catalog::quote_literal(column.name),
+        column.kind.type_oid().to_u32()
     )
 }
 
-/// The first value of a RANGE bound's upper end, if it is a timestamptz.
-fn upper_value(bound: &str) -> Option<i64> {
+/// What a RANGE bound says of the first column of its key, of a key of one column
+/// exactly; `None` if it has no upper end.
+fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> {
     let bound = CString::new(bound).ok()?;
-    // SAFETY: the text is pg_class.relpartbound, a PartitionBoundSpec; its upper datums
-    // are PartitionRangeDatums, whose value is a Const if their kind is VALUE. All are
-    // palloc'd in the current memory context. A timestamptz is passed by value.
+    // SAFETY: the text is pg_class.relpartbound, a PartitionBoundSpec. All is palloc'd in
+    // the current memory context.
     unsafe {
         let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
+        if (*spec).is_default {
+            return None;
+        }
+        let upper = value((*spec).upperdatums, kind)?;
+        Some(Range {
+            newest: newest(upper, kind, is_only_column),
+            reaches_minus_infinity: value((*spec).lowerdatums, kind)
+                .is_none_or(|lower| instant(lower, kind) == i64::MIN),
+        })
+    }
+}
+
+/// The first value of a bound's end, if there is one of this type.
+///
+/// # Safety
+/// A list of PartitionRangeDatum, whose value is a Const if their kind is VALUE.
+unsafe fn value(datums: *mut pg_sys::List, kind: DateKind) -> Option<pg_sys::Datum> {
+    // SAFETY: as required of the caller. All three types are passed by value.
+    unsafe {
         let value_kind = pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE;
-        let first = lists::iter::<pg_sys::PartitionRangeDatum>((*spec).upperdatums).next()?;
-        if (*spec).is_default || (*first).kind != value_kind {
+        let first = lists::iter::<pg_sys::PartitionRangeDatum>(datums).next()?;
+        if (*first).kind != value_kind {
             return None;
         }
         let value = (*first).value.cast::<pg_sys::Const>().as_ref()?;
-        (value.consttype == pg_sys::TIMESTAMPTZOID && !value.constisnull)
-            .then(|| i64::from_datum(value.constvalue, false))?
+        (value.consttype == kind.type_oid() && !value.constisnull).then_some(value.constvalue)
+    }
+}
+
+fn instant(value: pg_sys::Datum, kind: DateKind) -> i64 {
+    match kind {
+        DateKind::Date => instant_of_day(value.value() as i32),
+        DateKind::Timestamptz | DateKind::Timestamp => value.value() as i64,
+    }
+}
+
+/// The newest value below an upper end, or at it.
+fn newest(upper: pg_sys::Datum, kind: DateKind, is_exclusive: bool) -> i64 {
+    let at = instant(upper, kind);
+    if !is_exclusive || at == i64::MAX {
+        return at;
+    }
+    match kind {
+        DateKind::Date => instant_of_day((upper.value() as i32).saturating_sub(1)),
+        DateKind::Timestamptz | DateKind::Timestamp => at.saturating_sub(1),
     }
 }
 
 /// Whether at `now` every row of the partition that has no override is expired under
 /// the default, and no row that is stamped now can land there; `newest` is that of
-/// [`upper_bound`].
+/// [`range`].
 pub(crate) fn is_past(newest: i64, default_ttl: Option<i32>, now: i64) -> bool {
     !is_live(Some(newest), effective_ttl(None, default_ttl), now)
         && newest < now.saturating_sub(MARGIN)
+}
+
+/// Whether at `now` every row of the partition is expired by a TTL index of so many
+/// seconds, whose dates are not later than `newest`, and finite. As [`is_past`], not
+/// before the clock could have been set back.
+pub(crate) fn is_past_by_index(newest: i64, seconds: i32, now: i64) -> bool {
+    !is_live_by_index(Some(newest), seconds, now.saturating_sub(MARGIN))
 }

@@ -1,10 +1,10 @@
 //! What a batch needs to know of the table that it deletes from.
 
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::index::{self, Wanted};
-use crate::policy::Policy;
+use super::lanes::{self, Lane};
+use crate::pg::catalog::qualified_name;
 use crate::store::{TablePolicy, cache, governing_label, live_condition};
 use pgrx::pg_sys;
+use std::rc::Rc;
 
 /// How rows are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,54 +26,43 @@ pub(super) enum Access {
     Scan,
 }
 
-/// Rows that expire by one rule: those that inherit the default, or those that
-/// override it.
-#[derive(Debug, Clone)]
-pub(super) struct Lane {
-    /// Its place in [`super::state::Progress::low`].
-    pub(super) number: usize,
-    /// The value by which the index is ordered.
-    pub(super) key: String,
-    /// What the rows have in common.
-    predicate: String,
-    /// A row expires this many microseconds after its key.
-    pub(super) offset: i64,
-    pub(super) access: Access,
-}
-
 /// A table or partition, and how its expired rows are found and deleted.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) relid: pg_sys::Oid,
     /// Qualified and quoted.
     pub(super) name: String,
-    pub(super) policy: TablePolicy,
+    pub(super) policy: Rc<TablePolicy>,
     pub(super) lanes: Vec<Lane>,
     /// "The row is expired, and one of this table": whatever its name stands for
     /// by the time the query runs.
     expired: String,
 }
 
-const MICROS_PER_SECOND: i64 = 1_000_000;
-
 impl Job {
     /// For a table that the caller has locked; `None` if nothing in it can expire.
     pub(super) fn of(relid: pg_sys::Oid) -> Option<Self> {
-        let policy = cache::policy(relid).filter(TablePolicy::hides)?;
+        let policy = cache::policy(relid).filter(|policy| policy.expires())?;
         let label = governing_label(relid)?.policy;
         Some(Self {
             relid,
             name: qualified_name(relid),
-            lanes: lanes(relid, &label, &policy),
+            lanes: lanes::of(relid, &label, &policy),
             // A CASE: the planner knows nothing of it, and so does not think that
             // next to no row is left.
             expired: format!(
                 "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",
-                live_condition(&label, label.default_ttl),
+                live_condition(policy.default_ttl),
                 relid.to_u32()
             ),
             policy,
         })
+    }
+
+    /// The same instant for each lane, by its number.
+    pub(super) fn cutoffs(&self, instant: i64) -> Vec<i64> {
+        let lanes = self.lanes.iter().map(|lane| lane.number + 1);
+        vec![instant; lanes.max().unwrap_or(0)]
     }
 
     /// Selects the expired rows of one lane, `ctid` and key, from `low` on.
@@ -85,22 +74,21 @@ impl Job {
         excluded: &str,
         limit: u32,
     ) -> String {
-        let key = &lane.key;
         let from = if low == i64::MIN {
             String::new()
         } else {
-            format!(" AND {key} OPERATOR(pg_catalog.>=) {}", timestamp(low))
+            format!(" AND {}", lane.at_or_after(low))
         };
         let order = match lane.access {
-            Access::Ordered => format!(" ORDER BY {key}"),
+            Access::Ordered => format!(" ORDER BY {}", lane.key),
             _ => String::new(),
         };
         format!(
-            "SELECT ctid, {key} FROM ONLY {} WHERE {} AND {key} OPERATOR(pg_catalog.<=) {}{from} \
-             AND {}{excluded}{order} LIMIT {limit}",
+            "SELECT ctid, {} FROM ONLY {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
+            lane.instant(),
             self.name,
             lane.predicate,
-            timestamp(now.saturating_sub(lane.offset)),
+            lane.at_or_before(now.saturating_sub(lane.offset)),
             self.expired
         )
     }
@@ -130,17 +118,7 @@ impl Job {
         if self.lanes.iter().any(|lane| lane.access == Access::Scan) {
             return String::new();
         }
-        let lanes: Vec<String> = self
-            .lanes
-            .iter()
-            .map(|lane| {
-                format!(
-                    "({} AND {} OPERATOR(pg_catalog.<=) \
-                     (ttl.now() OPERATOR(pg_catalog.-) '{} microseconds'::pg_catalog.interval))",
-                    lane.predicate, lane.key, lane.offset
-                )
-            })
-            .collect();
+        let lanes: Vec<String> = self.lanes.iter().map(Lane::past).collect();
         format!("({}) AND ", lanes.join(" OR "))
     }
 
@@ -160,23 +138,24 @@ impl Job {
         )
     }
 
-    /// Selects, for each lane that has an ordered index, the first key after
-    /// those that were expired at `cutoffs`.
-    pub(super) fn next_keys(&self, cutoffs: &[i64; 2]) -> Option<String> {
+    /// Selects, for each lane that has an ordered index, when the first row expires
+    /// after those that were expired at `cutoffs`.
+    pub(super) fn next_keys(&self, cutoffs: &[i64]) -> Option<String> {
         let probes: Vec<String> = self
             .lanes
             .iter()
             .filter(|lane| lane.access == Access::Ordered)
             .map(|lane| {
-                let key = &lane.key;
                 format!(
-                    "(SELECT {key} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
-                     WHERE {} AND {key} OPERATOR(pg_catalog.>) {} \
-                     AND {key} OPERATOR(pg_catalog.<) '290000-01-01 00:00:00+00'::pg_catalog.timestamptz ORDER BY {key} LIMIT 1)",
+                    "(SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
+                     WHERE {} AND {} AND {} ORDER BY {} LIMIT 1)",
+                    lane.instant(),
                     lane.offset,
                     self.name,
                     lane.predicate,
-                    timestamp(cutoffs[lane.number].saturating_sub(lane.offset))
+                    lane.after(cutoffs[lane.number].saturating_sub(lane.offset)),
+                    lane.before_the_end(),
+                    lane.key
                 )
             })
             .collect();
@@ -190,55 +169,4 @@ impl Job {
             self.name, self.expired
         )
     }
-}
-
-/// An instant as a literal, exact whatever DateStyle and time zone.
-fn timestamp(micros: i64) -> String {
-    let epoch = "'2000-01-01 00:00:00+00'::pg_catalog.timestamptz";
-    // An interval of microseconds has 64 bits, too; beyond the type's range
-    // nothing is expired, and nothing is before.
-    const FIRST: i64 = -211_813_488_000_000_000;
-    if micros <= FIRST {
-        return "'-infinity'::pg_catalog.timestamptz".to_owned();
-    }
-    format!("({epoch} OPERATOR(pg_catalog.+) '{micros} microseconds'::pg_catalog.interval)")
-}
-
-fn lanes(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<Lane> {
-    let ts = quote_identifier(&label.ts_column);
-    let access = |wanted| {
-        let serving = index::find(relid, wanted, &policy.ts, policy.ttl.as_ref());
-        if serving.iter().any(|&index| catalog::is_btree(index)) {
-            Access::Ordered
-        } else if serving.is_empty() {
-            Access::Scan
-        } else {
-            Access::Unordered
-        }
-    };
-    let mut lanes = Vec::new();
-    let ttl = label.ttl_column.as_deref().map(quote_identifier);
-    if let Some(default) = policy.default_ttl.filter(|&default| default > 0) {
-        let (predicate, wanted) = match &ttl {
-            Some(ttl) => (format!("{ttl} IS NULL"), Wanted::InheritingByTimestamp),
-            None => ("true".to_owned(), Wanted::AllByTimestamp),
-        };
-        lanes.push(Lane {
-            number: 0,
-            key: ts.clone(),
-            predicate,
-            offset: i64::from(default) * MICROS_PER_SECOND,
-            access: access(wanted),
-        });
-    }
-    if let Some(ttl) = ttl {
-        lanes.push(Lane {
-            number: 1,
-            key: format!("ttl.expires_at({ts}, {ttl}, NULL)"),
-            predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
-            offset: 0,
-            access: access(Wanted::OverridingByExpiry),
-        });
-    }
-    lanes
 }

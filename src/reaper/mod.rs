@@ -11,6 +11,7 @@
 //! | `batch` | one transaction: locks, identity, deletion |
 //! | `piecemeal` | in a session's own transaction: what can be deleted goes |
 //! | `job` | what a batch needs to know of its table |
+//! | `lanes` | the rules by which its rows expire, each with its index |
 //! | `cascade` | tables to which a deletion cascades |
 //! | `blocked` | rows that cannot be deleted |
 //! | `probe` | looks at a table without deleting |
@@ -30,6 +31,7 @@ mod blocked;
 pub(crate) mod bounds;
 mod cascade;
 mod job;
+mod lanes;
 mod launcher;
 pub(crate) mod leave;
 mod log;

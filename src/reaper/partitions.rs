@@ -11,8 +11,7 @@ use super::bounds::with_latest_snapshot;
 use crate::error::{Result, TtlError};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::roles;
-use crate::policy::Policy;
-use crate::store::live_condition;
+use crate::store::{TablePolicy, live_condition};
 use crate::visibility::statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -55,11 +54,11 @@ pub(crate) fn has_parents_owner(leaf: pg_sys::Oid) -> bool {
 /// transaction's end, but for rows that expire meanwhile. `ttl.now()`, against which
 /// rows expire, is the start of the current statement: an early one errs on the side
 /// of life.
-pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &Policy) -> Result<bool> {
+pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &TablePolicy) -> Result<bool> {
     let query = format!(
         "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
         qualified_name(leaf),
-        live_condition(policy, policy.default_ttl)
+        live_condition(policy.default_ttl)
     );
     let found = roles::as_role(owner_of(leaf), || {
         statement::with_expired_rows_of(leaf, || {

@@ -105,7 +105,7 @@ pub(super) fn estimate(job: &Job) -> Result<Estimate, Failure> {
 
 /// When the next row expires, after those that were expired at `cutoffs`, as far
 /// as ordered indexes tell.
-pub(super) fn next_expiry(job: &Job, cutoffs: &[i64; 2]) -> Result<Option<i64>, Failure> {
+pub(super) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Failure> {
     let Some(query) = job.next_keys(cutoffs) else {
         return Ok(None);
     };
@@ -120,7 +120,7 @@ pub(super) fn next_expiry(job: &Job, cutoffs: &[i64; 2]) -> Result<Option<i64>, 
 /// is locked, or has been written since.
 pub(super) fn left_behind(
     job: &Job,
-    cutoffs: &[i64; 2],
+    cutoffs: &[i64],
     aside: &SetAside,
 ) -> Result<Option<i64>, Failure> {
     look(job.relid, || {

@@ -10,6 +10,9 @@ use crate::pg::shmem::Locked;
 /// The most tables that a worker claims at a time: the search for them goes
 /// through all there are.
 const CLAIMS: usize = 32;
+/// So many rules of a table have their place kept; further ones are searched from the
+/// beginning.
+pub(super) const LANES: usize = 16;
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 300;
 
@@ -63,7 +66,9 @@ pub(crate) struct Progress {
     /// How many blocks a batch of that sweep reads.
     pub(super) blocks: i64,
     /// For each lane: keys below have been dealt with.
-    pub(super) low: [i64; 2],
+    low: [i64; LANES],
+    /// The lane that the next turn begins with (M9).
+    pub(super) first_lane: u16,
     /// When the pass that is going on began; 0 = none.
     pub(super) pass_began: i64,
     /// Rows deleted in it.
@@ -334,7 +339,8 @@ impl Progress {
             end_block: 0,
             next_offset: 0,
             blocks: 0,
-            low: [i64::MIN; 2],
+            low: [i64::MIN; LANES],
+            first_lane: 0,
             pass_began: 0,
             pass_rows: 0,
             full_search: false,
@@ -350,11 +356,23 @@ impl Progress {
 }
 
 impl Progress {
+    /// Keys of the lane below this have been dealt with.
+    pub(super) fn low(&self, lane: usize) -> i64 {
+        self.low.get(lane).copied().unwrap_or(i64::MIN)
+    }
+
+    /// Notes how far a lane is, if there is a place for it.
+    pub(super) fn set_low(&mut self, lane: usize, key: i64) {
+        if let Some(low) = self.low.get_mut(lane) {
+            *low = key;
+        }
+    }
+
     /// A pass begins, from where the last one stopped or from the very beginning.
     pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
         *self = Self {
             batch: self.batch,
-            low: if full { [i64::MIN; 2] } else { self.low },
+            low: if full { [i64::MIN; LANES] } else { self.low },
             pass_began: now,
             full_search: full,
             ..Self::new()

@@ -2,7 +2,8 @@
 //! of blocks.
 
 use super::batch_size::{self, Way};
-use super::job::{Access, Lane};
+use super::job::Access;
+use super::lanes::Lane;
 use super::probe;
 use super::state;
 use super::turn::{Step, Turn};
@@ -28,10 +29,16 @@ impl Turn<'_> {
             .iter()
             .any(|lane| lane.access == Access::Scan);
         if self.progress.next_block < 0 {
-            for lane in self.job.lanes.clone() {
+            let mut lanes = self.job.lanes.clone();
+            // M9: the index after the one at which the last turn stopped.
+            let first = usize::from(self.progress.first_lane) % lanes.len().max(1);
+            lanes.rotate_left(first);
+            for (at, lane) in lanes.iter().enumerate() {
                 if lane.access != Access::Scan
-                    && let Step::Pause = self.trickle(&lane)?
+                    && let Step::Pause = self.trickle(lane)?
                 {
+                    let next = (first + at + 1) % lanes.len();
+                    self.progress.first_lane = u16::try_from(next).unwrap_or(0);
                     return Ok(Step::Pause);
                 }
                 if self.progress.next_block >= 0 {
@@ -67,7 +74,7 @@ impl Turn<'_> {
             }
             let now = background::now();
             let limit = self.progress.batch.min(settings::batch_size());
-            let low = self.progress.low[lane.number];
+            let low = self.progress.low(lane.number);
             let query = self
                 .job
                 .trickle(lane, low, now, &self.aside.exclusion(), limit);
@@ -80,7 +87,8 @@ impl Turn<'_> {
             }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[lane.number] = now;
-                self.progress.low[lane.number] = now.saturating_sub(lane.offset + SLACK);
+                let done = now.saturating_sub(lane.offset + SLACK);
+                self.progress.set_low(lane.number, done);
                 return Ok(Step::Finished);
             }
             let reached = done.tally.last.and_then(|row| row.key);
@@ -114,7 +122,7 @@ impl Turn<'_> {
             } else {
                 key
             };
-            self.progress.low[lane.number] = next;
+            self.progress.set_low(lane.number, next);
         }
         true
     }
@@ -187,7 +195,8 @@ impl Turn<'_> {
                 .progress
                 .sweep_began
                 .saturating_sub(lane.offset + SLACK);
-            self.progress.low[lane.number] = self.progress.low[lane.number].max(done);
+            let low = self.progress.low(lane.number).max(done);
+            self.progress.set_low(lane.number, low);
         }
         Ok(Step::Finished)
     }

@@ -6,7 +6,7 @@ use super::{blocked, writes};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
-use crate::store::{TablePolicy, cache};
+use crate::store::{Clock, TablePolicy, cache};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::{HashMap, HashSet};
@@ -128,7 +128,7 @@ fn collect(
     restored: &mut Vec<pg_sys::Oid>,
 ) {
     // C9: off.
-    if policy.default_ttl.is_none() || catalog::class(holder).is_none() {
+    if !policy.is_on() || catalog::class(holder).is_none() {
         return;
     }
     if policy.is_restored(holder.to_u32()) {
@@ -145,7 +145,7 @@ fn collect(
         {
             continue;
         }
-        let Some(in_force) = cache::policy(relid).filter(|p| p.holder == holder && p.hides())
+        let Some(in_force) = cache::policy(relid).filter(|p| p.holder == holder && p.expires())
         else {
             continue;
         };
@@ -159,11 +159,12 @@ fn collect(
 }
 
 fn shortest(policy: &TablePolicy) -> i64 {
-    let default = policy.default_ttl.filter(|&default| default > 0);
-    let seconds = if policy.ttl.is_some() {
+    let seconds = if !policy.rules.is_empty() {
+        0
+    } else if policy.clock.is_some_and(|clock| clock.ttl.is_some()) {
         1
     } else {
-        default.unwrap_or(1)
+        policy.expiring_default().unwrap_or(1)
     };
     i64::from(seconds) * 1_000_000
 }
@@ -172,8 +173,9 @@ fn shortest(policy: &TablePolicy) -> i64 {
 fn fingerprint(policy: &Policy, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
     policy.to_label().hash(&mut hasher);
-    in_force.ts.attno.hash(&mut hasher);
-    in_force.ttl.map(|column| column.attno).hash(&mut hasher);
+    let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
+    in_force.clock.map(columns).hash(&mut hasher);
+    in_force.rules.hash(&mut hasher);
     // 0 stands for none.
     hasher.finish() | 1
 }

@@ -31,7 +31,7 @@ pub(super) struct Turn<'a> {
     pub(super) progress: Progress,
     pub(super) aside: SetAside,
     /// The instant up to which each lane is done.
-    pub(super) cutoffs: [i64; 2],
+    pub(super) cutoffs: Vec<i64>,
     /// Rows written to the table when the turn began.
     written: Option<i64>,
 }
@@ -82,7 +82,9 @@ fn measure_backlog(key: TableKey, now: i64) {
         return;
     };
     let aside = blocked::of(key, now);
-    let oldest = probe::left_behind(&job, &[now; 2], &aside).ok().flatten();
+    let oldest = probe::left_behind(&job, &job.cutoffs(now), &aside)
+        .ok()
+        .flatten();
     state::with_table(key, |state| {
         state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
         if let Some(expiry) = oldest {
@@ -218,13 +220,13 @@ impl<'a> Turn<'a> {
         Some(Self {
             key,
             written,
+            cutoffs: job.cutoffs(now),
             job,
             pace,
             began: Instant::now(),
             rows: 0,
             progress,
             aside: blocked::of(key, now),
-            cutoffs: [now; 2],
         })
     }
 

@@ -1,13 +1,16 @@
 //! M11: a partition whose every row is expired goes as a whole.
 
+use super::bounds::{self, DateColumn};
 use super::shared;
 use super::state::{self, TableKey};
-use super::{bounds, log, partitions};
+use super::{log, partitions};
+use crate::pg::dates::DateKind;
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, locks, session};
 use crate::settings;
-use crate::store::{TablePolicy, cache, governing_label};
+use crate::store::{Rule, TablePolicy, cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// What has become of the attempt to drop a partition.
@@ -88,13 +91,13 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
 /// Whether a partition may go.
 enum Candidate {
     /// By this policy.
-    Ready(TablePolicy),
+    Ready(Rc<TablePolicy>),
     NotYet,
     Kept,
 }
 
-/// Whether the partition's time has passed, and no row is kept alive by its
-/// override.
+/// Whether the partition's time has passed, by the default or a TTL index, and no row is
+/// kept alive by its override or by what is no date.
 fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Failure> {
     // A partition with a label of its own has no parent that asked for it.
     let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
@@ -104,18 +107,77 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Failure> {
     if !label.policy.drop_partitions || label.policy.is_restored(label.holder.to_u32()) {
         return Ok(Candidate::NotYet);
     }
-    let Some(newest) = bounds::upper_bound(leaf, &label.policy.ts_column)? else {
-        return Ok(Candidate::NotYet);
+    let now = background::now();
+    let past = match past_by_rule(leaf, &policy, now)? {
+        Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
+        past => past,
     };
-    if !bounds::is_past(newest, policy.default_ttl, background::now()) {
-        return Ok(Candidate::NotYet);
-    }
     // Functions of the partition's owner may run in the look below, and must not
     // prepare the ground for what is done as the parent's.
-    if !partitions::has_parents_owner(leaf)
-        || (policy.ttl.is_some() && partitions::has_live_row(leaf, &label.policy)?)
-    {
-        return Ok(Candidate::Kept);
+    Ok(match past {
+        Past::No => Candidate::NotYet,
+        _ if !partitions::has_parents_owner(leaf) => Candidate::Kept,
+        Past::PerhapsNotAll if partitions::has_live_row(leaf, &policy)? => Candidate::Kept,
+        _ => Candidate::Ready(policy),
+    })
+}
+
+/// What a partition's bounds say of its rows.
+enum Past {
+    No,
+    /// Single rows may live nevertheless.
+    PerhapsNotAll,
+    All,
+}
+
+fn past_by_clock(
+    leaf: pg_sys::Oid,
+    policy: &TablePolicy,
+    ts_column: Option<&str>,
+    now: i64,
+) -> Result<Past, Failure> {
+    let (Some(clock), Some(name)) = (policy.clock, ts_column) else {
+        return Ok(Past::No);
+    };
+    let column = DateColumn {
+        name,
+        kind: DateKind::Timestamptz,
+    };
+    let range = bounds::range(leaf, column)?;
+    Ok(match range {
+        Some(range) if bounds::is_past(range.newest, policy.default_ttl, now) => {
+            if clock.ttl.is_some() {
+                Past::PerhapsNotAll
+            } else {
+                Past::All
+            }
+        }
+        _ => Past::No,
+    })
+}
+
+/// The column by whose value rows expire by the rule.
+fn date_column(rule: &Rule) -> DateColumn<'_> {
+    DateColumn {
+        name: &rule.column_name,
+        kind: rule.date.kind,
     }
-    Ok(Candidate::Ready(policy))
+}
+
+/// M11 by the column of a TTL index that all rows are in.
+fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<Past, Failure> {
+    for rule in policy.rules.iter().filter(|rule| rule.covers_all_rows()) {
+        let range = bounds::range(leaf, date_column(rule))?;
+        match range {
+            Some(range) if bounds::is_past_by_index(range.newest, rule.seconds, now) => {
+                return Ok(if range.reaches_minus_infinity {
+                    Past::PerhapsNotAll
+                } else {
+                    Past::All
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(Past::No)
 }

@@ -36,14 +36,9 @@ thread_local! {
 
 /// A statement of this transaction has written to a table under this policy.
 pub(crate) fn note(policy: &TablePolicy) {
-    note_bits(
-        policy,
-        if settings::preserve_ts() {
-            ANY | KEPT_TS
-        } else {
-            ANY
-        },
-    );
+    // A date of the row's own may be past when it comes.
+    let kept = settings::preserve_ts() || !policy.rules.is_empty();
+    note_bits(policy, if kept { ANY | KEPT_TS } else { ANY });
 }
 
 /// As [`note`], for COPY, which may give rows a time of their own.
@@ -53,7 +48,7 @@ pub(crate) fn note_copy(policy: &TablePolicy) {
 
 fn note_bits(policy: &TablePolicy, bits: u8) {
     // Rows that cannot expire before the next look need no other.
-    let soon = policy.ttl.is_some()
+    let soon = policy.clock.is_some_and(|clock| clock.ttl.is_some())
         || bits & KEPT_TS != 0
         || policy
             .default_ttl

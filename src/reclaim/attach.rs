@@ -39,9 +39,11 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
     is_on(relid) && index::is_any_unique(relid)
 }
 
-/// Whether the TTL of the table is on.
+/// Whether the TTL of the table is on, and expired rows are hidden: else their keys are
+/// taken until they are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.default_ttl.is_some())
+    cache::policy(relid)
+        .is_some_and(|policy| policy.hidden && (policy.needs_clock() || !policy.rules.is_empty()))
 }
 
 /// Whether the table waits for `ttl.resume`.

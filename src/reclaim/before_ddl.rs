@@ -10,7 +10,7 @@ use crate::pg::txn::{self, Failure};
 use crate::pg::{catalog, extension, locks, roles};
 use crate::reaper;
 use crate::settings;
-use crate::store::{TablePolicy, cache, ddl, governing_label};
+use crate::store::{cache, ddl, governing_label};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use reads_all_rows::{Extent, Reading};
@@ -89,7 +89,7 @@ unsafe fn affected(relid: pg_sys::Oid, reading: &Reading) -> Vec<pg_sys::Oid> {
 }
 
 fn delete_from(relid: pg_sys::Oid) {
-    let in_force = cache::policy(relid).is_some_and(|policy: TablePolicy| policy.hides());
+    let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
     let restored =
         governing_label(relid).is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
     // What would be deleted is looked at first: DELETE fires triggers of statements.

@@ -1,7 +1,7 @@
 //! Removes the few expired rows of a table before a statement that writes many, so that
 //! the trigger has nothing to do in it.
 
-use super::row;
+use super::judge::Judge;
 use crate::clock::now::now;
 use crate::pg::index::{self, Wanted};
 use crate::pg::{catalog, message, relation};
@@ -30,9 +30,14 @@ pub(super) unsafe fn has_no_expired_row(
             // A partitioned table has no rows of its own.
             return true;
         }
-        let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
+        let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
             return true;
         };
+        // By TTL indexes rows may be expired when they come.
+        let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
+            return false;
+        };
+        let judge = Judge::of(&policy);
         // Of a restored table nothing is deleted but what is in a new row's way.
         let restored = governing_label(relid)
             .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
@@ -42,14 +47,14 @@ pub(super) unsafe fn has_no_expired_row(
             let Some(cutoff) = cutoff(wanted, &policy) else {
                 return true;
             };
-            index::find(relid, wanted, &policy.ts, policy.ttl.as_ref())
+            index::find(relid, wanted, &clock.ts, clock.ttl.as_ref())
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
                 .is_some_and(|index| {
                     let expired = Expired {
                         index,
                         cutoff,
-                        policy,
+                        judge,
                         may_delete,
                     };
                     clear(table, &expired, budget)
@@ -63,8 +68,7 @@ fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
     match wanted {
         Wanted::OverridingByExpiry => Some(now()),
         Wanted::AllByTimestamp | Wanted::InheritingByTimestamp => policy
-            .default_ttl
-            .filter(|&seconds| seconds > 0)
+            .expiring_default()
             .map(|seconds| policy::cutoff(now(), seconds)),
     }
 }
@@ -92,7 +96,7 @@ struct Expired {
     index: pg_sys::Oid,
     /// Their keys are not above this one.
     cutoff: i64,
-    policy: TablePolicy,
+    judge: Judge,
     /// False where a deletion is somebody else's business, or would fail.
     may_delete: bool,
 }
@@ -136,7 +140,7 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
                 let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
                     || dirty.xmax != pg_sys::InvalidTransactionId;
                 clear = !in_progress;
-                if clear && !row::is_live(&expired.policy, slot) {
+                if clear && !expired.judge.is_live(slot) {
                     clear = expired.may_delete && budget.rows > 0;
                     if !clear {
                         break;

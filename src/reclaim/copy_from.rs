@@ -33,7 +33,7 @@ pub(crate) unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
     let Some(functions) = extension::functions() else {
         return;
     };
-    let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
+    let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
     // SAFETY: as required of the caller.
@@ -104,12 +104,15 @@ pub(crate) fn end_copies() {
 unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &TablePolicy) -> bool {
     // SAFETY: a list of String nodes; NIL means all columns.
     unsafe {
-        if (*stmt).attlist.is_null() || !policy.ts.has_default {
+        let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
+            return false;
+        };
+        if (*stmt).attlist.is_null() || !clock.ts.has_default {
             return false;
         }
         crate::pg::lists::iter::<pg_sys::String>((*stmt).attlist).all(|node| {
             let name = CStr::from_ptr((*node).sval).to_string_lossy();
-            catalog::attribute(relid, &name).is_some_and(|column| column.attno != policy.ts.attno)
+            catalog::attribute(relid, &name).is_some_and(|column| column.attno != clock.ts.attno)
         })
     }
 }

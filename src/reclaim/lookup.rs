@@ -8,10 +8,11 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
+use super::judge::Judge;
 use super::plan::{Key, Plan};
 use super::prepared::{Evaluation, Prepared};
 use super::removal::{self, Removal};
-use super::row::{self, New};
+use super::row::New;
 use crate::pg::plain;
 use core::mem::MaybeUninit;
 use pgrx::pg_sys::{self, Datum, TupleTableSlot};
@@ -57,6 +58,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
                 let lookup = Lookup {
                     new,
                     plan,
+                    judge: &prepared.judge,
                     key,
                     at,
                     evaluation,
@@ -72,6 +74,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
 struct Lookup<'a> {
     new: &'a New,
     plan: &'a Plan,
+    judge: &'a Judge,
     key: &'a Key,
     /// The key's place in the plan.
     at: usize,
@@ -167,7 +170,7 @@ impl Lookup<'_> {
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
             while plain::index_getnext_slot(scan, forward, slot) {
                 if self.new.replaces(&(*slot).tts_tid)
-                    || row::is_live(&self.plan.policy, slot)
+                    || self.judge.is_live(slot)
                     || ((*scan).xs_recheck && !self.conflicts(slot, sought))
                 {
                     continue;

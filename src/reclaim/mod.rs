@@ -12,6 +12,8 @@ pub(crate) mod before_ddl;
 mod clearing;
 mod copy_from;
 pub(crate) mod follow;
+pub(crate) mod follow_indexes;
+mod judge;
 mod lookup;
 mod own_children;
 mod plan;
@@ -23,6 +25,7 @@ pub(crate) mod purge;
 mod reads_all_rows;
 mod referencing;
 mod removal;
+pub(crate) mod revival;
 mod row;
 mod trigger;
 mod unneeded;
@@ -40,4 +43,5 @@ pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";
 /// Raises no error.
 pub(crate) fn at_abort() {
     end_copies();
+    follow_indexes::at_abort();
 }

@@ -45,7 +45,7 @@ pub(super) struct Key {
 /// A table with keys, whose rows can expire.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) policy: TablePolicy,
+    pub(super) policy: Rc<TablePolicy>,
     pub(super) deletion: Deletion,
     pub(super) keys: Vec<Key>,
     /// Generated columns of keys. When BEFORE triggers fire they are not computed yet.
@@ -104,7 +104,7 @@ pub(crate) fn forget(relid: pg_sys::Oid) {
 }
 
 unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
-    let policy = cache::policy(relid).filter(TablePolicy::hides)?;
+    let policy = cache::policy(relid).filter(|policy| policy.hides())?;
     let mut plan = Plan {
         policy,
         // SAFETY: open.

@@ -1,5 +1,6 @@
 //! A table's plan, prepared for one statement.
 
+use super::judge::Judge;
 use super::plan::{self, Plan};
 use crate::pg::relation;
 use crate::settings;
@@ -52,6 +53,7 @@ pub(super) struct Prepared {
     /// Null if there is nothing to do. Kept alive until the statement's end, whatever
     /// becomes of the session's memory.
     pub(super) plan: *const Plan,
+    pub(super) judge: Judge,
     pub(super) evaluation: Evaluation,
 }
 
@@ -69,11 +71,13 @@ pub(super) unsafe fn prepare(
         let prepared = pg_sys::palloc(size_of::<Prepared>()).cast::<Prepared>();
         prepared.write(Prepared {
             plan: core::ptr::null(),
+            judge: Judge::NOTHING,
             evaluation: Evaluation::NONE,
         });
         if !settings::show_expired()
             && let Some(plan) = plan::of(table)
         {
+            (*prepared).judge = Judge::of(&plan.policy);
             if plan.needs_evaluation() {
                 (*prepared).evaluation = evaluation(table, &plan);
             }

@@ -4,22 +4,21 @@
 //! reference it, and refuses, updates or deletes. A row that is expired must do no
 //! harm there (C6), and must not be left behind as an orphan either: it is removed.
 
+use super::judge::Judge;
 use super::removal::{self, Deletion, Removal};
-use crate::clock::now::now;
 use crate::error::TtlError;
-use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
+use crate::pg::fmgr::{self, arg};
 use crate::pg::{catalog, externs, plain, roles};
-use crate::policy;
-use crate::store::{TablePolicy, cache};
+use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 
-/// `ttl.live_or_removed(relation oid, place tid, ts timestamptz, ttl integer,
-/// default_ttl integer) RETURNS boolean`: whether the row counts. False: it was
-/// expired and is gone. An expired row that a trigger keeps counts.
+/// `ttl.live_or_removed(relation oid, place tid, live boolean) RETURNS boolean`: whether
+/// the row counts. False: it was expired and is gone. An expired row that a trigger
+/// keeps counts.
 ///
 /// Anybody may call it, since the statements of foreign keys run as the tables'
 /// owners; so it believes nothing: what it removes is expired by the row on disk and
@@ -28,7 +27,7 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 /// Unguarded, with nothing to drop: errors pass unharmed.
 ///
 /// # Safety
-/// Called by PostgreSQL's function manager with five arguments.
+/// Called by PostgreSQL's function manager with three arguments.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -39,8 +38,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL; the relation is locked before it is opened.
     unsafe {
-        let ttl = policy::effective_ttl(arg_int4(fcinfo, 3), arg_int4(fcinfo, 4));
-        if policy::is_live(arg_timestamptz(fcinfo, 2), ttl, now()) {
+        if arg(fcinfo, 2).is_none_or(|live| live.value() as u8 != 0) {
             return pg_sys::Datum::from(true);
         }
         let (Some(relid), Some(place)) = (arg(fcinfo, 0), arg(fcinfo, 1)) else {
@@ -54,8 +52,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
         let no_lock = pg_sys::NoLock.cast_signed();
         let table = plain::table_open(relid, no_lock);
         let slot = plain::table_slot_create(table, core::ptr::null_mut());
-        let removal =
-            removal::remove_if_expired(table, slot, &mut place, way.deletion, &way.policy);
+        let removal = removal::remove_if_expired(table, slot, &mut place, way.deletion, &way.judge);
         plain::ExecDropSingleTupleTableSlot(slot);
         plain::table_close(table, no_lock);
         pg_sys::Datum::from(removal != Removal::Gone)
@@ -65,7 +62,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
 /// How a row of the table is removed.
 #[derive(Clone, Copy)]
 struct Way {
-    policy: TablePolicy,
+    judge: Judge,
     deletion: Deletion,
 }
 
@@ -82,7 +79,7 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
         .hint("Use ttl.live() to ask, and ttl.purge() to delete.")
         .raise();
     }
-    let policy = cache::policy(relid).filter(TablePolicy::hides)?;
+    let policy = cache::policy(relid).filter(|policy| policy.hides())?;
     if !is_enforced_on(relid) {
         return None;
     }
@@ -91,7 +88,8 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
         let table = pg_sys::table_open(relid, pg_sys::RowExclusiveLock.cast_signed());
         let deletion = Deletion::of(table, relid);
         pg_sys::table_close(table, pg_sys::NoLock.cast_signed());
-        Some(Way { policy, deletion })
+        let judge = Judge::of(&policy);
+        Some(Way { judge, deletion })
     }
 }
 

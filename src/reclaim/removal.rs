@@ -7,9 +7,9 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::{own_children, row, with_triggers};
+use super::judge::Judge;
+use super::{own_children, with_triggers};
 use crate::pg::{catalog, externs, message, plain, relation};
-use crate::store::TablePolicy;
 use pgrx::pg_sys::{self, TM_Result, TupleTableSlot};
 use pgrx::prelude::*;
 
@@ -90,18 +90,18 @@ pub(super) unsafe fn remove_if_expired(
     slot: *mut TupleTableSlot,
     place: &mut pg_sys::ItemPointerData,
     deletion: Deletion,
-    policy: &TablePolicy,
+    judge: &Judge,
 ) -> Removal {
     // SAFETY: as required of the caller; once locked, the row is in the slot.
     unsafe {
-        if !fetch(table, slot, place) || row::is_live(policy, slot) {
+        if !fetch(table, slot, place) || judge.is_live(slot) {
             return Removal::Kept;
         }
         let newest = pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
         if let Some(other) = lock(table, slot, place, newest) {
             return other;
         }
-        if row::is_live(policy, slot) {
+        if judge.is_live(slot) {
             return Removal::Kept;
         }
         delete(table, place, deletion, false)

@@ -2,10 +2,7 @@
 
 use super::plan::Key;
 use super::prepared::Evaluation;
-use crate::clock::now::now;
 use crate::pg::plain;
-use crate::policy;
-use crate::store::TablePolicy;
 use pgrx::pg_sys::{self, TriggerData, TupleTableSlot};
 
 /// The row that is about to be written.
@@ -158,21 +155,4 @@ impl New {
 pub(super) fn same_place(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
     let parts = |p: &pg_sys::ItemPointerData| (p.ip_blkid.bi_hi, p.ip_blkid.bi_lo, p.ip_posid);
     parts(a) == parts(b)
-}
-
-/// Whether the row in the slot is live for this statement.
-///
-/// # Safety
-/// The slot holds a row of the policy's table.
-pub(super) unsafe fn is_live(policy: &TablePolicy, slot: *mut TupleTableSlot) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let ts = plain::slot_value(slot, policy.ts.attno).map(|ts| ts.value() as i64);
-        let ttl = match &policy.ttl {
-            Some(column) => plain::slot_value(slot, column.attno).map(|ttl| ttl.value() as i32),
-            None => None,
-        };
-        let ttl = policy::effective_ttl(ttl, policy.default_ttl);
-        policy::is_live(ts, ttl, now())
-    }
 }

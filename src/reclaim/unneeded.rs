@@ -87,7 +87,8 @@ pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
     }
 }
 
-/// Whether no row of the table is expired, nor any that comes: those are stamped.
+/// Whether no row of the table is expired, nor any that comes: those are stamped, unless
+/// they have a date of their own.
 unsafe fn inserts_live_rows_only(relation: *mut ResultRelInfo) -> bool {
     // SAFETY: a result relation, which the statement has locked.
     let relid = unsafe { (*(*relation).ri_RelationDesc).rd_id };
@@ -134,12 +135,14 @@ unsafe fn updates_a_key(relation: *mut ResultRelInfo, estate: *mut EState) -> bo
             return false;
         };
         let updated = pg_sys::ExecGetUpdatedCols(relation, estate);
+        let clock = plan.policy.clock;
         plan.keys.iter().any(|key| {
             key.always_changes
                 || key.sources.iter().any(|source| {
                     let bit = i32::from(source.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
                     // Each update assigns to the time of modification.
-                    source.attno == plan.policy.ts.attno || pg_sys::bms_is_member(bit, updated)
+                    Some(source.attno) == clock.map(|clock| clock.ts.attno)
+                        || pg_sys::bms_is_member(bit, updated)
                 })
         })
     }

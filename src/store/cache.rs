@@ -11,35 +11,37 @@ use crate::reclaim;
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::thread::LocalKey;
 
 thread_local! {
-    static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<TablePolicy>>> = RefCell::new(HashMap::new());
-    /// Relations without a policy: one that inherits from them and whose TTL is on.
+    static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::new(HashMap::new());
+    /// Relations without a policy: one that inherits from them and whose rows count from
+    /// their last modification.
     static HEIRS: RefCell<HashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::new(HashMap::new());
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The policy in force for the relation.
-pub(crate) fn policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
+pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     if relid.to_u32() < pg_sys::FirstNormalObjectId {
         return None;
     }
     extension::functions()?;
-    if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).copied()) {
+    if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).cloned()) {
         return known;
     }
     let before = GENERATION.get();
-    let found = lookup::look_up(relid);
+    let found = lookup::look_up(relid).map(Rc::new);
     if GENERATION.get() == before {
-        POLICIES.with_borrow_mut(|policies| policies.insert(relid, found));
+        POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }
     found
 }
 
-/// A partition or heir of the relation whose TTL is on, while the relation
-/// itself has no policy: rows written through it cannot be stamped.
+/// A partition or heir of the relation whose rows count from their last modification,
+/// while the relation itself has no policy: rows written through it cannot be stamped.
 pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if policy(relid).is_some() || !catalog::has_subclass(relid) {
         return None;
@@ -48,7 +50,7 @@ pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
         return known;
     }
     let before = GENERATION.get();
-    let is_on = |heir: &pg_sys::Oid| policy(*heir).is_some_and(|p| p.default_ttl.is_some());
+    let is_on = |heir: &pg_sys::Oid| policy(*heir).is_some_and(|p| p.needs_clock());
     let found = catalog::all_inheritors(relid).into_iter().find(is_on);
     if GENERATION.get() == before {
         HEIRS.with_borrow_mut(|heirs| heirs.insert(relid, found));

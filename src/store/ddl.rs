@@ -3,12 +3,13 @@
 //! While TTL is on, dropping them by accident is refused (C11). The policy
 //! follows the renaming of its columns.
 
-use super::{TablePolicy, cache, expected_indexes, label_of};
+use super::{Clock, TablePolicy, cache, expected_indexes, label_of};
 use crate::error::TtlError;
 use crate::pg::{catalog, index, lists, roles, seclabel};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, AlterTableType, ObjectType};
 use std::ffi::{CStr, c_char};
+use std::rc::Rc;
 
 /// A column that a statement renames.
 #[derive(Clone, Copy)]
@@ -18,9 +19,11 @@ pub(crate) struct Rename {
     old: [u8; 64],
 }
 
-/// A policy that needs its columns and indexes: TTL is on.
-fn active_policy(relid: pg_sys::Oid) -> Option<TablePolicy> {
-    cache::policy(relid).filter(|policy| policy.default_ttl.is_some())
+/// A policy that needs its clock and its indexes: TTL is on.
+fn active_policy(relid: pg_sys::Oid) -> Option<(Rc<TablePolicy>, Clock)> {
+    let policy = cache::policy(relid).filter(|policy| policy.needs_clock())?;
+    let clock = policy.clock?;
+    Some((policy, clock))
 }
 
 /// Refuses a statement that would take away what a policy needs.
@@ -84,7 +87,7 @@ pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
             .collect();
         for &dropping in &dropped {
             let table = pg_sys::IndexGetRelation(dropping, true);
-            let Some(policy) = active_policy(table) else {
+            let Some((policy, clock)) = active_policy(table) else {
                 continue;
             };
             // `pg_restore --clean`: the table goes next.
@@ -92,7 +95,7 @@ pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
                 continue;
             }
             for wanted in expected_indexes(&policy) {
-                let serving = index::find(table, wanted, &policy.ts, policy.ttl.as_ref());
+                let serving = index::find(table, wanted, &clock.ts, clock.ttl.as_ref());
                 if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
                     let name = catalog::quote_identifier(&catalog::relation_name(dropping));
                     refuse(&format!("drop index {name}"), table, policy.holder);
@@ -113,7 +116,11 @@ pub(crate) unsafe fn resolve_index(name: *mut pg_sys::RangeVar) -> Option<pg_sys
         .then_some(index)
 }
 
-/// Refuses to drop, or to change the type of, a column that a policy needs.
+/// What a statement does to a column.
+const DROP: &str = "drop";
+
+/// Refuses to drop, or to change the type of, a column that a policy needs, and to
+/// let the override no longer follow its document (D1).
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
@@ -127,8 +134,15 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
         }
         let touching: Vec<(String, &str)> = lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
             .filter_map(|cmd| match (*cmd).subtype {
-                AlterTableType::AT_DropColumn => Some((text((*cmd).name), "drop")),
+                AlterTableType::AT_DropColumn => Some((text((*cmd).name), DROP)),
                 AlterTableType::AT_AlterColumnType => Some((text((*cmd).name), "alter type of")),
+                AlterTableType::AT_DropExpression => {
+                    Some((text((*cmd).name), "drop expression of"))
+                }
+                #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+                AlterTableType::AT_SetExpression => {
+                    Some((text((*cmd).name), "alter expression of"))
+                }
                 _ => None,
             })
             .collect();
@@ -139,15 +153,20 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             return;
         };
         for table in catalog::all_inheritors(relid) {
-            let Some(policy) = active_policy(table) else {
+            let Some(policy) = cache::policy(table) else {
                 continue;
             };
             let Some(label) = label_of(policy.holder) else {
                 continue;
             };
+            let of_clock = |name: &str| policy.needs_clock() && label.columns().any(|c| c == name);
+            // A column goes with its index, and so ends the rule (M8).
+            let of_rule = |name: &str, verb: &str| {
+                verb != DROP && policy.rules.iter().any(|rule| rule.column_name == name)
+            };
             if let Some((column, verb)) = touching
                 .iter()
-                .find(|(name, _)| label.columns().any(|c| c == name))
+                .find(|(name, verb)| of_clock(name) || of_rule(name, verb))
             {
                 let column = catalog::quote_identifier(column);
                 refuse(&format!("{verb} column {column}"), table, policy.holder);
@@ -175,6 +194,17 @@ pub(crate) unsafe fn reparented(stmt: *mut pg_sys::AlterTableStmt) -> Option<pg_
         lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
             .any(|cmd| changes.contains(&(*cmd).subtype))
             .then(|| resolve((*stmt).relation))?
+            // ALTER INDEX ... ATTACH PARTITION: whether a TTL index is valid.
+            .map(table_of)
+    }
+}
+
+/// The table of an index; another relation itself.
+fn table_of(relid: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: a syscache look-up.
+    match unsafe { pg_sys::IndexGetRelation(relid, true) } {
+        pg_sys::InvalidOid => relid,
+        table => table,
     }
 }
 

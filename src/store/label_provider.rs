@@ -127,12 +127,10 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
 
 /// The columns that a policy names must exist and be of the right types.
 pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
-    check_column(
-        relid,
-        &policy.ts_column,
-        pg_sys::TIMESTAMPTZOID,
-        "timestamp with time zone",
-    )?;
+    if let Some(name) = &policy.ts_column {
+        let type_name = "timestamp with time zone";
+        check_column(relid, name, pg_sys::TIMESTAMPTZOID, type_name)?;
+    }
     if let Some(name) = &policy.ttl_column {
         check_column(relid, name, pg_sys::INT4OID, "integer")?;
     }

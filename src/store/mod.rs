@@ -6,5 +6,8 @@ pub(crate) mod label_provider;
 mod lookup;
 mod sql;
 
-pub(crate) use lookup::{Inherited, TablePolicy, expected_indexes, governing_label, label_of};
-pub(crate) use sql::live_condition;
+pub(crate) use lookup::{
+    Clock, Inherited, Rule, TablePolicy, expected_indexes, governing_label, index_of, label_of,
+    labelled,
+};
+pub(crate) use sql::{live_condition, rule_applies};

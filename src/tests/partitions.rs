@@ -3,8 +3,10 @@
 #[pgrx::pg_schema]
 mod tests {
     use crate::error::or_raise;
+    use crate::pg::dates::DateKind;
+    use crate::reaper::bounds::DateColumn;
     use crate::reaper::{bounds, partitions};
-    use crate::store::{cache, governing_label};
+    use crate::store::cache;
     use pgrx::prelude::*;
 
     fn run(statement: &str) {
@@ -29,13 +31,26 @@ mod tests {
         Spi::get_one(&query).expect("query")
     }
 
+    const TS: DateColumn<'static> = DateColumn {
+        name: "_ts",
+        kind: DateKind::Timestamptz,
+    };
+
+    fn newest(leaf: pg_sys::Oid, name: &str) -> Option<i64> {
+        let column = DateColumn {
+            name,
+            kind: DateKind::Timestamptz,
+        };
+        or_raise(bounds::range(leaf, column)).map(|range| range.newest)
+    }
+
     fn bound(leaf: &str) -> Option<i64> {
-        or_raise(bounds::upper_bound(oid(leaf), "_ts"))
+        newest(oid(leaf), "_ts")
     }
 
     fn has_live_row(leaf: &str) -> bool {
-        let label = governing_label(oid(leaf)).expect("policy");
-        or_raise(partitions::has_live_row(oid(leaf), &label.policy))
+        let policy = cache::policy(oid(leaf)).expect("policy");
+        or_raise(partitions::has_live_row(oid(leaf), &policy))
     }
 
     /// Partitions of one level, of which the last has no end.
@@ -61,12 +76,9 @@ mod tests {
         for unbounded in ["p3", "rest", "alone", "p"] {
             assert_eq!(bound(unbounded), None, "{unbounded}");
         }
-        assert_eq!(or_raise(bounds::upper_bound(oid("p1"), "ttl")), None);
-        assert_eq!(or_raise(bounds::upper_bound(oid("p1"), "no'such")), None);
-        assert_eq!(
-            or_raise(bounds::upper_bound(pg_sys::Oid::from_u32(1), "_ts")),
-            None
-        );
+        assert_eq!(newest(oid("p1"), "ttl"), None);
+        assert_eq!(newest(oid("p1"), "no'such"), None);
+        assert_eq!(newest(pg_sys::Oid::from_u32(1), "_ts"), None);
     }
 
     /// The least bound of all levels counts, by name: the columns' numbers differ.
@@ -148,7 +160,7 @@ mod tests {
         run("CREATE TABLE p (_ts timestamptz) PARTITION BY RANGE (_ts backwards_ops)");
         run("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO ('2020-01-01 00:00+00')");
         assert_eq!(bound("p1"), None);
-        assert!(!or_raise(bounds::has_range_level(oid("p"), "_ts")));
+        assert!(!or_raise(bounds::has_range_level(oid("p"), TS)));
     }
 
     #[pg_test]

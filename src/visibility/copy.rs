@@ -6,7 +6,7 @@ use crate::pg::{catalog, lists, roles};
 use crate::reaper::writes;
 use crate::reclaim;
 use crate::settings;
-use crate::store::{TablePolicy, cache};
+use crate::store::cache;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 use std::ffi::{CStr, CString};
 
@@ -50,7 +50,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
         let relid =
             pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
-        if let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) {
+        if let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) {
             writes::note_copy(&policy);
             reclaim::begin_copy(stmt, relid);
         }
@@ -73,7 +73,7 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
         if relid == pg_sys::InvalidOid {
             return None;
         }
-        cache::policy(relid).filter(TablePolicy::hides)?;
+        cache::policy(relid).filter(|policy| policy.hides())?;
         if catalog::class(relid)?.relkind != pg_sys::RELKIND_RELATION {
             return None;
         }

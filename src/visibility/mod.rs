@@ -2,6 +2,8 @@
 
 pub(crate) mod copy;
 pub(crate) mod filter;
+pub(crate) mod index_filter;
+mod own_query;
 mod referential;
 mod relation_hook;
 mod restriction;
@@ -9,4 +11,4 @@ pub(crate) mod statement;
 mod support;
 
 pub(crate) use relation_hook::init;
-pub(crate) use restriction::live_condition;
+pub(crate) use restriction::{live_by_rules, live_condition};

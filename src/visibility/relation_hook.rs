@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn hide_expired(
     let Some(functions) = extension::functions() else {
         return;
     };
-    let Some(policy) = cache::policy(relid).filter(TablePolicy::hides) else {
+    let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
     if settings::show_expired() {
@@ -102,8 +102,9 @@ unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut R
 }
 
 /// A relation of the query itself. On the referencing side of a foreign key, expired
-/// rows are removed that the statement meets. Otherwise they are hidden: the restriction is the first restriction in the list, and
-/// a free one: no function of a user sees an expired row before it.
+/// rows are removed that the statement meets. Otherwise they are hidden: the conditions
+/// are the first in the list, and free ones: no function of a user sees an expired row
+/// before them.
 unsafe fn restrict(
     root: *mut PlannerInfo,
     functions: &Functions,
@@ -113,16 +114,15 @@ unsafe fn restrict(
     // SAFETY: planner's structures; nodes are allocated in the planner's context.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        let live = restriction::live_condition(functions, policy, (*rel).relid);
-        let pruning = restriction::pruning_condition(functions, policy, rel);
-        let conditions = [pruning, Some(live)];
         if statement::current().referential == Referential::Referencing {
             let live = restriction::live_or_removed(functions, policy, (*rel).relid);
             let info = planner_input::restriction(root, live);
             (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
             return;
         }
-        for condition in conditions.into_iter().flatten() {
+        let live = restriction::live_conditions(functions, policy, (*rel).relid);
+        let pruning = restriction::pruning_condition(functions, policy, rel);
+        for condition in pruning.into_iter().chain(live) {
             let clause = unless_physical(root, functions, entry, (*rel).relid, condition);
             let info = planner_input::restriction(root, clause);
             (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);

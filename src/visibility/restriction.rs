@@ -1,24 +1,87 @@
 //! The restriction that hides expired rows, as an expression.
 
+use crate::pg::dates::DateKind;
 use crate::pg::extension::Functions;
 use crate::pg::nodes;
-use crate::store::TablePolicy;
+use crate::store::{Clock, Rule, TablePolicy};
 use pgrx::pg_sys::{self, Expr, RelOptInfo};
 
 /// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
 const STRATEGY_RANGE: u8 = b'r';
 
-/// "The row is live", for the range table's entry `varno`.
+/// "The row is live", for the range table's entry `varno`: conditions that all must
+/// hold. Each is free as the planner sees it, so that they stand before all others.
+pub(super) fn live_conditions(
+    functions: &Functions,
+    policy: &TablePolicy,
+    varno: u32,
+) -> Vec<*mut Expr> {
+    let clock = policy
+        .expiring_clock()
+        .map(|clock| by_clock(functions, clock, policy.default_ttl, varno));
+    let rules = policy
+        .rules
+        .iter()
+        .map(|rule| by_rule(functions, rule, varno));
+    clock.into_iter().chain(rules).collect()
+}
+
+/// "The row is live by all TTL indexes", as [`live_conditions`].
+pub(crate) fn live_by_rules(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
+    let rules = policy.rules.iter();
+    let conditions: Vec<_> = rules.map(|rule| by_rule(functions, rule, varno)).collect();
+    nodes::and(&conditions)
+}
+
+/// All of [`live_conditions`] as one.
 pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
-    let ts = nodes::var(varno, &policy.ts);
-    let default = nodes::int4(policy.default_ttl);
-    match &policy.ttl {
+    nodes::and(&live_conditions(functions, policy, varno))
+}
+
+/// C5.
+fn by_clock(
+    functions: &Functions,
+    clock: Clock,
+    default_ttl: Option<i32>,
+    varno: u32,
+) -> *mut Expr {
+    let (ts, default) = (nodes::var(varno, &clock.ts), nodes::int4(default_ttl));
+    match &clock.ttl {
         Some(column) => {
             let args = [ts, nodes::var(varno, column), default];
             nodes::call(functions.live_override, pg_sys::BOOLOID, &args)
         }
         None => nodes::call(functions.live_default, pg_sys::BOOLOID, &[ts, default]),
     }
+}
+
+/// M2 to M4. Most rows are live by their date, so that is asked first.
+fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
+    let column = nodes::var(varno, &rule.column);
+    let kind = rule.date.kind.number();
+    let (function, date) = if rule.date.is_array {
+        let earliest = functions.earliest[kind];
+        let date = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &[column]);
+        (functions.live_at[DateKind::Timestamptz.number()], date)
+    } else {
+        (functions.live_at[kind], column)
+    };
+    let seconds = nodes::int4(Some(rule.seconds));
+    let live = nodes::call(function, pg_sys::BOOLOID, &[date, seconds]);
+    match predicate(rule, varno) {
+        None => live,
+        Some(predicate) => {
+            let live = nodes::or(live, nodes::is_not_true(predicate));
+            nodes::call(functions.evaluate_first, pg_sys::BOOLOID, &[live])
+        }
+    }
+}
+
+/// M4: what is true of rows that expire by the rule.
+pub(super) fn predicate(rule: &Rule, varno: u32) -> Option<*mut Expr> {
+    let text = rule.predicate.as_deref()?;
+    // SAFETY: read from the index's catalog entry; the cache forgets it when that changes.
+    Some(unsafe { nodes::from_text(text, varno) })
 }
 
 /// "The row is live, or else could not be removed", for the range table's entry
@@ -29,16 +92,10 @@ pub(super) fn live_or_removed(
     policy: &TablePolicy,
     varno: u32,
 ) -> *mut Expr {
-    let ttl = match &policy.ttl {
-        Some(column) => nodes::var(varno, column),
-        None => nodes::int4(None),
-    };
     let args = [
         nodes::table_oid(varno),
         nodes::ctid(varno),
-        nodes::var(varno, &policy.ts),
-        ttl,
-        nodes::int4(policy.default_ttl),
+        live_condition(functions, policy, varno),
     ];
     nodes::call(functions.live_or_removed, pg_sys::BOOLOID, &args)
 }
@@ -55,12 +112,13 @@ pub(super) unsafe fn pruning_condition(
     policy: &TablePolicy,
     rel: *mut RelOptInfo,
 ) -> Option<*mut Expr> {
-    let seconds = policy
-        .default_ttl
-        .filter(|&default| default > 0 && policy.ttl.is_none() && policy.ts.not_null)?;
+    let clock = policy
+        .expiring_clock()
+        .filter(|clock| clock.ttl.is_none() && clock.ts.not_null)?;
+    let seconds = policy.expiring_default()?;
     // SAFETY: as required of the caller.
     let varno = unsafe { (*rel).relid };
-    let ts = nodes::var(varno, &policy.ts);
+    let ts = nodes::var(varno, &clock.ts);
     // SAFETY: as required of the caller.
     if !unsafe { is_partitioned_by(rel, ts) } {
         return None;

@@ -1,6 +1,6 @@
 //! The planner support function of `ttl.live`.
 
-use crate::pg::{fmgr, nodes};
+use crate::pg::{externs, fmgr, nodes};
 use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_support);
@@ -14,10 +14,17 @@ const SELECTIVITY: f64 = 1.0;
 /// Without it a boolean function counts as 1/3 of the rows. The cost is zero
 /// not because the function is free, but because conditions of equal security
 /// are evaluated in the order of their cost: nothing a user can declare is
-/// cheaper, so that no other function is called with an expired row.
+/// cheaper, so that no other function is called with an expired row. What the
+/// arguments cost is counted on top of it, and so is taken off here.
+///
+/// Unguarded, with nothing to drop.
 ///
 /// # Safety
 /// Called by the planner with one pointer to a request node.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
     fcinfo: pg_sys::FunctionCallInfo,
@@ -34,8 +41,14 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
             }
             Some(NodeTag::T_SupportRequestCost) => {
                 let cost = request.cast::<SupportRequestCost>();
-                (*cost).startup = 0.0;
-                (*cost).per_tuple = 0.0;
+                let mut arguments = pg_sys::QualCost::default();
+                let call = (*cost).node.cast::<pg_sys::FuncExpr>();
+                if nodes::tag(call) == Some(NodeTag::T_FuncExpr) {
+                    let list = (*call).args.cast();
+                    externs::cost_qual_eval_node(&mut arguments, list, (*cost).root);
+                }
+                (*cost).startup = -arguments.startup;
+                (*cost).per_tuple = -arguments.per_tuple;
             }
             _ => return pg_sys::Datum::null(),
         }

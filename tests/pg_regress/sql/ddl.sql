@@ -37,6 +37,7 @@ CREATE TABLE docs (id int, body jsonb);
 SELECT ttl.enable('docs', 100, document_column => 'body');
 ALTER TABLE docs DROP COLUMN body CASCADE;
 ALTER TABLE docs ALTER COLUMN body TYPE text;
+ALTER TABLE docs ALTER COLUMN ttl DROP EXPRESSION;
 -- partitions and heirs
 CREATE TABLE p (a int) PARTITION BY LIST (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);

@@ -1,11 +1,11 @@
 //! Expired rows do not come back by a change of policy, unless that is asked for
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
+use super::purge;
 use crate::error::{Result, TtlError};
 use crate::pg::relation::Open;
 use crate::pg::{catalog, locks, txn};
 use crate::policy::Policy;
-use crate::reclaim::purge;
 use crate::store::governing_label;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -13,16 +13,16 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 const ROUNDS: u32 = 10;
 
 /// What to do where a row that is expired cannot go.
-const HINT: &str = "The time to live is not changed before its expired rows are gone. Remove what keeps them, or let them live again with revive_expired => true of ttl.set_default or ttl.disable.";
+const HINT: &str = "The time to live is not changed before its expired rows are gone. Remove what keeps them, or let them live again with revive_expired => true of ttl.set_default, ttl.disable or ttl.expire_index.";
 
 /// Deletes what is expired by the policies now in force, before a change of the
-/// table's by which it would live again: a default of `to`, or with `None` no
-/// expiry at all. An error if something is left.
+/// table's to the policy `to`, or with `None` to none, by which it would live again. An
+/// error if something is left.
 ///
 /// The caller holds the lock on the table under which it changes the policy.
 /// The lock on the policy comes before the deletions: so they meet no batch of a
 /// worker, and none begins before the end of the transaction.
-pub(super) fn prevent(relid: pg_sys::Oid, to: Option<i32>, heirs_lock: u32) -> Result<()> {
+pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
     let revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
@@ -30,9 +30,9 @@ pub(super) fn prevent(relid: pg_sys::Oid, to: Option<i32>, heirs_lock: u32) -> R
         // Where another parent's policy is in force, that stays so; that of an heir
         // gives way to one with other columns, perhaps.
         let revived = if label.holder == relid {
-            Policy::revives(policy.default_ttl, to)
+            policy.revives(to)
         } else {
-            tree.contains(&label.holder) && policy.default_ttl.is_some()
+            tree.contains(&label.holder) && policy.revives(None)
         };
         revived.then_some((table, label))
     };

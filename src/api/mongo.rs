@@ -1,0 +1,367 @@
+//! `ttl.create_index` and `ttl.coll_mod`: MongoDB's commands (D4, M6, M7).
+
+use super::ttl_index::{self, Options};
+use super::{enable, guard};
+use crate::error::{Result, TtlError, or_raise};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::dates::DateType;
+use crate::pg::index;
+use crate::pg::predicate;
+use crate::pg::ttl_index::{TtlIndex, read as read_index};
+use crate::policy::{
+    CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef, Policy,
+};
+use crate::store::index_of;
+use pgrx::prelude::*;
+use pgrx::{AnyElement, JsonB, PgSqlErrorCode, direct_function_call, pg_sys};
+use serde::Serialize;
+use std::ffi::CStr;
+
+/// The clock's usual name, which as a key stands for the table's default (D4).
+const CLOCK: &str = "_ts";
+
+/// `ttl.create_index(rel, keys, options) RETURNS jsonb`: creates a TTL index, or with
+/// the key `{"_ts": 1}` sets the table's default. Raises 22023 for a command that is not
+/// of the right form, naming the field, and what CREATE INDEX and `ttl.expire_index`
+/// raise.
+#[pg_extern(sql = false)]
+fn create_index(
+    rel: Option<pg_sys::Oid>,
+    keys: Option<AnyElement>,
+    options: Option<AnyElement>,
+) -> JsonB {
+    guard::check_writable(c"ttl.create_index()");
+    let reply = guard::required(rel, "rel").and_then(|relid| {
+        let (keys, options) = (json(keys, "keys")?, json(options, "options")?);
+        let wanted = CreateIndex::parse(&keys, &options).map_err(refused)?;
+        create(relid, &wanted)
+    });
+    to_jsonb(&or_raise(reply))
+}
+
+/// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes
+/// an ordinary one a TTL index, or with the key pattern `{"_ts": 1}` changes the table's
+/// default. Raises as [`create_index`].
+#[pg_extern(sql = false)]
+fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> JsonB {
+    guard::check_writable(c"ttl.coll_mod()");
+    let reply = guard::required(rel, "rel").and_then(|relid| {
+        let command = json(command, "command")?;
+        let wanted = CollMod::parse(&command).map_err(refused)?;
+        modify(relid, &wanted)
+    });
+    to_jsonb(&or_raise(reply))
+}
+
+/// The text of a jsonb argument: its numbers as they are, whatever their size.
+fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
+    let argument = guard::required(argument, name)?;
+    // SAFETY: the argument is declared as jsonb in SQL.
+    let text =
+        unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())]) };
+    Ok(text.map_or(String::new(), |text| text.to_string_lossy().into_owned()))
+}
+
+fn to_jsonb(reply: &impl Serialize) -> JsonB {
+    // A struct of numbers and strings always serializes.
+    JsonB(serde_json::to_value(reply).unwrap_or_default())
+}
+
+fn refused(error: CommandError) -> TtlError {
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        error.to_string(),
+    )
+    .hint("A TTL index: ttl.create_index('t', '{\"column\": 1}', '{\"expireAfterSeconds\": 3600}'); a change: ttl.coll_mod('t', '{\"index\": {\"keyPattern\": {\"column\": 1}, \"expireAfterSeconds\": 100}}').")
+}
+
+/// An error about one field of the command.
+fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> TtlError {
+    TtlError::new(code, format!("\"{field}\" {reason}"))
+}
+
+fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
+    guard::check_owner(relid)?;
+    if means_default(relid, &wanted.column)? {
+        return create_default(relid, wanted);
+    }
+    let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
+    // What the trigger and the index take at most: a weaker lock that is made stronger
+    // would let two of these wait for each other.
+    guard::lock(relid, pg_sys::ShareRowExclusiveLock);
+    let column = catalog::attribute(relid, &wanted.column).ok_or_else(|| {
+        let reason = format!("does not name a column of table {}", qualified_name(relid));
+        field(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+            &key(wanted),
+            &reason,
+        )
+        .hint("Of a document's property a generated column can be made.")
+    })?;
+    let date = DateType::of(column.type_oid).ok_or_else(|| {
+        field(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            &key(wanted),
+            "names a column that is not of a date type",
+        )
+        .detail("Rows expire by a timestamptz, a timestamp, a date, or an array of one of them.")
+        .hint("CREATE INDEX makes an ordinary index.")
+    })?;
+    let predicate = wanted
+        .predicate
+        .as_deref()
+        .map(|text| predicate::analyze(relid, text).ok_or_else(not_a_predicate))
+        .transpose()?;
+    let policy = guard::own_policy(relid)?;
+    let like = TtlIndex {
+        table: relid,
+        attno: column.attno,
+        descending: wanted.descending,
+        is_valid: true,
+        predicate,
+    };
+    let before = index::list(relid);
+    if let Some(reply) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
+        return Ok(reply);
+    }
+    Spi::run(&definition(relid, wanted, date))?;
+    let after = index::list(relid);
+    let created = after.iter().copied().find(|index| !before.contains(index));
+    let created = created.ok_or_else(|| {
+        TtlError::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the index that was created is not there",
+        )
+    })?;
+    ttl_index::set_rule(created, Some(seconds), Options::default())?;
+    let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
+    Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
+}
+
+fn key(wanted: &CreateIndex) -> String {
+    format!("keys.{}", wanted.column)
+}
+
+fn not_a_predicate() -> TtlError {
+    field(
+        PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+        "options.partialFilterExpression",
+        "is not a single expression",
+    )
+    .hint("Write a condition as after WHERE: \"level = 'debug'\".")
+}
+
+/// CREATE INDEX; of an array's earliest date.
+fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> String {
+    let name = wanted
+        .name
+        .as_deref()
+        .map_or(String::new(), |name| quote_identifier(name) + " ");
+    let column = quote_identifier(&wanted.column);
+    let column = if date.is_array {
+        format!("ttl.earliest({column})")
+    } else {
+        column
+    };
+    let order = if wanted.descending { " DESC" } else { "" };
+    // On lines of its own: it may end with a comment.
+    let predicate = wanted
+        .predicate
+        .as_deref()
+        .map_or(String::new(), |text| format!(" WHERE (\n{text}\n)"));
+    format!(
+        "CREATE INDEX {name}ON {} USING btree ({column}{order}){predicate}",
+        qualified_name(relid)
+    )
+}
+
+/// M7: an index with the same column and predicate is there. With the same seconds, and
+/// the same name if one is given, nothing is to be done.
+fn existing(
+    relid: pg_sys::Oid,
+    wanted: &CreateIndex,
+    seconds: i32,
+    like: &TtlIndex,
+    policy: Option<&Policy>,
+) -> Result<Option<CreateIndexReply>> {
+    let indexes = index::list(relid);
+    let fits = |&&index: &&pg_sys::Oid| matches!(read_index(index), Some(Ok(other)) if like.is_like(&other));
+    let alike: Vec<String> = indexes
+        .iter()
+        .filter(fits)
+        .map(|&index| catalog::relation_name(index))
+        .collect();
+    // A TTL index first; an ordinary one may be there beside it.
+    let rule = |name: &String| policy.and_then(|policy| policy.rule(name));
+    let Some(name) = alike
+        .iter()
+        .find(|name| rule(name).is_some())
+        .or(alike.first())
+    else {
+        return Ok(None);
+    };
+    let conflict = |message: String, hint: &str| {
+        TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+            .detail("It has the same column and predicate.")
+            .hint(hint)
+    };
+    let shown = quote_identifier(name);
+    let Some(rule) = rule(name) else {
+        return Err(conflict(
+            format!("index {shown} exists already, and is no TTL index"),
+            "ttl.coll_mod() or ttl.expire_index() makes it one, and no index is built.",
+        ));
+    };
+    if rule.expire_after_seconds != seconds {
+        return Err(conflict(
+            format!(
+                "\"options.expireAfterSeconds\" is {seconds}, but TTL index {shown} exists already with {}",
+                rule.expire_after_seconds
+            ),
+            "ttl.coll_mod() changes the seconds of an index.",
+        ));
+    }
+    if wanted.name.as_ref().is_some_and(|wanted| wanted != name) {
+        return Err(conflict(
+            format!(
+                "\"options.name\" is another than that of TTL index {shown}, which exists already"
+            ),
+            "ALTER INDEX ... RENAME TO changes the name of an index.",
+        ));
+    }
+    let count = u32::try_from(indexes.len()).unwrap_or(u32::MAX);
+    Ok(Some(CreateIndexReply::existing(count).named(name)))
+}
+
+/// Whether the column, as a key, stands for the table's default: it is the clock, or
+/// has its name in a table without one.
+fn means_default(relid: pg_sys::Oid, column: &str) -> Result<bool> {
+    let clock = guard::own_policy(relid)?.and_then(|policy| policy.ts_column);
+    Ok(clock.as_deref().unwrap_or(CLOCK) == column)
+}
+
+/// D4: `{"_ts": 1}`.
+fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
+    for (given, name) in [
+        (wanted.name.is_some(), "name"),
+        (wanted.predicate.is_some(), "partialFilterExpression"),
+    ] {
+        if given {
+            return Err(field(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("options.{name}"),
+                &format!("cannot be given for the key \"{}\"", wanted.column),
+            )
+            .detail("It sets the table's default, which holds for all rows.")
+            .hint("Leave it out."));
+        }
+    }
+    let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
+    let count = || u32::try_from(index::list(relid).len()).unwrap_or(u32::MAX);
+    let before = count();
+    let present = guard::own_policy(relid)?.and_then(|policy| policy.default_ttl);
+    match present {
+        Some(same) if same == seconds => return Ok(CreateIndexReply::existing(before)),
+        // -1 is "on, without a default": there is none that would be changed.
+        Some(other) if other != -1 => {
+            let message = format!(
+                "\"options.expireAfterSeconds\" is {seconds}, but the default of table {} is {other}",
+                qualified_name(relid)
+            );
+            return Err(
+                TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+                    .hint("ttl.coll_mod() or ttl.set_default() changes the default."),
+            );
+        }
+        _ => {}
+    }
+    enable::enable_or_change(relid, seconds)?;
+    Ok(CreateIndexReply::new(before, count()))
+}
+
+fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
+    guard::check_owner(relid)?;
+    if let Some(table) = &wanted.table
+        && *table != catalog::relation_name(relid)
+        && *table != qualified_name(relid)
+    {
+        let reason = format!("names another table than {}", qualified_name(relid));
+        return Err(field(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "collMod",
+            &reason,
+        )
+        .hint("Leave it out: the table is the first argument."));
+    }
+    if let IndexRef::KeyPattern { column, .. } = &wanted.index
+        && means_default(relid, column)?
+    {
+        let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
+        let Some(policy) = guard::own_policy(relid)?.filter(|policy| policy.ts_column.is_some())
+        else {
+            return Err(field(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+                "index.keyPattern",
+                &format!(
+                    "names the clock of table {}, which has none",
+                    qualified_name(relid)
+                ),
+            )
+            .hint(
+                "ttl.create_index() with the key {\"_ts\": 1}, or ttl.enable(), sets a default.",
+            ));
+        };
+        enable::enable_or_change(relid, seconds)?;
+        return Ok(CollModReply::new(policy.default_ttl, seconds));
+    }
+    let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
+    let index = match &wanted.index {
+        IndexRef::Name(name) => index_of(relid, name).ok_or_else(|| {
+            let reason = format!("names no index of table {}", qualified_name(relid));
+            field(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+                "index.name",
+                &reason,
+            )
+            .hint("Names are as in pg_indexes, in the table's schema.")
+        })?,
+        IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
+    };
+    let old = ttl_index::set_rule(index, Some(seconds), Options::default())?;
+    Ok(CollModReply::new(old, seconds))
+}
+
+/// The only index with this key pattern.
+fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::Oid> {
+    const FIELD: &str = "index.keyPattern";
+    let attno = catalog::attribute(relid, column).map(|column| column.attno);
+    let has_key = |&index: &pg_sys::Oid| {
+        index::single_key(index)
+            .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))
+    };
+    let found: Vec<pg_sys::Oid> = index::list(relid).into_iter().filter(has_key).collect();
+    match found.as_slice() {
+        [index] => Ok(*index),
+        [] => {
+            let reason = format!("fits no index of table {}", qualified_name(relid));
+            Err(
+                field(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, FIELD, &reason)
+                    .detail("The index must be on this column alone, in this order.")
+                    .hint("ttl.create_index() makes one."),
+            )
+        }
+        several => {
+            let names: Vec<String> = several
+                .iter()
+                .map(|&index| quote_identifier(&catalog::relation_name(index)))
+                .collect();
+            Err(field(
+                PgSqlErrorCode::ERRCODE_AMBIGUOUS_PARAMETER,
+                FIELD,
+                "fits several indexes",
+            )
+            .detail(format!("They are {}.", names.join(", ")))
+            .hint("Give index.name instead."))
+        }
+    }
+}

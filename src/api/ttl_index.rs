@@ -1,0 +1,217 @@
+//! `ttl.expire_index`: rules by TTL indexes (M1, M6-M8).
+
+use super::{guard, label};
+use crate::error::{Result, TtlError, or_raise};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::ttl_index::{self, TtlIndex, Unfit};
+use crate::policy::{IndexMethod, IndexRule, LABEL_VERSION, Policy};
+use crate::reclaim::{attach, revival};
+use crate::store::index_of;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// What is set along with a rule; `None` leaves it as it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Options {
+    pub(super) drop_partitions: Option<bool>,
+    pub(super) hidden: Option<bool>,
+    pub(super) revive_expired: bool,
+}
+
+/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden,
+/// revive_expired)`: makes an index a TTL index, or changes its seconds; NULL makes it an
+/// ordinary one again. No index is rebuilt (M6). Raises 42809 for an index that cannot be
+/// one (M7), 22023 for seconds out of range (M1), 42501 for those who do not own the table.
+#[pg_extern(sql = false)]
+fn expire_index(
+    index: Option<pg_sys::Oid>,
+    expire_after_seconds: Option<i32>,
+    drop_partitions: Option<bool>,
+    hidden: Option<bool>,
+    revive_expired: Option<bool>,
+) {
+    guard::check_writable(c"ttl.expire_index()");
+    or_raise(guard::required(index, "index").and_then(|index| {
+        let options = Options {
+            drop_partitions,
+            hidden,
+            revive_expired: guard::required(revive_expired, "revive_expired")?,
+        };
+        let seconds = expire_after_seconds.map(checked_seconds).transpose()?;
+        set_rule(index, seconds, options).map(|_former| ())
+    }));
+}
+
+fn checked_seconds(value: i32) -> Result<i32> {
+    IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
+        let message = format!("invalid value for argument \"expire_after_seconds\": {value}");
+        TtlError::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .detail("It is a number of seconds from 0 to 2147483647.")
+            .hint("NULL makes the index an ordinary one again.")
+    })
+}
+
+/// Makes the index a TTL index of so many seconds, or with `None` an ordinary one again;
+/// returns the seconds that it had.
+pub(super) fn set_rule(
+    index: pg_sys::Oid,
+    seconds: Option<i32>,
+    options: Options,
+) -> Result<Option<i32>> {
+    let relid = table_of(index)?;
+    guard::check_owner(relid)?;
+    let lock = if attach::will_be_created(relid) {
+        pg_sys::ShareRowExclusiveLock
+    } else {
+        pg_sys::ShareUpdateExclusiveLock
+    };
+    guard::lock(relid, lock);
+    // It may have been dropped, or given to another, while the lock was waited for.
+    if table_of(index)? != relid {
+        return Err(not_an_index(index));
+    }
+    guard::check_owner(relid)?;
+    let present = guard::own_policy(relid)?;
+    let name = catalog::relation_name(index);
+    let former = present
+        .as_ref()
+        .and_then(|policy| policy.rule(&name))
+        .map(|rule| rule.expire_after_seconds);
+    if seconds.is_some() {
+        check_new(relid, index, present.as_ref())?;
+    } else if former.is_none() {
+        return Err(not_a_ttl_index(index));
+    }
+    let mut policy = present.unwrap_or_else(|| without_clock(relid));
+    policy.set_rule(&name, seconds);
+    policy.hidden = options.hidden.unwrap_or(policy.hidden);
+    policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
+    if policy.drop_partitions {
+        guard::require_partitioned(relid)?;
+    }
+    if !options.revive_expired {
+        revival::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+    }
+    label::write(relid, &policy);
+    attach::follow(relid);
+    Ok(former)
+}
+
+/// A policy of TTL indexes only.
+fn without_clock(relid: pg_sys::Oid) -> Policy {
+    Policy {
+        version: LABEL_VERSION,
+        default_ttl: None,
+        ts_column: None,
+        ttl_column: None,
+        document_column: None,
+        index: IndexMethod::default(),
+        drop_partitions: false,
+        rules: vec![],
+        hidden: true,
+        table_oid: Some(relid.to_u32()),
+    }
+}
+
+fn table_of(index: pg_sys::Oid) -> Result<pg_sys::Oid> {
+    // SAFETY: a syscache look-up within a transaction.
+    let table = unsafe { pg_sys::IndexGetRelation(index, true) };
+    if table == pg_sys::InvalidOid {
+        return Err(not_an_index(index));
+    }
+    Ok(table)
+}
+
+fn not_an_index(index: pg_sys::Oid) -> TtlError {
+    let message = match catalog::class(index) {
+        Some(_) => format!("{} is not an index", qualified_name(index)),
+        None => format!("index with OID {} does not exist", index.to_u32()),
+    };
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        .hint("Name the index by which rows shall expire; ttl.enable() sets a table's default.")
+}
+
+fn not_a_ttl_index(index: pg_sys::Oid) -> TtlError {
+    let message = format!("index {} is not a TTL index", qualified_name(index));
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+    )
+    .hint("The TTL indexes of a table are shown by SELECT rules FROM ttl.tables.")
+}
+
+/// M7: whether rows of the table can expire by the index, and do not by one like it.
+fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<()> {
+    if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
+        let table = qualified_name(relid);
+        let message = format!("cannot set a time to live on partition {table}");
+        return Err(
+            TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+                .detail("A partitioned table's time to live holds for all its partitions.")
+                .hint("Name the index of the partitioned table."),
+        );
+    }
+    let fitting = read(index)?;
+    if let Some(other) = like(relid, index, &fitting, present) {
+        let message = format!(
+            "index {} has the column and predicate of TTL index {}",
+            qualified_name(index),
+            quote_identifier(&other)
+        );
+        return Err(
+            TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+                .detail("Rows can expire by one of them only.")
+                .hint("Change the seconds of the TTL index that there is, or make it an ordinary one first."),
+        );
+    }
+    if !fitting.is_valid {
+        TtlError::new(
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!("index {} is not valid", qualified_name(index)),
+        )
+        .detail("No row expires by it until it is.")
+        .hint("REINDEX builds it again.")
+        .warn();
+    }
+    Ok(())
+}
+
+/// The TTL index with the same column and predicate.
+pub(super) fn like(
+    relid: pg_sys::Oid,
+    index: pg_sys::Oid,
+    fitting: &TtlIndex,
+    present: Option<&Policy>,
+) -> Option<String> {
+    let rules = present.into_iter().flat_map(|policy| &policy.rules);
+    rules
+        .filter(|rule| {
+            index_of(relid, &rule.index)
+                .filter(|&other| other != index)
+                .and_then(ttl_index::read)
+                .and_then(std::result::Result::ok)
+                .is_some_and(|other| fitting.is_like(&other))
+        })
+        .map(|rule| rule.index.clone())
+        .next()
+}
+
+/// The index's entry, if rows can expire by it.
+pub(super) fn read(index: pg_sys::Oid) -> Result<TtlIndex> {
+    match ttl_index::read(index) {
+        None => Err(not_an_index(index)),
+        Some(Ok(fitting)) => Ok(fitting),
+        Some(Err(unfit)) => Err(unfitting(index, &unfit)),
+    }
+}
+
+fn unfitting(index: pg_sys::Oid, unfit: &Unfit) -> TtlError {
+    let code = match unfit {
+        Unfit::NotADate(_) => PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        _ => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+    };
+    let message = format!("cannot use {} as a TTL index", qualified_name(index));
+    TtlError::new(code, message)
+        .detail(format!("It {}.", unfit.reason()))
+        .hint(unfit.remedy())
+}

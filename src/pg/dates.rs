@@ -1,0 +1,56 @@
+//! The types that a TTL index's column can have (M2).
+
+use pgrx::pg_sys;
+
+/// A date type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum DateKind {
+    Timestamptz,
+    /// Read as UTC.
+    Timestamp,
+    /// Midnight in UTC.
+    Date,
+}
+
+/// A date type, or an array of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct DateType {
+    pub(crate) kind: DateKind,
+    pub(crate) is_array: bool,
+}
+
+impl DateKind {
+    /// All of them, in the order of [`super::extension::Functions`]'s arrays.
+    pub(crate) const ALL: [Self; 3] = [Self::Timestamptz, Self::Timestamp, Self::Date];
+
+    pub(crate) const fn type_oid(self) -> pg_sys::Oid {
+        match self {
+            Self::Timestamptz => pg_sys::TIMESTAMPTZOID,
+            Self::Timestamp => pg_sys::TIMESTAMPOID,
+            Self::Date => pg_sys::DATEOID,
+        }
+    }
+
+    pub(crate) const fn array_oid(self) -> pg_sys::Oid {
+        match self {
+            Self::Timestamptz => pg_sys::TIMESTAMPTZARRAYOID,
+            Self::Timestamp => pg_sys::TIMESTAMPARRAYOID,
+            Self::Date => pg_sys::DATEARRAYOID,
+        }
+    }
+
+    /// Its place in [`Self::ALL`].
+    pub(crate) const fn number(self) -> usize {
+        self as usize
+    }
+}
+
+impl DateType {
+    /// The date type, or array of one, of that OID.
+    pub(crate) fn of(type_oid: pg_sys::Oid) -> Option<Self> {
+        DateKind::ALL.into_iter().find_map(|kind| {
+            let is_array = kind.array_oid() == type_oid;
+            (is_array || kind.type_oid() == type_oid).then_some(Self { kind, is_array })
+        })
+    }
+}

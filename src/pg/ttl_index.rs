@@ -1,0 +1,367 @@
+//! What an index's entry in the catalogs says of a rule by it (M1, M4, M7).
+//!
+//! Read from the syscache: the index is neither locked nor opened.
+
+use super::catalog::{self, Attribute};
+use super::dates::{DateKind, DateType};
+use super::{extension, functions_used, nodes};
+use pgrx::pg_sys;
+use std::ffi::{CStr, CString};
+
+/// An index by which rows can expire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TtlIndex {
+    pub(crate) table: pg_sys::Oid,
+    /// The column's number in that table.
+    pub(crate) attno: i16,
+    /// Of descending order.
+    pub(crate) descending: bool,
+    /// Not one whose concurrent building failed, or is going on.
+    pub(crate) is_valid: bool,
+    /// The predicate as the planner wants it, as a node tree's text.
+    pub(crate) predicate: Option<CString>,
+}
+
+/// Why an index cannot be a TTL index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// M7.
+    SeveralColumns,
+    /// M7.
+    Expression,
+    /// M7.
+    PrimaryKey,
+    /// It cannot be read in the order of dates.
+    AccessMethod,
+    /// An operator class of somebody's own may order dates otherwise.
+    OperatorClass,
+    /// M2: neither a date type nor an array of one.
+    NotADate(String),
+    /// M3: in an array's order the earliest date does not come first.
+    PlainArray(String),
+    /// The predicate would run this function with the rights of whoever reads.
+    Function(String),
+    /// The predicate depends on the row as a whole.
+    WholeRow,
+}
+
+impl TtlIndex {
+    /// Whether rows would expire by the other one just as by this one (M7).
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.attno == other.attno && same_predicate(self, other)
+    }
+}
+
+fn same_predicate(a: &TtlIndex, b: &TtlIndex) -> bool {
+    match (&a.predicate, &b.predicate) {
+        (None, None) => true,
+        // SAFETY: read from the catalogs just now.
+        (Some(a), Some(b)) => unsafe {
+            nodes::same(nodes::from_text(a, 1), nodes::from_text(b, 1))
+        },
+        _ => false,
+    }
+}
+
+impl Unfit {
+    /// What the index does that it must not, as a clause to "It".
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::SeveralColumns => "has several columns".into(),
+            Self::Expression => "is on an expression".into(),
+            Self::PrimaryKey => "is a primary key".into(),
+            Self::AccessMethod => "is not a btree, and so not in the order of dates".into(),
+            Self::OperatorClass => {
+                "has an operator class or type of its own, and may not be in the order of dates"
+                    .into()
+            }
+            Self::NotADate(type_name) => format!("is on a column of type {type_name}"),
+            Self::PlainArray(column) => {
+                format!(
+                    "is on the array column \"{column}\" itself, and so not in the order of its earliest dates"
+                )
+            }
+            Self::Function(name) => {
+                format!("has a predicate that uses {name}, which not only superusers can have made")
+            }
+            Self::WholeRow => "has a predicate on the row as a whole".into(),
+        }
+    }
+
+    /// What to do instead.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::SeveralColumns
+            | Self::Expression
+            | Self::PrimaryKey
+            | Self::AccessMethod
+            | Self::OperatorClass => {
+                "A TTL index is a btree on one column with a date; create another one on it."
+            }
+            Self::NotADate(_) => {
+                "A TTL index is on a column of type timestamptz, timestamp or date, or of an array of one."
+            }
+            Self::PlainArray(_) => "ttl.create_index() makes one on ttl.earliest() of the column.",
+            Self::Function(_) | Self::WholeRow => {
+                "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns."
+            }
+        }
+    }
+}
+
+/// `DATETIME_BTREE_FAM_OID`, "datetime_ops" of pg_opfamily.dat.
+pub(super) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
+
+/// The index's entry; `None` if there is no such index.
+pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
+    // SAFETY: a syscache look-up within a transaction; the tuple is read before its
+    // release, and what is read of it is copied.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if tuple.is_null() {
+            return None;
+        }
+        let found = of_tuple(index, tuple);
+        pg_sys::ReleaseSysCache(tuple);
+        Some(found)
+    }
+}
+
+/// Whether the index goes if the column of its table is dropped.
+pub(crate) fn depends_on(index: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> bool {
+    let Some(column) = catalog::attribute(table, column) else {
+        return false;
+    };
+    let Some(Ok(found)) = read(index) else {
+        return false;
+    };
+    let in_predicate = |text: &CString| {
+        let mut used = core::ptr::null_mut();
+        // SAFETY: read from the catalogs just now.
+        unsafe {
+            pg_sys::pull_varattnos(nodes::from_text(text, 1).cast(), 1, &mut used);
+            let member = i32::from(column.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            pg_sys::bms_is_member(member, used)
+        }
+    };
+    found.attno == column.attno || found.predicate.as_ref().is_some_and(in_predicate)
+}
+
+/// The column of an index on one, of its values or its earliest dates, and whether it is
+/// in descending order; whether or not rows can expire by it.
+pub(super) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
+    // SAFETY: as in `read`.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        let form = tuple
+            .as_ref()
+            .map(|_| &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>())?;
+        let found = (form.indnkeyatts == 1)
+            .then(|| match *form.indkey.values.as_ptr() {
+                0 => attribute(tuple, pg_sys::Anum_pg_index_indexprs)
+                    .and_then(|text| array_of_earliest(&text)),
+                attno => Some(attno),
+            })
+            .flatten()
+            .map(|attno| (attno, is_descending(tuple)));
+        pg_sys::ReleaseSysCache(tuple);
+        found
+    }
+}
+
+/// # Safety
+/// A tuple of pg_index.
+unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIndex, Unfit> {
+    // SAFETY: as required of the caller; the key has at least one column.
+    unsafe {
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+        if form.indnkeyatts != 1 {
+            return Err(Unfit::SeveralColumns);
+        }
+        if form.indisprimary {
+            return Err(Unfit::PrimaryKey);
+        }
+        if !catalog::is_btree(index) {
+            return Err(Unfit::AccessMethod);
+        }
+        let first = *form.indkey.values.as_ptr();
+        let (attno, indexed) = if first == 0 {
+            let text = attribute(tuple, pg_sys::Anum_pg_index_indexprs).ok_or(Unfit::Expression)?;
+            (
+                array_of_earliest(&text).ok_or(Unfit::Expression)?,
+                DateKind::Timestamptz.type_oid(),
+            )
+        } else {
+            (first, pg_sys::get_atttype(form.indrelid, first))
+        };
+        let type_oid = pg_sys::get_atttype(form.indrelid, attno);
+        match DateType::of(type_oid) {
+            None => return Err(Unfit::NotADate(type_name(type_oid))),
+            Some(date) if date.is_array && first != 0 => {
+                return Err(Unfit::PlainArray(column_name(form.indrelid, attno)));
+            }
+            Some(_) => {}
+        }
+        if !orders_dates(tuple, indexed) {
+            return Err(Unfit::OperatorClass);
+        }
+        let predicate = attribute(tuple, pg_sys::Anum_pg_index_indpred)
+            .map(|text| predicate(&text))
+            .transpose()?;
+        Ok(TtlIndex {
+            table: form.indrelid,
+            attno,
+            descending: is_descending(tuple),
+            is_valid: form.indisvalid && form.indisready && form.indislive,
+            predicate,
+        })
+    }
+}
+
+/// A column of pg_index that holds a node tree.
+///
+/// # Safety
+/// A tuple of pg_index.
+unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<CString> {
+    // SAFETY: as required of the caller; the column is of a text type.
+    unsafe {
+        let datum = syscache_attribute(tuple, number)?;
+        let text = pg_sys::text_to_cstring(datum.cast_mut_ptr());
+        Some(CStr::from_ptr(text).to_owned())
+    }
+}
+
+/// # Safety
+/// A tuple of pg_index.
+unsafe fn syscache_attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<pg_sys::Datum> {
+    let mut is_null = false;
+    let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+    // SAFETY: as required of the caller.
+    let datum = unsafe { pg_sys::SysCacheGetAttr(cache, tuple, number as i16, &raw mut is_null) };
+    (!is_null).then_some(datum)
+}
+
+/// Whether the first column is ordered as dates are.
+unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oid) -> bool {
+    // SAFETY: a tuple of pg_index, whose indclass is an oidvector.
+    unsafe {
+        syscache_attribute(tuple, pg_sys::Anum_pg_index_indclass).is_some_and(|datum| {
+            let classes = datum.cast_mut_ptr::<pg_sys::oidvector>();
+            let class = *(*classes).values.as_ptr();
+            pg_sys::get_opclass_family(class) == DATETIME_OPS
+                && pg_sys::get_opclass_input_type(class) == type_oid
+        })
+    }
+}
+
+unsafe fn is_descending(tuple: pg_sys::HeapTuple) -> bool {
+    // SAFETY: a tuple of pg_index, whose indoption is an int2vector.
+    unsafe {
+        syscache_attribute(tuple, pg_sys::Anum_pg_index_indoption).is_some_and(|datum| {
+            let options = datum.cast_mut_ptr::<pg_sys::int2vector>();
+            u32::from((*(*options).values.as_ptr()).cast_unsigned()) & pg_sys::INDOPTION_DESC != 0
+        })
+    }
+}
+
+/// The column of `ttl.earliest(column)`, if that is what the index holds.
+unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
+    // SAFETY: the text of a list of expressions in the catalog.
+    unsafe {
+        let expressions = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::List>();
+        let call = super::lists::nth::<pg_sys::FuncExpr>(expressions, 0)?;
+        if nodes::tag(call) != Some(pg_sys::NodeTag::T_FuncExpr)
+            || !extension::functions()?.earliest.contains(&(*call).funcid)
+        {
+            return None;
+        }
+        let column = super::lists::nth::<pg_sys::Var>((*call).args, 0)?;
+        (nodes::tag(column) == Some(pg_sys::NodeTag::T_Var) && (*column).varattno > 0)
+            .then(|| (*column).varattno)
+    }
+}
+
+/// The predicate, as PostgreSQL itself simplifies it to compare it with conditions.
+///
+/// Only functions that nobody but a superuser can have made are called then, and by
+/// the filter: it runs with the rights of whoever reads the table.
+unsafe fn predicate(text: &CStr) -> Result<CString, Unfit> {
+    // SAFETY: the text of an expression in the catalog; only functions of the server's
+    // and in C are called to simplify it.
+    unsafe {
+        let tree = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
+        if let Some(name) = functions_used::untrusted(tree) {
+            return Err(Unfit::Function(name));
+        }
+        let mut used = core::ptr::null_mut();
+        pg_sys::pull_varattnos(tree, 1, &mut used);
+        if pg_sys::bms_is_member(-pg_sys::FirstLowInvalidHeapAttributeNumber, used) {
+            return Err(Unfit::WholeRow);
+        }
+        let simple = pg_sys::eval_const_expressions(core::ptr::null_mut(), tree);
+        let simple = pg_sys::canonicalize_qual(simple.cast(), false);
+        Ok(CStr::from_ptr(pg_sys::nodeToString(simple.cast())).to_owned())
+    }
+}
+
+/// The predicate of a table's index, for a table that inherits from it: columns have
+/// the same names there, and other numbers. `None` if one is missing.
+pub(crate) fn translate(predicate: &CStr, from: pg_sys::Oid, to: pg_sys::Oid) -> Option<CString> {
+    // SAFETY: the text of a node tree; the map has an entry for each column it names.
+    unsafe {
+        let tree = pg_sys::stringToNode(predicate.as_ptr()).cast::<pg_sys::Node>();
+        let mut used = core::ptr::null_mut();
+        pg_sys::pull_varattnos(tree, 1, &mut used);
+        let mut numbers: Vec<i16> = vec![];
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member(used, member);
+            if member < 0 {
+                break;
+            }
+            let attno = i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber).ok()?;
+            if attno <= 0 {
+                continue;
+            }
+            let place = usize::from(attno.cast_unsigned()) - 1;
+            numbers.resize(numbers.len().max(place + 1), 0);
+            numbers[place] = catalog::attribute(to, &column_name(from, attno))?.attno;
+        }
+        let map = pg_sys::AttrMap {
+            attnums: numbers.as_mut_ptr(),
+            maplen: i32::try_from(numbers.len()).ok()?,
+        };
+        let mut whole_row = false;
+        let none = pg_sys::InvalidOid;
+        let tree = pg_sys::map_variable_attnos(tree, 1, 0, &map, none, &mut whole_row);
+        Some(CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned())
+    }
+}
+
+/// The column's name.
+pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe {
+        let name = pg_sys::get_attname(relid, attno, true);
+        if name.is_null() {
+            return String::new();
+        }
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    }
+}
+
+fn type_name(type_oid: pg_sys::Oid) -> String {
+    // SAFETY: a palloc'd C string.
+    unsafe { CStr::from_ptr(pg_sys::format_type_be(type_oid)) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The column on which the index is, and its date type, in a table that has the index
+/// or inherits from the one that has it.
+pub(crate) fn date_column(relid: pg_sys::Oid, name: &str) -> Option<(Attribute, DateType)> {
+    let column = catalog::attribute(relid, name)?;
+    Some((column, DateType::of(column.type_oid)?))
+}

@@ -1,0 +1,363 @@
+//! `ttl.create_index`: what is read, what is refused, and that the field is named.
+
+use super::value::Seconds;
+use super::*;
+use proptest::prelude::*;
+
+fn seconds(text: &str) -> Result<Seconds, CommandError> {
+    let options = format!(r#"{{"expireAfterSeconds": {text}}}"#);
+    CreateIndex::parse(r#"{"a": 1}"#, &options).map(|index| index.expire_after_seconds)
+}
+
+/// The field that the error names, having looked at its words.
+#[track_caller]
+fn refused(keys: &str, options: &str) -> (String, String) {
+    let error = CreateIndex::parse(keys, options).expect_err(&format!("{keys} {options}"));
+    assert!(
+        !error.reason.is_empty() && !error.reason.ends_with('.'),
+        "{error}"
+    );
+    assert!(!error.reason.contains(" at line "), "{error}");
+    assert!(error.to_string().len() < 1000, "{error}");
+    (error.field, error.reason)
+}
+
+#[test]
+fn m7_all_options() {
+    let index = CreateIndex::parse(
+        r#" {"last_modified": -1} "#,
+        r#" {"partialFilterExpression": "level = 'debug'", "name": "by \"time\"", "expireAfterSeconds": 0}"#,
+    )
+    .unwrap();
+    assert_eq!(index.column, "last_modified");
+    assert!(index.descending);
+    assert_eq!(index.name.as_deref(), Some("by \"time\""));
+    assert_eq!(index.predicate.as_deref(), Some("level = 'debug'"));
+    assert_eq!(index.expire_after_seconds.for_index(), Ok(0));
+    let index = CreateIndex::parse(r#"{"a": 1}"#, r#"{"expireAfterSeconds": 5}"#).unwrap();
+    assert_eq!((index.name, index.predicate), (None, None));
+}
+
+/// M7: one column, ascending or descending.
+#[test]
+fn m7_keys() {
+    let options = r#"{"expireAfterSeconds": 1}"#;
+    for (direction, descending) in [
+        ("1", false),
+        ("1.0", false),
+        ("1e0", false),
+        ("-1", true),
+        ("-1.00", true),
+    ] {
+        let index = CreateIndex::parse(&format!(r#"{{"Spalte é": {direction}}}"#), options);
+        let index = index.unwrap();
+        assert_eq!(index.column, "Spalte é");
+        assert_eq!(index.descending, descending, "{direction}");
+    }
+    for bad in [
+        "\"hashed\"",
+        "\"text\"",
+        "\"2dsphere\"",
+        "\"1\"",
+        "true",
+        "null",
+        "0",
+        "2",
+        "-2",
+        "1.5",
+        "1.0000000000000000000001",
+        "1e400",
+        "[1]",
+        "{}",
+    ] {
+        let (field, reason) = refused(&format!(r#"{{"a": {bad}}}"#), options);
+        assert_eq!(field, "keys.a", "{bad}");
+        assert!(
+            reason.starts_with("must be 1 (ascending) or -1 (descending)"),
+            "{reason}"
+        );
+    }
+    let long = format!(r#"{{"{}": 1}}"#, "x".repeat(64));
+    for bad in [
+        "{}",
+        r#"{"a": 1, "b": 1}"#,
+        r#"{"a": 1, "b": "hashed", "c": -1}"#,
+        r#"{"": 1}"#,
+        r#"{"a\u0000b": 1}"#,
+        &long,
+        "[]",
+        r#"["a"]"#,
+        "null",
+        "1",
+        "1e400",
+        "\"a\"",
+        "",
+        "{\"a\": 1",
+        "{\"a\": 1} x",
+    ] {
+        assert_eq!(refused(bad, options).0, "keys", "{bad}");
+    }
+    let (_, reason) = refused(r#"{"a": 1, "b": 1}"#, options);
+    assert!(reason.contains("one column"), "{reason}");
+}
+
+/// M1: 0 to 2147483647, however the number is written.
+#[test]
+fn m1_seconds() {
+    for (text, value) in [
+        ("0", 0),
+        ("0.0", 0),
+        ("-0", 0),
+        ("0e5", 0),
+        ("1", 1),
+        ("3600", 3600),
+        ("3600.0", 3600),
+        ("3.6e3", 3600),
+        ("36E+2", 3600),
+        ("360000e-2", 3600),
+        ("2147483647", i32::MAX),
+        ("2147483647.000", i32::MAX),
+        ("2.147483647e9", i32::MAX),
+    ] {
+        assert_eq!(seconds(text).unwrap().for_index(), Ok(value), "{text}");
+    }
+}
+
+/// M7, M12: anything else is refused, and the error names the field.
+#[test]
+fn m12_bad_seconds() {
+    let digits = format!("1{}", "0".repeat(400));
+    let small = format!("0.{}1", "0".repeat(400));
+    for bad in [
+        "20.5",
+        "0.1",
+        "1e-1",
+        "20.00000000000000000000000001",
+        "-1.5",
+        "-2",
+        "-2147483648",
+        "-2147483649",
+        "2147483648",
+        "2147483647.5",
+        "4294967296",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "18446744073709551616",
+        "1e10",
+        "1e400",
+        "-1e400",
+        "1e99999999999",
+        &digits,
+        &small,
+        "\"NaN\"",
+        "\"Infinity\"",
+        "\"20\"",
+        "\"\"",
+        "true",
+        "false",
+        "null",
+        "[]",
+        "[20]",
+        "{}",
+        r#"{"$numberInt": "20"}"#,
+    ] {
+        let options = format!(r#"{{"expireAfterSeconds": {bad}}}"#);
+        let (field, reason) = refused(r#"{"a": 1}"#, &options);
+        assert_eq!(field, "options.expireAfterSeconds", "{bad}");
+        assert!(
+            reason.starts_with("must be a whole number of seconds from 0 to 2147483647, not "),
+            "{reason}"
+        );
+    }
+}
+
+/// M12: what is not JSON at all, as a NaN would be.
+#[test]
+fn m12_no_json() {
+    for bad in ["NaN", "Infinity", "-", "0x10", "1_0", ".5", ""] {
+        let options = format!(r#"{{"expireAfterSeconds": {bad}}}"#);
+        let error = CreateIndex::parse(r#"{"a": 1}"#, &options).unwrap_err();
+        assert_eq!(error.field, "options", "{bad}");
+        assert!(error.reason.starts_with("is not valid JSON: "), "{error}");
+    }
+}
+
+/// D4, C2: the table's default may be -1, which an index's seconds may not, and
+/// may not be 0, which an index's may.
+#[test]
+fn d4_seconds_of_the_default() {
+    let never = seconds("-1").unwrap();
+    assert_eq!(never.for_default(), Ok(-1));
+    let error = never.for_index().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#""options.expireAfterSeconds" must be a whole number of seconds from 0 to 2147483647, not -1"#
+    );
+    let zero = seconds("0.0").unwrap();
+    assert_eq!(zero.for_index(), Ok(0));
+    let error = zero.for_default().unwrap_err();
+    assert_eq!(error.field, "options.expireAfterSeconds");
+    assert!(error.reason.ends_with(", not 0"), "{error}");
+    let most = seconds("2147483647").unwrap();
+    assert_eq!(most.for_default(), Ok(i32::MAX));
+}
+
+/// M7: each option by its name, whatever is wrong with it.
+#[test]
+fn m7_options() {
+    for (options, field) in [
+        ("{}", "options.expireAfterSeconds"),
+        (r#"{"name": "a"}"#, "options.expireAfterSeconds"),
+        (r#"{"expireafterseconds": 1}"#, "options.expireafterseconds"),
+        (
+            r#"{"expireAfterSeconds": 1, "unique": true}"#,
+            "options.unique",
+        ),
+        (
+            r#"{"expireAfterSeconds": 1, "background": null}"#,
+            "options.background",
+        ),
+        (
+            r#"{"sparse": {"a": [1e400]}, "expireAfterSeconds": 1}"#,
+            "options.sparse",
+        ),
+        (r#"{"expireAfterSeconds": 1, "": 1}"#, "options."),
+        (
+            r#"{"expireAfterSeconds": 1, "expireAfterSeconds": 2}"#,
+            "options.expireAfterSeconds",
+        ),
+        ("[]", "options"),
+        ("[3600]", "options"),
+        ("null", "options"),
+        ("3600", "options"),
+        ("1e400", "options"),
+        ("\"expireAfterSeconds\"", "options"),
+    ] {
+        assert_eq!(refused(r#"{"a": 1}"#, options).0, field, "{options}");
+    }
+    let (_, reason) = refused(r#"{"a": 1}"#, "{}");
+    assert!(reason.contains("CREATE INDEX"), "{reason}");
+    let (_, reason) = refused(r#"{"a": 1}"#, r#"{"unique": true}"#);
+    assert_eq!(reason, "is not supported");
+    let long = format!(r#"{{"{}": 1}}"#, "é".repeat(5000));
+    let (field, _) = refused(r#"{"a": 1}"#, &long);
+    assert!(field.starts_with("options.éé") && field.ends_with("... (5008 characters)"));
+}
+
+#[test]
+fn m7_name() {
+    let long = format!("\"{}\"", "é".repeat(32));
+    for bad in [
+        "\"\"",
+        &long,
+        "\"a\\u0000b\"",
+        "null",
+        "1",
+        "true",
+        "[\"a\"]",
+        "{}",
+        "1e400",
+        "\"\\ud800\"",
+    ] {
+        let options = format!(r#"{{"expireAfterSeconds": 1, "name": {bad}}}"#);
+        let (field, reason) = refused(r#"{"a": 1}"#, &options);
+        assert_eq!(field, "options.name", "{bad}");
+        assert!(
+            reason.starts_with("must be a name of 1 to 63 bytes"),
+            "{reason}"
+        );
+    }
+}
+
+/// M4: the predicate is SQL; MongoDB's form is told from other mistakes.
+#[test]
+fn m7_partial_filter_expression() {
+    let of = |value: &str| {
+        let options = format!(r#"{{"expireAfterSeconds": 1, "partialFilterExpression": {value}}}"#);
+        let (field, reason) = refused(r#"{"a": 1}"#, &options);
+        assert_eq!(field, "options.partialFilterExpression", "{value}");
+        reason
+    };
+    for bad in [
+        "null",
+        "1",
+        "1e400",
+        "true",
+        "[\"a\"]",
+        "\"\"",
+        "\" \\n\\t\"",
+        "\"a\\u0000\"",
+    ] {
+        of(bad);
+    }
+    let reason = of(r#"{"level": {"$eq": "debug"}}"#);
+    assert!(
+        reason.starts_with("must be an SQL predicate as a string") && reason.contains("MongoDB"),
+        "{reason}"
+    );
+}
+
+proptest! {
+    /// M1: every value of the range, in any notation.
+    #[test]
+    fn m1_any_notation(value in 0i32.., zeros in 0usize..20) {
+        let zeros_text = "0".repeat(zeros);
+        for text in [
+            value.to_string(),
+            format!("{value}.0{zeros_text}"),
+            format!("{value}{zeros_text}e-{zeros}"),
+        ] {
+            prop_assert_eq!(seconds(&text).unwrap().for_index(), Ok(value));
+        }
+        let fraction = seconds(&format!("{value}.{zeros_text}5"));
+        prop_assert_eq!(fraction.unwrap_err().field, "options.expireAfterSeconds");
+    }
+
+    /// M12: nothing beyond the range is taken, and nothing is taken for another value.
+    #[test]
+    fn m12_any_number(value in any::<f64>().prop_filter("JSON has these only", |f| f.is_finite())) {
+        match seconds(&value.to_string()) {
+            Ok(seconds) => prop_assert_eq!(f64::from(seconds.for_default().unwrap_or(0)), value),
+            Err(error) => prop_assert_eq!(error.field, "options.expireAfterSeconds"),
+        }
+    }
+
+    /// M7: names come through as they are, whatever they contain.
+    #[test]
+    fn m7_any_name(column in "[^\u{0}]{1,15}", name in "[^\u{0}]{1,15}") {
+        let keys = serde_json::json!({column.as_str(): 1}).to_string();
+        let options = serde_json::json!({"expireAfterSeconds": 1, "name": name}).to_string();
+        let index = CreateIndex::parse(&keys, &options).unwrap();
+        prop_assert_eq!((index.column, index.name), (column, Some(name)));
+    }
+
+    /// M7: every field but the three is refused by its name.
+    #[test]
+    fn m7_any_unknown_option(name in "[a-zA-Z$_]{1,20}") {
+        prop_assume!(!["expireAfterSeconds", "name", "partialFilterExpression"].contains(&name.as_str()));
+        let options = serde_json::json!({"expireAfterSeconds": 1, name.as_str(): 1}).to_string();
+        let error = CreateIndex::parse(r#"{"a": 1}"#, &options).unwrap_err();
+        prop_assert_eq!(error.field, format!("options.{name}"));
+    }
+
+    /// No text makes it fail otherwise than by an error.
+    #[test]
+    fn m12_any_text(keys in ".{0,40}", options in ".{0,40}") {
+        let _ = CreateIndex::parse(&keys, &options);
+        let _ = CreateIndex::parse(r#"{"a": 1}"#, &options);
+    }
+}
+
+/// M12: nesting does not exhaust the stack; the server's would end every session.
+#[test]
+fn m12_deep_nesting() {
+    let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    assert_eq!(refused(&deep, "{}").0, "keys");
+    assert_eq!(refused(&format!(r#"{{"a": {deep}}}"#), "{}").0, "keys.a");
+    for field in ["expireAfterSeconds", "name", "unique"] {
+        let options = format!(r#"{{"{field}": {deep}}}"#);
+        let expected = format!("options.{field}");
+        assert_eq!(refused(r#"{"a": 1}"#, &options).0, expected);
+    }
+}

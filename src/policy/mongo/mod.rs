@@ -1,0 +1,60 @@
+//! MongoDB's commands about TTL indexes, as `ttl.create_index` and
+//! `ttl.coll_mod` take them: JSON in, JSON out (D4, M6, M7).
+//!
+//! Only the form is judged here. Whether there is such a column or index, and
+//! which range of seconds holds for it, is for the caller to say.
+
+mod coll_mod;
+mod create_index;
+mod json;
+mod reply;
+mod value;
+
+pub(crate) use coll_mod::{CollMod, IndexRef};
+pub(crate) use create_index::CreateIndex;
+pub(crate) use reply::{CollModReply, CreateIndexReply};
+
+use std::fmt;
+
+#[cfg(test)]
+mod coll_mod_test;
+#[cfg(test)]
+mod create_index_test;
+#[cfg(test)]
+mod reply_test;
+
+/// Why a command was refused. Every error names the field it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandError {
+    /// The field's path: `options.expireAfterSeconds`, `index.keyPattern`, `keys`.
+    pub(crate) field: String,
+    /// What is wrong with it, to be read after the field: `must be a string`.
+    pub(crate) reason: String,
+}
+
+impl CommandError {
+    /// Names are cut where nobody reads on: a field can be as long as a jsonb.
+    pub(super) fn new(field: &str, reason: impl Into<String>) -> Self {
+        Self {
+            field: shortened(field),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" {}", self.field, self.reason)
+    }
+}
+
+/// The text, cut where an error message would grow too long: jsonb prints 1e400
+/// with 401 digits.
+fn shortened(text: &str) -> String {
+    // Enough for the longest path of ours with a column's name of 63 bytes.
+    const LONGEST: usize = 100;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
+        None => text.to_owned(),
+    }
+}
