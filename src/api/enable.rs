@@ -353,7 +353,7 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
 }
 
 /// Whether the column is generated as `ttl.document_ttl(document)`.
-fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> Result<bool> {
+pub(super) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> Result<bool> {
     let query = format!(
         "SELECT pg_catalog.pg_get_expr(adbin, adrelid) = {} FROM pg_catalog.pg_attrdef \
          WHERE adrelid = {} AND adnum = {attno}",
@@ -372,6 +372,7 @@ fn generated(column: &str, table: &str) -> TtlError {
 fn not_generated(column: &str, table: &str) -> TtlError {
     let message =
         format!("column \"{column}\" of table {table} exists and is not generated from a document");
-    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-        .hint("Name another ttl_column, which will be added as a generated column.")
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
+        "Drop the column, or name another ttl_column: it will be added as a generated column.",
+    )
 }

@@ -1,5 +1,6 @@
 //! `ttl.problems`: what keeps a table's time to live from working as it should.
 
+use super::enable::is_generated_from;
 use crate::error::{Result, or_raise};
 use crate::pg::dates::DateKind;
 use crate::pg::index::{self, Wanted};
@@ -48,6 +49,16 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
         if columns.holder == rel && columns.hidden {
             problems.extend(reclaim::problems::of(rel, &policy));
         }
+    }
+    if let (Some(document), Some(ttl)) = (
+        &policy.document_column,
+        columns.clock.and_then(|clock| clock.ttl),
+    ) && !(ttl.generated && or_raise(is_generated_from(rel, ttl.attno, document)))
+    {
+        problems.push(format!(
+            "column {} is not generated from {document}: what documents say does not count",
+            policy.ttl_column.as_deref().unwrap_or_default()
+        ));
     }
     if columns.clock.is_some_and(|clock| !clock.ts.has_default) {
         problems.push(format!(

@@ -35,6 +35,8 @@ pub(crate) struct Followed {
     first: usize,
     /// Indexes of any table may go with what it drops.
     any_table: bool,
+    /// The table of an index that is built: a TTL index may be there, or valid, then.
+    building: Option<pg_sys::Oid>,
 }
 
 /// Notes the TTL indexes that the statement concerns, and deletes what is expired by
@@ -51,11 +53,16 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             NodeTag::T_AlterTableStmt,
             NodeTag::T_DropStmt,
             NodeTag::T_DropOwnedStmt,
+            NodeTag::T_IndexStmt,
+            NodeTag::T_ReindexStmt,
         ];
         if !concerns.contains(&tag) || pg_sys::IsBinaryUpgrade || pg_sys::RecoveryInProgress() {
             return None;
         }
         extension::functions()?;
+        if let Some(relation) = built_on(node) {
+            return building(relation);
+        }
         let (tables, behavior) = match tag {
             NodeTag::T_RenameStmt => {
                 let relation = (*node.cast::<pg_sys::RenameStmt>()).relation;
@@ -91,8 +98,43 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             all.extend(noted);
             first
         });
-        Some(Followed { first, any_table })
+        Some(Followed {
+            first,
+            any_table,
+            building: None,
+        })
     }
+}
+
+/// The relation of CREATE INDEX and REINDEX.
+///
+/// # Safety
+/// `node` is a statement of the parser.
+unsafe fn built_on(node: *mut pg_sys::Node) -> Option<*mut pg_sys::RangeVar> {
+    // SAFETY: the node's tag tells its type.
+    unsafe {
+        match nodes::tag(node)? {
+            NodeTag::T_IndexStmt => Some((*node.cast::<pg_sys::IndexStmt>()).relation),
+            NodeTag::T_ReindexStmt => Some((*node.cast::<pg_sys::ReindexStmt>()).relation),
+            _ => None,
+        }
+    }
+}
+
+/// # Safety
+/// `relation` is a RangeVar, or null.
+unsafe fn building(relation: *mut pg_sys::RangeVar) -> Option<Followed> {
+    // SAFETY: as required of the caller.
+    let tables = unsafe { table_and_heirs(relation) };
+    let first = NOTED.with_borrow(Vec::len);
+    tables
+        .first()
+        .filter(|&&table| label_of(table).is_some_and(|policy| !policy.rules.is_empty()))
+        .map(|&table| Followed {
+            first,
+            any_table: false,
+            building: Some(table),
+        })
 }
 
 /// Brings the labels into line with the indexes.
@@ -105,6 +147,12 @@ pub(crate) fn after(followed: Followed) {
     unsafe { pg_sys::CommandCounterIncrement() };
     // DROP INDEX CONCURRENTLY ends without one.
     xact::with_snapshot(|| {
+        // Those that inherit from it are not told by PostgreSQL.
+        if let Some(table) = followed.building
+            && catalog::class(table).is_some()
+        {
+            seclabel::invalidate(table);
+        }
         let mut holders: Vec<pg_sys::Oid> = noted.iter().map(|noted| noted.holder).collect();
         if followed.any_table {
             holders.extend(or_raise(labelled()));
