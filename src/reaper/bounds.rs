@@ -179,7 +179,7 @@ fn instant(value: pg_sys::Datum, kind: DateKind) -> i64 {
 /// The newest value below an upper end, or at it.
 fn newest(upper: pg_sys::Datum, kind: DateKind, is_exclusive: bool) -> i64 {
     let at = instant(upper, kind);
-    if !is_exclusive || at == i64::MAX {
+    if !is_exclusive {
         return at;
     }
     match kind {
