@@ -3,7 +3,9 @@
 use super::guard;
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::seclabel;
+use crate::policy::{IndexRule, Policy};
 use crate::reclaim::attach;
+use crate::store::index_of;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -15,6 +17,15 @@ use pgrx::prelude::*;
 fn resume(rel: pg_sys::Oid) {
     guard::check_writable(c"ttl.resume()");
     or_raise(lift_guard(rel));
+}
+
+/// A dump is complete by now: an index that is not there does not come, and another one
+/// that is given its name later is no TTL index.
+fn forget_missing_indexes(relid: pg_sys::Oid, policy: &mut Policy) -> Vec<String> {
+    let is_there = |rule: &IndexRule| index_of(relid, &rule.index).is_some();
+    let (kept, missing): (Vec<_>, Vec<_>) = policy.rules.drain(..).partition(is_there);
+    policy.rules = kept;
+    missing.into_iter().map(|rule| rule.index).collect()
 }
 
 fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
@@ -32,7 +43,12 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
     };
     if policy.is_restored(relid.to_u32()) {
         policy.table_oid = Some(relid.to_u32());
-        seclabel::set(relid, Some(&policy.to_label()));
+        let missing = forget_missing_indexes(relid, &mut policy);
+        let label = (!policy.is_empty()).then(|| policy.to_label());
+        seclabel::set(relid, label.as_deref());
+        if !missing.is_empty() {
+            TtlError::no_longer_ttl_indexes(relid, &missing).notice();
+        }
     }
     attach::follow(relid);
     Ok(())

@@ -102,6 +102,23 @@ pub(crate) unsafe fn of_constraint(
     }
 }
 
+/// The name of a table's index, in the table's schema, as a user would write it.
+pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
+    // SAFETY: a palloc'd C string or null.
+    let schema = unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
+        if schema.is_null() {
+            return catalog::quote_identifier(name);
+        }
+        CStr::from_ptr(schema).to_string_lossy().into_owned()
+    };
+    format!(
+        "{}.{}",
+        catalog::quote_identifier(&schema),
+        catalog::quote_identifier(name)
+    )
+}
+
 /// The column of an index on one, of its values or its earliest dates, and whether it is
 /// in descending order.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {

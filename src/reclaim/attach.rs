@@ -42,8 +42,7 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
 /// Whether the TTL of the table is on, and expired rows are hidden: else their keys are
 /// taken until they are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid)
-        .is_some_and(|policy| policy.hidden && (policy.needs_clock() || !policy.rules.is_empty()))
+    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on)
 }
 
 /// Whether the table waits for `ttl.resume`.

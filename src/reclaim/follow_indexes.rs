@@ -371,7 +371,8 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
 
 fn rows_in_the_way(holder: pg_sys::Oid, names: &[String]) -> TtlError {
     let table = catalog::qualified_name(holder);
-    let index = catalog::quote_literal(&catalog::quote_identifier(&names.join(", ")));
+    let first = names.first().map_or("", String::as_str);
+    let index = catalog::quote_literal(&index::qualified_name(holder, first));
     TtlError::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("expired rows of table {table} would live again"),

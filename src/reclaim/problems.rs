@@ -2,7 +2,7 @@
 
 use super::{TRIGGER_NAME, attach};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::triggers;
+use crate::pg::{index, triggers};
 use crate::policy::Policy;
 use crate::store::cache;
 use pgrx::pg_sys;
@@ -46,6 +46,12 @@ fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<S
     let holder_name = quote_literal(&qualified_name(holder));
     let remedy = if policy.is_restored(holder.to_u32()) {
         format!("SELECT ttl.resume({holder_name})")
+    } else if let (None, Some(rule)) = (&policy.ts_column, policy.rules.first()) {
+        let index = catalog::quote_literal(&index::qualified_name(holder, &rule.index));
+        format!(
+            "SELECT ttl.expire_index({index}, {})",
+            rule.expire_after_seconds
+        )
     } else {
         let default = policy.default_ttl.unwrap_or(-1);
         format!("SELECT ttl.enable({holder_name}, {default})")

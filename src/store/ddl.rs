@@ -40,6 +40,23 @@ pub(crate) fn refuse(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
     .raise()
 }
 
+/// As [`refuse`], for what a TTL index needs.
+fn refuse_for_rule(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid, index: &str) -> ! {
+    let (table, index) = (
+        catalog::qualified_name(relid),
+        index::qualified_name(holder, index),
+    );
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot {what} because rows of table {table} expire by TTL index {index}"),
+    )
+    .hint(format!(
+        "Make it an ordinary index first: SELECT ttl.expire_index({}, NULL).",
+        catalog::quote_literal(&index)
+    ))
+    .raise()
+}
+
 /// # Safety
 /// `name` is a C string or null.
 pub(crate) unsafe fn text(name: *const c_char) -> String {
@@ -162,14 +179,17 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             let of_clock = |name: &str| policy.needs_clock() && label.columns().any(|c| c == name);
             // A column goes with its index, and so ends the rule (M8).
             let of_rule = |name: &str, verb: &str| {
-                verb != DROP && policy.rules.iter().any(|rule| rule.column_name == name)
+                let mut rules = policy.rules.iter().filter(|_| verb != DROP);
+                rules.find(|rule| rule.column_name == name)
             };
-            if let Some((column, verb)) = touching
-                .iter()
-                .find(|(name, verb)| of_clock(name) || of_rule(name, verb))
-            {
-                let column = catalog::quote_identifier(column);
-                refuse(&format!("{verb} column {column}"), table, policy.holder);
+            for (name, verb) in &touching {
+                let what = format!("{verb} column {}", catalog::quote_identifier(name));
+                if of_clock(name) {
+                    refuse(&what, table, policy.holder);
+                }
+                if let Some(rule) = of_rule(name, verb) {
+                    refuse_for_rule(&what, table, policy.holder, &rule.index);
+                }
             }
         }
     }

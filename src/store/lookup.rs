@@ -21,6 +21,8 @@ pub(crate) struct TablePolicy {
     pub(crate) rules: Vec<Rule>,
     /// Whether expired rows are hidden at once.
     pub(crate) hidden: bool,
+    /// Whether TTL is on, also by TTL indexes that do not count yet.
+    pub(crate) is_on: bool,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) holder: pg_sys::Oid,
 }
@@ -150,6 +152,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         clock,
         rules,
         hidden: policy.hidden,
+        is_on: policy.is_on(),
         holder,
     })
 }
