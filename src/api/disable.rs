@@ -33,6 +33,7 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Res
     if !revive_expired {
         revival::prevent(relid, None, heirs_lock)?;
     }
+    label::tell_of_rules(relid, &policy);
     if !drop_columns {
         label::write(relid, &policy.turned_off());
         attach::follow(relid);

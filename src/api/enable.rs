@@ -135,7 +135,10 @@ fn change_default(
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let present = own_policy(relid)?;
     let policy = match default_ttl {
-        None => present.turned_off(),
+        None => {
+            label::tell_of_rules(relid, &present);
+            present.turned_off()
+        }
         Some(_) => Policy {
             default_ttl,
             ..present

@@ -1,6 +1,7 @@
 //! `ttl.problems`: what keeps a table's time to live from working as it should.
 
 use super::enable::is_generated_from;
+use super::ttl_index::how_to_validate;
 use crate::error::{Result, or_raise};
 use crate::pg::dates::DateKind;
 use crate::pg::index::{self, Wanted};
@@ -158,7 +159,10 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
             None => format!("there is no index {name}"),
             Some(index) => match ttl_index::read(index)? {
                 Ok(found) if found.is_valid => return None,
-                Ok(_) => format!("index {name} is not valid; REINDEX INDEX {name} builds it again"),
+                Ok(_) => {
+                    let how = how_to_validate(index);
+                    format!("index {name} is not valid. {}", how.trim_end_matches('.'))
+                }
                 Err(unfit) => format!("index {name} {}", unfit.reason()),
             },
         };

@@ -170,10 +170,24 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
             format!("index {} is not valid", qualified_name(index)),
         )
         .detail("No row expires by it until it is.")
-        .hint("REINDEX builds it again.")
+        .hint(how_to_validate(index))
         .warn();
     }
     Ok(())
+}
+
+/// What makes an index valid.
+pub(super) fn how_to_validate(index: pg_sys::Oid) -> String {
+    let name = qualified_name(index);
+    let is_partitioned = catalog::class(index)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_INDEX);
+    if is_partitioned {
+        format!(
+            "It becomes valid when each partition has an index that is attached: ALTER INDEX {name} ATTACH PARTITION ..."
+        )
+    } else {
+        format!("REINDEX INDEX {name} builds it again.")
+    }
 }
 
 /// The TTL index with the same column and predicate.

@@ -153,9 +153,12 @@ unsafe fn restrict_child(
         {
             return;
         }
-        let clause = restriction::live_condition(functions, policy, varno);
-        let clause = unless_physical(root, functions, entry, varno, clause);
-        let set = lists::of(&[clause]);
+        let live = restriction::live_conditions(functions, policy, varno);
+        let clauses: Vec<_> = live
+            .into_iter()
+            .map(|condition| unless_physical(root, functions, entry, varno, condition))
+            .collect();
+        let set = lists::of(&clauses);
         if lists::iter::<pg_sys::List>((*entry).securityQuals)
             .any(|present| nodes::same(present, set))
         {

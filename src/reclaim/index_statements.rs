@@ -1,0 +1,148 @@
+//! Which statements build, rename or drop indexes, and of which tables.
+
+use crate::pg::{catalog, index, lists, nodes, ttl_index};
+use crate::store::ddl::{resolve, resolve_index, text};
+use pgrx::pg_sys::{self, AlterTableType, DropBehavior, NodeTag, ObjectType};
+
+/// The relation of CREATE INDEX and REINDEX.
+///
+/// # Safety
+/// `node` is a statement of the parser.
+pub(super) unsafe fn built_on(node: *mut pg_sys::Node) -> Option<*mut pg_sys::RangeVar> {
+    // SAFETY: the node's tag tells its type.
+    unsafe {
+        match nodes::tag(node)? {
+            NodeTag::T_IndexStmt => Some((*node.cast::<pg_sys::IndexStmt>()).relation),
+            NodeTag::T_ReindexStmt => Some((*node.cast::<pg_sys::ReindexStmt>()).relation),
+            _ => None,
+        }
+    }
+}
+
+/// The relation, or the table of an index.
+///
+/// # Safety
+/// `relation` is a RangeVar or null.
+pub(super) unsafe fn table_of(relation: *mut pg_sys::RangeVar) -> Option<pg_sys::Oid> {
+    if relation.is_null() {
+        return None;
+    }
+    // SAFETY: as required of the caller; a syscache look-up.
+    unsafe {
+        let relid = resolve(relation)?;
+        match pg_sys::IndexGetRelation(relid, true) {
+            pg_sys::InvalidOid => Some(relid),
+            table => Some(table),
+        }
+    }
+}
+
+/// The table whose index, or constraint with an index, a statement renames.
+///
+/// # Safety
+/// A statement of the parser.
+pub(super) unsafe fn renamed(stmt: *mut pg_sys::RenameStmt) -> Vec<pg_sys::Oid> {
+    let kinds = [
+        ObjectType::OBJECT_INDEX,
+        // ALTER TABLE can rename an index, too.
+        ObjectType::OBJECT_TABLE,
+        ObjectType::OBJECT_TABCONSTRAINT,
+    ];
+    // SAFETY: as required of the caller.
+    unsafe {
+        if !kinds.contains(&(*stmt).renameType) {
+            return vec![];
+        }
+        table_of((*stmt).relation).into_iter().collect()
+    }
+}
+
+/// The tables of which ALTER TABLE can rename an index (ADD CONSTRAINT … USING INDEX) or
+/// drop one, with what depends on it.
+///
+/// # Safety
+/// A statement of the parser.
+pub(super) unsafe fn altered(
+    stmt: *mut pg_sys::AlterTableStmt,
+) -> (Vec<pg_sys::Oid>, Option<DropBehavior::Type>) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let commands = || lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds);
+        let drops = commands().any(|cmd| {
+            [
+                AlterTableType::AT_DropColumn,
+                AlterTableType::AT_DropConstraint,
+            ]
+            .contains(&(*cmd).subtype)
+        });
+        let adds = commands().any(|cmd| (*cmd).subtype == AlterTableType::AT_AddConstraint);
+        let Some(table) = table_of((*stmt).relation).filter(|_| drops || adds) else {
+            return (vec![], None);
+        };
+        if !drops {
+            return (vec![table], None);
+        }
+        let cascade = DropBehavior::DROP_CASCADE;
+        let behavior = commands()
+            .map(|cmd| (*cmd).behavior)
+            .find(|&b| b == cascade);
+        (catalog::all_inheritors(table), behavior)
+    }
+}
+
+/// The tables of the indexes that a DROP INDEX names; none for another DROP.
+///
+/// # Safety
+/// A statement of the parser.
+pub(super) unsafe fn dropped_from(stmt: *mut pg_sys::DropStmt) -> Vec<pg_sys::Oid> {
+    // SAFETY: as required of the caller.
+    unsafe {
+        if (*stmt).removeType != ObjectType::OBJECT_INDEX {
+            return vec![];
+        }
+        let mut tables: Vec<pg_sys::Oid> = dropped(stmt)
+            .into_iter()
+            .map(|index| pg_sys::IndexGetRelation(index, true))
+            .collect();
+        tables.sort_unstable_by_key(|table| table.to_u32());
+        tables.dedup();
+        tables
+    }
+}
+
+/// The indexes that a DROP INDEX names.
+///
+/// # Safety
+/// A DROP INDEX of the parser.
+pub(super) unsafe fn dropped(stmt: *mut pg_sys::DropStmt) -> Vec<pg_sys::Oid> {
+    // SAFETY: the objects of DROP INDEX are lists of names.
+    unsafe {
+        lists::iter::<pg_sys::List>((*stmt).objects)
+            .filter_map(|names| resolve_index(pg_sys::makeRangeVarFromNameList(names)))
+            .collect()
+    }
+}
+
+/// Whether the index of the table goes with a column or constraint that the statement
+/// drops.
+///
+/// # Safety
+/// A statement of the parser.
+pub(super) unsafe fn drops(
+    stmt: *mut pg_sys::AlterTableStmt,
+    table: pg_sys::Oid,
+    dropped: pg_sys::Oid,
+) -> bool {
+    // SAFETY: the commands' subtypes tell which fields are set.
+    unsafe {
+        lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds).any(|cmd| match (*cmd).subtype {
+            AlterTableType::AT_DropColumn => {
+                ttl_index::depends_on(dropped, table, &text((*cmd).name))
+            }
+            AlterTableType::AT_DropConstraint => {
+                index::of_constraint(table, (*cmd).name) == Some(dropped)
+            }
+            _ => false,
+        })
+    }
+}
