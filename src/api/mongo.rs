@@ -6,8 +6,8 @@ use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::dates::DateType;
 use crate::pg::index;
-use crate::pg::predicate;
 use crate::pg::ttl_index::{TtlIndex, read as read_index};
+use crate::pg::{predicate, txn};
 use crate::policy::{
     CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef, Policy,
 };
@@ -16,6 +16,9 @@ use pgrx::prelude::*;
 use pgrx::{AnyElement, JsonB, PgSqlErrorCode, direct_function_call, pg_sys};
 use serde::Serialize;
 use std::ffi::CStr;
+
+const PREDICATE: &str = "options.partialFilterExpression";
+const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug'\".";
 
 /// The clock's usual name, which as a key stands for the table's default (D4).
 const CLOCK: &str = "_ts";
@@ -110,7 +113,12 @@ fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> 
     let predicate = wanted
         .predicate
         .as_deref()
-        .map(|text| predicate::analyze(relid, text).ok_or_else(not_a_predicate))
+        .map(|text| {
+            txn::naming(PREDICATE, PREDICATE_HINT, || {
+                predicate::analyze(relid, text)
+            })
+            .ok_or_else(not_a_predicate)
+        })
         .transpose()?;
     let policy = guard::own_policy(relid)?;
     let like = TtlIndex {
@@ -143,12 +151,11 @@ fn key(wanted: &CreateIndex) -> String {
 }
 
 fn not_a_predicate() -> TtlError {
-    field(
+    let (code, reason) = (
         PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-        "options.partialFilterExpression",
         "is not a single expression",
-    )
-    .hint("Write a condition as after WHERE: \"level = 'debug'\".")
+    );
+    field(code, PREDICATE, reason).hint(PREDICATE_HINT)
 }
 
 /// CREATE INDEX; of an array's earliest date.

@@ -110,20 +110,33 @@ pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, 
 
 /// Runs `work`; an error of it without a HINT is raised with this one.
 pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
+    rewording(None, hint, work)
+}
+
+/// Runs `work`, which reads the text of a command's field; an error of it names the field.
+pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T {
+    rewording(Some(field), hint, work)
+}
+
+fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
         .catch_others(|error| {
             let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = error
             else {
                 error.rethrow()
             };
-            let mut hinted = TtlError::new(report.sql_error_code(), report.message());
+            let message = match field {
+                Some(field) => format!("\"{field}\": {}", report.message()),
+                None => report.message().to_owned(),
+            };
+            let mut reworded = TtlError::new(report.sql_error_code(), message);
             if let Some(detail) = report.detail() {
-                hinted = hinted.detail(detail);
+                reworded = reworded.detail(detail);
             }
             if let Some(present) = report.hint() {
-                hinted = hinted.hint(present);
+                reworded = reworded.hint(present);
             }
-            hinted.or_hint(hint).raise()
+            reworded.or_hint(hint).raise()
         })
         .execute()
 }
