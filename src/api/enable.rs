@@ -98,11 +98,17 @@ fn turn_on(
 
 /// Turns TTL on with this default, or changes the default of a table that has one.
 pub(super) fn enable_or_change(relid: pg_sys::Oid, default_ttl: i32) -> Result<()> {
-    if guard::own_policy(relid)?.is_some_and(|policy| policy.ts_column.is_some()) {
+    let present = guard::own_policy(relid)?;
+    if present
+        .as_ref()
+        .is_some_and(|policy| policy.ts_column.is_some())
+    {
         return change_default(relid, Some(default_ttl), false);
     }
     let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
-    let options = (Some(false), None);
+    // What the command does not speak of stays as it is.
+    let drop_partitions = present.is_some_and(|policy| policy.drop_partitions);
+    let options = (Some(drop_partitions), None);
     turn_on(
         Some(relid),
         Some(default_ttl),

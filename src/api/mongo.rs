@@ -6,8 +6,9 @@ use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::dates::DateType;
 use crate::pg::index;
-use crate::pg::ttl_index::{TtlIndex, read as read_index};
-use crate::pg::{predicate, txn};
+use crate::pg::predicate::{self, Unusable};
+use crate::pg::ttl_index::{TtlIndex, Unfit, read as read_index};
+use crate::pg::txn;
 use crate::policy::{
     CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef, Policy,
 };
@@ -117,7 +118,7 @@ fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> 
             txn::naming(PREDICATE, PREDICATE_HINT, || {
                 predicate::analyze(relid, text)
             })
-            .ok_or_else(not_a_predicate)
+            .map_err(|why| unusable(&why))
         })
         .transpose()?;
     let policy = guard::own_policy(relid)?;
@@ -150,12 +151,31 @@ fn key(wanted: &CreateIndex) -> String {
     format!("keys.{}", wanted.column)
 }
 
-fn not_a_predicate() -> TtlError {
-    let (code, reason) = (
-        PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-        "is not a single expression",
-    );
-    field(code, PREDICATE, reason).hint(PREDICATE_HINT)
+/// A predicate that is refused, before any index is built.
+fn unusable(why: &Unusable) -> TtlError {
+    let (code, reason, hint) = match why {
+        Unusable::NotAnExpression => (
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+            "is not a single expression".to_owned(),
+            PREDICATE_HINT,
+        ),
+        Unusable::SubQuery => (
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "has a sub-query".to_owned(),
+            PREDICATE_HINT,
+        ),
+        Unusable::Unfit(unfit) => (
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            match unfit {
+                Unfit::Function(name) => {
+                    format!("uses {name}, which not only superusers can have made")
+                }
+                _ => "is on the row as a whole".to_owned(),
+            },
+            unfit.remedy(),
+        ),
+    };
+    field(code, PREDICATE, &reason).hint(hint)
 }
 
 /// CREATE INDEX; of an array's earliest date.
@@ -343,8 +363,10 @@ fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::
     const FIELD: &str = "index.keyPattern";
     let attno = catalog::attribute(relid, column).map(|column| column.attno);
     let has_key = |&index: &pg_sys::Oid| {
-        index::single_key(index)
-            .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))
+        // An index of another kind has another key pattern in MongoDB, such as "hashed".
+        catalog::is_btree(index)
+            && index::single_key(index)
+                .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))
     };
     let found: Vec<pg_sys::Oid> = index::list(relid).into_iter().filter(has_key).collect();
     match found.as_slice() {
@@ -353,7 +375,7 @@ fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::
             let reason = format!("fits no index of table {}", qualified_name(relid));
             Err(
                 field(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, FIELD, &reason)
-                    .detail("The index must be on this column alone, in this order.")
+                    .detail("The index must be a btree on this column alone, in this order.")
                     .hint("ttl.create_index() makes one."),
             )
         }

@@ -123,11 +123,17 @@ fn table_of(index: pg_sys::Oid) -> Result<pg_sys::Oid> {
 }
 
 fn not_an_index(index: pg_sys::Oid) -> TtlError {
-    let message = match catalog::class(index) {
-        Some(_) => format!("{} is not an index", qualified_name(index)),
-        None => format!("index with OID {} does not exist", index.to_u32()),
+    let (code, message) = match catalog::class(index) {
+        Some(_) => (
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("{} is not an index", qualified_name(index)),
+        ),
+        None => (
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            format!("index with OID {} does not exist", index.to_u32()),
+        ),
     };
-    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+    TtlError::new(code, message)
         .hint("Name the index by which rows shall expire; ttl.enable() sets a table's default.")
 }
 
@@ -183,7 +189,7 @@ pub(super) fn how_to_validate(index: pg_sys::Oid) -> String {
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_INDEX);
     if is_partitioned {
         format!(
-            "It becomes valid when each partition has an index that is attached: ALTER INDEX {name} ATTACH PARTITION ..."
+            "It becomes valid when each partition has an index that is attached to it, by ALTER INDEX {name} ATTACH PARTITION."
         )
     } else {
         format!("REINDEX INDEX {name} builds it again.")

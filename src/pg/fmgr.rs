@@ -62,17 +62,16 @@ pub(crate) unsafe fn arg_int4(fcinfo: pg_sys::FunctionCallInfo, index: usize) ->
 /// The elements of an array argument, `None` for NULLs; in the current memory context.
 ///
 /// # Safety
-/// `array` is an array of that type.
-pub(crate) unsafe fn elements(
-    array: pg_sys::Datum,
-    type_oid: pg_sys::Oid,
-) -> impl Iterator<Item = Option<pg_sys::Datum>> {
+/// `array` is an array.
+pub(crate) unsafe fn elements(array: pg_sys::Datum) -> impl Iterator<Item = Option<pg_sys::Datum>> {
     let (mut length, mut by_value, mut align) = (0, false, 0);
     let (mut values, mut nulls, mut count) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
     // SAFETY: as required of the caller; the function allocates arrays of `count` elements.
     unsafe {
-        pg_sys::get_typlenbyvalalign(type_oid, &mut length, &mut by_value, &mut align);
         let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        // Of the array itself: one function serves timestamptz and timestamp.
+        let type_oid = (*array).elemtype;
+        pg_sys::get_typlenbyvalalign(type_oid, &mut length, &mut by_value, &mut align);
         let length = length.into();
         pg_sys::deconstruct_array(
             array,

@@ -1,12 +1,36 @@
 //! A predicate that a user writes, analyzed without being run.
 
+use super::ttl_index::{self, Unfit};
 use super::{catalog, lists, nodes};
 use pgrx::pg_sys::{self, Node, NodeTag};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
+
+/// Why a text cannot be the predicate of a TTL index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// Something else than an expression, or more.
+    NotAnExpression,
+    /// PostgreSQL has none in predicates of indexes.
+    SubQuery,
+    /// What the filter must not evaluate.
+    Unfit(Unfit),
+}
 
 /// The condition on rows of the table, as the planner wants it, as a node tree's text.
-/// `None` if the text is not a single expression. Raises what the parser raises.
-pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Option<CString> {
+/// Raises what the parser raises.
+pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<CString, Unusable> {
+    let query = analyzed(relid, text).ok_or(Unusable::NotAnExpression)?;
+    // SAFETY: a query that was analyzed just now, on one table.
+    unsafe {
+        if (*query).hasSubLinks {
+            return Err(Unusable::SubQuery);
+        }
+        ttl_index::simplified((*(*query).jointree).quals).map_err(Unusable::Unfit)
+    }
+}
+
+/// A query with the condition; `None` if the text is not a single expression.
+fn analyzed(relid: pg_sys::Oid, text: &str) -> Option<*mut pg_sys::Query> {
     let bare = CString::new(text).ok()?;
     // SAFETY: the parser copies what it keeps; its trees are of the types named.
     unsafe {
@@ -21,17 +45,13 @@ pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Option<CString> {
         let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
         let none = core::ptr::null_mut();
         let statement = lists::nth::<pg_sys::RawStmt>(trees, 0)?;
-        let query = pg_sys::parse_analyze_fixedparams(
+        Some(pg_sys::parse_analyze_fixedparams(
             statement,
             query.as_ptr(),
             core::ptr::null(),
             0,
             none,
-        );
-        let condition = (*(*query).jointree).quals;
-        let simple = pg_sys::eval_const_expressions(core::ptr::null_mut(), condition);
-        let simple = pg_sys::canonicalize_qual(simple.cast(), false);
-        Some(CStr::from_ptr(pg_sys::nodeToString(simple.cast())).to_owned())
+        ))
     }
 }
 

@@ -128,26 +128,6 @@ pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
     }
 }
 
-/// Whether the index goes if the column of its table is dropped.
-pub(crate) fn depends_on(index: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> bool {
-    let Some(column) = catalog::attribute(table, column) else {
-        return false;
-    };
-    let Some(Ok(found)) = read(index) else {
-        return false;
-    };
-    let in_predicate = |text: &CString| {
-        let mut used = core::ptr::null_mut();
-        // SAFETY: read from the catalogs just now.
-        unsafe {
-            pg_sys::pull_varattnos(nodes::from_text(text, 1).cast(), 1, &mut used);
-            let member = i32::from(column.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-            pg_sys::bms_is_member(member, used)
-        }
-    };
-    found.attno == column.attno || found.predicate.as_ref().is_some_and(in_predicate)
-}
-
 /// The column of an index on one, of its values or its earliest dates, and whether it is
 /// in descending order; whether or not rows can expire by it.
 pub(super) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
@@ -208,7 +188,7 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
             return Err(Unfit::OperatorClass);
         }
         let predicate = attribute(tuple, pg_sys::Anum_pg_index_indpred)
-            .map(|text| predicate(&text))
+            .map(|text| simplified(pg_sys::stringToNode(text.as_ptr()).cast()))
             .transpose()?;
         Ok(TtlIndex {
             table: form.indrelid,
@@ -287,11 +267,13 @@ unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
 ///
 /// Only functions that nobody but a superuser can have made are called then, and by
 /// the filter: it runs with the rights of whoever reads the table.
-unsafe fn predicate(text: &CStr) -> Result<CString, Unfit> {
-    // SAFETY: the text of an expression in the catalog; only functions of the server's
-    // and in C are called to simplify it.
+///
+/// # Safety
+/// `tree` is an analyzed expression on the columns of one table, without sub-queries.
+pub(super) unsafe fn simplified(tree: *mut pg_sys::Node) -> Result<CString, Unfit> {
+    // SAFETY: as required of the caller; only functions of the server's and in C are
+    // called to simplify it.
     unsafe {
-        let tree = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
         if let Some(name) = functions_used::untrusted(tree) {
             return Err(Unfit::Function(name));
         }

@@ -1,8 +1,10 @@
 //! Which statements build, rename or drop indexes, and of which tables.
 
-use crate::pg::{catalog, index, lists, nodes, ttl_index};
+use crate::error::{Result, or_raise};
+use crate::pg::{catalog, index, lists, nodes};
 use crate::store::ddl::{resolve, resolve_index, text};
 use pgrx::pg_sys::{self, AlterTableType, DropBehavior, NodeTag, ObjectType};
+use pgrx::spi::Spi;
 
 /// The relation of CREATE INDEX and REINDEX.
 ///
@@ -137,7 +139,7 @@ pub(super) unsafe fn drops(
     unsafe {
         lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds).any(|cmd| match (*cmd).subtype {
             AlterTableType::AT_DropColumn => {
-                ttl_index::depends_on(dropped, table, &text((*cmd).name))
+                or_raise(goes_with_column(dropped, table, &text((*cmd).name)))
             }
             AlterTableType::AT_DropConstraint => {
                 index::of_constraint(table, (*cmd).name) == Some(dropped)
@@ -145,4 +147,40 @@ pub(super) unsafe fn drops(
             _ => false,
         })
     }
+}
+
+/// Whether the index goes with the column of the table: it is on the column, its
+/// predicate names it, or it depends on a column that is generated from it.
+fn goes_with_column(dropped: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> Result<bool> {
+    let Some(column) = catalog::attribute(table, column) else {
+        return Ok(false);
+    };
+    // A generated column goes with its expression, its part: pg_depend's deptype 'i'.
+    let query = format!(
+        "WITH RECURSIVE going (classid, objid, objsubid) AS ( \
+             SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, {}::pg_catalog.oid, {} \
+             UNION \
+             SELECT n.* FROM going AS g CROSS JOIN LATERAL ( \
+                 SELECT d.classid, d.objid, d.objsubid FROM pg_catalog.pg_depend AS d \
+                  WHERE d.refclassid OPERATOR(pg_catalog.=) g.classid \
+                    AND d.refobjid OPERATOR(pg_catalog.=) g.objid \
+                    AND (d.refobjsubid OPERATOR(pg_catalog.=) g.objsubid OR g.objsubid OPERATOR(pg_catalog.=) 0) \
+                 UNION ALL \
+                 SELECT d.refclassid, d.refobjid, d.refobjsubid FROM pg_catalog.pg_depend AS d \
+                  WHERE d.classid OPERATOR(pg_catalog.=) g.classid \
+                    AND d.objid OPERATOR(pg_catalog.=) g.objid \
+                    AND d.objsubid OPERATOR(pg_catalog.=) g.objsubid \
+                    AND d.deptype OPERATOR(pg_catalog.=) 'i') AS n) \
+         SELECT true FROM going \
+          WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+            AND objid OPERATOR(pg_catalog.=) {} LIMIT 1",
+        table.to_u32(),
+        column.attno,
+        dropped.to_u32()
+    );
+    Ok(Spi::connect(|client| {
+        client
+            .select(&query, Some(1), &[])
+            .map(|rows| !rows.is_empty())
+    })?)
 }

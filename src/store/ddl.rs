@@ -149,6 +149,7 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
         {
             return;
         }
+        refuse_primary_key(stmt);
         let touching: Vec<(String, &str)> = lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
             .filter_map(|cmd| match (*cmd).subtype {
                 AlterTableType::AT_DropColumn => Some((text((*cmd).name), DROP)),
@@ -176,7 +177,10 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             let Some(label) = label_of(policy.holder) else {
                 continue;
             };
-            let of_clock = |name: &str| policy.needs_clock() && label.columns().any(|c| c == name);
+            // With TTL off the clock may go; but a policy without the columns that it
+            // names is not in force, and rows that expired by a TTL index would live again.
+            let needs_clock = policy.needs_clock() || !label.rules.is_empty();
+            let of_clock = |name: &str| needs_clock && label.columns().any(|c| c == name);
             // A column goes with its index, and so ends the rule (M8).
             let of_rule = |name: &str, verb: &str| {
                 let mut rules = policy.rules.iter().filter(|_| verb != DROP);
@@ -190,6 +194,37 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
                 if let Some(rule) = of_rule(name, verb) {
                     refuse_for_rule(&what, table, policy.holder, &rule.index);
                 }
+            }
+        }
+    }
+}
+
+/// Refuses ADD PRIMARY KEY USING INDEX of a TTL index: by a primary key no row expires
+/// (M7), and those that have would live again.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+unsafe fn refuse_primary_key(stmt: *mut pg_sys::AlterTableStmt) {
+    // SAFETY: as required of the caller; the definition of this command is a Constraint.
+    unsafe {
+        for cmd in lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds) {
+            if (*cmd).subtype != AlterTableType::AT_AddConstraint {
+                continue;
+            }
+            let constraint = (*cmd).def.cast::<pg_sys::Constraint>();
+            if (*constraint).contype != pg_sys::ConstrType::CONSTR_PRIMARY
+                || (*constraint).indexname.is_null()
+            {
+                continue;
+            }
+            let Some(table) = resolve((*stmt).relation) else {
+                return;
+            };
+            let name = text((*constraint).indexname);
+            if label_of(table).is_some_and(|policy| policy.rule(&name).is_some()) {
+                let shown = catalog::quote_identifier(&name);
+                let what = format!("make index {shown} a primary key");
+                refuse_for_rule(&what, table, table, &name);
             }
         }
     }

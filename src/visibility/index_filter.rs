@@ -2,7 +2,6 @@
 //! row, like those of [`super::filter`].
 
 use crate::clock::now::now;
-use crate::pg::dates::DateKind;
 use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
 use crate::policy;
 use pgrx::pg_sys;
@@ -92,7 +91,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_earliest(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL. Both types are eight bytes, passed by value.
-    unsafe { earliest(fcinfo, DateKind::Timestamptz, |datum| datum.value() as i64) }
+    unsafe { earliest(fcinfo, |datum| datum.value() as i64) }
 }
 
 /// `ttl.earliest(dates date[]) RETURNS timestamptz` (M3): midnight in UTC. STRICT.
@@ -105,25 +104,20 @@ pub(crate) unsafe extern "C-unwind" fn ttl_earliest_date(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    unsafe {
-        earliest(fcinfo, DateKind::Date, |datum| {
-            policy::instant_of_day(datum.value() as i32)
-        })
-    }
+    unsafe { earliest(fcinfo, |datum| policy::instant_of_day(datum.value() as i32)) }
 }
 
 /// # Safety
-/// The only argument is an array of elements like those of this kind.
+/// The only argument is an array of elements that `instant` reads.
 unsafe fn earliest(
     fcinfo: pg_sys::FunctionCallInfo,
-    kind: DateKind,
     instant: impl Fn(pg_sys::Datum) -> i64,
 ) -> pg_sys::Datum {
     // SAFETY: as required of the caller; the elements live as long as the function's
     // memory context.
     unsafe {
         let date = arg(fcinfo, 0).and_then(|array| {
-            let elements = fmgr::elements(array, kind.type_oid());
+            let elements = fmgr::elements(array);
             policy::earliest(elements.map(|element| element.map(&instant)))
         });
         match date {
