@@ -3,6 +3,7 @@
 use super::{guard, label};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::locks;
 use crate::pg::ttl_index::{self, TtlIndex, Unfit};
 use crate::policy::{IndexMethod, IndexRule, LABEL_VERSION, Policy};
 use crate::reclaim::{attach, revival};
@@ -66,6 +67,9 @@ pub(super) fn set_rule(
         pg_sys::ShareUpdateExclusiveLock
     };
     guard::lock(relid, lock);
+    // An index is renamed under a lock on itself alone, which comes after that on the policy.
+    locks::lock_policy_for_change(relid);
+    locks::relation(index, pg_sys::ShareUpdateExclusiveLock);
     // It may have been dropped, or given to another, while the lock was waited for.
     if table_of(index)? != relid {
         return Err(not_an_index(index));

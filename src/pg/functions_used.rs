@@ -9,8 +9,9 @@ use std::ffi::{CStr, c_void};
 /// functions in them.
 const SUPERUSERS_LANGUAGES: [u32; 2] = [12, 13];
 
-/// The first function of the expression that a user may have made who is no
-/// superuser; a domain, too, whose constraints may call any.
+/// The first function of the expression that a user may have made who is no superuser;
+/// or a type by which one may be called: a domain, whose constraints may call any, a
+/// composite type that can have one in it, a type with a cast of its owner's to JSON.
 ///
 /// # Safety
 /// `tree` is an expression of the catalog.
@@ -25,18 +26,77 @@ pub(crate) unsafe fn untrusted(tree: *mut pg_sys::Node) -> Option<String> {
 unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
     // SAFETY: called with nodes of the tree and the context of `untrusted`.
     unsafe {
-        match super::nodes::tag(node) {
-            None => return false,
-            Some(NodeTag::T_CoerceToDomain) => {
-                let domain = (*node.cast::<pg_sys::CoerceToDomain>()).resulttype;
-                let name = CStr::from_ptr(pg_sys::format_type_be(domain));
-                *found.cast::<Option<String>>() = Some(name.to_string_lossy().into_owned());
-                return true;
-            }
-            Some(_) => {}
+        let Some(tag) = super::nodes::tag(node) else {
+            return false;
+        };
+        if let Some(type_oid) = untrusted_type(node, tag) {
+            let name = CStr::from_ptr(pg_sys::format_type_be(type_oid));
+            *found.cast::<Option<String>>() = Some(name.to_string_lossy().into_owned());
+            return true;
         }
         pg_sys::check_functions_in_node(node, Some(check), found)
             || pg_sys::expression_tree_walker(node, Some(walk), found)
+    }
+}
+
+/// The type of the node, or of an argument, if a function may be called for it that is
+/// not in the expression.
+///
+/// # Safety
+/// A node of an expression.
+unsafe fn untrusted_type(node: *mut pg_sys::Node, tag: NodeTag) -> Option<pg_sys::Oid> {
+    // SAFETY: as required of the caller; the node's tag tells its type.
+    unsafe {
+        match tag {
+            // Of any value a JSON document is made by its type's cast to json.
+            #[cfg(not(feature = "pg15"))]
+            NodeTag::T_JsonConstructorExpr => {
+                let arguments = (*node.cast::<pg_sys::JsonConstructorExpr>()).args;
+                super::lists::iter::<pg_sys::Node>(arguments)
+                    .map(|argument| pg_sys::exprType(argument))
+                    .find(|type_oid| type_oid.to_u32() >= pg_sys::FirstNormalObjectId)
+            }
+            #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+            NodeTag::T_JsonExpr => made_type(node),
+            // Functions in C, too, can make a value of any type.
+            NodeTag::T_FuncExpr
+            | NodeTag::T_OpExpr
+            | NodeTag::T_CoerceViaIO
+            | NodeTag::T_CoerceToDomain => made_type(node),
+            // What a column holds was checked when it was stored; the rest passes values
+            // on, or makes them of others by what stands in the expression.
+            _ => None,
+        }
+    }
+}
+
+/// # Safety
+/// An expression.
+unsafe fn made_type(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
+    // SAFETY: as required of the caller.
+    unsafe { Some(pg_sys::exprType(node)).filter(|&type_oid| may_call_functions(type_oid)) }
+}
+
+/// Whether functions of a user's may be called to make a value of the type.
+unsafe fn may_call_functions(type_oid: pg_sys::Oid) -> bool {
+    if type_oid.to_u32() < pg_sys::FirstNormalObjectId {
+        return false;
+    }
+    // SAFETY: syscache look-ups. Only superusers create base types, and the functions of
+    // a range type.
+    unsafe {
+        let element = pg_sys::get_element_type(type_oid);
+        if element != pg_sys::InvalidOid {
+            return may_call_functions(element);
+        }
+        match pg_sys::get_typtype(type_oid) as u8 {
+            pg_sys::TYPTYPE_BASE | pg_sys::TYPTYPE_ENUM => false,
+            pg_sys::TYPTYPE_RANGE => may_call_functions(pg_sys::get_range_subtype(type_oid)),
+            pg_sys::TYPTYPE_MULTIRANGE => {
+                may_call_functions(pg_sys::get_multirange_range(type_oid))
+            }
+            _ => true,
+        }
     }
 }
 

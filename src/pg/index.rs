@@ -3,6 +3,7 @@
 use super::catalog::{self, Attribute};
 use super::dates::DateType;
 use super::externs::raising;
+use super::predicate::Predicate;
 use super::{extension, lists, nodes, roles, session, ttl_index};
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -39,7 +40,7 @@ pub(crate) fn find_by_date(
     relid: pg_sys::Oid,
     column: &Attribute,
     date: DateType,
-    predicate: Option<&CStr>,
+    predicate: Option<&Predicate>,
 ) -> Vec<pg_sys::Oid> {
     // SAFETY: called with open, locked indexes.
     all(relid, &|index| unsafe {
@@ -123,6 +124,12 @@ pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
 /// in descending order.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     ttl_index::single_key(index)
+}
+
+/// Whether the index gives NULLs after all others when it is read in ascending order of
+/// its first column.
+pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
+    ttl_index::has_nulls_last(index)
 }
 
 /// Whether rows can be refused for what other rows hold: the relation has a unique
@@ -240,13 +247,13 @@ unsafe fn is_by_date(index: pg_sys::Relation, column: &Attribute, date: DateType
 ///
 /// # Safety
 /// `index` is an open, locked index.
-unsafe fn has_predicate(index: pg_sys::Relation, wanted: Option<&CStr>) -> bool {
+unsafe fn has_predicate(index: pg_sys::Relation, wanted: Option<&Predicate>) -> bool {
     // SAFETY: as required of the caller; the predicate is a copy.
     unsafe {
         let predicate = pg_sys::RelationGetIndexPredicate(index);
         predicate.is_null()
             || wanted.is_some_and(|wanted| {
-                let wanted = pg_sys::make_ands_implicit(nodes::from_text(wanted, 1));
+                let wanted = pg_sys::make_ands_implicit(wanted.simplified(1));
                 nodes::same(predicate, wanted)
             })
     }

@@ -78,6 +78,27 @@ pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr
     unsafe { pg_sys::makeFuncExpr(function, result, lists::of(args), none, none, explicit).cast() }
 }
 
+/// A function call of the filter's: another than any that can be written in SQL, though
+/// equal to it, and shown like it.
+pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
+    let call = call(function, pg_sys::BOOLOID, args);
+    // SAFETY: just made.
+    unsafe { (*call.cast::<pg_sys::FuncExpr>()).funcformat = FILTERS };
+    call
+}
+
+/// Whether the call was made by [`filter_call`].
+///
+/// # Safety
+/// A function call.
+pub(crate) unsafe fn is_of_filter(call: *mut pg_sys::FuncExpr) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe { (*call).funcformat == FILTERS }
+}
+
+/// The grammar gives it to functions of PostgreSQL's own only.
+const FILTERS: pg_sys::CoercionForm::Type = pg_sys::CoercionForm::COERCE_SQL_SYNTAX;
+
 /// `left > right` by the default btree operator of `type_oid`.
 pub(crate) fn greater_than(type_oid: pg_sys::Oid, left: *mut Expr, right: *mut Expr) -> *mut Expr {
     // SAFETY: the type cache entry lives as long as the backend; the rest allocates.

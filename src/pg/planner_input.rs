@@ -23,6 +23,21 @@ pub(crate) unsafe fn restriction(
     }
 }
 
+/// Has the planner look whether restrictions may be evaluated by parallel workers: it has
+/// looked at the query already, and asks no more where that holds nothing that may not.
+///
+/// # Safety
+/// `root` is the planning under way.
+pub(crate) unsafe fn mind_parallel_hazards(root: *mut PlannerInfo) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let hazard = &mut (*(*root).glob).maxParallelHazard;
+        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
+            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+        }
+    }
+}
+
 /// The role as which access to the table is checked when it is not the current
 /// user (a view's owner); `InvalidOid` for the current user.
 ///

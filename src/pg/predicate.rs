@@ -1,9 +1,116 @@
-//! A predicate that a user writes, analyzed without being run.
+//! Predicates of indexes: read from the catalog, or written by a user and analyzed without
+//! being run.
 
 use super::ttl_index::{self, Unfit};
 use super::{catalog, lists, nodes};
-use pgrx::pg_sys::{self, Node, NodeTag};
-use std::ffi::CString;
+use pgrx::pg_sys::{self, Expr, Node, NodeTag};
+use std::cell::OnceCell;
+use std::ffi::{CStr, CString};
+use std::hash::{Hash, Hasher};
+
+/// A predicate, as a node tree's text; all functions in it are trusted.
+///
+/// It is simplified when it is first used, not when it is read: what is constant in it is
+/// calculated then, which can take long, and whoever looks at all tables of a database
+/// (the worker, `ttl.tables`) must not wait for that.
+#[derive(Debug, Clone)]
+pub(crate) struct Predicate {
+    text: CString,
+    simplified: OnceCell<CString>,
+}
+
+impl PartialEq for Predicate {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Predicate {}
+
+impl Hash for Predicate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl Predicate {
+    /// The text is one that PostgreSQL has written.
+    pub(super) fn new(text: CString) -> Self {
+        Self {
+            text,
+            simplified: OnceCell::new(),
+        }
+    }
+
+    /// As PostgreSQL itself simplifies it to compare it with conditions, for the range
+    /// table's entry `varno`.
+    pub(crate) fn simplified(&self, varno: u32) -> *mut Expr {
+        let text = match self.simplified.get() {
+            Some(text) => text,
+            // What is called may come back here, so that there is nothing to hold meanwhile.
+            None => {
+                let text = self.simplify();
+                self.simplified.get_or_init(|| text)
+            }
+        };
+        // SAFETY: written by `simplify`.
+        unsafe { nodes::from_text(text, varno) }
+    }
+
+    fn simplify(&self) -> CString {
+        // SAFETY: the text of an expression in the catalog; only functions of the server's
+        // and in C are called to simplify it.
+        unsafe {
+            let tree = pg_sys::stringToNode(self.text.as_ptr()).cast::<Node>();
+            let simple = pg_sys::eval_const_expressions(core::ptr::null_mut(), tree);
+            let simple = pg_sys::canonicalize_qual(simple.cast(), false);
+            CStr::from_ptr(pg_sys::nodeToString(simple.cast())).to_owned()
+        }
+    }
+
+    /// Whether the other is true of the same rows, as far as PostgreSQL would see it.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        // SAFETY: trees of expressions.
+        unsafe { nodes::same(self.simplified(1), other.simplified(1)) }
+    }
+
+    /// That of a table's index, for a table that inherits from it: columns have the same
+    /// names there, and other numbers. `None` if one is missing.
+    pub(crate) fn translate(&self, from: pg_sys::Oid, to: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: the text of a node tree; the map has an entry for each column it names.
+        unsafe {
+            let tree = pg_sys::stringToNode(self.text.as_ptr()).cast::<Node>();
+            let mut used = core::ptr::null_mut();
+            pg_sys::pull_varattnos(tree, 1, &mut used);
+            let mut numbers: Vec<i16> = vec![];
+            let mut member = -1;
+            loop {
+                member = pg_sys::bms_next_member(used, member);
+                if member < 0 {
+                    break;
+                }
+                let attno =
+                    i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber).ok()?;
+                if attno <= 0 {
+                    continue;
+                }
+                let place = usize::from(attno.cast_unsigned()) - 1;
+                numbers.resize(numbers.len().max(place + 1), 0);
+                let name = ttl_index::column_name(from, attno);
+                numbers[place] = catalog::attribute(to, &name)?.attno;
+            }
+            let map = pg_sys::AttrMap {
+                attnums: numbers.as_mut_ptr(),
+                maplen: i32::try_from(numbers.len()).ok()?,
+            };
+            let mut whole_row = false;
+            let none = pg_sys::InvalidOid;
+            let tree = pg_sys::map_variable_attnos(tree, 1, 0, &map, none, &mut whole_row);
+            let text = CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned();
+            Some(Self::new(text))
+        }
+    }
+}
 
 /// Why a text cannot be the predicate of a TTL index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,16 +123,15 @@ pub(crate) enum Unusable {
     Unfit(Unfit),
 }
 
-/// The condition on rows of the table, as the planner wants it, as a node tree's text.
-/// Raises what the parser raises.
-pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<CString, Unusable> {
+/// The condition on rows of the table. Raises what the parser raises.
+pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, Unusable> {
     let query = analyzed(relid, text).ok_or(Unusable::NotAnExpression)?;
     // SAFETY: a query that was analyzed just now, on one table.
     unsafe {
         if (*query).hasSubLinks {
             return Err(Unusable::SubQuery);
         }
-        ttl_index::simplified((*(*query).jointree).quals).map_err(Unusable::Unfit)
+        ttl_index::trusted((*(*query).jointree).quals).map_err(Unusable::Unfit)
     }
 }
 

@@ -14,6 +14,17 @@ pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     }
 }
 
+/// Whether `role` owns the schema or is a member of the owning role.
+pub(crate) fn owns_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_namespace_ownercheck(schema, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::NamespaceRelationId, schema, role);
+    }
+}
+
 /// Whether `role` owns the database or is a member of the owning role.
 pub(crate) fn owns_database(database: u32, role: pg_sys::Oid) -> bool {
     let database = pg_sys::Oid::from(database);

@@ -4,6 +4,7 @@
 
 use super::catalog::{self, Attribute};
 use super::dates::{DateKind, DateType};
+use super::predicate::Predicate;
 use super::{extension, functions_used, nodes};
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
@@ -18,8 +19,7 @@ pub(crate) struct TtlIndex {
     pub(crate) descending: bool,
     /// Not one whose concurrent building failed, or is going on.
     pub(crate) is_valid: bool,
-    /// The predicate as the planner wants it, as a node tree's text.
-    pub(crate) predicate: Option<CString>,
+    pub(crate) predicate: Option<Predicate>,
 }
 
 /// Why an index cannot be a TTL index.
@@ -48,18 +48,12 @@ pub(crate) enum Unfit {
 impl TtlIndex {
     /// Whether rows would expire by the other one just as by this one (M7).
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.attno == other.attno && same_predicate(self, other)
-    }
-}
-
-fn same_predicate(a: &TtlIndex, b: &TtlIndex) -> bool {
-    match (&a.predicate, &b.predicate) {
-        (None, None) => true,
-        // SAFETY: read from the catalogs just now.
-        (Some(a), Some(b)) => unsafe {
-            nodes::same(nodes::from_text(a, 1), nodes::from_text(b, 1))
-        },
-        _ => false,
+        self.attno == other.attno
+            && match (&self.predicate, &other.predicate) {
+                (None, None) => true,
+                (Some(a), Some(b)) => a.is_like(b),
+                _ => false,
+            }
     }
 }
 
@@ -114,6 +108,15 @@ pub(super) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 
 /// The index's entry; `None` if there is no such index.
 pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
+    // SAFETY: called with a tuple of pg_index.
+    with_entry(index, &|tuple, _form| unsafe { of_tuple(index, tuple) })
+}
+
+/// Reads the index's entry in pg_index; `None` if there is none.
+fn with_entry<T>(
+    index: pg_sys::Oid,
+    read: &dyn Fn(pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> T,
+) -> Option<T> {
     // SAFETY: a syscache look-up within a transaction; the tuple is read before its
     // release, and what is read of it is copied.
     unsafe {
@@ -122,7 +125,8 @@ pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
         if tuple.is_null() {
             return None;
         }
-        let found = of_tuple(index, tuple);
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+        let found = read(tuple, form);
         pg_sys::ReleaseSysCache(tuple);
         Some(found)
     }
@@ -131,24 +135,27 @@ pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
 /// The column of an index on one, of its values or its earliest dates, and whether it is
 /// in descending order; whether or not rows can expire by it.
 pub(super) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
-    // SAFETY: as in `read`.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
-        let form = tuple
-            .as_ref()
-            .map(|_| &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>())?;
-        let found = (form.indnkeyatts == 1)
-            .then(|| match *form.indkey.values.as_ptr() {
-                0 => attribute(tuple, pg_sys::Anum_pg_index_indexprs)
-                    .and_then(|text| array_of_earliest(&text)),
-                attno => Some(attno),
-            })
-            .flatten()
-            .map(|attno| (attno, is_descending(tuple)));
-        pg_sys::ReleaseSysCache(tuple);
-        found
-    }
+    // SAFETY: called with a tuple of pg_index; the key has at least one column.
+    with_entry(index, &|tuple, form| unsafe {
+        let attno = match *form.indkey.values.as_ptr() {
+            _ if form.indnkeyatts != 1 => None,
+            0 => attribute(tuple, pg_sys::Anum_pg_index_indexprs)
+                .and_then(|text| array_of_earliest(&text)),
+            attno => Some(attno),
+        };
+        attno.map(|attno| (attno, is_descending(tuple)))
+    })
+    .flatten()
+}
+
+/// Whether NULLs come last when the index is read in ascending order.
+pub(super) fn has_nulls_last(index: pg_sys::Oid) -> bool {
+    // SAFETY: called with a tuple of pg_index.
+    with_entry(index, &|tuple, _form| unsafe {
+        let option = first_option(tuple);
+        (option & pg_sys::INDOPTION_DESC != 0) == (option & pg_sys::INDOPTION_NULLS_FIRST != 0)
+    })
+    .unwrap_or(false)
 }
 
 /// # Safety
@@ -188,7 +195,7 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
             return Err(Unfit::OperatorClass);
         }
         let predicate = attribute(tuple, pg_sys::Anum_pg_index_indpred)
-            .map(|text| simplified(pg_sys::stringToNode(text.as_ptr()).cast()))
+            .map(|text| trusted(pg_sys::stringToNode(text.as_ptr()).cast()))
             .transpose()?;
         Ok(TtlIndex {
             table: form.indrelid,
@@ -237,11 +244,17 @@ unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oid) -> bool 
 }
 
 unsafe fn is_descending(tuple: pg_sys::HeapTuple) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe { first_option(tuple) & pg_sys::INDOPTION_DESC != 0 }
+}
+
+/// The first column's flags.
+unsafe fn first_option(tuple: pg_sys::HeapTuple) -> u32 {
     // SAFETY: a tuple of pg_index, whose indoption is an int2vector.
     unsafe {
-        syscache_attribute(tuple, pg_sys::Anum_pg_index_indoption).is_some_and(|datum| {
+        syscache_attribute(tuple, pg_sys::Anum_pg_index_indoption).map_or(0, |datum| {
             let options = datum.cast_mut_ptr::<pg_sys::int2vector>();
-            u32::from((*(*options).values.as_ptr()).cast_unsigned()) & pg_sys::INDOPTION_DESC != 0
+            u32::from((*(*options).values.as_ptr()).cast_unsigned())
         })
     }
 }
@@ -263,16 +276,13 @@ unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
     }
 }
 
-/// The predicate, as PostgreSQL itself simplifies it to compare it with conditions.
-///
-/// Only functions that nobody but a superuser can have made are called then, and by
-/// the filter: it runs with the rights of whoever reads the table.
+/// The predicate. Only functions that nobody but a superuser can have made are called
+/// by it: the filter runs it with the rights of whoever reads the table.
 ///
 /// # Safety
 /// `tree` is an analyzed expression on the columns of one table, without sub-queries.
-pub(super) unsafe fn simplified(tree: *mut pg_sys::Node) -> Result<CString, Unfit> {
-    // SAFETY: as required of the caller; only functions of the server's and in C are
-    // called to simplify it.
+pub(super) unsafe fn trusted(tree: *mut pg_sys::Node) -> Result<Predicate, Unfit> {
+    // SAFETY: as required of the caller.
     unsafe {
         if let Some(name) = functions_used::untrusted(tree) {
             return Err(Unfit::Function(name));
@@ -282,43 +292,8 @@ pub(super) unsafe fn simplified(tree: *mut pg_sys::Node) -> Result<CString, Unfi
         if pg_sys::bms_is_member(-pg_sys::FirstLowInvalidHeapAttributeNumber, used) {
             return Err(Unfit::WholeRow);
         }
-        let simple = pg_sys::eval_const_expressions(core::ptr::null_mut(), tree);
-        let simple = pg_sys::canonicalize_qual(simple.cast(), false);
-        Ok(CStr::from_ptr(pg_sys::nodeToString(simple.cast())).to_owned())
-    }
-}
-
-/// The predicate of a table's index, for a table that inherits from it: columns have
-/// the same names there, and other numbers. `None` if one is missing.
-pub(crate) fn translate(predicate: &CStr, from: pg_sys::Oid, to: pg_sys::Oid) -> Option<CString> {
-    // SAFETY: the text of a node tree; the map has an entry for each column it names.
-    unsafe {
-        let tree = pg_sys::stringToNode(predicate.as_ptr()).cast::<pg_sys::Node>();
-        let mut used = core::ptr::null_mut();
-        pg_sys::pull_varattnos(tree, 1, &mut used);
-        let mut numbers: Vec<i16> = vec![];
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(used, member);
-            if member < 0 {
-                break;
-            }
-            let attno = i16::try_from(member + pg_sys::FirstLowInvalidHeapAttributeNumber).ok()?;
-            if attno <= 0 {
-                continue;
-            }
-            let place = usize::from(attno.cast_unsigned()) - 1;
-            numbers.resize(numbers.len().max(place + 1), 0);
-            numbers[place] = catalog::attribute(to, &column_name(from, attno))?.attno;
-        }
-        let map = pg_sys::AttrMap {
-            attnums: numbers.as_mut_ptr(),
-            maplen: i32::try_from(numbers.len()).ok()?,
-        };
-        let mut whole_row = false;
-        let none = pg_sys::InvalidOid;
-        let tree = pg_sys::map_variable_attnos(tree, 1, 0, &map, none, &mut whole_row);
-        Some(CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned())
+        let text = CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned();
+        Ok(Predicate::new(text))
     }
 }
 

@@ -59,7 +59,7 @@ unsafe extern "C-unwind" fn at_xact_end(
     match event {
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
         pg_sys::XactEvent::XACT_EVENT_ABORT => {
-            reclaim::at_abort();
+            reclaim::at_abort(0);
             writes::at_other_end(false);
             leave::readmit_all();
             follow::at_abort(0);
@@ -85,7 +85,7 @@ unsafe extern "C-unwind" fn at_subxact_end(
     // SAFETY: reads a backend-local variable.
     let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        reclaim::at_abort();
+        reclaim::at_abort(level);
         follow::at_abort(level);
     }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level

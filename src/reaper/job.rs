@@ -80,7 +80,7 @@ impl Job {
             format!(" AND {}", lane.at_or_after(low))
         };
         let order = match lane.access {
-            Access::Ordered => format!(" ORDER BY {}", lane.key),
+            Access::Ordered => format!(" ORDER BY {}", lane.order),
             _ => String::new(),
         };
         format!(
@@ -155,7 +155,7 @@ impl Job {
                     lane.predicate,
                     lane.after(cutoffs[lane.number].saturating_sub(lane.offset)),
                     lane.before_the_end(),
-                    lane.key
+                    lane.order
                 )
             })
             .collect();

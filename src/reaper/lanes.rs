@@ -26,6 +26,8 @@ pub(super) struct Lane {
     /// A row expires this many microseconds after its key.
     pub(super) offset: i64,
     pub(super) access: Access,
+    /// ORDER BY, so that an index with this access needs no sorting.
+    pub(super) order: String,
 }
 
 /// The lanes of a relation that the caller has locked.
@@ -43,7 +45,7 @@ fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Cl
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };
-    let access = |wanted| access(&index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()));
+    let find = |wanted| index::find(relid, wanted, &clock.ts, clock.ttl.as_ref());
     let ttl = label.ttl_column.as_deref().map(quote_identifier);
     let mut lanes = Vec::new();
     if let Some(default) = policy.expiring_default() {
@@ -51,23 +53,28 @@ fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Cl
             Some(ttl) => (format!("{ttl} IS NULL"), Wanted::InheritingByTimestamp),
             None => ("true".to_owned(), Wanted::AllByTimestamp),
         };
+        let serving = find(wanted);
         lanes.push(Lane {
             number: 0,
+            order: order(&ts, &serving),
             key: ts.clone(),
             kind: DateKind::Timestamptz,
             predicate,
             offset: i64::from(default) * MICROS_PER_SECOND,
-            access: access(wanted),
+            access: access(&serving),
         });
     }
     if let Some(ttl) = ttl {
+        let serving = find(Wanted::OverridingByExpiry);
+        let key = format!("ttl.expires_at({ts}, {ttl}, NULL)");
         lanes.push(Lane {
             number: 1,
-            key: format!("ttl.expires_at({ts}, {ttl}, NULL)"),
+            order: order(&key, &serving),
+            key,
             kind: DateKind::Timestamptz,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
-            access: access(Wanted::OverridingByExpiry),
+            access: access(&serving),
         });
     }
     lanes
@@ -80,12 +87,9 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
     } else {
         (column, rule.date.kind)
     };
-    let access = match access(&index::find_by_date(
-        relid,
-        &rule.column,
-        rule.date,
-        rule.predicate.as_deref(),
-    )) {
+    let predicate = rule.predicate.as_ref();
+    let serving = index::find_by_date(relid, &rule.column, rule.date, predicate);
+    let access = match access(&serving) {
         // How far it is cannot be kept for so many.
         Access::Ordered if number >= LANES => Access::Unordered,
         access => access,
@@ -100,6 +104,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
     };
     Lane {
         number,
+        order: order(&key, &serving),
         key,
         kind,
         predicate,
@@ -116,6 +121,14 @@ fn access(serving: &[pg_sys::Oid]) -> Access {
     } else {
         Access::Unordered
     }
+}
+
+/// "By the key", NULLs where one of the indexes has them: there are none among the rows
+/// that are looked for, but PostgreSQL would sort for it.
+fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
+    let btrees = || serving.iter().filter(|&&index| catalog::is_btree(index));
+    let nulls_first = btrees().count() > 0 && !btrees().any(|&index| index::has_nulls_last(index));
+    format!("{key}{}", if nulls_first { " NULLS FIRST" } else { "" })
 }
 
 impl Lane {

@@ -66,7 +66,7 @@ unsafe fn endings(node: *mut pg_sys::Node, noted: &[Noted]) -> Vec<Ending> {
 }
 
 /// Deletes what would come back. Errors of the statement are left to PostgreSQL: it is
-/// not even looked at where the user does not own the table.
+/// not even looked at where the user may not drop it.
 fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     let Ending { holder, names, .. } = ending;
     let holder = *holder;
@@ -80,11 +80,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     // SAFETY: reads backend-local variables.
     let forbidden = unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
     // `pg_restore --clean`: the table goes next.
-    if forbidden
-        || !concerns()
-        || roles::reads_physically(holder)
-        || !roles::owns_relation(holder, roles::current_user())
-    {
+    if forbidden || !concerns() || roles::reads_physically(holder) || !may_drop(holder) {
         return Ok(());
     }
     // The statement's own lock, before anything else is locked.
@@ -107,6 +103,14 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     let mut without = policy;
     without.rules.retain(|rule| !names.contains(&rule.index));
     revival::prevent(holder, Some(&without), pg_sys::RowExclusiveLock)
+}
+
+/// Whether the current user may drop an index of the table: its owner, and that of its
+/// schema.
+fn may_drop(holder: pg_sys::Oid) -> bool {
+    let user = roles::current_user();
+    roles::owns_relation(holder, user)
+        || catalog::class(holder).is_some_and(|class| roles::owns_schema(class.namespace, user))
 }
 
 fn rows_in_the_way(holder: pg_sys::Oid, names: &[String]) -> TtlError {

@@ -7,8 +7,9 @@
 use super::ending_rules;
 use super::index_statements::{altered, built_on, dropped_from, renamed, table_of};
 use crate::error::or_raise;
-use crate::pg::{catalog, extension, locks, nodes, seclabel, xact};
+use crate::pg::{catalog, extension, locks, nodes, roles, seclabel, xact};
 use crate::policy::Policy;
+use crate::store::ddl::resolve_index;
 use crate::store::{index_of, label_of, labelled};
 use pgrx::pg_sys::{self, DropBehavior, NodeTag};
 use std::cell::RefCell;
@@ -19,6 +20,8 @@ pub(super) struct Noted {
     pub(super) holder: pg_sys::Oid,
     pub(super) index: pg_sys::Oid,
     pub(super) name: String,
+    /// The transaction nesting level at which the statement runs.
+    level: i32,
 }
 
 thread_local! {
@@ -62,7 +65,11 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             return building(relation);
         }
         let (tables, behavior) = match tag {
-            NodeTag::T_RenameStmt => (renamed(node.cast()), None),
+            NodeTag::T_RenameStmt => {
+                let stmt = node.cast::<pg_sys::RenameStmt>();
+                lock_for_rename((*stmt).relation);
+                (renamed(stmt), None)
+            }
             NodeTag::T_AlterTableStmt => altered(node.cast()),
             NodeTag::T_DropStmt => {
                 let stmt = node.cast::<pg_sys::DropStmt>();
@@ -89,6 +96,29 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             any_table,
             building: None,
         })
+    }
+}
+
+/// Locks the policy that names an index, before the statement locks the index: where it
+/// is dropped, or its rule changed, that comes last, too.
+///
+/// # Safety
+/// `relation` is a RangeVar or null.
+unsafe fn lock_for_rename(relation: *mut pg_sys::RangeVar) {
+    // SAFETY: as required of the caller; a syscache look-up.
+    unsafe {
+        if let Some(index) = (!relation.is_null())
+            .then(|| resolve_index(relation))
+            .flatten()
+        {
+            let table = pg_sys::IndexGetRelation(index, true);
+            let name = catalog::relation_name(index);
+            if label_of(table).is_some_and(|policy| policy.rule(&name).is_some())
+                && roles::owns_relation(table, roles::current_user())
+            {
+                locks::lock_policy_for_change(table);
+            }
+        }
     }
 }
 
@@ -135,9 +165,10 @@ pub(crate) fn after(followed: Followed) {
     });
 }
 
-/// A transaction or subtransaction has failed. Raises no error.
-pub(super) fn at_abort() {
-    NOTED.with_borrow_mut(Vec::clear);
+/// An error has ended everything down to this transaction nesting level; the statements
+/// outside it go on. Raises no error.
+pub(super) fn at_abort(level: i32) {
+    NOTED.with_borrow_mut(|all| all.retain(|noted| noted.level < level));
 }
 
 /// Corrects the label of one table.
@@ -149,6 +180,9 @@ fn follow(holder: pg_sys::Oid, noted: &[&Noted]) {
         let mut new = policy.clone();
         for noted in noted {
             let name = catalog::relation_name(noted.index);
+            if name.is_empty() && index_of(holder, &noted.name).is_none() {
+                new.set_rule(&noted.name, None);
+            }
             // A name that was given to another index meanwhile is not there any more.
             if !name.is_empty() && name != noted.name {
                 new.rename_index(&noted.name, &name);
@@ -178,6 +212,8 @@ fn follow(holder: pg_sys::Oid, noted: &[&Noted]) {
 /// The TTL indexes that the table's own label names.
 fn ttl_indexes(holder: pg_sys::Oid) -> Vec<Noted> {
     let rules = label_of(holder).map_or(vec![], |policy| policy.rules);
+    // SAFETY: reads a backend-local variable.
+    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
     rules
         .into_iter()
         .filter_map(|rule| {
@@ -185,6 +221,7 @@ fn ttl_indexes(holder: pg_sys::Oid) -> Vec<Noted> {
                 holder,
                 index: index_of(holder, &rule.index)?,
                 name: rule.index,
+                level,
             })
         })
         .collect()

@@ -41,9 +41,9 @@ pub(crate) use unneeded::{Spared, may_be_spared, spare};
 /// the new row, and PostgreSQL fires triggers in the byte order of their names.
 pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";
 
-/// A transaction or subtransaction has failed: nothing of its statements may stay.
-/// Raises no error.
-pub(crate) fn at_abort() {
+/// A transaction or subtransaction has failed, down to this nesting level: nothing of its
+/// statements may stay. Raises no error.
+pub(crate) fn at_abort(level: i32) {
     end_copies();
-    follow_indexes::at_abort();
+    follow_indexes::at_abort(level);
 }

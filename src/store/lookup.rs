@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::dates::DateType;
+use crate::pg::predicate::Predicate;
 use crate::pg::{index, seclabel, ttl_index};
 use crate::policy::{IndexRule, Policy};
 use pgrx::pg_sys;
@@ -44,8 +45,8 @@ pub(crate) struct Rule {
     pub(crate) column_name: String,
     pub(crate) date: DateType,
     pub(crate) seconds: i32,
-    /// M4: what is true of rows that expire by it, as a node tree's text.
-    pub(crate) predicate: Option<CString>,
+    /// M4: what is true of rows that expire by it.
+    pub(crate) predicate: Option<Predicate>,
 }
 
 impl Rule {
@@ -193,9 +194,7 @@ fn look_up_rule(relid: pg_sys::Oid, holder: pg_sys::Oid, rule: &IndexRule) -> Op
     let column_name = ttl_index::column_name(holder, index.attno);
     let (column, date) = ttl_index::date_column(relid, &column_name)?;
     let predicate = match index.predicate {
-        Some(predicate) if relid != holder => {
-            Some(ttl_index::translate(&predicate, holder, relid)?)
-        }
+        Some(predicate) if relid != holder => Some(predicate.translate(holder, relid)?),
         predicate => predicate,
     };
     Some(Rule {

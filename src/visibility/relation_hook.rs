@@ -63,6 +63,9 @@ unsafe extern "C-unwind" fn hide_expired(
         if sees_every_row(root, relid, rel) {
             return;
         }
+        if policy.rules.iter().any(|rule| rule.predicate.is_some()) {
+            planner_input::mind_parallel_hazards(root);
+        }
         match (*rel).reloptkind {
             pg_sys::RelOptKind::RELOPT_BASEREL => restrict(root, &functions, &policy, rel),
             pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL => {

@@ -49,9 +49,9 @@ fn by_clock(
     match &clock.ttl {
         Some(column) => {
             let args = [ts, nodes::var(varno, column), default];
-            nodes::call(functions.live_override, pg_sys::BOOLOID, &args)
+            nodes::filter_call(functions.live_override, &args)
         }
-        None => nodes::call(functions.live_default, pg_sys::BOOLOID, &[ts, default]),
+        None => nodes::filter_call(functions.live_default, &[ts, default]),
     }
 }
 
@@ -67,21 +67,20 @@ fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
         (functions.live_at[kind], column)
     };
     let seconds = nodes::int4(Some(rule.seconds));
-    let live = nodes::call(function, pg_sys::BOOLOID, &[date, seconds]);
+    let live = nodes::filter_call(function, &[date, seconds]);
     match predicate(rule, varno) {
         None => live,
         Some(predicate) => {
             let live = nodes::or(live, nodes::is_not_true(predicate));
-            nodes::call(functions.evaluate_first, pg_sys::BOOLOID, &[live])
+            nodes::filter_call(functions.evaluate_first, &[live])
         }
     }
 }
 
 /// M4: what is true of rows that expire by the rule.
 pub(super) fn predicate(rule: &Rule, varno: u32) -> Option<*mut Expr> {
-    let text = rule.predicate.as_deref()?;
-    // SAFETY: read from the index's catalog entry; the cache forgets it when that changes.
-    Some(unsafe { nodes::from_text(text, varno) })
+    // Read from the index's catalog entry; the cache forgets it when that changes.
+    Some(rule.predicate.as_ref()?.simplified(varno))
 }
 
 /// "The row is live, or else could not be removed", for the range table's entry

@@ -9,13 +9,18 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_support);
 /// one is planned like the same query on a plain table.
 const SELECTIVITY: f64 = 1.0;
 
+/// By much more than rounding can make of a sum.
+const SURELY: f64 = 1.0 + 1e-9;
+
 /// `ttl.live_support(internal) RETURNS internal`.
 ///
 /// Without it a boolean function counts as 1/3 of the rows. The cost is zero
 /// not because the function is free, but because conditions of equal security
 /// are evaluated in the order of their cost: nothing a user can declare is
 /// cheaper, so that no other function is called with an expired row. What the
-/// arguments cost is counted on top of it, and so is taken off here.
+/// arguments cost is counted on top of it, and so is taken off here, and a trifle
+/// more: a sum that is rounded must not become one above zero. In calls that the filter
+/// is made of only: in those of users, arguments can be functions of theirs.
 ///
 /// Unguarded, with nothing to drop.
 ///
@@ -43,12 +48,12 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
                 let cost = request.cast::<SupportRequestCost>();
                 let mut arguments = pg_sys::QualCost::default();
                 let call = (*cost).node.cast::<pg_sys::FuncExpr>();
-                if nodes::tag(call) == Some(NodeTag::T_FuncExpr) {
+                if nodes::tag(call) == Some(NodeTag::T_FuncExpr) && nodes::is_of_filter(call) {
                     let list = (*call).args.cast();
                     externs::cost_qual_eval_node(&mut arguments, list, (*cost).root);
                 }
-                (*cost).startup = -arguments.startup;
-                (*cost).per_tuple = -arguments.per_tuple;
+                (*cost).startup = -arguments.startup * SURELY;
+                (*cost).per_tuple = -arguments.per_tuple * SURELY;
             }
             _ => return pg_sys::Datum::null(),
         }
