@@ -1,5 +1,6 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
+mod columns;
 mod disable;
 mod document;
 mod enable;

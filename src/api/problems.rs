@@ -1,6 +1,6 @@
 //! `ttl.problems`: what keeps a table's time to live from working as it should.
 
-use super::enable::is_generated_from;
+use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
 use crate::error::{Result, or_raise};
 use crate::pg::dates::DateKind;

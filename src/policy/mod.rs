@@ -3,6 +3,7 @@
 //! Everything here decides; nothing here reads a catalog. The rules are those
 //! of `docs/semantics.md` (C, D and M) and are named where they are used.
 
+mod change;
 mod document;
 mod expiry;
 mod label;

@@ -1,7 +1,8 @@
-//! `ttl.create_index` and `ttl.coll_mod`: MongoDB's commands (D4, M6, M7).
+//! `ttl.create_index`.
 
-use super::ttl_index::{self, Options};
-use super::{enable, guard};
+use super::{field, json, means_default, refused, to_jsonb};
+use crate::api::ttl_index::{self, Options};
+use crate::api::{enable, guard};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::dates::DateType;
@@ -9,20 +10,12 @@ use crate::pg::index;
 use crate::pg::predicate::{self, Unusable};
 use crate::pg::ttl_index::{TtlIndex, Unfit, read as read_index};
 use crate::pg::txn;
-use crate::policy::{
-    CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef, Policy,
-};
-use crate::store::index_of;
+use crate::policy::{CreateIndex, CreateIndexReply, Policy};
 use pgrx::prelude::*;
-use pgrx::{AnyElement, JsonB, PgSqlErrorCode, direct_function_call, pg_sys};
-use serde::Serialize;
-use std::ffi::CStr;
+use pgrx::{AnyElement, JsonB, PgSqlErrorCode, pg_sys};
 
 const PREDICATE: &str = "options.partialFilterExpression";
 const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug'\".";
-
-/// The clock's usual name, which as a key stands for the table's default (D4).
-const CLOCK: &str = "_ts";
 
 /// `ttl.create_index(rel, keys, options) RETURNS jsonb`: creates a TTL index, or with
 /// the key `{"_ts": 1}` sets the table's default. Raises 22023 for a command that is not
@@ -41,47 +34,6 @@ fn create_index(
         create(relid, &wanted)
     });
     to_jsonb(&or_raise(reply))
-}
-
-/// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes
-/// an ordinary one a TTL index, or with the key pattern `{"_ts": 1}` changes the table's
-/// default. Raises as [`create_index`].
-#[pg_extern(sql = false)]
-fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> JsonB {
-    guard::check_writable(c"ttl.coll_mod()");
-    let reply = guard::required(rel, "rel").and_then(|relid| {
-        let command = json(command, "command")?;
-        let wanted = CollMod::parse(&command).map_err(refused)?;
-        modify(relid, &wanted)
-    });
-    to_jsonb(&or_raise(reply))
-}
-
-/// The text of a jsonb argument: its numbers as they are, whatever their size.
-fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
-    let argument = guard::required(argument, name)?;
-    // SAFETY: the argument is declared as jsonb in SQL.
-    let text =
-        unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())]) };
-    Ok(text.map_or(String::new(), |text| text.to_string_lossy().into_owned()))
-}
-
-fn to_jsonb(reply: &impl Serialize) -> JsonB {
-    // A struct of numbers and strings always serializes.
-    JsonB(serde_json::to_value(reply).unwrap_or_default())
-}
-
-fn refused(error: CommandError) -> TtlError {
-    TtlError::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        error.to_string(),
-    )
-    .hint("A TTL index: ttl.create_index('t', '{\"column\": 1}', '{\"expireAfterSeconds\": 3600}'); a change: ttl.coll_mod('t', '{\"index\": {\"keyPattern\": {\"column\": 1}, \"expireAfterSeconds\": 100}}').")
-}
-
-/// An error about one field of the command.
-fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> TtlError {
-    TtlError::new(code, format!("\"{field}\" {reason}"))
 }
 
 fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
@@ -260,13 +212,6 @@ fn existing(
     Ok(Some(CreateIndexReply::existing(count).named(name)))
 }
 
-/// Whether the column, as a key, stands for the table's default: it is the clock, or
-/// has its name in a table without one.
-fn means_default(relid: pg_sys::Oid, column: &str) -> Result<bool> {
-    let clock = guard::own_policy(relid)?.and_then(|policy| policy.ts_column);
-    Ok(clock.as_deref().unwrap_or(CLOCK) == column)
-}
-
 /// D4: `{"_ts": 1}`.
 fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
     for (given, name) in [
@@ -304,93 +249,4 @@ fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateInde
     }
     enable::enable_or_change(relid, seconds)?;
     Ok(CreateIndexReply::new(before, count()))
-}
-
-fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
-    guard::check_owner(relid)?;
-    if let Some(table) = &wanted.table
-        && *table != catalog::relation_name(relid)
-        && *table != qualified_name(relid)
-    {
-        let reason = format!("names another table than {}", qualified_name(relid));
-        return Err(field(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "collMod",
-            &reason,
-        )
-        .hint("Leave it out: the table is the first argument."));
-    }
-    if let IndexRef::KeyPattern { column, .. } = &wanted.index
-        && means_default(relid, column)?
-    {
-        let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
-        let Some(policy) = guard::own_policy(relid)?.filter(|policy| policy.ts_column.is_some())
-        else {
-            return Err(field(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-                "index.keyPattern",
-                &format!(
-                    "names the clock of table {}, which has none",
-                    qualified_name(relid)
-                ),
-            )
-            .hint(
-                "ttl.create_index() with the key {\"_ts\": 1}, or ttl.enable(), sets a default.",
-            ));
-        };
-        enable::enable_or_change(relid, seconds)?;
-        return Ok(CollModReply::new(policy.default_ttl, seconds));
-    }
-    let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
-    let index = match &wanted.index {
-        IndexRef::Name(name) => index_of(relid, name).ok_or_else(|| {
-            let reason = format!("names no index of table {}", qualified_name(relid));
-            field(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-                "index.name",
-                &reason,
-            )
-            .hint("Names are as in pg_indexes, in the table's schema.")
-        })?,
-        IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
-    };
-    let old = ttl_index::set_rule(index, Some(seconds), Options::default())?;
-    Ok(CollModReply::new(old, seconds))
-}
-
-/// The only index with this key pattern.
-fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::Oid> {
-    const FIELD: &str = "index.keyPattern";
-    let attno = catalog::attribute(relid, column).map(|column| column.attno);
-    let has_key = |&index: &pg_sys::Oid| {
-        // An index of another kind has another key pattern in MongoDB, such as "hashed".
-        catalog::is_btree(index)
-            && index::single_key(index)
-                .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))
-    };
-    let found: Vec<pg_sys::Oid> = index::list(relid).into_iter().filter(has_key).collect();
-    match found.as_slice() {
-        [index] => Ok(*index),
-        [] => {
-            let reason = format!("fits no index of table {}", qualified_name(relid));
-            Err(
-                field(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, FIELD, &reason)
-                    .detail("The index must be a btree on this column alone, in this order.")
-                    .hint("ttl.create_index() makes one."),
-            )
-        }
-        several => {
-            let names: Vec<String> = several
-                .iter()
-                .map(|&index| quote_identifier(&catalog::relation_name(index)))
-                .collect();
-            Err(field(
-                PgSqlErrorCode::ERRCODE_AMBIGUOUS_PARAMETER,
-                FIELD,
-                "fits several indexes",
-            )
-            .detail(format!("They are {}.", names.join(", ")))
-            .hint("Give index.name instead."))
-        }
-    }
 }

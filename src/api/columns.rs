@@ -1,0 +1,103 @@
+//! The columns of a clock: what a table lacks of them, and what is in the way.
+
+use crate::error::{Result, TtlError};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::policy::{IndexMethod, Policy};
+use crate::store::label_provider;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// The statements that add what is missing. No table is rewritten for them (but
+/// for the generated column of a document): rows that exist count from now.
+pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
+    let table = qualified_name(relid);
+    let mut statements = Vec::new();
+    if let Some(name) = &policy.document_column {
+        label_provider::check_document_column(relid, name)?;
+    }
+    let ts_column = policy.ts_column.as_deref().unwrap_or_default();
+    let ts = quote_identifier(ts_column);
+    match catalog::attribute(relid, ts_column) {
+        None => statements.push(format!(
+            "ALTER TABLE {table} ADD COLUMN {ts} timestamptz NOT NULL DEFAULT ttl.current_ts()"
+        )),
+        Some(column) if column.generated => return Err(generated(ts_column, &table)),
+        Some(column) if column.type_oid == pg_sys::TIMESTAMPTZOID && !column.has_default => {
+            statements.push(format!(
+                "ALTER TABLE {table} ALTER COLUMN {ts} SET DEFAULT ttl.current_ts()"
+            ));
+        }
+        Some(_) => {}
+    }
+    if let Some(name) = &policy.ttl_column {
+        let ttl = quote_identifier(name);
+        // A column that is new holds NULLs only: without an index to build, which
+        // reads the table anyway, the constraint need not be checked on them.
+        let unchecked = if policy.index == IndexMethod::None {
+            " NOT VALID"
+        } else {
+            ""
+        };
+        let check = format!(
+            "ALTER TABLE {table} ADD CHECK ({ttl} OPERATOR(pg_catalog.>) 0 OR {ttl} OPERATOR(pg_catalog.=) -1)"
+        );
+        match (catalog::attribute(relid, name), &policy.document_column) {
+            (None, None) => {
+                statements.push(format!("ALTER TABLE {table} ADD COLUMN {ttl} integer"));
+                statements.push(format!("{check}{unchecked}"));
+            }
+            (None, Some(document)) => statements.push(format!(
+                "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({})) STORED",
+                quote_identifier(document)
+            )),
+            (Some(column), None) if column.generated => return Err(generated(name, &table)),
+            (Some(column), Some(document))
+                if !column.generated || !is_generated_from(relid, column.attno, document)? =>
+            {
+                return Err(not_generated(name, &table));
+            }
+            (Some(column), None) if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? => {
+                statements.push(check);
+            }
+            (Some(_), _) => {}
+        }
+    }
+    Ok(statements)
+}
+
+/// Whether the constraint of C3 is there already.
+fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
+    let expected = format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))");
+    let query = format!(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conrelid = {} AND contype = 'c' \
+         AND pg_catalog.pg_get_expr(conbin, conrelid) = {})",
+        relid.to_u32(),
+        catalog::quote_literal(&expected)
+    );
+    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+}
+
+/// Whether the column is generated as `ttl.document_ttl(document)`.
+pub(super) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> Result<bool> {
+    let query = format!(
+        "SELECT pg_catalog.pg_get_expr(adbin, adrelid) = {} FROM pg_catalog.pg_attrdef \
+         WHERE adrelid = {} AND adnum = {attno}",
+        catalog::quote_literal(&format!("ttl.document_ttl({})", quote_identifier(document))),
+        relid.to_u32(),
+    );
+    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+}
+
+fn generated(column: &str, table: &str) -> TtlError {
+    let message = format!("column \"{column}\" of table {table} is a generated column");
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        .hint("Name another column, or give document_column for an override that is generated from a document.")
+}
+
+fn not_generated(column: &str, table: &str) -> TtlError {
+    let message =
+        format!("column \"{column}\" of table {table} exists and is not generated from a document");
+    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
+        "Drop the column, or name another ttl_column: it will be added as a generated column.",
+    )
+}

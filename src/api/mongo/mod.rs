@@ -1,0 +1,48 @@
+//! `ttl.create_index` and `ttl.coll_mod`: MongoDB's commands (D4, M6, M7).
+
+mod coll_mod;
+mod create_index;
+
+use super::guard;
+use crate::error::{Result, TtlError};
+use crate::policy::CommandError;
+use pgrx::{AnyElement, JsonB, PgSqlErrorCode, direct_function_call, pg_sys};
+use serde::Serialize;
+use std::ffi::CStr;
+
+/// The clock's usual name, which as a key stands for the table's default (D4).
+const CLOCK: &str = "_ts";
+
+/// The text of a jsonb argument: its numbers as they are, whatever their size.
+fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
+    let argument = guard::required(argument, name)?;
+    // SAFETY: the argument is declared as jsonb in SQL.
+    let text =
+        unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())]) };
+    Ok(text.map_or(String::new(), |text| text.to_string_lossy().into_owned()))
+}
+
+fn to_jsonb(reply: &impl Serialize) -> JsonB {
+    // A struct of numbers and strings always serializes.
+    JsonB(serde_json::to_value(reply).unwrap_or_default())
+}
+
+fn refused(error: CommandError) -> TtlError {
+    TtlError::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        error.to_string(),
+    )
+    .hint("A TTL index: ttl.create_index('t', '{\"column\": 1}', '{\"expireAfterSeconds\": 3600}'); a change: ttl.coll_mod('t', '{\"index\": {\"keyPattern\": {\"column\": 1}, \"expireAfterSeconds\": 100}}').")
+}
+
+/// An error about one field of the command.
+fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> TtlError {
+    TtlError::new(code, format!("\"{field}\" {reason}"))
+}
+
+/// Whether the column, as a key, stands for the table's default: it is the clock, or
+/// has its name in a table without one.
+fn means_default(relid: pg_sys::Oid, column: &str) -> Result<bool> {
+    let clock = guard::own_policy(relid)?.and_then(|policy| policy.ts_column);
+    Ok(clock.as_deref().unwrap_or(CLOCK) == column)
+}

@@ -1,0 +1,79 @@
+//! How a policy changes, and which changes bring rows back.
+
+use super::label::Policy;
+use super::rule::IndexRule;
+
+impl Policy {
+    /// Makes the index a TTL index of so many seconds, or no longer one.
+    pub(crate) fn set_rule(&mut self, index: &str, seconds: Option<i32>) {
+        let place = self.rules.iter().position(|rule| rule.index == index);
+        match (place, seconds) {
+            (Some(at), Some(seconds)) => self.rules[at].expire_after_seconds = seconds,
+            (Some(at), None) => {
+                self.rules.remove(at);
+            }
+            (None, Some(seconds)) => self.rules.push(IndexRule {
+                index: index.to_owned(),
+                expire_after_seconds: seconds,
+            }),
+            (None, None) => {}
+        }
+    }
+
+    /// The policy with TTL turned off (C9): no default, and no TTL index. The columns
+    /// stay, and overrides count again when TTL is turned on again (C4).
+    pub(crate) fn turned_off(&self) -> Self {
+        Self {
+            default_ttl: None,
+            rules: vec![],
+            ..self.clone()
+        }
+    }
+
+    /// Whether a change can bring rows back that are expired and hidden: off, a default
+    /// or a TTL index less, or a longer one, or rows no longer hidden. `None` is no
+    /// policy.
+    pub(crate) fn revives(&self, to: Option<&Self>) -> bool {
+        if !self.hidden || !self.is_on() {
+            return false;
+        }
+        let Some(to) = to else { return true };
+        let default = match (self.default_ttl, to.default_ttl) {
+            // C4: by an override or default nothing is expired while TTL is off.
+            (None, _) => false,
+            (Some(_), None) => true,
+            // C9: without a default overrides count, and go on counting.
+            (Some(-1), Some(_)) => false,
+            (Some(_), Some(-1)) => true,
+            (Some(old), Some(new)) => new > old,
+        };
+        let is_longer = |rule: &IndexRule| {
+            to.rule(&rule.index)
+                .is_none_or(|new| new.expire_after_seconds > rule.expire_after_seconds)
+        };
+        default || !to.hidden || self.rules.iter().any(is_longer)
+    }
+
+    /// Follows the renaming of a column; false if the policy does not name it.
+    pub(crate) fn rename_column(&mut self, old: &str, new: &str) -> bool {
+        let mut renamed = false;
+        let columns = [
+            &mut self.ts_column,
+            &mut self.ttl_column,
+            &mut self.document_column,
+        ];
+        for column in columns.into_iter().flatten() {
+            if column == old {
+                *column = new.to_owned();
+                renamed = true;
+            }
+        }
+        renamed
+    }
+
+    /// Follows the renaming of an index; false if the policy does not name it.
+    pub(crate) fn rename_index(&mut self, old: &str, new: &str) -> bool {
+        let rule = self.rules.iter_mut().find(|rule| rule.index == old);
+        rule.map(|rule| new.clone_into(&mut rule.index)).is_some()
+    }
+}
