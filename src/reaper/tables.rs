@@ -6,8 +6,7 @@ use super::{blocked, writes};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
-use crate::store::{Clock, TablePolicy, cache};
-use pgrx::prelude::*;
+use crate::store::{self, Clock, TablePolicy, cache};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -96,29 +95,14 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
 /// Targets with the fingerprints of their policies.
 type Found = HashMap<u32, (Target, u64)>;
 
-/// All labels of tables that can be read.
+/// All labels that can be read.
 fn labels() -> Result<Vec<(pg_sys::Oid, Policy)>, Failure> {
-    let query = "SELECT objoid, label FROM pg_catalog.pg_seclabel \
-                 WHERE provider OPERATOR(pg_catalog.=) 'ttl' \
-                   AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
-                   AND objsubid OPERATOR(pg_catalog.=) 0";
-    let rows = Spi::connect(|client| {
-        client
-            .select(query, None, &[])?
-            .map(|row| Ok((row.get::<pg_sys::Oid>(1)?, row.get::<String>(2)?)))
-            .collect::<Result<Vec<_>, pgrx::spi::Error>>()
-    })
-    .map_err(|error| {
+    store::labels().map_err(|error| {
         Failure::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("cannot read labels: {error}"),
         )
-    })?;
-    let policies = rows.into_iter().filter_map(|(relid, label)| {
-        let policy = Policy::parse(&label?).ok()?;
-        Some((relid?, policy))
-    });
-    Ok(policies.collect())
+    })
 }
 
 fn collect(

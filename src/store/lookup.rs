@@ -99,25 +99,30 @@ pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
     seclabel::get(relid).and_then(|label| Policy::parse(&label).ok())
 }
 
-/// The relations of this database whose label names TTL indexes.
-pub(crate) fn labelled() -> Result<Vec<pg_sys::Oid>> {
-    let query = "SELECT objoid FROM pg_catalog.pg_seclabel \
+/// All labels of this database that can be read, and the relations that carry them.
+pub(crate) fn labels() -> std::result::Result<Vec<(pg_sys::Oid, Policy)>, pgrx::spi::Error> {
+    let query = "SELECT objoid, label FROM pg_catalog.pg_seclabel \
                  WHERE provider OPERATOR(pg_catalog.=) 'ttl' \
                    AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
                    AND objsubid OPERATOR(pg_catalog.=) 0";
-    let relations = Spi::connect(|client| {
+    let rows = Spi::connect(|client| {
         client
             .select(query, None, &[])?
-            .map(|row| row.get::<pg_sys::Oid>(1))
+            .map(|row| Ok((row.get::<pg_sys::Oid>(1)?, row.get::<String>(2)?)))
             .collect::<std::result::Result<Vec<_>, pgrx::spi::Error>>()
     })?;
-    let names_indexes =
-        |&relid: &pg_sys::Oid| label_of(relid).is_some_and(|policy| !policy.rules.is_empty());
-    Ok(relations
-        .into_iter()
-        .flatten()
-        .filter(names_indexes)
-        .collect())
+    let policies = rows.into_iter().filter_map(|(relid, label)| {
+        let policy = Policy::parse(&label?).ok()?;
+        Some((relid?, policy))
+    });
+    Ok(policies.collect())
+}
+
+/// The relations of this database whose label names TTL indexes.
+pub(crate) fn labelled() -> Result<Vec<pg_sys::Oid>> {
+    let names_indexes = |(_, policy): &(pg_sys::Oid, Policy)| !policy.rules.is_empty();
+    let found = labels()?.into_iter().filter(names_indexes);
+    Ok(found.map(|(relid, _)| relid).collect())
 }
 
 /// The label in force: that of the topmost ancestor that has one, since the

@@ -8,6 +8,6 @@ mod sql;
 
 pub(crate) use lookup::{
     Clock, Inherited, Rule, TablePolicy, expected_indexes, governing_label, index_of, label_of,
-    labelled,
+    labelled, labels,
 };
 pub(crate) use sql::{live_condition, rule_applies};
