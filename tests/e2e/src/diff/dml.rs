@@ -3,7 +3,7 @@
 //! which of several matching rows is taken.
 
 use super::generator::{Generator, Scope};
-use super::schema::{COLUMNS, TARGETS, Type, UPDATABLE, takes_override};
+use super::schema::{COLUMNS, TARGETS, Type, UPDATABLE, has_dates, takes_override};
 
 /// The columns that a write neither sets by itself nor takes from a parent.
 const STEADY: &str = "id, ref, grp, val, txt, doc, flag";
@@ -16,12 +16,18 @@ impl Generator {
             let (statement, target) = self.change();
             script.push(statement);
             self.changed = true;
-            script.push(format!("SELECT {STEADY} FROM {target}"));
+            script.extend(self.sweep(target));
+            let dates = if has_dates(target) {
+                ", at, moment, day, dates, moments, days"
+            } else {
+                ""
+            };
+            script.push(format!("SELECT {STEADY}{dates} FROM {target}"));
         }
         if self.random.chance(0.3) {
-            let name = self
-                .random
-                .pick(&["v_union", "v_join", "v_mixed", "p", "h", "n"]);
+            let name = self.random.pick(&[
+                "v_union", "v_join", "v_mixed", "p", "h", "n", "v_dates", "i_parts",
+            ]);
             script.push(format!(
                 "SELECT grp, count(*), sum(val), min(txt) FROM {name} GROUP BY grp"
             ));
@@ -66,11 +72,12 @@ impl Generator {
     fn update(&mut self, target: &'static str) -> String {
         let alias = self.alias('u');
         let scope = self.columns_of(target, &alias);
-        let only = if target.starts_with(['h', 'd']) && self.random.chance(0.2) {
-            "ONLY "
-        } else {
-            ""
-        };
+        let only =
+            if (target.starts_with(['h', 'd']) || target == "i_heirs") && self.random.chance(0.2) {
+                "ONLY "
+            } else {
+                ""
+            };
         let set = self.assignments(target, &scope);
         let mut sql = format!("UPDATE {only}{target} AS {alias} SET {set}");
         let mut conditions = vec![self.condition(&scope, 0)];
@@ -116,6 +123,10 @@ impl Generator {
                 "ttl = {}",
                 self.random.pick(&["NULL", "-1", "7200000"])
             ));
+        }
+        if has_dates(target) && self.random.chance(0.6) {
+            let (column, value) = self.date();
+            set.push(format!("{column} = {value}"));
         }
         set.join(", ")
     }
@@ -165,7 +176,9 @@ impl Generator {
         let scope = self.columns_of(target, "u");
         let (one, two) = (self.condition(&scope, 1), self.condition(&scope, 1));
         let set = self.assignments(target, &scope);
-        let other = self.random.pick(&["o", "n", "d", "v_union", "p", "h"]);
+        let other = self
+            .random
+            .pick(&["o", "n", "d", "v_union", "p", "h", "v_dates", "i_at"]);
         let first = match self.random.chance(0.6) {
             true => format!("UPDATE {target} AS u SET {set} WHERE {one} RETURNING u.id, u.ref"),
             false => format!("DELETE FROM {target} AS u WHERE {one} RETURNING u.id, u.ref"),

@@ -41,6 +41,11 @@ impl Generator {
                 let unit = self.random.pick(&["hour", "day", "month"]);
                 format!("date_trunc('{unit}', {time})")
             }
+            // Nothing is computed from a day: it may be the last one there is.
+            Type::Day => {
+                let (one, two) = (self.expr(Type::Day, scope, deeper), self.literal(Type::Day));
+                format!("greatest({one}, {two})")
+            }
             Type::Bool => format!("({})", self.condition(scope, deeper)),
             Type::Json => {
                 let value = self.expr(Type::Int, scope, deeper);
@@ -102,6 +107,7 @@ impl Generator {
             }
             // Far from any row's expiry, and the same for the whole run.
             Type::Time => "timestamptz '2020-01-01'".to_owned(),
+            Type::Day => "date '2020-01-01'".to_owned(),
             Type::Bool => self.random.pick(&["true", "false"]).to_owned(),
             Type::Json => format!("'{{\"k\": {}}}'::jsonb", self.random.between(0, 7)),
         }
@@ -154,6 +160,11 @@ impl Generator {
                 let operator = self.random.pick(&["<", ">", "<=", ">=", "<>"]);
                 let days = self.random.pick(&[1, 3, 10, 30]);
                 format!("{column} {operator} (SELECT base FROM src.base) - interval '{days} days'")
+            }
+            Type::Day => {
+                let operator = self.random.pick(&["<", ">", "<=", ">=", "<>"]);
+                let days = self.random.pick(&[-5, 1, 3, 10, 30]);
+                format!("{column} {operator} (SELECT base::date FROM src.base) - {days}")
             }
             Type::Bool => self
                 .random

@@ -3,7 +3,7 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::schema::{COLUMNS, Type, has_override};
+use super::schema::{COLUMNS, DATES, Type, has_dates, has_override};
 
 /// A generator of random numbers that gives the same for the same seed.
 #[derive(Debug)]
@@ -114,13 +114,22 @@ impl Generator {
             _ => true,
         };
         let columns: Vec<_> = COLUMNS.iter().filter(|(name, _)| there(name)).collect();
-        scope_of(alias, columns)
+        let mut scope = scope_of(alias, columns);
+        if has_dates(relation) {
+            scope.extend(DATES.map(|(name, sql, ty)| Column {
+                sql: format!("{alias}.{sql}"),
+                name: name.to_owned(),
+                ty,
+            }));
+        }
+        scope
     }
 
     pub(super) fn any_type(&mut self) -> Type {
         use Type::*;
-        self.random
-            .pick(&[Int, Int, Int, Text, Text, Time, Bool, Json])
+        self.random.pick(&[
+            Int, Int, Int, Int, Int, Text, Text, Text, Time, Time, Day, Bool, Json,
+        ])
     }
 }
 

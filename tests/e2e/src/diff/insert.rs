@@ -1,7 +1,7 @@
 //! Random INSERT and MERGE, and the keys that they meet.
 
 use super::generator::Generator;
-use super::schema::{KEYED, SALTED, TARGETS, Type};
+use super::schema::{KEYED, SALTED, TARGETS, Type, has_dates};
 
 impl Generator {
     /// Keys that are new, those of live rows, and those of expired rows, which
@@ -34,30 +34,38 @@ impl Generator {
             self.fitting_group(target)
         };
         let reference = match target {
-            "p2a" => "7".to_owned(),
-            "p2b" => "61".to_owned(),
+            "p2a" | "i_p2a" => "7".to_owned(),
+            "p2b" | "i_p2b" => "61".to_owned(),
             _ => format!("{alias}.ref"),
         };
         let clause = if conflict {
-            self.on_conflict()
+            self.on_conflict(target)
         } else {
             String::new()
         };
         let returning = self.returning("i", "INSERT");
+        let (column, value) = self.new_date(target);
         let sql = format!(
-            "INSERT INTO {target} AS i (id, ref, grp, val, txt) SELECT {id}, {reference}, {group}, {alias}.val, {text} \
+            "INSERT INTO {target} AS i (id, ref, grp, val, txt{column}) SELECT {id}, {reference}, {group}, {alias}.val, {text}{value} \
              FROM {source} AS {alias} WHERE {filter}{clause} {returning}"
         );
         (sql, target)
     }
 
-    fn on_conflict(&mut self) -> String {
+    fn on_conflict(&mut self, target: &str) -> String {
         if self.random.chance(0.4) {
             return " ON CONFLICT DO NOTHING".to_owned();
         }
         let number = self.random.between(1, 50);
+        let date = match has_dates(target) && self.random.chance(0.4) {
+            true => {
+                let (column, value) = self.date();
+                format!(" {column} = {value},")
+            }
+            false => String::new(),
+        };
         format!(
-            " ON CONFLICT (id) DO UPDATE SET val = i.val + excluded.val, txt = 'again' WHERE i.grp <> {}",
+            " ON CONFLICT (id) DO UPDATE SET{date} val = i.val + excluded.val, txt = 'again' WHERE i.grp <> {}",
             number % 10
         )
     }
@@ -76,13 +84,21 @@ impl Generator {
             0 => format!(
                 " AND NOT EXISTS (SELECT FROM {target} AS {other} WHERE {other}.id = {alias}.id)"
             ),
-            1 => self.on_conflict(),
+            1 => self.on_conflict(target),
             // A live row is in the way, or there is none.
             _ => format!(" AND {alias}.id = {from}"),
         };
         let returning = self.returning("i", "INSERT");
+        let (column, value) = match has_dates(target) && self.random.chance(0.5) {
+            // As it came, expired or not.
+            true => (
+                ", at, moment, day, dates".to_owned(),
+                format!(", {alias}.at, {alias}.moment, {alias}.day, {alias}.dates"),
+            ),
+            false => self.new_date(target),
+        };
         let sql = format!(
-            "INSERT INTO {target} AS i (id, ref, grp, val, txt) SELECT {alias}.id, {alias}.ref, {alias}.grp, {alias}.val, 'once more' \
+            "INSERT INTO {target} AS i (id, ref, grp, val, txt{column}) SELECT {alias}.id, {alias}.ref, {alias}.grp, {alias}.val, 'once more'{value} \
              FROM src.rows AS {alias} WHERE {alias}.salt = {salt} AND {which}{rest} {returning}"
         );
         (sql, target)
@@ -106,17 +122,22 @@ impl Generator {
     /// A value for `grp` that this partition takes.
     fn fitting_group(&mut self, target: &str) -> String {
         match target {
-            "p1" => "1",
-            "p2" | "p2a" | "p2b" => "4",
-            "p3" => "8",
+            "p1" | "i_p1" => "1",
+            "p2" | "p2a" | "p2b" | "i_p2" | "i_p2a" | "i_p2b" => "4",
+            "p3" | "i_p3" => "8",
             _ => "5",
         }
         .to_owned()
     }
 
     pub(super) fn merge(&mut self) -> (String, &'static str) {
-        let target = self.random.pick(&["d", "o", "n", "w", "r", "p", "p2", "z"]);
-        let source = self.random.pick(&["x", "o", "n", "w", "d"]);
+        let target = self.random.pick(&[
+            "d", "o", "n", "w", "r", "p", "p2", "z", "i_at", "i_moment", "i_day", "i_array",
+            "i_clock", "i_parts",
+        ]);
+        let source = self
+            .random
+            .pick(&["x", "o", "n", "w", "d", "i_at", "i_day"]);
         let (t, s) = (self.alias('u'), self.alias('t'));
         let scope = self.columns_of(target, &t);
         let rows = self.columns_of(source, &s);
@@ -127,6 +148,14 @@ impl Generator {
             "UPDATE SET flag = NOT {t}.flag",
             "DELETE",
         ]);
+        let matched = match has_dates(target) && self.random.chance(0.5) {
+            true => {
+                let (column, value) = self.date();
+                format!("UPDATE SET {column} = {value}")
+            }
+            false => matched.to_owned(),
+        };
+        let (date_column, date_value) = self.new_date(target);
         let mut sql = format!(
             "MERGE INTO {target} AS {t} USING (SELECT * FROM {source} AS {s} WHERE {filter}) AS {s} ON {t}.id = {s}.id \
              WHEN MATCHED AND {extra} THEN {matched}"
@@ -136,10 +165,14 @@ impl Generator {
         }
         if self.random.chance(0.6) {
             let group = self.fitting_group(target);
-            sql.push_str(" WHEN NOT MATCHED AND {s}.val > 3 THEN INSERT (id, ref, grp, val, txt) VALUES ({s}.id{new}, 61, {g}, {s}.val, 'new')");
+            sql.push_str(" WHEN NOT MATCHED AND {s}.val > 3 THEN INSERT (id, ref, grp, val, txt{c}) VALUES ({s}.id{new}, 61, {g}, {s}.val, 'new'{v})");
             // No live row has this key, but perhaps an expired one.
             let new = self.random.pick(&["", "", " + 100000"]);
-            sql = sql.replace("{g}", &group).replace("{new}", new);
+            sql = sql
+                .replace("{g}", &group)
+                .replace("{new}", new)
+                .replace("{c}", &date_column)
+                .replace("{v}", &date_value);
         }
         if self.major >= 17 && self.random.chance(0.3) {
             sql.push_str(" WHEN NOT MATCHED BY SOURCE AND {t}.val < 20 THEN DELETE");

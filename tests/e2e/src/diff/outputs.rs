@@ -67,7 +67,9 @@ impl Generator {
                 ]);
                 form.replace("{}", &column).replace("{f}", &filter)
             }
-            Type::Time => format!("{}({column}){filter}", self.random.pick(&["min", "max"])),
+            Type::Time | Type::Day => {
+                format!("{}({column}){filter}", self.random.pick(&["min", "max"]))
+            }
             Type::Bool => format!(
                 "{}({column}){filter}",
                 self.random.pick(&["bool_or", "bool_and"])
@@ -108,7 +110,7 @@ impl Generator {
                 ]);
                 format!("({} {over} % 100000)::integer", form.replace("{}", &column))
             }
-            (Type::Text | Type::Time, Some(column)) => {
+            (Type::Text | Type::Time | Type::Day, Some(column)) => {
                 format!("{}({column}) {over}", self.random.pick(&["min", "max"]))
             }
             (Type::Bool, Some(column)) => format!("bool_or({column}) {over}"),

@@ -69,6 +69,42 @@ LANGUAGE plpgsql AS $$ BEGIN
         END', rel, default_ttl);
 END $$;";
 
+/// The rules by TTL indexes (M1 to M5), for tables with TTL. `sweep()` has nothing to do.
+const TTL_INDEXES: &str = "
+CREATE FUNCTION pg_temp.expire(rel text, col text, seconds integer, predicate text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF predicate IS NULL OR col ~ 's$' THEN
+        PERFORM ttl.create_index(rel::regclass, jsonb_build_object(col, CASE WHEN seconds = 0 THEN -1 ELSE 1 END),
+            jsonb_build_object('expireAfterSeconds', seconds, 'name', rel || '_' || col || seconds)
+            || CASE WHEN predicate IS NULL THEN '{}' ELSE jsonb_build_object('partialFilterExpression', predicate) END);
+    ELSE
+        EXECUTE format('CREATE INDEX %I ON %I (%I) WHERE %s', rel || '_' || col || seconds, rel, col, predicate);
+        PERFORM ttl.expire_index((rel || '_' || col || seconds)::regclass, seconds);
+    END IF;
+END $$;
+CREATE FUNCTION pg_temp.finish_indexes() RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION sweep() RETURNS void LANGUAGE plpgsql AS 'BEGIN END';";
+
+/// The same for tables whose expired rows are deleted, by the letter of M2, M3, M4 and
+/// M12. `sweep()` deletes what a statement has made expire.
+const DELETED_INDEXES: &str = "
+CREATE TEMP TABLE rules (statement text);
+CREATE FUNCTION pg_temp.expire(rel text, col text, seconds integer, predicate text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE date text := CASE WHEN col ~ 's$' THEN format('(SELECT min(d) FROM unnest(%I) AS d)', col) ELSE quote_ident(col) END;
+BEGIN
+    INSERT INTO rules SELECT format('DELETE FROM %I.%I WHERE (%s) AND isfinite(%s)
+        AND CASE WHEN %4$s < ''2100-01-01'' THEN %4$s + %s * interval ''1 second'' <= %s ELSE false END;',
+        current_schema, rel, coalesce(predicate, 'true'), date, seconds,
+        CASE WHEN col IN ('at', 'dates') THEN 'now()' ELSE 'now() AT TIME ZONE ''UTC''' END);
+END $$;
+CREATE FUNCTION pg_temp.finish_indexes() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    EXECUTE format('CREATE FUNCTION sweep() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS %L',
+        'BEGIN ' || (SELECT string_agg(statement, ' ') FROM rules) || ' END');
+    PERFORM sweep();
+END $$;";
+
 const LOAD: &str = "
 CREATE FUNCTION pg_temp.adopt(parent text, child text) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -108,9 +144,15 @@ pub fn build<'a>(server: &'a Server, name: &str, kinds: &[Kind]) -> Database<'a>
         session.run(&format!(
             "CREATE SCHEMA {schema}; SET search_path = {schema}"
         ));
-        session.run(if kind == Kind::Ttl { TTL } else { DELETED });
+        for script in match kind {
+            Kind::Ttl => [TTL, TTL_INDEXES],
+            _ => [DELETED, DELETED_INDEXES],
+        } {
+            session.run(script);
+        }
         session.run(&LOAD.replace("{order}", order));
         session.run(include_str!("schema.sql"));
+        session.run(include_str!("ttl_indexes.sql"));
         session.run(&format!(
             "GRANT USAGE ON SCHEMA {schema} TO app;
              GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO app"
@@ -127,8 +169,10 @@ pub enum Type {
     Int,
     /// text
     Text,
-    /// timestamptz
+    /// timestamptz or timestamp
     Time,
+    /// date, which may be one that no timestamp reaches
+    Day,
     /// boolean
     Bool,
     /// jsonb
@@ -149,9 +193,26 @@ pub const COLUMNS: [(&str, Type); 9] = [
     ("ttl", Type::Int),
 ];
 
+/// The columns by which rows expire, of relations that [`has_dates`], and what of them
+/// a query looks at.
+pub const DATES: [(&str, &str, Type); 6] = [
+    ("at", "at", Type::Time),
+    ("moment", "moment", Type::Time),
+    ("day", "day", Type::Day),
+    ("dates", "dates[1]", Type::Time),
+    ("moments", "moments[2]", Type::Time),
+    ("days", "days[1]", Type::Day),
+];
+
 /// Does the relation have an override column?
 pub fn has_override(relation: &str) -> bool {
-    !matches!(relation, "d" | "e" | "e1" | "e2" | "e3")
+    let without = matches!(relation, "d" | "e" | "e1" | "e2" | "e3");
+    !without && (!relation.starts_with("i_") || relation == "i_clock")
+}
+
+/// Does it have the columns of [`DATES`], and TTL indexes on some of them?
+pub fn has_dates(relation: &str) -> bool {
+    relation.starts_with("i_") || relation == "v_dates"
 }
 
 /// Can its override be set? That of `j` is generated from the document.
@@ -159,8 +220,11 @@ pub fn takes_override(relation: &str) -> bool {
     has_override(relation) && relation != "j"
 }
 
-/// Plain tables with a primary key; all of them have TTL but `x` and `z`.
-pub const KEYED: &[&str] = &["d", "o", "n", "w", "r", "h", "j", "x", "z"];
+/// Plain tables with a primary key; all of them have TTL but `x` and `z`, and those
+/// named `i_` by TTL indexes.
+pub const KEYED: &[&str] = &[
+    "d", "o", "n", "w", "r", "h", "j", "x", "z", "i_at", "i_moment", "i_day", "i_array", "i_clock",
+];
 /// Those that were filled from `src.rows`, by its `salt`, each with a key of its own.
 pub const SALTED: &[(&str, i32)] = &[
     ("d", 1),
@@ -171,11 +235,17 @@ pub const SALTED: &[(&str, i32)] = &[
     ("h", 8),
     ("r", 9),
     ("j", 10),
+    ("i_at", 12),
+    ("i_moment", 13),
+    ("i_day", 14),
+    ("i_array", 15),
+    ("i_clock", 16),
 ];
 /// Tables on which rows may be changed, parents and children among them.
 pub const TARGETS: &[&str] = &[
     "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z", "e",
-    "j",
+    "j", "i_at", "i_moment", "i_day", "i_array", "i_clock", "i_parts", "i_p1", "i_p2", "i_p2a",
+    "i_p2b", "i_p3", "i_range", "i_heirs", "i_h1", "i_h2",
 ];
 /// Everything that can stand in FROM by its name.
 pub const RELATIONS: &[&str] = &[
@@ -212,10 +282,32 @@ pub const RELATIONS: &[&str] = &[
     "v_invoker",
     "v_nested",
     "mv",
+    "i_at",
+    "i_at",
+    "i_moment",
+    "i_day",
+    "i_array",
+    "i_clock",
+    "i_parts",
+    "i_parts",
+    "i_p1",
+    "i_p2",
+    "i_p2b",
+    "i_p3",
+    "i_range",
+    "i_heirs",
+    "i_heirs",
+    "i_h1",
+    "i_h2",
+    "i_view",
+    "v_dates",
+    "v_dates",
 ];
 /// Parents, which FROM ONLY restricts.
-pub const PARENTS: &[&str] = &["h", "h1", "p", "p2", "d", "o", "e", "e2"];
+pub const PARENTS: &[&str] = &[
+    "h", "h1", "p", "p2", "d", "o", "e", "e2", "i_heirs", "i_parts", "i_at",
+];
 /// Functions that return rows of a group.
 pub const FUNCTIONS: &[&str] = &["f_inline", "f_atomic", "f_plpgsql"];
 /// Views that take UPDATE and DELETE.
-pub const UPDATABLE: &[&str] = &["v_plain", "v_barrier", "v_invoker"];
+pub const UPDATABLE: &[&str] = &["v_plain", "v_barrier", "v_invoker", "i_view"];

@@ -119,6 +119,8 @@ impl Generator {
             format!("FETCH {} FROM cur", self.random.between(1, 9)),
             format!("{change} WHERE CURRENT OF cur RETURNING id"),
             "FETCH ALL FROM cur".to_owned(),
+            // What the change has made expire.
+            "SELECT sweep()".to_owned(),
             format!("SELECT id, val FROM {name}"),
             "ROLLBACK".to_owned(),
         ]

@@ -70,6 +70,19 @@ pub fn random(random: &mut Random, major: u32) -> String {
         "serializable",
     ];
     put("default_transaction_isolation", random.pick(&levels));
+    // A timestamp and a date are read as UTC, whatever the session's time zone is.
+    if random.chance(0.3) {
+        let zones = [
+            "'Asia/Kolkata'",
+            "'America/St_Johns'",
+            "'Pacific/Kiritimati'",
+        ];
+        put("TimeZone", random.pick(&zones));
+        put(
+            "DateStyle",
+            random.pick(&["'SQL, DMY'", "'German'", "'ISO, YMD'"]),
+        );
+    }
     // Not more often: to start the workers takes longer than most queries.
     if random.chance(0.15) {
         put("parallel_setup_cost", "0");

@@ -145,32 +145,27 @@ impl<'a> Generator<'a> {
     /// in a comparison they come in pairs, by which nothing is changed.
     fn policy(&mut self) -> Vec<Step> {
         let expiring: Vec<_> = self.schema.expiring().collect();
-        let (name, ttl) = self.random.pick(&expiring);
+        let table = self.random.pick(&expiring);
+        let name = table.name;
         let step = |sql: String| Step {
             way: Way::Policy,
             sql,
             alone: true,
         };
-        let enable = format!("SELECT ttl.enable('{name}', {ttl})");
+        let enable = table.enable().trim_end_matches(';').to_owned();
         match self.random.weighted(&[4, 2, 2, 1]) {
             0 => vec![step(format!("SELECT ttl.purge('{name}')"))],
             _ if self.wild => {
                 let number = self.random.pick(&["NULL", "-1", "60", "3600", "200000"]);
                 let mut change = step(match self.random.chance(0.2) {
                     true => format!("SELECT ttl.disable('{name}')"),
-                    false => format!("SELECT ttl.set_default('{name}', {number})"),
+                    false => table.set_default(number),
                 });
                 change.alone = self.random.chance(0.8);
                 vec![change]
             }
-            1 => vec![
-                step(format!("SELECT ttl.set_default('{name}', 200000)")),
-                step(enable),
-            ],
-            2 => vec![
-                step(format!("SELECT ttl.set_default('{name}', NULL)")),
-                step(enable),
-            ],
+            1 => vec![step(table.set_default("200000")), step(enable)],
+            2 => vec![step(table.set_default("NULL")), step(enable)],
             _ => vec![step(format!("SELECT ttl.disable('{name}')")), step(enable)],
         }
     }

@@ -1,5 +1,6 @@
 //! The property test of keys and foreign keys: random sequences of statements
-//! over random schemas whose rows expire, by rules C6 and C10.
+//! over random schemas whose rows expire, by rules C6 and C10; in some tables by partial
+//! TTL indexes (M4).
 //!
 //! Two kinds of sequences:
 //!

@@ -69,6 +69,9 @@ pub(super) struct Table {
     pub(super) name: &'static str,
     /// The default, if the table has TTL.
     pub(super) ttl: Option<i32>,
+    /// Its rows expire by partial TTL indexes on `_ts`, which is an ordinary column
+    /// then; to the same effect as by the default and overrides.
+    pub(super) by_index: bool,
     pub(super) partitioned: bool,
     pub(super) unique: Unique,
 }
@@ -77,6 +80,45 @@ pub(super) struct Table {
 pub(super) const COLUMNS: &str = "id, k, val, pid, up";
 
 impl Table {
+    /// What turns its TTL on, or sets it as it was.
+    pub(super) fn enable(&self) -> String {
+        let (name, ttl) = (self.name, self.ttl.unwrap_or(-1));
+        if !self.by_index {
+            return format!("SELECT ttl.enable('{name}', {ttl});");
+        }
+        format!(
+            "SELECT ttl.expire_index('{name}_by_default', {ttl}), ttl.expire_index('{name}_by_override', 60);"
+        )
+    }
+
+    /// What TTL indexes need beforehand: C1 is the application's own business.
+    pub(super) fn prepare(&self) -> String {
+        if !self.by_index {
+            return String::new();
+        }
+        let name = self.name;
+        format!(
+            "CREATE INDEX {name}_by_default ON {name} (_ts) WHERE ttl IS NULL;
+             CREATE INDEX {name}_by_override ON {name} (_ts DESC) WHERE ttl = 60 OR ttl = 61;
+             CREATE TRIGGER stamp BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION public.stamp();\n"
+        )
+    }
+
+    /// What changes its default to so many seconds.
+    pub(super) fn set_default(&self, seconds: &str) -> String {
+        let name = self.name;
+        match seconds {
+            "-1" if self.by_index => {
+                format!("SELECT ttl.expire_index('{name}_by_override', 200000)")
+            }
+            "NULL" => format!("SELECT ttl.set_default('{name}', NULL)"),
+            _ if self.by_index => {
+                format!("SELECT ttl.expire_index('{name}_by_default', {seconds})")
+            }
+            _ => format!("SELECT ttl.set_default('{name}', {seconds})"),
+        }
+    }
+
     fn sql(&self) -> String {
         let name = self.name;
         let columns = "id integer PRIMARY KEY, k integer, val integer, pid integer DEFAULT 1, \
@@ -135,6 +177,9 @@ impl Schema {
             let at = random.between(0, count as i64 - 1) as usize;
             tables[at].ttl = Some(3600);
         }
+        for table in &mut tables {
+            table.by_index = table.ttl == Some(3600) && random.chance(0.4);
+        }
         let mut schema = Schema {
             tables,
             keys: Vec::new(),
@@ -167,6 +212,7 @@ impl Schema {
         Table {
             name,
             ttl: random.pick(&[Some(3600), Some(3600), Some(3600), Some(-1), None]),
+            by_index: false,
             partitioned,
             unique: if partitioned {
                 random.pick(&[Unique::None, Unique::None, WithId, Leaf])
@@ -238,17 +284,16 @@ impl Schema {
         format!("{}_{}", self.tables[key.child].name, key.column)
     }
 
-    /// The tables that have TTL, with their defaults.
-    pub(super) fn expiring(&self) -> impl Iterator<Item = (&'static str, i32)> {
-        let tables = self.tables.iter();
-        tables.filter_map(|table| Some((table.name, table.ttl?)))
+    /// The tables that have TTL.
+    pub(super) fn expiring(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| table.ttl.is_some())
     }
 
     /// What makes the tables, in the schema that comes first in `search_path`.
     /// `on` turns their TTL on; constraints come before or after it.
-    pub(super) fn sql(&self, on: impl Fn(&str, i32) -> String) -> String {
+    pub(super) fn sql(&self, on: impl Fn(&Table) -> String) -> String {
         let mut script: Vec<String> = self.tables.iter().map(Table::sql).collect();
-        let enable: Vec<_> = self.expiring().map(|(name, ttl)| on(name, ttl)).collect();
+        let enable: Vec<_> = self.expiring().map(on).collect();
         if !self.late {
             script.extend(enable.iter().cloned());
         }

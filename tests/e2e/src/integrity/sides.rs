@@ -3,7 +3,7 @@
 
 use super::answer::Answer;
 use super::generator::{Step, Way};
-use super::schema::Schema;
+use super::schema::{Schema, Table};
 use crate::{Database, Session};
 
 /// One of the schemas.
@@ -59,12 +59,14 @@ impl Side {
     /// What makes the tables.
     pub(super) fn script(&self, schema: &Schema) -> String {
         if !self.plain {
-            return schema.sql(|name, ttl| format!("SELECT ttl.enable('{name}', {ttl});"));
+            return schema.sql(|table| table.prepare() + &table.enable());
         }
-        let tables = schema.sql(|name, _| {
+        let tables = schema.sql(|table| {
+            let name = table.name;
             format!("CREATE TRIGGER stamp BEFORE UPDATE ON {name} FOR EACH ROW EXECUTE FUNCTION stamp();")
         }).replace("stamp()", "public.stamp()");
-        let reap = schema.expiring().map(|(name, ttl)| {
+        let reap = schema.expiring().map(|table| {
+            let (name, ttl) = (table.name, table.ttl.unwrap_or(-1));
             format!(
                 "DELETE FROM {}.{name} WHERE CASE coalesce(ttl, {ttl}) WHEN -1 THEN false
                    ELSE _ts + coalesce(ttl, {ttl}) * interval '1 second' <= clock_timestamp() END;",
@@ -89,9 +91,7 @@ impl Side {
         }
         script += "RESET session_replication_role; RESET ttl.show_expired;";
         if policies {
-            for (name, ttl) in schema.expiring() {
-                script += &format!("SELECT ttl.enable('{name}', {ttl});");
-            }
+            script.extend(schema.expiring().map(Table::enable));
         }
         self.session.run(&script);
         self.stale = false;
