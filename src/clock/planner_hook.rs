@@ -55,7 +55,7 @@ unsafe extern "C-unwind" fn inspect(
 ) -> Statement {
     // SAFETY: the planner's arguments; it may scribble on the query.
     unsafe {
-        let outer = statement::enter(parse, query_string);
+        let outer = statement::enter(query_string);
         stamp::stamp_query(parse);
         outer
     }

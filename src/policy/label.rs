@@ -159,8 +159,14 @@ impl Policy {
         if !label.trim_start().starts_with('{') {
             return Err(LabelError::Malformed("it must be a JSON object".into()));
         }
-        let policy: Self =
-            serde_json::from_str(label).map_err(|e| LabelError::Malformed(e.to_string()))?;
+        let malformed = |e: serde_json::Error| LabelError::Malformed(e.to_string());
+        let policy: Self = serde_json::from_str(label).map_err(malformed)?;
+        // Nor are rules arrays.
+        let value: serde_json::Value = serde_json::from_str(label).map_err(malformed)?;
+        let rules = value.get("rules").and_then(serde_json::Value::as_array);
+        if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
+            return Err(LabelError::Malformed("rules must be JSON objects".into()));
+        }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));
         }

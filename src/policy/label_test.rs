@@ -215,6 +215,7 @@ fn m1_rules_of_a_label() {
         "null",
         "{}",
         r#"[{"index": "a"}]"#,
+        r#"[["a", 0]]"#,
         r#"[{"index": "", "expire_after_seconds": 0}]"#,
         r#"[{"index": "a", "expire_after_seconds": -1}]"#,
         r#"[{"index": "a", "expire_after_seconds": 2147483648}]"#,

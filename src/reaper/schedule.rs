@@ -112,6 +112,12 @@ impl Plan {
         self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
     }
 
+    /// Another index of the same table was searched from its very beginning, too.
+    pub(super) fn after_further_search(&mut self, cost: i64) {
+        let pause = cost.saturating_mul(FULL_SEARCH_SHARE);
+        self.full_after = self.full_after.max(self.last_full).saturating_add(pause);
+    }
+
     /// A turn has ended.
     pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) {
         self.last_look = now;

@@ -154,6 +154,24 @@ fn a_search_that_is_owed_is_made() {
     assert!(plan.begins_full(NAP, plan.due));
 }
 
+/// M9: what the searches of all indexes cost together is one part in twenty of the time.
+#[test]
+fn m9_searches_of_further_indexes_count() {
+    let mut plan = Plan::new();
+    plan.after_full_search(SECOND, NOW);
+    plan.after_further_search(2 * SECOND);
+    plan.after_writes(KEPT, SECOND, NOW);
+    plan.after_turn(done(None), NAP, NOW + 3 * SECOND);
+    assert!(!plan.begins_full(NAP, NOW + 60 * SECOND - 1));
+    assert!(plan.begins_full(NAP, NOW + 60 * SECOND));
+    // The search that is owed is not taken for made.
+    let mut plan = Plan::new();
+    plan.after_full_search(0, NOW);
+    plan.after_writes(KEPT, SECOND, NOW);
+    plan.after_further_search(0);
+    assert!(plan.begins_full(NAP, NOW));
+}
+
 #[test]
 fn a_change_of_policy_is_acted_on_now() {
     let mut plan = after(Outcome::Failed);

@@ -67,8 +67,10 @@ pub(crate) struct Progress {
     pub(super) blocks: i64,
     /// For each lane: keys below have been dealt with.
     low: [i64; LANES],
-    /// The lane that the next turn begins with (M9).
+    /// The lane that the next turn begins with (M9),
     pub(super) first_lane: u16,
+    /// and how many before it, one after another, have come to their end in this pass.
+    pub(super) lanes_done: u16,
     /// When the pass that is going on began; 0 = none.
     pub(super) pass_began: i64,
     /// Rows deleted in it.
@@ -341,6 +343,7 @@ impl Progress {
             blocks: 0,
             low: [i64::MIN; LANES],
             first_lane: 0,
+            lanes_done: 0,
             pass_began: 0,
             pass_rows: 0,
             full_search: false,

@@ -29,21 +29,8 @@ impl Turn<'_> {
             .iter()
             .any(|lane| lane.access == Access::Scan);
         if self.progress.next_block < 0 {
-            let mut lanes = self.job.lanes.clone();
-            // M9: the index after the one at which the last turn stopped.
-            let first = usize::from(self.progress.first_lane) % lanes.len().max(1);
-            lanes.rotate_left(first);
-            for (at, lane) in lanes.iter().enumerate() {
-                if lane.access != Access::Scan
-                    && let Step::Pause = self.trickle(lane)?
-                {
-                    let next = (first + at + 1) % lanes.len();
-                    self.progress.first_lane = u16::try_from(next).unwrap_or(0);
-                    return Ok(Step::Pause);
-                }
-                if self.progress.next_block >= 0 {
-                    break;
-                }
+            if let Step::Pause = self.lanes()? {
+                return Ok(Step::Pause);
             }
             if scans && self.progress.next_block < 0 {
                 self.begin_blocks()?;
@@ -66,6 +53,44 @@ impl Turn<'_> {
         Ok(Step::Finished)
     }
 
+    /// Deletes by one index after the other, until each has come to its end since the last
+    /// turn that stopped at one: a search can be slow, so that there is no time for all of
+    /// them in one turn.
+    fn lanes(&mut self) -> Result<Step, Failure> {
+        let lanes = self.job.lanes.clone();
+        let count = lanes.len();
+        let mut at = usize::from(self.progress.first_lane) % count.max(1);
+        let mut done = usize::from(self.progress.lanes_done).min(count);
+        for lane in lanes.iter().cycle().skip(at + count - done).take(done) {
+            // Looked at in an earlier turn: up to where, and not until now.
+            self.cutoffs[lane.number] = self.progress.low(lane.number).saturating_add(lane.offset);
+        }
+        while done < count {
+            let lane = &lanes[at];
+            // One that there is no time for comes first in the next turn.
+            let worked = !self.is_over();
+            let step = match lane.access {
+                Access::Scan => Step::Finished,
+                _ => self.trickle(lane)?,
+            };
+            if let Step::Pause = step {
+                // M9: the index after the one at which this turn stopped.
+                if worked {
+                    (at, done) = ((at + 1) % count, 0);
+                }
+                self.progress.first_lane = u16::try_from(at).unwrap_or(0);
+                self.progress.lanes_done = u16::try_from(done).unwrap_or(0);
+                return Ok(Step::Pause);
+            }
+            if self.progress.next_block >= 0 {
+                break;
+            }
+            (at, done) = ((at + 1) % count, done + 1);
+        }
+        self.progress.lanes_done = 0;
+        Ok(Step::Finished)
+    }
+
     /// Deletes in the order of a lane's index, from where it stopped.
     fn trickle(&mut self, lane: &Lane) -> Result<Step, Failure> {
         loop {
@@ -81,9 +106,11 @@ impl Turn<'_> {
             let Some(done) = self.batch(&query, limit, Some(lane))? else {
                 continue;
             };
+            let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
             if std::mem::take(&mut self.progress.full_search) {
-                let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
                 state::with_table(self.key, |state| state.plan.after_full_search(cost, now));
+            } else if low == i64::MIN && lane.access == Access::Ordered {
+                state::with_table(self.key, |state| state.plan.after_further_search(cost));
             }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[lane.number] = now;

@@ -249,7 +249,9 @@ impl<'a> Turn<'a> {
         blocked::forget_tried(self.key, self.progress.pass_began);
         let now = background::now();
         self.aside = blocked::of(self.key, now);
+        let probing = Instant::now();
         let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        let probed = i64::try_from(probing.elapsed().as_micros()).unwrap_or(i64::MAX);
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
         let oldest = [oldest_locked, self.aside.oldest, next]
@@ -282,7 +284,9 @@ impl<'a> Turn<'a> {
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0,
-            interval: if ordered { 0 } else { schedule::interval(cost) },
+            // The rows that one index led to are dead in the others, beyond what has
+            // expired by those; to find the next row is to read past them.
+            interval: schedule::interval(if ordered { probed } else { cost }),
         })
     }
 }

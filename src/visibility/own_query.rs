@@ -33,6 +33,9 @@ pub(crate) unsafe extern "C-unwind" fn ttl_row_is_live_support(
     unsafe {
         replace(fcinfo, |policy, varno, default| {
             let functions = extension::functions()?;
+            let Some(policy) = policy else {
+                return Some(nodes::and(&[]));
+            };
             let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
             let policy = TablePolicy {
                 default_ttl,
@@ -57,7 +60,10 @@ pub(crate) unsafe extern "C-unwind" fn ttl_rule_applies_support(
     unsafe {
         replace(fcinfo, |policy, varno, name| {
             let name = String::from_datum(name.constvalue, name.constisnull)?;
-            let rule = policy.rules.iter().find(|rule| rule.index == name)?;
+            let rules = policy.map_or(&[][..], |policy| &policy.rules);
+            let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
+                return Some(pg_sys::makeBoolConst(false, false).cast());
+            };
             Some(restriction::predicate(rule, varno).unwrap_or_else(|| nodes::and(&[])))
         })
     }
@@ -83,11 +89,14 @@ pub(crate) unsafe extern "C-unwind" fn ttl_own_query_only(
 /// Replaces a call whose first argument is the `tableoid` of a table whose expired rows
 /// the query is to see, and whose second is a constant.
 ///
+/// The policy is the one in force now: another session may have ended it, or one of its
+/// rules, since the query was written. Nothing expires by what is no longer there.
+///
 /// # Safety
 /// Called by the planner with one pointer to a request node.
 unsafe fn replace(
     fcinfo: pg_sys::FunctionCallInfo,
-    by: impl FnOnce(&TablePolicy, u32, &pg_sys::Const) -> Option<*mut Expr>,
+    by: impl FnOnce(Option<&TablePolicy>, u32, &pg_sys::Const) -> Option<*mut Expr>,
 ) -> pg_sys::Datum {
     // SAFETY: the argument is a node, whose tag tells its type; so are those of the call.
     unsafe {
@@ -113,8 +122,10 @@ unsafe fn replace(
                 lists::nth::<pg_sys::RangeTblEntry>((*root.parse).rtable, varno.cast_signed() - 1)?;
             let is_own = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
                 && statement::current().own_query_on == Some((*entry).relid);
-            let policy = cache::policy((*entry).relid).filter(|_| is_own)?;
-            by(&policy, varno, &*constant)
+            if !is_own {
+                return None;
+            }
+            by(cache::policy((*entry).relid).as_deref(), varno, &*constant)
         });
         replacement.map_or(pg_sys::Datum::null(), |expression| {
             pg_sys::Datum::from(expression)

@@ -33,8 +33,9 @@ impl Statement {
 
 thread_local! {
     static CURRENT: Cell<Statement> = const { Cell::new(Statement::ORDINARY) };
-    /// Set by [`with_expired_rows_of`] for the next statement that is planned.
-    static NEXT_OWN_QUERY: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
+    /// Set by [`with_expired_rows_of`]: the table, and the text of the query by its
+    /// address, once it is known.
+    static OWN_QUERY: Cell<Option<(pg_sys::Oid, *const c_char)>> = const { Cell::new(None) };
 }
 
 /// The statement being planned.
@@ -47,8 +48,8 @@ pub(crate) fn current() -> Statement {
 /// and nothing reads [`current`] outside a planning.
 ///
 /// # Safety
-/// `query` is what is planned, and `query_string` a C string or null.
-pub(crate) unsafe fn enter(query: *mut pg_sys::Query, query_string: *const c_char) -> Statement {
+/// `query_string` is a C string or null.
+pub(crate) unsafe fn enter(query_string: *const c_char) -> Statement {
     // SAFETY: reads backend-local variables.
     let enforcing = unsafe { externs::InNoForceRLSOperation() };
     let validating = xact::in_constraint_ddl();
@@ -59,19 +60,25 @@ pub(crate) unsafe fn enter(query: *mut pg_sys::Query, query_string: *const c_cha
     } else {
         Referential::No
     };
-    // The actions of the table's rules are planned before the statement itself;
-    // their OLD is the rows that it works on.
-    // SAFETY: as required of the caller.
-    let original = unsafe { (*query).querySource == pg_sys::QuerySource::QSRC_ORIGINAL };
     CURRENT.replace(Statement {
         referential,
-        own_query_on: if original {
-            NEXT_OWN_QUERY.take()
-        } else {
-            NEXT_OWN_QUERY.get()
-        },
+        own_query_on: own_query_on(query_string),
         for_current_role: false,
     })
+}
+
+/// The table of the extension's own query, if this is its text.
+///
+/// The actions of the table's rules are planned with the same text, perhaps in place of
+/// the query; their OLD is the rows that it works on. What functions run while they are
+/// planned, and triggers afterwards, has texts of its own.
+fn own_query_on(query_string: *const c_char) -> Option<pg_sys::Oid> {
+    let (relid, text) = OWN_QUERY.get()?;
+    if !text.is_null() && text != query_string {
+        return None;
+    }
+    OWN_QUERY.set(Some((relid, query_string)));
+    Some(relid)
 }
 
 /// Notes that a cached plan of the statement must be made anew for another role.
@@ -91,13 +98,13 @@ pub(crate) fn leave(outer: Statement) -> bool {
 /// sees every row of the table. Statements of triggers and functions inside it
 /// are ordinary ones.
 pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    struct Forget;
-    impl Drop for Forget {
+    struct Restore(Option<(pg_sys::Oid, *const c_char)>);
+    impl Drop for Restore {
         fn drop(&mut self) {
-            NEXT_OWN_QUERY.set(None);
+            OWN_QUERY.set(self.0);
         }
     }
-    let _forget_on_error_too = Forget;
-    NEXT_OWN_QUERY.set(Some(relid));
+    // On an error, too. A function that is run to plan one may use another.
+    let _outer = Restore(OWN_QUERY.replace(Some((relid, core::ptr::null()))));
     work()
 }

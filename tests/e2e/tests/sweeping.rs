@@ -278,3 +278,27 @@ fn rows_that_come_expired() {
     disk.run("WITH x AS (INSERT INTO t (id, ttl) VALUES (-2, 1) RETURNING id) DELETE FROM u USING x WHERE u.id = x.id");
     disk.wait_for_none("t");
 }
+
+/// M9: a pass over more indexes than one turn has time for ends, and reaches the last.
+#[test]
+fn a_pass_takes_several_turns() {
+    let database = server().database("indexes");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE t (id integer, d timestamptz);
+         DO $$ BEGIN
+             FOR i IN 1..300 LOOP
+                 EXECUTE format('CREATE INDEX i%s ON t (d) WHERE id >= %s', i, i);
+             END LOOP;
+             EXECUTE format('SECURITY LABEL FOR ttl ON TABLE t IS %L', jsonb_build_object(
+                 'ts_column', NULL, 'ttl_column', NULL, 'rules', (SELECT jsonb_agg(
+                     jsonb_build_object('index', 'i' || i, 'expire_after_seconds', 301 - i))
+                     FROM generate_series(1, 300) i)));
+         END $$;
+         INSERT INTO t VALUES (0, now() - interval '1 day'), (300, now() - interval '2 seconds');
+         SELECT ttl.resume('t')",
+    );
+    disk.wait_for_ids("t", "0");
+    let passes = "SELECT passes > 0 FROM ttl.stats WHERE relation = 't'::regclass";
+    disk.wait_until(passes, "t", 60);
+}

@@ -171,6 +171,34 @@ SELECT id FROM heir ORDER BY id;
 CREATE INDEX parent_d ON parent (d);
 SELECT id FROM heir ORDER BY id;
 
+-- the extension's own query is told from those of functions that run while it is planned
+CREATE TABLE ruled (id int, d timestamptz);
+CREATE TABLE archive (id int, live bigint);
+CREATE INDEX ruled_d ON ruled (d);
+SELECT ttl.expire_index('ruled_d', 0);
+CREATE FUNCTION folded(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM pg_class WHERE relname = '') + $1;
+END $$;
+CREATE RULE archived AS ON DELETE TO ruled DO ALSO INSERT INTO archive SELECT OLD.id, folded(0);
+INSERT INTO ruled VALUES (1, :past), (2, :future), (3, :past);
+SELECT ttl.purge('ruled');
+SELECT * FROM archive ORDER BY id;
+SELECT id FROM ruled;
+DROP RULE archived ON ruled;
+-- and, if a rule takes its place, from those of triggers, which see no expired row
+CREATE FUNCTION count_ruled() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO archive SELECT -OLD.id, count(*) FROM ruled;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER count_ruled BEFORE UPDATE ON ruled FOR EACH ROW EXECUTE FUNCTION count_ruled();
+CREATE RULE kept AS ON DELETE TO ruled DO INSTEAD UPDATE ruled SET d = NULL WHERE id = OLD.id;
+INSERT INTO ruled VALUES (4, :past);
+SELECT ttl.purge('ruled');
+SELECT * FROM archive WHERE id < 0;
+SELECT id, d IS NULL AS kept FROM ruled ORDER BY id;
+
 SET client_min_messages = error;
 DROP SCHEMA ttl_index_schema CASCADE;
 DROP SCHEMA ttl_index_hostile CASCADE;
