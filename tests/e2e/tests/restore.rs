@@ -1,8 +1,6 @@
 //! Item 10: after a restore nothing is deleted until somebody says so.
 
-use std::io::Write;
-
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Stop, Upgrade};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Upgrade};
 
 const TABLES: &str = "
 CREATE TABLE t (id integer PRIMARY KEY);
@@ -148,31 +146,12 @@ fn label_by_hand() {
 /// pg_upgrade is no restore.
 #[test]
 fn pg_upgrade_needs_no_resume() {
-    let upgrade = match Upgrade::prepare(&[]) {
-        Ok(upgrade) => upgrade,
-        Err(reason) => {
-            // Past the test harness, which shows what is printed in failures only.
-            writeln!(std::io::stderr(), "SKIPPED: pg_upgrade: {reason}").expect("stderr");
-            return;
-        }
-    };
-    upgrade.old.launch();
-    let source = upgrade.old.database("app");
-    source.connect().run(TABLES);
-    source.connect().insert_expired("t", 1, 100);
-    source.connect().insert_expired("u", 1, 100);
-    // Debian's 15 may store an option of columns that no newer version knows.
-    source.connect().run(
-        "SET allow_system_table_mods = on;
-         UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '%pg_attver%'",
-    );
-    drop(source);
-    upgrade.old.stop(Stop::Fast);
-    let new = upgrade.run(&[
-        ("ttl.enabled", "on"),
-        ("ttl.naptime", "1s"),
-        ("ttl.min_effort", "100"),
-    ]);
+    let filled = Upgrade::of_app(|source| {
+        source.connect().run(TABLES);
+        source.connect().insert_expired("t", 1, 100);
+        source.connect().insert_expired("u", 1, 100);
+    });
+    let Some(new) = filled else { return };
     let mut disk = new.existing_database("app").disk();
     disk.wait_for_ids("t", "1001");
     disk.wait_for_ids("u", "1001");

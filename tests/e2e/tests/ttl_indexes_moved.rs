@@ -1,8 +1,6 @@
 //! TTL indexes after a dump, an upgrade, and on a standby.
 
-use std::io::Write;
-
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Stop, Upgrade, catch_up};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Upgrade, catch_up};
 
 /// A table of rules only, a partitioned one, and one with a clock beside its rule.
 const TABLES: &str = "
@@ -129,30 +127,11 @@ fn dump_and_restore() {
 /// pg_upgrade keeps rules in force, and is no restore.
 #[test]
 fn pg_upgrade_keeps_rules() {
-    let upgrade = match Upgrade::prepare(&[]) {
-        Ok(upgrade) => upgrade,
-        Err(reason) => {
-            // Past the test harness, which shows what is printed in failures only.
-            writeln!(std::io::stderr(), "SKIPPED: pg_upgrade: {reason}").expect("stderr");
-            return;
-        }
-    };
-    upgrade.old.launch();
-    let source = upgrade.old.database("app");
-    source.connect().run(TABLES);
-    source.connect().run(ROWS);
-    // Debian's 15 may store an option of columns that no newer version knows.
-    source.connect().run(
-        "SET allow_system_table_mods = on;
-         UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '%pg_attver%'",
-    );
-    drop(source);
-    upgrade.old.stop(Stop::Fast);
-    let new = upgrade.run(&[
-        ("ttl.enabled", "on"),
-        ("ttl.naptime", "1s"),
-        ("ttl.min_effort", "100"),
-    ]);
+    let filled = Upgrade::of_app(|source| {
+        source.connect().run(TABLES);
+        source.connect().run(ROWS);
+    });
+    let Some(new) = filled else { return };
     let mut disk = new.existing_database("app").disk();
     assert_rules(&mut disk);
     for table in NAMES {
