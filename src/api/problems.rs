@@ -41,6 +41,7 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
     if policy.is_on() {
         if columns.holder == rel {
             problems.extend(unused_rules(rel, &policy));
+            problems.extend(foreign_tables(rel));
             problems.extend(guarded(rel, &policy));
             problems.extend(or_raise(idle_drop_partitions(rel, &policy)));
         }
@@ -169,6 +170,21 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
         Some(format!("no row expires by a TTL index: {reason}"))
     };
     policy.rules.iter().filter_map(problem).collect()
+}
+
+/// Partitions and heirs that are stored elsewhere.
+fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
+    let is_foreign = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)
+    };
+    catalog::all_inheritors(relid)
+        .into_iter()
+        .filter(is_foreign)
+        .map(|table| {
+            let name = catalog::qualified_name(table);
+            format!("expired rows of foreign table {name} are hidden, and never deleted")
+        })
+        .collect()
 }
 
 /// A label that does not count, or that rows can be written around.

@@ -210,4 +210,13 @@ SELECT count(*) FROM ttl.tables WHERE relation::text = 't';
 ROLLBACK;
 SELECT * FROM state();
 
+-- a partition that is stored elsewhere is not swept, and problems say so
+CREATE FOREIGN DATA WRAPPER ttl_nowhere;
+CREATE SERVER ttl_nowhere FOREIGN DATA WRAPPER ttl_nowhere;
+CREATE TABLE far (id integer, d date) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE far1 PARTITION OF far FOR VALUES IN (1) SERVER ttl_nowhere;
+SELECT ttl.create_index('far', '{"d": 1}', '{"expireAfterSeconds": 0}');
+SELECT problems FROM ttl.tables WHERE relation = 'far'::regclass;
+DROP FOREIGN DATA WRAPPER ttl_nowhere CASCADE;
+
 DROP SCHEMA ttl_index_tables CASCADE;
