@@ -147,12 +147,15 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
                 around.reparented = ddl::reparented(node.cast());
                 // Before and after: the old ancestors, and the new ones.
                 around.reparented.into_iter().for_each(ddl::forget);
-                around.constraint_ddl = Some(xact::enter_constraint_ddl());
             }
             _ => {}
         }
-        // Last: what the others refuse is not to be prepared for.
+        // After the others: what they refuse is not to be prepared for.
         around.indexes = follow_indexes::before(node);
+        // Last: what is deleted before the statement is not part of it.
+        if super::nodes::tag(node) == Some(NodeTag::T_AlterTableStmt) {
+            around.constraint_ddl = Some(xact::enter_constraint_ddl());
+        }
     }
     around
 }

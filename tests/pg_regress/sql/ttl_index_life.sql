@@ -305,5 +305,16 @@ DROP INDEX t_d;
 RESET ROLE;
 SELECT * FROM state();
 
+-- C6: an expired child is not in the way of what is deleted before ALTER TABLE
+CREATE TABLE par (id int PRIMARY KEY, d date);
+CREATE TABLE chi (id int, par int REFERENCES par, d date);
+SELECT ttl.create_index('par', '{"d": 1}', '{"expireAfterSeconds": 0}'), ttl.create_index('chi', '{"d": 1}', '{"expireAfterSeconds": 0}');
+INSERT INTO par VALUES (1, '2090-01-01'), (2, '2090-01-01');
+INSERT INTO chi VALUES (1, 1, '2090-01-01');
+UPDATE chi SET d = '2000-01-01';
+UPDATE par SET d = '2000-01-01' WHERE id = 1;
+ALTER TABLE par DROP COLUMN d;
+SELECT * FROM par;
+
 DROP SCHEMA ttl_index_life CASCADE;
 DROP ROLE regress_til;
