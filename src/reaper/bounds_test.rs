@@ -1,6 +1,6 @@
 //! M11: when a partition's time has passed.
 
-use super::bounds::is_past;
+use super::bounds::{is_past, is_past_by_index};
 use crate::policy::{effective_ttl, is_live, stamp};
 use proptest::prelude::*;
 
@@ -61,4 +61,18 @@ proptest! {
             prop_assert!(is_past(newest, Some(default), now.saturating_add(later)));
         }
     }
+}
+
+/// M11, M12: by a TTL index, 0 seconds and dates that never expire included.
+#[test]
+fn m11_expired_as_a_whole_by_an_index() {
+    let margin = 10 * SECOND;
+    assert!(is_past_by_index(NOW - margin, 0, NOW));
+    assert!(!is_past_by_index(NOW - margin + 1, 0, NOW));
+    assert!(is_past_by_index(NOW - margin - 60 * SECOND, 60, NOW));
+    assert!(!is_past_by_index(NOW - margin - 60 * SECOND, 61, NOW));
+    for never in [i64::MIN, i64::MAX, i64::MAX - 1] {
+        assert!(!is_past_by_index(never, 0, NOW), "{never}");
+    }
+    assert!(!is_past_by_index(NOW - 60 * SECOND, -1, NOW));
 }
