@@ -16,6 +16,9 @@
 # throw-away servers under /tmp: as you, or, if you are root, as `postgres`.
 # Each target installs what it lacks, with apt-get and cargo; Rust must be there.
 #
+# `make bench` measures: 20 minutes on two processors, with QUICK=1 three, on a
+# machine that does nothing else. Results of a full run: bench/results/.
+#
 # FILTER=name runs only the tests with that in their name (test-unit, test-pgrx,
 # test-e2e). Logs and results stay in target/tests/pgNN/.
 
@@ -28,7 +31,7 @@ PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 
 .PHONY: help deps build install demo test test-lint test-unit test-pgrx \
-	test-regress test-isolation test-e2e test-upstream clean
+	test-regress test-isolation test-e2e test-upstream bench bench-readme clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -72,6 +75,12 @@ test-e2e: deps ## tests/e2e: servers of their own, seen from outside
 
 test-upstream: deps ## PostgreSQL's own regression suite with ttl_ext loaded (17 and 18)
 	@scripts/test-upstream.sh $(PG)
+
+bench: deps ## What it costs, against what one would do without: QUICK=1, ONLY=b1,b8
+	@QUICK="$(QUICK)" ONLY="$(ONLY)" SIZE="$(SIZE)" scripts/bench.sh $(PG)
+
+bench-readme: ## Put the table of the last full run with PG into the README
+	@scripts/bench-readme.sh $(PG)
 
 clean: ## Remove what was built here; TTL_CACHE stays
 	rm -rf target

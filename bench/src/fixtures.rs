@@ -1,0 +1,135 @@
+//! Tables and the switch of background deletion.
+
+use std::time::{Duration, Instant};
+
+use ttl_ext_e2e::{Server, Session};
+
+/// The lifetime of rows, in seconds, wherever nothing speaks for another.
+pub const LIFETIME: u64 = 86_400;
+
+/// `_ts` and `ttl` as `ttl.enable` adds them, and its indexes, for a table that has no
+/// time to live: what a baseline has, so that both sides keep the same indexes.
+pub fn columns_by_hand(session: &mut Session, table: &str, default: &str) {
+    session.run(&format!(
+        "ALTER TABLE {table} ADD _ts timestamptz NOT NULL DEFAULT {default},
+                             ADD ttl integer CHECK (ttl > 0 OR ttl = -1)"
+    ));
+    indexes_by_hand(session, table);
+}
+
+/// The indexes alone.
+pub fn indexes_by_hand(session: &mut Session, table: &str) {
+    session.run(&format!(
+        "CREATE INDEX ON {table} (_ts) WHERE ttl IS NULL;
+         CREATE INDEX ON {table} (ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0"
+    ));
+}
+
+/// Turn time to live on.
+pub fn enable(session: &mut Session, table: &str, default: i64) {
+    session.run(&format!("SELECT ttl.enable('{table}', {default})"));
+}
+
+/// Make both sides of a comparison rest before one is measured: statistics, visibility
+/// and hint bits are set, and no checkpoint is near.
+pub fn settle(session: &mut Session, tables: &str) {
+    session.run(&format!("VACUUM (ANALYZE) {tables}"));
+    session.run("CHECKPOINT");
+}
+
+/// How long statements take, in seconds.
+pub fn timed(session: &mut Session, sql: &str) -> f64 {
+    let begin = Instant::now();
+    session.run(sql);
+    begin.elapsed().as_secs_f64()
+}
+
+/// A single number.
+pub fn number(session: &mut Session, sql: &str) -> f64 {
+    let text = session.value(sql);
+    text.parse()
+        .unwrap_or_else(|_| panic!("{sql}: {text} is not a number"))
+}
+
+/// The rows of a table that are on disk, expired ones as well.
+pub fn on_disk(session: &mut Session, table: &str) -> u64 {
+    let sql = format!("SET ttl.show_expired = on; SELECT count(*) FROM {table}");
+    let count = number(session, &sql) as u64;
+    session.run("RESET ttl.show_expired");
+    count
+}
+
+/// Set a setting by ALTER SYSTEM and a reload; `DEFAULT` takes it back.
+pub fn set(server: &Server, name: &str, value: &str) {
+    let mut session = server.connect("postgres", "postgres");
+    session.run(&format!("ALTER SYSTEM SET {name} = {value}"));
+    session.run("SELECT pg_reload_conf()");
+}
+
+/// Switch background deletion on.
+pub fn worker_on(server: &Server) {
+    set(server, "ttl.enabled", "on");
+}
+
+/// Switch it off, and wait until the workers have left.
+pub fn worker_off(server: &Server) {
+    set(server, "ttl.enabled", "off");
+    let mut session = server.connect("postgres", "postgres");
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'";
+    wait(&mut session, sql, "0", 20, 120);
+}
+
+/// Ask every `step` milliseconds until the query has this value.
+///
+/// # Panics
+/// If it has not within `seconds`.
+pub fn wait(session: &mut Session, sql: &str, expected: &str, step: u64, seconds: u64) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        let value = session.value(sql);
+        if value == expected {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "still {value} and not {expected} after {seconds} s: {sql}"
+        );
+        std::thread::sleep(Duration::from_millis(step));
+    }
+}
+
+/// A copy of a database, files and all: the same data, to the page, for each side and
+/// each repetition, and much faster than to make them anew.
+pub fn copy_database(server: &Server, template: &str, name: &str) -> Session {
+    let mut session = server.connect("postgres", "postgres");
+    session.run(&format!("DROP DATABASE IF EXISTS {name}"));
+    session.run(&format!(
+        "CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
+    ));
+    session.run("CHECKPOINT");
+    server.connect(name, "postgres")
+}
+
+/// Set a database apart as a template: workers leave it alone.
+pub fn keep_as_template(server: &Server, name: &str) {
+    let mut session = server.connect("postgres", "postgres");
+    session.run(&format!("ALTER DATABASE {name} IS_TEMPLATE true"));
+}
+
+/// Drop databases, templates as well.
+pub fn drop_databases(server: &Server, names: &[&str]) {
+    let mut session = server.connect("postgres", "postgres");
+    for name in names {
+        let sql = format!("SELECT count(*) FROM pg_database WHERE datname = '{name}'");
+        if session.value(&sql) == "1" {
+            session.run(&format!("ALTER DATABASE {name} IS_TEMPLATE false"));
+            session.run(&format!("DROP DATABASE {name}"));
+        }
+    }
+}
+
+/// The plan of a query, without costs.
+pub fn plan(session: &mut Session, sql: &str) -> String {
+    let lines = session.column(&format!("EXPLAIN (COSTS OFF) {sql}"));
+    format!("```\n{sql}\n{}\n```", lines.join("\n"))
+}

@@ -1,0 +1,133 @@
+//! The machine, and what its processes use (Linux).
+
+use std::collections::BTreeMap;
+use std::fs::read_to_string;
+use std::process::Command;
+
+use ttl_ext_e2e::Server;
+
+/// What a reader of the figures has to know of the machine.
+pub fn describe() -> BTreeMap<String, String> {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let field = |file: &str, name: &str| {
+        let text = read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line
+            .and_then(|line| line.split_once(':'))
+            .map(|(_, value)| value.trim());
+        value.unwrap_or("unknown").to_owned()
+    };
+    let memory = field("/proc/meminfo", "MemTotal");
+    let memory: f64 = memory.trim_end_matches(" kB").parse().unwrap_or(0.0);
+    let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let temporary = std::env::temp_dir();
+    let disk = Command::new("stat")
+        .args(["-f", "-c", "%T"])
+        .arg(&temporary)
+        .output();
+    let disk = disk.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+    );
+    [
+        ("file system of the servers", disk.trim().to_owned()),
+        (
+            "processors",
+            format!("{cores} × {}", field("/proc/cpuinfo", "model name")),
+        ),
+        ("memory", format!("{:.0} GB", memory / 1e6)),
+        ("kernel", kernel.trim().to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// The load averages.
+pub fn load() -> String {
+    let text = read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace()
+        .take(3)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The date and time in UTC.
+pub fn date() -> String {
+    let output = Command::new("date")
+        .args(["-u", "+%F %T"])
+        .output()
+        .expect("date");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Seconds since 1970.
+pub fn now() -> f64 {
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs_f64()
+}
+
+/// Seconds of processor time that a server's processes have used so far, those that
+/// have ended included, but for one session's (the one that is looking).
+pub fn cpu_seconds(server: &Server, except: i32) -> f64 {
+    let postmaster = postmaster(server);
+    // Read again if a child has ended in between: its time has changed places.
+    loop {
+        let before = ended_children(postmaster);
+        let mut ticks = own(postmaster) + before;
+        let file = format!("/proc/{postmaster}/task/{postmaster}/children");
+        let children = read_to_string(file).expect("the postmaster's children");
+        for child in children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
+            if child != except {
+                ticks += own(child) + ended_children(child);
+            }
+        }
+        if ended_children(postmaster) == before {
+            // The kernel's unit for these figures, whatever its own clock does.
+            return ticks as f64 / 100.0;
+        }
+    }
+}
+
+/// A process's own memory in kB: what it shares with nobody, as after its end it would
+/// be given back.
+pub fn private_memory(pid: i32) -> f64 {
+    let file = format!("/proc/{pid}/smaps_rollup");
+    let text = read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let lines = text.lines().filter(|line| line.starts_with("Private_"));
+    lines
+        .filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok())
+        .sum()
+}
+
+fn postmaster(server: &Server) -> i32 {
+    let file = server.dir().join("data/postmaster.pid");
+    let text = read_to_string(file).expect("postmaster.pid of a running server");
+    let first = text.lines().next().and_then(|line| line.parse().ok());
+    first.expect("a process id in postmaster.pid")
+}
+
+/// User and system time of a process, in ticks.
+fn own(pid: i32) -> u64 {
+    times(pid)[..2].iter().sum()
+}
+
+/// The same of its children that have ended.
+fn ended_children(pid: i32) -> u64 {
+    times(pid)[2..].iter().sum()
+}
+
+fn times(pid: i32) -> [u64; 4] {
+    let text = read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it, in parentheses, may have any character.
+    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let mut fields = rest
+        .split_whitespace()
+        .skip(11)
+        .map(|field| field.parse().unwrap_or(0));
+    std::array::from_fn(|_| fields.next().unwrap_or(0))
+}
