@@ -17,6 +17,11 @@ CREATE FUNCTION ttl.expires_at(ts timestamptz, ttl integer, default_ttl integer)
 COMMENT ON FUNCTION ttl.expires_at(timestamptz, integer, integer) IS
     'when a row expires: ts plus its ttl, or plus default_ttl where ttl is NULL; infinity = never (-1, or no ttl at all)';
 
+CREATE FUNCTION ttl.is_override(ttl integer) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_is_override';
+COMMENT ON FUNCTION ttl.is_override(integer) IS
+    'whether a row may have this override: -1 (never expires) or a positive number of seconds; the constraint of override columns';
+
 CREATE FUNCTION ttl.document_ttl(document jsonb) RETURNS integer
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_document_ttl';
 COMMENT ON FUNCTION ttl.document_ttl(jsonb) IS

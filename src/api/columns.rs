@@ -38,9 +38,8 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec
         } else {
             ""
         };
-        let check = format!(
-            "ALTER TABLE {table} ADD CHECK ({ttl} OPERATOR(pg_catalog.>) 0 OR {ttl} OPERATOR(pg_catalog.=) -1)"
-        );
+        // Not written out: PostgreSQL reads a constraint's text anew for each statement.
+        let check = format!("ALTER TABLE {table} ADD CHECK (ttl.is_override({ttl}))");
         match (catalog::attribute(relid, name), &policy.document_column) {
             (None, None) => {
                 statements.push(format!("ALTER TABLE {table} ADD COLUMN {ttl} integer"));
@@ -65,14 +64,17 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec
     Ok(statements)
 }
 
-/// Whether the constraint of C3 is there already.
+/// Whether the constraint of C3 is there already, in either form.
 fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
-    let expected = format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))");
+    let forms = [
+        format!("ttl.is_override({ttl})"),
+        format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))"),
+    ];
     let query = format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conrelid = {} AND contype = 'c' \
-         AND pg_catalog.pg_get_expr(conbin, conrelid) = {})",
+         AND pg_catalog.pg_get_expr(conbin, conrelid) IN ({}))",
         relid.to_u32(),
-        catalog::quote_literal(&expected)
+        forms.map(|form| catalog::quote_literal(&form)).join(", ")
     );
     Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
 }

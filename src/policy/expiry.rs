@@ -20,6 +20,12 @@ pub(crate) enum Ttl {
     Seconds(i32),
 }
 
+/// Whether a row may have this override (C3).
+#[inline]
+pub(crate) fn is_override(ttl: i32) -> bool {
+    ttl == -1 || ttl > 0
+}
+
 /// The TTL that counts for a row: its override where it has one, else the
 /// table's default (C2, C3).
 ///
@@ -55,10 +61,15 @@ pub(crate) fn expires_at(ts: Option<i64>, ttl: Ttl) -> i64 {
 
 /// Whether a row is alive at `now`; it is expired from `_ts + ttl` on,
 /// inclusive (C5).
+///
+/// The same as asking [`expires_at`], in fewer instructions: asked for each row that is
+/// read. The infinities come out right as the least and the greatest number.
 #[inline]
 pub(crate) fn is_live(ts: Option<i64>, ttl: Ttl, now: i64) -> bool {
-    let expiry = expires_at(ts, ttl);
-    expiry == INFINITY || expiry > now
+    match (ts, ttl) {
+        (Some(ts), Ttl::Seconds(seconds)) => ts > cutoff(now, seconds),
+        _ => true,
+    }
 }
 
 /// The newest `_ts` that is expired at `now` under a default of `seconds`:

@@ -121,3 +121,17 @@ proptest! {
         prop_assert_eq!(truncate_to_second(cut), cut);
     }
 }
+
+#[test]
+fn overrides_are_minus_one_or_positive() {
+    for (ttl, expected) in [
+        (i32::MIN, false),
+        (-2, false),
+        (-1, true),
+        (0, false),
+        (1, true),
+        (i32::MAX, true),
+    ] {
+        assert_eq!(is_override(ttl), expected, "{ttl}");
+    }
+}

@@ -11,7 +11,7 @@ mod mongo;
 mod rule;
 
 pub(crate) use document::ttl_of_number_text;
-pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, stamp};
+pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, is_override, stamp};
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, Policy};
 pub(crate) use mongo::{
     CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef,

@@ -1,4 +1,4 @@
-//! The functions that restrictions are made of. They run once for each row, so
+//! The functions that restrictions and constraints are made of. They run once for each row, so
 //! they are C functions without argument wrapping, and cannot raise errors.
 
 use crate::clock::now::now;
@@ -14,6 +14,7 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_cutoff,
     pg_finfo_ttl_reads_physically,
     pg_finfo_ttl_expires_at,
+    pg_finfo_ttl_is_override,
 );
 
 /// `ttl.live(ts timestamptz, ttl integer, default_ttl integer) RETURNS boolean` (C5).
@@ -102,4 +103,17 @@ pub(crate) unsafe extern "C-unwind" fn ttl_expires_at(
         TtlError::invalid_default_ttl(i64::from(default)).raise();
     }
     pg_sys::Datum::from(policy::expires_at(ts, policy::effective_ttl(ttl, default)))
+}
+
+/// `ttl.is_override(ttl integer) RETURNS boolean` (C3). STRICT.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with one argument.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_is_override(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let ttl = unsafe { arg_int4(fcinfo, 0) };
+    pg_sys::Datum::from(ttl.is_none_or(policy::is_override))
 }

@@ -55,6 +55,9 @@ SELECT ttl.enable('bad_values', 100);
 CREATE TABLE has_check (id int, ttl int CHECK (ttl > 0 OR ttl = -1));
 SELECT ttl.enable('has_check', 100);
 SELECT count(*) FROM pg_constraint WHERE conrelid = 'has_check'::regclass AND contype = 'c';
+CREATE TABLE has_own_check (id int, "t t" int CHECK (ttl.is_override("t t")));
+SELECT ttl.enable('has_own_check', 100, ttl_column => 't t');
+SELECT conname FROM pg_constraint WHERE conrelid = 'has_own_check'::regclass AND contype = 'c';
 
 -- index => 'none': allowed and visible, until a usable index is there
 CREATE TABLE big (id int);
