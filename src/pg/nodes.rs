@@ -87,13 +87,16 @@ pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Exp
     call
 }
 
-/// Whether the call was made by [`filter_call`].
+/// Whether the expression is a call that was made by [`filter_call`].
 ///
 /// # Safety
-/// A function call.
-pub(crate) unsafe fn is_of_filter(call: *mut pg_sys::FuncExpr) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe { (*call).funcformat == FILTERS }
+/// An expression.
+pub(crate) unsafe fn is_filter_call(expression: *mut Expr) -> bool {
+    // SAFETY: as required of the caller; its tag tells its type.
+    unsafe {
+        (*expression).type_ == NodeTag::T_FuncExpr
+            && (*expression.cast::<pg_sys::FuncExpr>()).funcformat == FILTERS
+    }
 }
 
 /// The grammar gives it to functions of PostgreSQL's own only.

@@ -23,6 +23,30 @@ pub(crate) unsafe fn restriction(
     }
 }
 
+/// As [`restriction`], for a call of [`nodes::filter_call`]: with the planner's estimates
+/// already in their places, which it would otherwise ask the function's support function
+/// for at each planning. They are what that one says.
+///
+/// # Safety
+/// As [`restriction`].
+pub(crate) unsafe fn filter_restriction(
+    root: *mut PlannerInfo,
+    call: *mut pg_sys::Expr,
+) -> *mut pg_sys::RestrictInfo {
+    // SAFETY: as required of the caller; just made.
+    unsafe {
+        let info = restriction(root, call);
+        (*info).norm_selec = FILTER_SELECTIVITY;
+        (*info).outer_selec = FILTER_SELECTIVITY;
+        (*info).eval_cost = pg_sys::QualCost::default();
+        info
+    }
+}
+
+/// Tables are kept nearly free of expired rows by deletion, so that a query on
+/// one is planned like the same query on a plain table.
+pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
+
 /// Has the planner look whether restrictions may be evaluated by parallel workers: it has
 /// looked at the query already, and asks no more where that holds nothing that may not.
 ///

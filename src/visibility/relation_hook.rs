@@ -127,7 +127,11 @@ unsafe fn restrict(
         let pruning = restriction::pruning_condition(functions, policy, rel);
         for condition in pruning.into_iter().chain(live) {
             let clause = unless_physical(root, functions, entry, (*rel).relid, condition);
-            let info = planner_input::restriction(root, clause);
+            let info = if nodes::is_filter_call(clause) {
+                planner_input::filter_restriction(root, clause)
+            } else {
+                planner_input::restriction(root, clause)
+            };
             (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
         }
         (*rel).baserestrict_min_security = 0;

@@ -1,13 +1,10 @@
 //! The planner support function of `ttl.live`.
 
+use crate::pg::planner_input::FILTER_SELECTIVITY;
 use crate::pg::{externs, fmgr, nodes};
 use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_support);
-
-/// Tables are kept nearly free of expired rows by deletion, so that a query on
-/// one is planned like the same query on a plain table.
-const SELECTIVITY: f64 = 1.0;
 
 /// By much more than rounding can make of a sum.
 const SURELY: f64 = 1.0 + 1e-9;
@@ -42,14 +39,13 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
         let request = datum.cast_mut_ptr::<pg_sys::Node>();
         match nodes::tag(request) {
             Some(NodeTag::T_SupportRequestSelectivity) => {
-                (*request.cast::<SupportRequestSelectivity>()).selectivity = SELECTIVITY;
+                (*request.cast::<SupportRequestSelectivity>()).selectivity = FILTER_SELECTIVITY;
             }
             Some(NodeTag::T_SupportRequestCost) => {
                 let cost = request.cast::<SupportRequestCost>();
                 let mut arguments = pg_sys::QualCost::default();
-                let call = (*cost).node.cast::<pg_sys::FuncExpr>();
-                if nodes::tag(call) == Some(NodeTag::T_FuncExpr) && nodes::is_of_filter(call) {
-                    let list = (*call).args.cast();
+                if nodes::is_filter_call((*cost).node.cast()) {
+                    let list = (*(*cost).node.cast::<pg_sys::FuncExpr>()).args.cast();
                     externs::cost_qual_eval_node(&mut arguments, list, (*cost).root);
                 }
                 (*cost).startup = -arguments.startup * SURELY;
