@@ -138,7 +138,7 @@ impl Plan {
                 } else {
                     0
                 };
-                let latest = now.saturating_add(naptime.max(interval));
+                let latest = together(now.saturating_add(naptime.max(interval)), naptime);
                 let expiry = next_expiry
                     .unwrap_or(i64::MAX)
                     .max(now.saturating_add(MIN_GAP));
@@ -194,6 +194,13 @@ impl Plan {
         self.failures = 0;
         self.leftovers = 0;
     }
+}
+
+/// An instant at or before this one, so that many tables with nothing to do are looked at
+/// at one time, and not each at its own.
+fn together(latest: i64, naptime: i64) -> i64 {
+    const SECOND: i64 = 1_000_000;
+    latest - latest.rem_euclid((naptime / 10).clamp(1, SECOND))
 }
 
 /// The shortest time between two looks that cost so much: one part in twenty.

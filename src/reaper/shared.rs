@@ -6,14 +6,17 @@ use super::state::{TableKey, TableState};
 use crate::pg::background;
 use crate::pg::shmem::{self, Layout, Locked};
 use crate::settings;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
+};
 
 /// Databases with TTL tables, at most.
 pub(super) const DATABASES: usize = 1024;
 /// Workers, at most: the greatest `ttl.max_workers`.
 pub(crate) const WORKERS: usize = 64;
 /// Marks of tables that were written to. Two tables may share one, which costs
-/// a look at a table that nobody wrote to.
+/// a look at a table that nobody wrote to; if they are in different databases, a look
+/// that comes only after `ttl.naptime`.
 const MARKS: usize = 16384;
 /// Rows that are set aside, in all tables.
 pub(super) const BLOCKED_ROWS: usize = 8192;
@@ -47,6 +50,8 @@ pub(super) struct Database {
     pub(super) changes: AtomicU32,
     /// A prepared transaction may change a policy when nobody looks.
     pub(super) keep: AtomicBool,
+    /// Counts transactions that have set marks of tables of this database.
+    pub(super) writes: AtomicU32,
     /// Whoever waits for writes to this database wants to be woken.
     pub(super) wants_wake: AtomicBool,
     /// Until then no worker may be there: somebody wants the database for itself.
@@ -84,11 +89,20 @@ pub(super) fn control() -> &'static Control {
 unsafe impl Sync for Control {}
 
 /// The database's slot.
+///
+/// Asked for at each commit that has written to a table with TTL: so the search begins
+/// where it ended the last time.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
-    control()
-        .databases
-        .iter()
-        .find(|slot| slot.oid.load(Ordering::Relaxed) == oid)
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    let databases = &control().databases;
+    let is_there = |slot: &Database| slot.oid.load(Ordering::Relaxed) == oid;
+    let last = databases.get(LAST.load(Ordering::Relaxed));
+    if let Some(slot) = last.filter(|slot| is_there(slot)) {
+        return Some(slot);
+    }
+    let found = databases.iter().position(is_there)?;
+    LAST.store(found, Ordering::Relaxed);
+    databases.get(found)
 }
 
 /// The database's slot, allotted if there is none, and marked as changed;
@@ -104,6 +118,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
     slot.keep.store(false, Ordering::Relaxed);
+    slot.writes.store(0, Ordering::Relaxed);
     slot.wants_wake.store(false, Ordering::Relaxed);
     slot.held_until.store(0, Ordering::Relaxed);
     slot.started_at.store(0, Ordering::Relaxed);
@@ -127,14 +142,18 @@ pub(super) fn free_unchanged(slot: &Database) {
     }
 }
 
-/// The mark of a table's writes.
-pub(super) fn mark(database: u32, holder: u32) -> &'static AtomicU8 {
+/// The number of the mark of a table's writes.
+pub(super) fn mark_number(database: u32, holder: u32) -> usize {
     let hash = u64::from(database)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
         .wrapping_add(u64::from(holder))
         .wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    let index = usize::try_from(hash >> 40).unwrap_or(0) % MARKS;
-    &control().marks[index]
+    usize::try_from(hash >> 40).unwrap_or(0) % MARKS
+}
+
+/// A mark.
+pub(super) fn mark(number: usize) -> &'static AtomicU8 {
+    &control().marks[number]
 }
 
 /// The workers in a database.

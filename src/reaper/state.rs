@@ -9,7 +9,7 @@ use crate::pg::shmem::Locked;
 
 /// The most tables that a worker claims at a time: the search for them goes
 /// through all there are.
-const CLAIMS: usize = 32;
+const CLAIMS: usize = 128;
 /// So many rules of a table have their place kept; further ones are searched from the
 /// beginning.
 pub(super) const LANES: usize = 16;
@@ -217,13 +217,9 @@ pub(super) fn remove_targets(
     let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
     for state in tables_of(database) {
         if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
-            let holder = TableKey {
-                database,
-                relid: state.holder,
-            };
-            if ensure_table(holder, state.holder, 0) {
-                with_table(holder, |sum| sum.counters.add(&state.counters));
-            }
+            with_sum(database, state.holder, |sum| {
+                sum.counters.add(&state.counters)
+            });
         }
     }
     remove_tables(|state| gone(state) && !is_sum(state));
@@ -237,6 +233,33 @@ pub(super) fn remove_targets(
             }
         });
     }
+}
+
+/// Works on the state of a table that carries a policy, where the counters of what is
+/// gone are kept; it need not be swept itself.
+fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
+    let key = TableKey {
+        database,
+        relid: holder,
+    };
+    if ensure_table(key, holder, 0) {
+        with_table(key, |sum| {
+            if sum.fingerprint == 0 {
+                sum.plan.never();
+            }
+            work(sum);
+        });
+    }
+}
+
+/// Forgets a partition that this process has dropped, and counts it.
+pub(super) fn forget_dropped(key: TableKey, holder: u32) {
+    let counted = with_table(key, |state| state.counters).unwrap_or_default();
+    remove_tables(|state| state.key == key);
+    with_sum(key.database, holder, |sum| {
+        sum.counters.add(&counted);
+        sum.counters.partitions_dropped += 1;
+    });
 }
 
 /// Whether this is the first time that somebody asks about a restored table.

@@ -195,28 +195,15 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
     }
 }
 
-/// Whether sessions have written anything that has not been taken yet.
-pub(super) fn has_writes(targets: &Targets) -> bool {
-    targets
-        .values()
-        .any(|target| writes::are_there(target.holder))
-}
-
 /// Takes what sessions have written into the schedule.
 pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
-    let mut taken: HashMap<u32, writes::Writes> = HashMap::new();
-    for target in targets.values() {
-        taken
-            .entry(target.holder.to_u32())
-            .or_insert_with(|| writes::take(target.holder));
-    }
-    taken.retain(|_, writes| writes.any);
-    if taken.is_empty() {
-        return;
-    }
+    // Tables that share a mark count as written to together.
+    let mut taken: HashMap<usize, writes::Writes> = HashMap::new();
     for (&relid, target) in targets {
-        if let Some(&writes) = taken.get(&target.holder.to_u32()) {
+        let mark = shared::mark_number(database, target.holder.to_u32());
+        let writes = *taken.entry(mark).or_insert_with(|| writes::take(mark));
+        if writes.any {
             state::with_table(TableKey { database, relid }, |state| {
                 state.plan.after_writes(writes, target.shortest, now);
             });

@@ -47,6 +47,15 @@ pub(super) enum Step {
 /// One turn at a table that this process has claimed; notes in shared memory
 /// what has come of it.
 pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+    let drops = target.is_some_and(|target| target.drop_partitions);
+    if !drops && let Some(outcome) = unchanged(key) {
+        let (now, naptime) = (background::now(), settings::naptime());
+        state::with_table(key, |state| {
+            state.claimed_by = 0;
+            state.plan.after_turn(outcome, naptime, now);
+        });
+        return;
+    }
     state::with_table(key, |state| state.working = true);
     let outcome = work(key, target, pace);
     let now = background::now();
@@ -102,12 +111,8 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
     if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
         return Ok(nothing);
     }
-    if let Some(next_expiry) = unchanged(key) {
-        return Ok(Outcome::Done {
-            next_expiry,
-            leftover: false,
-            interval: 0,
-        });
+    if let Some(outcome) = unchanged(key) {
+        return Ok(outcome);
     }
     session::clean_for(probe::owner(key.relid.into())?)?;
     let Some(job) = probe::job(key.relid.into())? else {
@@ -119,16 +124,20 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
 }
 
 /// A look that is only because a naptime has passed, at a table that nobody has
-/// written to since the last one by its statistics: when its next row expires, as
-/// was found then.
-fn unchanged(key: TableKey) -> Option<Option<i64>> {
+/// written to since the last one by its statistics: the next row expires when it was
+/// found to then.
+fn unchanged(key: TableKey) -> Option<Outcome> {
     let (seen, next) = state::with_table(key, |state| {
         let quiet = state.plan.is_routine() && state.counters.blocked_rows == 0;
         let progress = state.progress;
         quiet.then_some((progress.writes_seen, progress.next_expiry))
     })??;
     let written = activity::rows_written(key.relid.into())?;
-    (seen == written).then_some((next != 0).then_some(next))
+    (seen == written).then_some(Outcome::Done {
+        next_expiry: (next != 0).then_some(next),
+        leftover: false,
+        interval: 0,
+    })
 }
 
 /// Tries to drop the partition as a whole. If that cannot be, but for a lock that

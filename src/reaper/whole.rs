@@ -1,7 +1,6 @@
 //! M11: a partition whose every row is expired goes as a whole.
 
 use super::bounds::{self, DateColumn};
-use super::shared;
 use super::state::{self, TableKey};
 use super::{log, partitions};
 use crate::pg::dates::DateKind;
@@ -66,22 +65,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
     let Some(name) = dropped? else {
         return Ok(Whole::Kept);
     };
-    let sum = TableKey {
-        relid: holder.to_u32(),
-        ..key
-    };
-    if state::ensure_table(sum, sum.relid, 0) {
-        state::with_table(sum, |state| {
-            if state.fingerprint == 0 {
-                state.plan.never();
-            }
-            state.counters.partitions_dropped += 1;
-        });
-    }
-    if let Some(slot) = shared::database(background::my_database().to_u32()) {
-        slot.changed
-            .store(true, std::sync::atomic::Ordering::Release);
-    }
+    state::forget_dropped(key, holder.to_u32());
     log::debug(&format!(
         "ttl_ext dropped partition {name}, in which every row was expired"
     ));

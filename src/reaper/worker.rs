@@ -107,6 +107,8 @@ fn follow_settings() {
 fn work(database: u32) -> Result<(), Failure> {
     let mut pace = Pace::new();
     let mut targets: Option<(Targets, i64)> = None;
+    // The count of writes when this worker last looked for them.
+    let mut seen = None;
     let began = background::now();
     loop {
         if session::reload_if_asked() {
@@ -134,7 +136,10 @@ fn work(database: u32) -> Result<(), Failure> {
             };
             targets = Some((loaded, now));
         }
-        if let Some((targets, _)) = &targets {
+        let writes = slot.writes.load(Ordering::SeqCst);
+        if let Some((targets, _)) = &targets
+            && seen.replace(writes) != Some(writes)
+        {
             tables::take_writes(targets, now);
         }
         let next = state::claim_next(database, settings::naptime(), now);
@@ -159,14 +164,14 @@ fn work(database: u32) -> Result<(), Failure> {
         if due - now > LINGER || crowded {
             slot.due.store(due, Ordering::Release);
             // Unless somebody has written or changed something just now.
-            slot.wants_wake.store(true, Ordering::Release);
-            if !slot.changed.load(Ordering::Acquire) && !has_writes(&targets) {
+            slot.wants_wake.store(true, Ordering::SeqCst);
+            if !has_news(slot, seen) {
                 return Ok(());
             }
             continue;
         }
-        slot.wants_wake.store(true, Ordering::Release);
-        if !has_writes(&targets) && !slot.changed.load(Ordering::Acquire) {
+        slot.wants_wake.store(true, Ordering::SeqCst);
+        if !has_news(slot, seen) {
             activity::idle();
             background::wait(((due - now) / 1000).clamp(1, 60_000));
         }
@@ -178,10 +183,9 @@ fn is_held(slot: &shared::Database) -> bool {
     slot.held_until.load(Ordering::Relaxed) > background::now()
 }
 
-fn has_writes(targets: &Option<(Targets, i64)>) -> bool {
-    targets
-        .as_ref()
-        .is_some_and(|(targets, _)| tables::has_writes(targets))
+/// Whether somebody has written or changed something since this worker looked.
+fn has_news(slot: &shared::Database, seen: Option<u32>) -> bool {
+    Some(slot.writes.load(Ordering::SeqCst)) != seen || slot.changed.load(Ordering::SeqCst)
 }
 
 /// No table has a policy here: the database's slot is free again, unless a

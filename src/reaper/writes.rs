@@ -5,7 +5,6 @@ use super::shared;
 use crate::pg::background;
 use crate::settings;
 use crate::store::TablePolicy;
-use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
@@ -81,17 +80,29 @@ pub(crate) fn at_commit() {
     if changed {
         tell_of_change(database);
     }
+    if noted.is_empty() {
+        return;
+    }
     // Rows of a long transaction may have expired before it commits.
     let long = background::transaction_age() >= LONG_TRANSACTION;
     let mut wake = false;
     for (holder, bits, soon) in noted {
         let bits = if long { bits | KEPT_TS } else { bits };
-        shared::mark(database, holder).fetch_or(bits, Ordering::AcqRel);
+        let mark = shared::mark(shared::mark_number(database, holder));
+        mark.fetch_or(bits, Ordering::SeqCst);
         wake |= soon || long;
     }
+    let Some(slot) = shared::database(database) else {
+        // The worker that comes first looks at every table.
+        return;
+    };
+    // After the marks: each worker looks at those of its tables if it has changed.
+    slot.writes.fetch_add(1, Ordering::SeqCst);
+    // Who waits sets this first, and then looks at the count. Loaded first: most commits find
+    // it down.
     if wake
-        && let Some(slot) = shared::database(database)
-        && slot.wants_wake.swap(false, Ordering::AcqRel)
+        && slot.wants_wake.load(Ordering::SeqCst)
+        && slot.wants_wake.swap(false, Ordering::SeqCst)
     {
         shared::wake(database);
     }
@@ -117,20 +128,13 @@ fn tell_of_change(database: u32) {
     }
 }
 
-/// Whether [`take`] would tell of any.
-pub(super) fn are_there(holder: pg_sys::Oid) -> bool {
-    let database = background::my_database().to_u32();
-    shared::mark(database, holder.to_u32()).load(Ordering::Relaxed) != 0
-}
-
-/// What has been written to the table since the last call.
-pub(super) fn take(holder: pg_sys::Oid) -> Writes {
-    let database = background::my_database().to_u32();
-    let mark = shared::mark(database, holder.to_u32());
+/// What has been written to the tables of this mark since the last call.
+pub(super) fn take(number: usize) -> Writes {
+    let mark = shared::mark(number);
     if mark.load(Ordering::Relaxed) == 0 {
         return Writes::default();
     }
-    let bits = mark.swap(0, Ordering::AcqRel);
+    let bits = mark.swap(0, Ordering::SeqCst);
     Writes {
         any: bits & ANY != 0,
         kept_ts: bits & KEPT_TS != 0,
