@@ -28,7 +28,7 @@ static BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MAX_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(3);
 
 /// Percent of its time that a worker deletes however busy the server is.
-static MIN_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(5);
+static MIN_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(1);
 
 /// Percent of its time that a worker deletes however idle the server is.
 static MAX_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(100);

@@ -1,5 +1,6 @@
 //! What the server is busy with, and what we show of ourselves.
 
+use super::background;
 use pgrx::pg_sys;
 use std::ffi::CString;
 
@@ -44,15 +45,19 @@ const PG_WAIT_LOCK: u32 = 0x03;
 const PG_WAIT_CLIENT: u32 = 0x06;
 const PG_WAIT_TIMEOUT: u32 = 0x09;
 
-/// How many clients' statements use the server at this moment: running, and
-/// waiting neither for a lock, nor for their client, nor for time to pass. `None` if the server does
-/// not track it (`track_activities`).
+/// A client that has got its answer within so many microseconds will ask again at once.
+const BETWEEN_STATEMENTS: i64 = 1000;
+
+/// How many clients use the server at this moment: with a statement that runs, and
+/// waits neither for a lock, nor for its client, nor for time to pass; or between two
+/// statements. `None` if the server does not track it (`track_activities`).
 pub(crate) fn active_backends() -> Option<u32> {
     // SAFETY: reads a setting.
     if !unsafe { pg_sys::pgstat_track_activities } {
         return None;
     }
     let mut active = 0;
+    let now = background::now();
     // SAFETY: reads the local copy of the backends' status, made anew; processes
     // may be gone, which BackendPidGetProc tells.
     unsafe {
@@ -66,12 +71,17 @@ pub(crate) fn active_backends() -> Option<u32> {
                 continue;
             };
             let status = &entry.backendStatus;
+            if status.st_backendType != pg_sys::BackendType::B_BACKEND {
+                continue;
+            }
             let running = [
                 pg_sys::BackendState::STATE_RUNNING,
                 pg_sys::BackendState::STATE_FASTPATH,
             ]
             .contains(&status.st_state);
-            if !running || status.st_backendType != pg_sys::BackendType::B_BACKEND {
+            if !running {
+                let since = now.saturating_sub(status.st_state_start_timestamp);
+                active += u32::from(since < BETWEEN_STATEMENTS);
                 continue;
             }
             let waits_for = pg_sys::BackendPidGetProc(status.st_procpid)

@@ -52,8 +52,13 @@ impl Turn<'_> {
     ) -> Result<Done, Failure> {
         self.count(&done, lane);
         let rows = done.touched.max(done.tally.found);
-        self.progress.batch =
-            batch_size::after_success(limit, rows, done.took, settings::batch_size());
+        self.progress.batch = batch_size::after_success(
+            limit,
+            rows,
+            done.took,
+            settings::batch_size(),
+            self.pace.share(),
+        );
         let now = background::now();
         for &row in &done.kept {
             let error = Failure::new(

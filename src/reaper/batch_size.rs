@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// How long a batch should take: a transaction that nobody notices.
 const TARGET: Duration = Duration::from_millis(50);
+/// No batch is made smaller than this only because the server is busy.
+const SMALL: f64 = 1000.0;
 /// The first batch at a table.
 const FIRST: u32 = 500;
 
@@ -13,16 +15,27 @@ pub(super) fn first(most: u32) -> u32 {
 }
 
 /// The size of the next batch, after one of `size` that changed `touched` rows
-/// (cascades included) in `took`.
+/// (cascades included) in `took`, while the worker deletes this `share` of its time.
 ///
 /// At most twice as large as this one; smaller in proportion to what it took
-/// too long, or touched too much.
-pub(super) fn after_success(size: u32, touched: u64, took: Duration, most: u32) -> u32 {
-    let by_time = TARGET.as_secs_f64() / took.as_secs_f64().max(1e-6);
-    let by_rows = f64::from(most) / (touched.max(1) as f64);
-    let factor = by_time.min(by_rows).clamp(0.25, 2.0);
+/// too long, or touched too much. Where the share is small because the server is busy,
+/// so are batches, not only rare: those who commit next wait for all that was written to
+/// the WAL before.
+pub(super) fn after_success(size: u32, touched: u64, took: Duration, most: u32, share: f64) -> u32 {
+    let took = took.as_secs_f64().max(1e-6);
+    let touched = touched.max(1) as f64;
+    let room = |share: f64| {
+        let by_time = TARGET.as_secs_f64() * share / took;
+        let by_rows = f64::from(most) * share / touched;
+        f64::from(size) * by_time.min(by_rows)
+    };
+    // Below some size what goes before the first row counts for more than the rows.
+    let size_now = f64::from(size);
+    let size = room(share.clamp(0.0, 1.0))
+        .max(room(1.0).min(SMALL))
+        .clamp(size_now / 4.0, size_now * 2.0);
     // Conversions of floats saturate.
-    ((f64::from(size) * factor) as u32).clamp(1, most.max(1))
+    (size as u32).clamp(1, most.max(1))
 }
 
 /// The size of the next batch after one that failed. `None`: it was a single

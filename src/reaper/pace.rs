@@ -7,15 +7,20 @@ use crate::settings;
 use pgrx::prelude::*;
 use std::time::{Duration, Instant};
 
-/// The weight of a new sample of active backends in their average.
-const WEIGHT: f64 = 0.3;
+/// Over about so much time it is averaged how many backends are active. A single look
+/// says little: two clients that commit all the time are both at work in every third.
+const AVERAGED: Duration = Duration::from_millis(500);
 /// How often standbys are asked about.
 const REPLICAS_EVERY: Duration = Duration::from_secs(2);
 
 /// What a worker remembers of the server's load.
 pub(super) struct Pace {
     cores: f64,
-    active: Option<f64>,
+    /// Backends at work, averaged.
+    active: f64,
+    looked: Instant,
+    /// The present share of the time, in percent.
+    effort: f64,
     replica_lag: Duration,
     asked_replicas: Option<Instant>,
     /// The least time for a row, in seconds.
@@ -25,13 +30,21 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = cores as f64;
         Self {
-            cores: cores as f64,
-            active: None,
+            cores,
+            active: active(cores),
+            looked: Instant::now(),
+            effort: throttle::LEAST,
             replica_lag: Duration::ZERO,
             asked_replicas: None,
             best: f64::INFINITY,
         }
+    }
+
+    /// The share of its time that this worker deletes at present, from 0 to 1.
+    pub(super) fn share(&self) -> f64 {
+        self.effort / 100.0
     }
 
     /// After a batch on a table that is behind by `table_lag`: waits as long as
@@ -42,11 +55,6 @@ impl Pace {
         took: Duration,
         table_lag: Duration,
     ) -> Result<(), Failure> {
-        let sample = activity::active_backends().map(f64::from);
-        self.active = match (self.active, sample) {
-            (Some(average), Some(now)) => Some(average + WEIGHT * (now - average)),
-            (_, sample) => sample,
-        };
         self.ask_replicas()?;
         let load = Load {
             active: self.active,
@@ -55,7 +63,8 @@ impl Pace {
             table_lag,
             slowdown: self.slowdown(rows, took),
         };
-        let pause = throttle::pause(took, throttle::effort(&load, &bounds()));
+        self.effort = throttle::effort(&load, &bounds());
+        let pause = throttle::pause(took, self.effort);
         background::check_postmaster();
         let until = Instant::now() + pause;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
@@ -66,7 +75,18 @@ impl Pace {
             }
             background::wait(millis);
         }
+        // After the pause: while it deletes, clients wait for it now and then.
+        self.look();
         Ok(())
+    }
+
+    fn look(&mut self) {
+        let active = active(self.cores);
+        // A worker that has had nothing to do knows no more by one look than any other.
+        let passed = self.looked.elapsed().min(AVERAGED / 2);
+        let weight = 1.0 - (-passed.as_secs_f64() / AVERAGED.as_secs_f64()).exp();
+        self.active += weight * (active - self.active);
+        self.looked = Instant::now();
     }
 
     /// The time for a row against the best one seen. Small batches tell nothing.
@@ -100,6 +120,11 @@ impl Pace {
         self.replica_lag = Duration::try_from_secs_f64(seconds.unwrap_or(0.0)).unwrap_or_default();
         Ok(())
     }
+}
+
+/// How many clients use the server; if nobody can tell, all of it.
+fn active(cores: f64) -> f64 {
+    activity::active_backends().map_or(cores, f64::from)
 }
 
 fn bounds() -> Bounds {

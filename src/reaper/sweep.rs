@@ -210,6 +210,7 @@ impl Turn<'_> {
                         1,
                         done.took,
                         1 << 20,
+                        self.pace.share(),
                     ));
                 }
             }

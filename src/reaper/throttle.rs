@@ -5,8 +5,8 @@ use std::time::Duration;
 /// What the server is busy with, as seen between two batches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// Statements of clients that run, averaged; `None`: nobody can tell.
-    pub(super) active: Option<f64>,
+    /// Statements of clients that run, averaged.
+    pub(super) active: f64,
     /// Processors of this machine.
     pub(super) cores: f64,
     /// How far the slowest standby is behind.
@@ -31,6 +31,8 @@ pub(super) struct Bounds {
 /// quarter, two clients of pgbench on two processors lost 17 % of their
 /// transactions to a backlog.
 const RESERVE: f64 = 0.5;
+/// The least share of its time that a worker deletes, in percent.
+pub(super) const LEAST: f64 = 1.0;
 /// A batch this many times slower than the best one says that the disks are busy.
 const SLOW: f64 = 3.0;
 /// The longest pause between two batches.
@@ -43,17 +45,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// table that is behind by more than `max_lag` is given up to half of all,
 /// however busy the server is, since it would never be done otherwise.
 pub(super) fn effort(load: &Load, bounds: &Bounds) -> f64 {
-    let max = bounds.max_effort.max(1.0);
-    let min = bounds.min_effort.clamp(1.0, max);
+    let max = bounds.max_effort.max(LEAST);
+    let min = bounds.min_effort.clamp(LEAST, max);
     if bounds
         .max_replica_lag
         .is_some_and(|most| load.replica_lag > most)
     {
         return min;
     }
-    let active = load.active.unwrap_or(load.cores);
-    let spare = (load.cores * (1.0 - RESERVE) - active).clamp(0.0, 1.0);
-    let hindrance = if active > 0.5 && load.slowdown > SLOW {
+    let spare = (load.cores * (1.0 - RESERVE) - load.active).clamp(0.0, 1.0);
+    let hindrance = if load.active > 0.5 && load.slowdown > SLOW {
         SLOW / load.slowdown
     } else {
         1.0
@@ -67,6 +68,6 @@ pub(super) fn effort(load: &Load, bounds: &Bounds) -> f64 {
 /// The pause after a batch that took `worked`, at that effort.
 pub(super) fn pause(worked: Duration, effort: f64) -> Duration {
     worked
-        .mul_f64((100.0 / effort.clamp(1.0, 100.0) - 1.0).max(0.0))
+        .mul_f64((100.0 / effort.clamp(LEAST, 100.0) - 1.0).max(0.0))
         .min(LONGEST_PAUSE)
 }
