@@ -1,6 +1,6 @@
 //! B3: SELECT of one row by its primary key, against the same table without TTL.
 
-use crate::clients::{Clients, Length};
+use crate::clients::{Clients, Length, compare};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, settle};
 use crate::results::{Benchmark, Target};
@@ -25,7 +25,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         settle(&mut session, table);
     }
     for protocol in ["prepared", "simple"] {
-        let runs = context.alternate(9, true, &["ours", "plain"], |table| {
+        let runs = context.alternate(15, true, &["ours", "plain"], |table| {
             let clients = Clients {
                 database: "b3",
                 script: format!(
@@ -35,13 +35,14 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 length: Length::Seconds(1),
                 arguments: &[],
             };
-            vec![("tps", clients.run(&server).tps)]
+            clients.run(&server).figures()
         });
-        bench.compare(
+        compare(
+            bench,
             &format!("SELECT by primary key, {protocol}"),
-            "tps",
-            runs.of("ours", "tps"),
-            ("without TTL", runs.of("plain", "tps")),
+            &runs,
+            "ours",
+            ("without TTL", "plain"),
             Some(Target::AtLeast(0.98)),
         );
     }

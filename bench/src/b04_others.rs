@@ -1,7 +1,7 @@
 //! B4: what those notice who do not use the extension: pgbench's own tables on a server
 //! that has it preloaded and created, against a server that has not.
 
-use crate::clients::{Clients, Length, initialize};
+use crate::clients::{Clients, Length, compare, initialize};
 use crate::context::Context;
 use crate::results::{Benchmark, Target};
 
@@ -22,7 +22,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     // the hooks are.
     for (what, builtin) in [("SELECT only", "select-only"), ("TPC-B", "tpcb-like")] {
         let protocol = "simple";
-        let runs = context.alternate(11, true, &["loaded", "bare"], |side| {
+        let runs = context.alternate(15, true, &["loaded", "bare"], |side| {
             let server = if side == "loaded" { &loaded } else { &bare };
             let mut session = server.connect("b4", "postgres");
             if builtin != "select-only" {
@@ -37,13 +37,14 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 length: Length::Seconds(1),
                 arguments: &["-b", builtin],
             };
-            vec![("tps", clients.run(server).tps)]
+            clients.run(server).figures()
         });
-        bench.compare(
+        compare(
+            bench,
             &format!("pgbench on plain tables, {what}, {protocol}"),
-            "tps",
-            runs.of("loaded", "tps"),
-            ("not preloaded", runs.of("bare", "tps")),
+            &runs,
+            "loaded",
+            ("not preloaded", "bare"),
             Some(Target::AtLeast(0.99)),
         );
     }

@@ -2,7 +2,7 @@
 //! TTL; against the same table and indexes with `DEFAULT now()` and no TTL. To see where
 //! a difference comes from, also a TTL table without the trigger that frees keys.
 
-use crate::clients::{Clients, Length};
+use crate::clients::{Clients, Length, compare};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, on_disk};
 use crate::results::{Benchmark, Target};
@@ -32,7 +32,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         (", others expired", BEFORE, &["ours", "plain"]),
     ];
     for (case, expired, sides) in cases {
-        let runs = context.alternate(7, true, sides, |table| {
+        let runs = context.alternate(11, true, sides, |table| {
             session.run(&format!(
                 "TRUNCATE {table};
                  ALTER SEQUENCE ids RESTART;
@@ -52,12 +52,11 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             };
             let done = clients.run(&server);
             assert_eq!(on_disk(&mut session, table), BEFORE + done.transactions);
-            vec![("tps", done.tps)]
+            done.figures()
         });
         let what = format!("INSERT of one row, prepared{case}");
         let mut row = |name: &str, side: &str, target| {
-            let baseline = (name, runs.of(side, "tps"));
-            bench.compare(&what, "tps", runs.of("ours", "tps"), baseline, target);
+            compare(bench, &what, &runs, "ours", (name, side), target);
         };
         row(
             "same indexes, `DEFAULT now()`",

@@ -4,7 +4,7 @@
 //! The extension writes whole seconds, by which the index on `_ts` stays smaller; a third
 //! baseline does so by hand.
 
-use crate::clients::{Clients, Length};
+use crate::clients::{Clients, Length, compare};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, number, settle};
 use crate::results::{Benchmark, Target};
@@ -35,7 +35,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "CREATE TRIGGER stamp BEFORE UPDATE ON moddatetime FOR EACH ROW EXECUTE FUNCTION moddatetime(_ts)",
         );
     }
-    let runs = context.alternate(7, true, sides, |side| {
+    let runs = context.alternate(11, true, sides, |side| {
         session.run(&format!(
             "TRUNCATE {side};
              SET ttl.preserve_ts = on;
@@ -65,18 +65,11 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             ),
         );
         assert_eq!(unlike, 0.0, "{side}: rows are not stamped");
-        vec![("tps", done.tps)]
+        done.figures()
     });
-    let ours = runs.of("ours", "tps");
     let mut row = |name: &str, side: &str, target| {
         let what = "UPDATE by primary key, prepared";
-        bench.compare(
-            what,
-            "tps",
-            ours.clone(),
-            (name, runs.of(side, "tps")),
-            target,
-        );
+        compare(bench, what, &runs, "ours", (name, side), target);
     };
     row(
         "`SET …, _ts = now()`",

@@ -2,6 +2,11 @@
 
 use ttl_ext_e2e::Server;
 
+use crate::context::{Figures, Runs};
+use crate::fixtures::wait;
+use crate::machine::cpu_seconds;
+use crate::results::{Benchmark, Target};
+
 /// Clients that run a script.
 pub struct Clients<'a> {
     /// The database.
@@ -35,6 +40,15 @@ pub struct Outcome {
     pub tps: f64,
     /// Transactions.
     pub transactions: u64,
+    /// Processor time of the server for each of them, in microseconds.
+    pub cpu: f64,
+}
+
+impl Outcome {
+    /// For [`crate::context::Context::alternate`].
+    pub fn figures(&self) -> Figures {
+        vec![("tps", self.tps), ("cpu", self.cpu)]
+    }
 }
 
 impl Clients<'_> {
@@ -57,7 +71,18 @@ impl Clients<'_> {
             std::fs::write(&script, &self.script).expect("a script for pgbench");
             command.arg("-f").arg(&script);
         }
+        let before = cpu_seconds(server, 0);
         let output = server.must_run(&mut command);
+        // The sessions end a moment after their client.
+        let here = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'";
+        wait(
+            &mut server.connect("postgres", "postgres"),
+            here,
+            "0",
+            1,
+            10,
+        );
+        let cpu = cpu_seconds(server, 0) - before;
         let text = String::from_utf8_lossy(&output.stdout);
         let after = |label: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(label));
@@ -66,11 +91,37 @@ impl Clients<'_> {
             number.unwrap_or_else(|| panic!("pgbench did not say {label:?}:\n{text}"))
         };
         assert_eq!(after("number of failed transactions: "), 0.0, "{text}");
+        let transactions = after("number of transactions actually processed: ");
         Outcome {
             tps: after("tps = "),
-            transactions: after("number of transactions actually processed: ") as u64,
+            transactions: transactions as u64,
+            cpu: cpu * 1e6 / transactions,
         }
     }
+}
+
+/// Throughput, which has the target, and the server's processor time, which other
+/// programs on the machine disturb less.
+pub fn compare(
+    bench: &mut Benchmark,
+    what: &str,
+    runs: &Runs,
+    ours: &str,
+    baseline: (&str, &str),
+    target: Option<Target>,
+) {
+    let (name, side) = baseline;
+    let of = |figure| (runs.of(ours, figure), (name, runs.of(side, figure)));
+    let (tps, theirs) = of("tps");
+    bench.compare(what, "tps", tps, theirs, target);
+    let (cpu, theirs) = of("cpu");
+    bench.compare(
+        &format!("{what}: processor time of the server"),
+        "µs",
+        cpu,
+        theirs,
+        None,
+    );
 }
 
 /// Fill pgbench's own tables.
