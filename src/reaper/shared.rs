@@ -52,6 +52,8 @@ pub(super) struct Database {
     pub(super) keep: AtomicBool,
     /// Counts transactions that have set marks of tables of this database.
     pub(super) writes: AtomicU32,
+    /// Counts those of them after which a row may expire before the next look.
+    pub(super) urgent: AtomicU32,
     /// Whoever waits for writes to this database wants to be woken.
     pub(super) wants_wake: AtomicBool,
     /// Until then no worker may be there: somebody wants the database for itself.
@@ -119,6 +121,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.changed.store(true, Ordering::Relaxed);
     slot.keep.store(false, Ordering::Relaxed);
     slot.writes.store(0, Ordering::Relaxed);
+    slot.urgent.store(0, Ordering::Relaxed);
     slot.wants_wake.store(false, Ordering::Relaxed);
     slot.held_until.store(0, Ordering::Relaxed);
     slot.started_at.store(0, Ordering::Relaxed);

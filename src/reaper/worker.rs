@@ -17,6 +17,9 @@ const LINGER: i64 = 5_000_000;
 /// After so much time a worker makes room, if another database waits for one.
 const SHARE: i64 = 3_000_000;
 
+/// The shortest time between two looks at what has been written, in milliseconds.
+const BETWEEN_WRITES: i64 = 10;
+
 /// Its name, for the postmaster.
 pub(super) const ENTRY_POINT: &str = "ttl_ext_worker_main";
 
@@ -136,7 +139,10 @@ fn work(database: u32) -> Result<(), Failure> {
             };
             targets = Some((loaded, now));
         }
-        let writes = slot.writes.load(Ordering::SeqCst);
+        let (writes, urgent) = (
+            slot.writes.load(Ordering::SeqCst),
+            slot.urgent.load(Ordering::SeqCst),
+        );
         if let Some((targets, _)) = &targets
             && seen.replace(writes) != Some(writes)
         {
@@ -161,31 +167,32 @@ fn work(database: u32) -> Result<(), Failure> {
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
-        if due - now > LINGER || crowded {
+        let leaves = due - now > LINGER || crowded;
+        if leaves {
             slot.due.store(due, Ordering::Release);
-            // Unless somebody has written or changed something just now.
-            slot.wants_wake.store(true, Ordering::SeqCst);
-            if !has_news(slot, seen) {
-                return Ok(());
-            }
+        }
+        // Unless somebody has written or changed something just now.
+        slot.wants_wake.store(true, Ordering::SeqCst);
+        if slot.changed.load(Ordering::SeqCst) {
             continue;
         }
-        slot.wants_wake.store(true, Ordering::SeqCst);
-        if !has_news(slot, seen) {
-            activity::idle();
-            background::wait(((due - now) / 1000).clamp(1, 60_000));
+        if slot.urgent.load(Ordering::SeqCst) != urgent {
+            // Where they write all the time, not at each of their commits.
+            slot.wants_wake.store(false, Ordering::SeqCst);
+            background::wait(BETWEEN_WRITES);
+            continue;
         }
+        if leaves {
+            return Ok(());
+        }
+        activity::idle();
+        background::wait(((due - now) / 1000).clamp(1, 60_000));
     }
 }
 
 /// Whether somebody wants the database for itself.
 fn is_held(slot: &shared::Database) -> bool {
     slot.held_until.load(Ordering::Relaxed) > background::now()
-}
-
-/// Whether somebody has written or changed something since this worker looked.
-fn has_news(slot: &shared::Database, seen: Option<u32>) -> bool {
-    Some(slot.writes.load(Ordering::SeqCst)) != seen || slot.changed.load(Ordering::SeqCst)
 }
 
 /// No table has a policy here: the database's slot is free again, unless a

@@ -98,12 +98,13 @@ pub(crate) fn at_commit() {
     };
     // After the marks: each worker looks at those of its tables if it has changed.
     slot.writes.fetch_add(1, Ordering::SeqCst);
+    if !wake {
+        return;
+    }
+    slot.urgent.fetch_add(1, Ordering::SeqCst);
     // Who waits sets this first, and then looks at the count. Loaded first: most commits find
     // it down.
-    if wake
-        && slot.wants_wake.load(Ordering::SeqCst)
-        && slot.wants_wake.swap(false, Ordering::SeqCst)
-    {
+    if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
         shared::wake(database);
     }
 }
