@@ -61,7 +61,7 @@ pub fn count(
             );
             bench.note(format!("{name}{way}:\n{}", plan(session, query(name))));
         }
-        let runs = context.alternate(9, true, &names, |side| {
+        let runs = context.alternate(7, true, &names, |side| {
             vec![("ms", timed(session, query(side)) * 1000.0)]
         });
         for name in &names[1..] {

@@ -25,7 +25,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         settle(&mut session, table);
     }
     for protocol in ["prepared", "simple"] {
-        let runs = context.alternate(15, true, &["ours", "plain"], |table| {
+        let runs = context.alternate(13, true, &["ours", "plain"], |table| {
             let clients = Clients {
                 database: "b3",
                 script: format!(

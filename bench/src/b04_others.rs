@@ -22,7 +22,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     // the hooks are.
     for (what, builtin) in [("SELECT only", "select-only"), ("TPC-B", "tpcb-like")] {
         let protocol = "simple";
-        let runs = context.alternate(15, true, &["loaded", "bare"], |side| {
+        let runs = context.alternate(13, true, &["loaded", "bare"], |side| {
             let server = if side == "loaded" { &loaded } else { &bare };
             let mut session = server.connect("b4", "postgres");
             if builtin != "select-only" {

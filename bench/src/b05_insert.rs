@@ -32,7 +32,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         (", others expired", BEFORE, &["ours", "plain"]),
     ];
     for (case, expired, sides) in cases {
-        let runs = context.alternate(11, true, sides, |table| {
+        let runs = context.alternate(9, true, sides, |table| {
             session.run(&format!(
                 "TRUNCATE {table};
                  ALTER SEQUENCE ids RESTART;

@@ -35,7 +35,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "CREATE TRIGGER stamp BEFORE UPDATE ON moddatetime FOR EACH ROW EXECUTE FUNCTION moddatetime(_ts)",
         );
     }
-    let runs = context.alternate(11, true, sides, |side| {
+    let runs = context.alternate(9, true, sides, |side| {
         session.run(&format!(
             "TRUNCATE {side};
              SET ttl.preserve_ts = on;

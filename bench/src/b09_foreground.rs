@@ -49,8 +49,8 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let backlog = context.options.pick(5_000_000, 500_000);
     // The job needs few seconds, and what nothing disturbs is soon known: with the worker's
     // all three fit into a minute.
-    let short = context.options.pick(8, 3) + BEFORE;
-    let long = context.options.pick(14, 3) + BEFORE;
+    let short = context.options.pick(8, 2) + BEFORE;
+    let long = context.options.pick(14, 2) + BEFORE;
     template(&server, backlog);
     drop(server.plain_database("b9"));
     initialize(&server, "b9", context.options.pick(20, 5));

@@ -25,8 +25,8 @@ const DEFAULT: f64 = 5.0;
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
     context.stop_server();
-    let rows = context.options.pick(1_000, 240);
-    let span = Duration::from_secs(context.options.pick(60, 12));
+    let rows = context.options.pick(1_000, 120);
+    let span = Duration::from_secs(context.options.pick(60, 6));
     let server = context.own_server(&[
         ("synchronous_commit", "on"),
         ("autovacuum", "on"),

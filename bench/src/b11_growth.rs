@@ -176,14 +176,14 @@ impl Idle {
     }
 
     fn measure(self, context: &Context, bench: &mut Benchmark) {
-        let rest = Duration::from_secs(context.options.pick(40, 30));
+        let rest = Duration::from_secs(context.options.pick(25, 9));
         sleep(rest.saturating_sub(self.since.elapsed()));
         for server in &self.servers {
             set(server, "ttl.naptime", "'60s'");
         }
         sleep(Duration::from_secs(9));
         let slices = context.options.pick(10, 5);
-        let slice = context.options.pick(6, 3);
+        let slice = context.options.pick(6, 2);
         let cpu = || self.servers.iter().map(|server| cpu_seconds(server, 0));
         let first: Vec<f64> = cpu().collect();
         let mut points = vec![Vec::new(); first.len()];

@@ -8,7 +8,8 @@ use crate::results::{Benchmark, Results, Row, Target};
 const HEAD: &str = "| # | what | ttl_ext | baseline | ratio | spread of the ratio | target | |\n\
                     |---|---|---|---|---|---|---|---|\n";
 
-/// The whole file `<pg>.md`. What lies between the two comments goes into the README.
+/// The whole file `<pg>.md`. What lies between the two comments, the rows that have a
+/// target, goes into the README.
 pub fn page(results: &Results) -> String {
     let mut text = format!("# Benchmarks: {}\n\n", results.version);
     for (name, value) in &results.machine {
@@ -21,8 +22,9 @@ pub fn page(results: &Results) -> String {
     text += "\nAll numbers are in the JSON file beside this one.\n\n";
     text += "<!-- table -->\n";
     text += &origin(results);
+    text += &rows(results, |row| row.target.is_some());
+    text += "<!-- /table -->\n\n## All rows\n\n";
     text += &table(results);
-    text += "<!-- /table -->\n";
     for benchmark in &results.benchmarks {
         details(&mut text, benchmark);
     }
@@ -53,12 +55,16 @@ fn origin(results: &Results) -> String {
     )
 }
 
-/// The rows of all benchmarks.
+/// All rows of all benchmarks.
 pub fn table(results: &Results) -> String {
+    rows(results, |_| true)
+}
+
+fn rows(results: &Results, wanted: impl Fn(&Row) -> bool) -> String {
     let mut text = HEAD.to_owned();
     for benchmark in &results.benchmarks {
         let mut id = benchmark.id.as_str();
-        for row in &benchmark.rows {
+        for row in benchmark.rows.iter().filter(|row| wanted(row)) {
             let _ = writeln!(text, "{}", line(id, row));
             id = "";
         }
