@@ -48,6 +48,22 @@ fn the_next_expiry_is_met_exactly() {
 }
 
 #[test]
+fn tables_with_nothing_to_do_are_looked_at_together() {
+    let due = |now, naptime| {
+        let mut plan = Plan::new();
+        plan.after_full_search(0, now);
+        plan.after_turn(done(None), naptime, now);
+        assert!(plan.is_routine());
+        plan.due
+    };
+    assert_eq!(due(NOW + 1, NAP), NOW + NAP);
+    assert_eq!(due(NOW + SECOND - 1, NAP), NOW + NAP);
+    assert_eq!(due(NOW + SECOND, NAP), NOW + NAP + SECOND);
+    // A short naptime stays nearly as long as it is.
+    assert_eq!(due(NOW + SECOND / 2 + 1, SECOND), NOW + SECOND + SECOND / 2);
+}
+
+#[test]
 fn expiry_that_never_stops_does_not_make_a_busy_loop() {
     assert_eq!(after(done(Some(NOW + 1))).due, NOW + SECOND / 2);
     assert_eq!(after(done(Some(NOW - NAP))).due, NOW + SECOND / 2);
