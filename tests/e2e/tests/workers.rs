@@ -1,8 +1,9 @@
 //! Item 1: the launcher and its workers are there without anyone starting them,
 //! wherever there is something to delete, and only there (C7, C9).
 
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use ttl_ext_e2e::{PATIENCE, Server, SlowTable, SqlState, until};
 
@@ -189,9 +190,32 @@ fn no_worker_slot_is_free() {
     };
     let mut sleeper = database.connect();
     sleeper.run(&format!("SET {force} = on"));
-    let sleeping = std::thread::spawn(move || sleeper.error("SELECT pg_sleep(600)"));
+    let awake = Arc::new(AtomicBool::new(false));
+    let enough = Arc::clone(&awake);
+    let sleeping = std::thread::spawn(move || {
+        loop {
+            let error = sleeper.error("SELECT pg_sleep(600)");
+            if enough.load(Ordering::SeqCst) {
+                return error;
+            }
+        }
+    });
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                   WHERE backend_type = 'client backend' AND query LIKE 'SELECT pg_sleep%'";
+    // A statement that found no slot goes without: a worker that looked at the
+    // new database may have had it. So another is begun after a while.
     let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'";
-    disk.wait_until(others, "1", PATIENCE);
+    until("a parallel worker has the slot", PATIENCE, || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            if disk.value(others) == "1" {
+                return Some(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        disk.run(cancel);
+        None
+    });
 
     disk.run(TABLE);
     disk.insert_expired("t", 1, 100);
@@ -202,10 +226,8 @@ fn no_worker_slot_is_free() {
     assert!(!server.log_lines(&["WARNING:"]).is_empty());
     assert_eq!(disk.count("t"), 100);
 
-    disk.run(
-        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-          WHERE backend_type = 'client backend' AND query LIKE 'SELECT pg_sleep%'",
-    );
+    awake.store(true, Ordering::SeqCst);
+    disk.run(cancel);
     let error = sleeping.join().expect("the session that slept");
     assert_eq!(*error.code(), SqlState::QUERY_CANCELED, "{error:?}");
     disk.wait_for_none("t");
