@@ -28,12 +28,14 @@ struct Target {
 /// # Safety
 /// `query` is the planner's input after rewriting, which may be scribbled on.
 pub(super) unsafe fn stamp_query(query: *mut Query) {
+    // SAFETY: as required of the caller.
+    let writes_nothing = unsafe { (*query).resultRelation == 0 && (*query).cteList.is_null() };
+    if writes_nothing || settings::preserve_ts() {
+        return;
+    }
     let Some(functions) = extension::functions() else {
         return;
     };
-    if settings::preserve_ts() {
-        return;
-    }
     // SAFETY: as required of the caller. Data-modifying WITH stands at the top level only.
     unsafe {
         for cte in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {

@@ -35,15 +35,17 @@ pub(crate) struct Functions {
 /// `ClanguageId` of pg_language.dat.
 const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Unknown,
     Absent,
-    Present(Functions),
+    Present,
 }
 
 thread_local! {
     static STATE: Cell<State> = const { Cell::new(State::Unknown) };
+    /// Set where the state is [`State::Present`].
+    static FUNCTIONS: Cell<Option<Functions>> = const { Cell::new(None) };
 }
 
 /// The extension's functions; `None` in a database without the extension.
@@ -53,18 +55,35 @@ thread_local! {
 #[inline]
 pub(crate) fn functions() -> Option<Functions> {
     match STATE.get() {
-        State::Present(functions) => Some(functions),
+        State::Present => FUNCTIONS.get(),
         State::Absent => None,
         State::Unknown => {
             // Set first: a change that arrives during the look-up resets it.
             STATE.set(State::Absent);
             let found = look_up();
-            if let (Some(functions), State::Absent) = (found, STATE.get()) {
-                STATE.set(State::Present(functions));
+            if found.is_some() && STATE.get() == State::Absent {
+                FUNCTIONS.set(found);
+                STATE.set(State::Present);
             }
             found
         }
     }
+}
+
+/// Whether the extension is in this database; costs as little as [`functions`].
+#[inline]
+pub(crate) fn is_present() -> bool {
+    match STATE.get() {
+        State::Present => true,
+        State::Absent => false,
+        State::Unknown => functions().is_some(),
+    }
+}
+
+/// Whether it is known not to be in this database. Calls nothing of PostgreSQL's.
+#[inline]
+pub(crate) fn is_known_to_be_absent() -> bool {
+    STATE.get() == State::Absent
 }
 
 fn look_up() -> Option<Functions> {

@@ -97,9 +97,76 @@ unsafe extern "C" {
 /// Functions that can raise errors; call inside `pg_guard_ffi_boundary`.
 pub(super) mod raising {
     use super::pg_sys;
-    use core::ffi::c_char;
+    use core::ffi::{c_char, c_int, c_void};
 
     unsafe extern "C-unwind" {
+        /// makefuncs.c
+        pub(crate) fn makeVar(
+            varno: c_int,
+            attno: pg_sys::AttrNumber,
+            type_oid: pg_sys::Oid,
+            typmod: i32,
+            collation: pg_sys::Oid,
+            levels_up: pg_sys::Index,
+        ) -> *mut pg_sys::Var;
+        /// makefuncs.c
+        pub(crate) fn makeConst(
+            type_oid: pg_sys::Oid,
+            typmod: i32,
+            collation: pg_sys::Oid,
+            length: c_int,
+            value: pg_sys::Datum,
+            is_null: bool,
+            by_value: bool,
+        ) -> *mut pg_sys::Const;
+        /// makefuncs.c
+        pub(crate) fn makeFuncExpr(
+            function: pg_sys::Oid,
+            result: pg_sys::Oid,
+            args: *mut pg_sys::List,
+            collation: pg_sys::Oid,
+            input_collation: pg_sys::Oid,
+            format: pg_sys::CoercionForm::Type,
+        ) -> *mut pg_sys::FuncExpr;
+        /// var.c
+        pub(crate) fn pull_varattnos(
+            node: *mut pg_sys::Node,
+            varno: pg_sys::Index,
+            varattnos: *mut *mut pg_sys::Bitmapset,
+        );
+        /// bitmapset.c
+        pub(crate) fn bms_is_member(x: c_int, a: *const pg_sys::Bitmapset) -> bool;
+        /// restrictinfo.c
+        #[cfg(feature = "pg15")]
+        pub(crate) fn make_restrictinfo(
+            root: *mut pg_sys::PlannerInfo,
+            clause: *mut pg_sys::Expr,
+            is_pushed_down: bool,
+            outerjoin_delayed: bool,
+            pseudoconstant: bool,
+            security_level: pg_sys::Index,
+            required_relids: pg_sys::Relids,
+            outer_relids: pg_sys::Relids,
+            nullable_relids: pg_sys::Relids,
+        ) -> *mut pg_sys::RestrictInfo;
+        /// restrictinfo.c
+        #[cfg(not(feature = "pg15"))]
+        pub(crate) fn make_restrictinfo(
+            root: *mut pg_sys::PlannerInfo,
+            clause: *mut pg_sys::Expr,
+            is_pushed_down: bool,
+            has_clone: bool,
+            is_clone: bool,
+            pseudoconstant: bool,
+            security_level: pg_sys::Index,
+            required_relids: pg_sys::Relids,
+            incompatible_relids: pg_sys::Relids,
+            outer_relids: pg_sys::Relids,
+        ) -> *mut pg_sys::RestrictInfo;
+        /// list.c
+        pub(crate) fn lcons(datum: *mut c_void, list: *mut pg_sys::List) -> *mut pg_sys::List;
+        /// list.c
+        pub(crate) fn lappend(list: *mut pg_sys::List, datum: *mut c_void) -> *mut pg_sys::List;
         pub(crate) fn find_all_inheritors(
             parent: pg_sys::Oid,
             lockmode: pg_sys::LOCKMODE,

@@ -40,6 +40,33 @@ pub(crate) unsafe fn of<T>(nodes: &[*mut T]) -> *mut pg_sys::List {
         })
 }
 
+/// The list without the nodes that are not to be kept; changed in place.
+///
+/// # Safety
+/// As [`iter`]; nothing else refers to the list.
+pub(crate) unsafe fn retain<T>(
+    list: *mut pg_sys::List,
+    mut keep: impl FnMut(&mut T) -> bool,
+) -> *mut pg_sys::List {
+    // SAFETY: as required of the caller; what is written is within the former length. A
+    // list has no cells only if it is NIL.
+    unsafe {
+        let mut kept = 0;
+        for i in 0..len(list) {
+            let cell = *(*list).elements.add(i);
+            if keep(&mut *cell.ptr_value.cast::<T>()) {
+                *(*list).elements.add(kept) = cell;
+                kept += 1;
+            }
+        }
+        if kept == 0 {
+            return core::ptr::null_mut();
+        }
+        (*list).length = kept as i32;
+        list
+    }
+}
+
 /// The integers of an integer list, in order.
 ///
 /// # Safety

@@ -1,6 +1,7 @@
 //! Building and recognising expression trees.
 
 use super::catalog::Attribute;
+use super::externs::raising;
 use super::lists;
 use pgrx::pg_sys::{self, Expr, NodeTag};
 use std::ffi::CStr;
@@ -85,6 +86,35 @@ pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Exp
     // SAFETY: just made.
     unsafe { (*call.cast::<pg_sys::FuncExpr>()).funcformat = FILTERS };
     call
+}
+
+/// `function(columns, constant)`, as [`filter_call`] makes it. All of it behind one guard,
+/// not one for each node: it is made for every table with TTL at every planning.
+pub(crate) fn filter_call_on(
+    function: pg_sys::Oid,
+    varno: u32,
+    columns: &[Attribute],
+    constant: Option<i32>,
+) -> *mut Expr {
+    let none = pg_sys::InvalidOid;
+    let value = pg_sys::Datum::from(constant.unwrap_or(0));
+    let is_null = constant.is_none();
+    // SAFETY: allocates nodes in the current memory context; nothing here is to be dropped
+    // when an error passes.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let mut args = core::ptr::null_mut();
+            for column in columns {
+                let (attno, type_oid) = (column.attno, column.type_oid);
+                let varno = varno.cast_signed();
+                let var = raising::makeVar(varno, attno, type_oid, column.typmod, none, 0);
+                args = raising::lappend(args, var.cast());
+            }
+            let constant = raising::makeConst(pg_sys::INT4OID, -1, none, 4, value, is_null, true);
+            args = raising::lappend(args, constant.cast());
+            raising::makeFuncExpr(function, pg_sys::BOOLOID, args, none, none, FILTERS).cast()
+        })
+    }
 }
 
 /// Whether the expression is a call that was made by [`filter_call`].
@@ -197,6 +227,74 @@ pub(crate) fn assignment(expr: *mut Expr, attno: i16, name: &CStr) -> *mut pg_sy
 pub(crate) unsafe fn same<A, B>(a: *mut A, b: *mut B) -> bool {
     // SAFETY: as required of the caller; equal() only reads.
     unsafe { pg_sys::equal(a.cast(), b.cast()) }
+}
+
+/// Whether a tree mentions one of the columns (0: the whole row) of the range table's entry
+/// `varno`.
+///
+/// # Safety
+/// A preprocessed tree, which holds no query any more, or null.
+pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> bool {
+    let tree = tree.cast::<pg_sys::Node>();
+    // SAFETY: as required of the caller.
+    if let Some(answer) = unsafe { plainly_mentions(tree, varno, columns, 0) } {
+        return answer;
+    }
+    let mut used = core::ptr::null_mut();
+    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+    // SAFETY: as required of the caller; the tree is only read. Nothing here is to be
+    // dropped when an error passes.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raising::pull_varattnos(tree, varno, &mut used);
+            let is_used = |&column: &i16| raising::bms_is_member(i32::from(column) + offset, used);
+            columns.iter().any(is_used)
+        })
+    }
+}
+
+/// The answer of [`mentions`] for the trees of most queries, in a tenth of the time:
+/// tables beside each other, and comparisons of columns, constants and parameters. None for
+/// others, and for deep ones: it does not look after the stack.
+///
+/// # Safety
+/// As [`mentions`].
+unsafe fn plainly_mentions(
+    tree: *mut pg_sys::Node,
+    varno: u32,
+    columns: &[i16],
+    depth: u32,
+) -> Option<bool> {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        let (list, node) = match tag(tree) {
+            None => return Some(false),
+            Some(NodeTag::T_Const | NodeTag::T_Param | NodeTag::T_RangeTblRef) => {
+                return Some(false);
+            }
+            Some(NodeTag::T_Var) => {
+                let var = &*tree.cast::<pg_sys::Var>();
+                let is_of = i64::from(var.varno) == i64::from(varno);
+                return Some(is_of && var.varlevelsup == 0 && columns.contains(&var.varattno));
+            }
+            Some(NodeTag::T_FromExpr) => {
+                let from = &*tree.cast::<pg_sys::FromExpr>();
+                (from.fromlist, from.quals)
+            }
+            Some(NodeTag::T_OpExpr) => {
+                let none = core::ptr::null_mut();
+                ((*tree.cast::<pg_sys::OpExpr>()).args, none)
+            }
+            Some(NodeTag::T_List) => (tree.cast(), core::ptr::null_mut()),
+            Some(_) => return None,
+        };
+        let depth = Some(depth + 1).filter(|&depth| depth < 10)?;
+        let mut found = plainly_mentions(node, varno, columns, depth)?;
+        for node in lists::iter::<pg_sys::Node>(list) {
+            found |= plainly_mentions(node, varno, columns, depth)?;
+        }
+        Some(found)
+    }
 }
 
 /// The tag of a node; `None` for a null pointer.

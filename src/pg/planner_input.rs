@@ -1,6 +1,7 @@
 //! What differs between server versions in the planner's input.
 
-use super::roles;
+use super::externs::raising;
+use super::{nodes, roles};
 use pgrx::pg_sys::{self, PlannerInfo, Query, RangeTblEntry};
 
 /// A restriction of one relation, at security level 0, pushed down to the scan.
@@ -11,35 +12,51 @@ pub(crate) unsafe fn restriction(
     root: *mut PlannerInfo,
     clause: *mut pg_sys::Expr,
 ) -> *mut pg_sys::RestrictInfo {
+    // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| unguarded_restriction(root, clause)) }
+}
+
+/// As [`restriction`], and before all others of the relation. One of a call of
+/// [`nodes::filter_call`] has the planner's estimates already in their places, which it
+/// would otherwise ask the function's support function for at each planning. They are what
+/// that one says.
+///
+/// # Safety
+/// As [`restriction`]; `rel` is that relation.
+pub(crate) unsafe fn put_restriction_first(
+    root: *mut PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    clause: *mut pg_sys::Expr,
+) {
+    // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            let info = unguarded_restriction(root, clause);
+            if nodes::is_filter_call(clause) {
+                (*info).norm_selec = FILTER_SELECTIVITY;
+                (*info).outer_selec = FILTER_SELECTIVITY;
+                (*info).eval_cost = pg_sys::QualCost::default();
+            }
+            (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo);
+        });
+    }
+}
+
+/// # Safety
+/// As [`restriction`], with a guard around it.
+unsafe fn unguarded_restriction(
+    root: *mut PlannerInfo,
+    clause: *mut pg_sys::Expr,
+) -> *mut pg_sys::RestrictInfo {
     let none = core::ptr::null_mut();
     // SAFETY: no relids are required beyond those of the clause itself.
     unsafe {
         #[cfg(feature = "pg15")]
-        return pg_sys::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        return raising::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
         #[cfg(not(feature = "pg15"))]
-        return pg_sys::make_restrictinfo(
+        return raising::make_restrictinfo(
             root, clause, true, false, false, false, 0, none, none, none,
         );
-    }
-}
-
-/// As [`restriction`], for a call of [`nodes::filter_call`]: with the planner's estimates
-/// already in their places, which it would otherwise ask the function's support function
-/// for at each planning. They are what that one says.
-///
-/// # Safety
-/// As [`restriction`].
-pub(crate) unsafe fn filter_restriction(
-    root: *mut PlannerInfo,
-    call: *mut pg_sys::Expr,
-) -> *mut pg_sys::RestrictInfo {
-    // SAFETY: as required of the caller; just made.
-    unsafe {
-        let info = restriction(root, call);
-        (*info).norm_selec = FILTER_SELECTIVITY;
-        (*info).outer_selec = FILTER_SELECTIVITY;
-        (*info).eval_cost = pg_sys::QualCost::default();
-        info
     }
 }
 

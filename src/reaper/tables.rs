@@ -33,7 +33,7 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let before = changes();
     session::clean_for(None)?;
     let found = txn::run(|| {
-        if extension::functions().is_none() {
+        if !extension::is_present() {
             return Ok(None);
         }
         let mut targets = Found::new();

@@ -27,7 +27,7 @@ pub(crate) unsafe fn delete_expired(node: *mut pg_sys::Node) {
     // SAFETY: reads backend-local variables.
     let forbidden =
         unsafe { pg_sys::IsBinaryUpgrade || pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
-    if forbidden || settings::show_expired() || extension::functions().is_none() {
+    if forbidden || settings::show_expired() || !extension::is_present() {
         return;
     }
     // SAFETY: as required of the caller.

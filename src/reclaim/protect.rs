@@ -73,7 +73,7 @@ unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
 
 /// Raises an error if the table has the trigger, and TTL is on.
 unsafe fn check_table(verb: &str, relation: *mut pg_sys::RangeVar) {
-    if extension::functions().is_none() {
+    if !extension::is_present() {
         return;
     }
     // SAFETY: a RangeVar of the statement.

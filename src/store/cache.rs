@@ -9,26 +9,36 @@ use super::lookup::{self, TablePolicy};
 use crate::pg::{catalog, extension};
 use crate::reclaim;
 use pgrx::pg_sys;
+use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::thread::LocalKey;
 
 thread_local! {
-    static POLICIES: RefCell<HashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::new(HashMap::new());
+    static POLICIES: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::default();
     /// Relations without a policy: one that inherits from them and whose rows count from
     /// their last modification.
-    static HEIRS: RefCell<HashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::new(HashMap::new());
+    static HEIRS: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Whether the relation is known to have no policy. Calls nothing of PostgreSQL's, so that
+/// hooks need no guard around it.
+pub(crate) fn is_known_to_have_none(relid: pg_sys::Oid) -> bool {
+    let known = |policies: &FxHashMap<_, Option<_>>| matches!(policies.get(&relid), Some(None));
+    is_system(relid) || extension::is_known_to_be_absent() || POLICIES.with_borrow(known)
+}
+
+fn is_system(relid: pg_sys::Oid) -> bool {
+    relid.to_u32() < pg_sys::FirstNormalObjectId
+}
+
 /// The policy in force for the relation.
 pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
-    if relid.to_u32() < pg_sys::FirstNormalObjectId {
+    if is_system(relid) || !extension::is_present() {
         return None;
     }
-    extension::functions()?;
     if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).cloned()) {
         return known;
     }
@@ -72,7 +82,7 @@ unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::
     reclaim::forget(relid);
 }
 
-fn forget<T>(map: &'static LocalKey<RefCell<HashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {
+fn forget<T>(map: &'static LocalKey<RefCell<FxHashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {
     map.with_borrow_mut(|known| {
         if relid == pg_sys::InvalidOid {
             known.clear();

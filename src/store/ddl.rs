@@ -94,9 +94,7 @@ pub(crate) unsafe fn resolve(relation: *mut pg_sys::RangeVar) -> Option<pg_sys::
 pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
     // SAFETY: the objects of DROP INDEX are lists of names.
     unsafe {
-        if (*stmt).removeType != ObjectType::OBJECT_INDEX
-            || crate::pg::extension::functions().is_none()
-        {
+        if (*stmt).removeType != ObjectType::OBJECT_INDEX || !crate::pg::extension::is_present() {
             return;
         }
         let dropped: Vec<pg_sys::Oid> = lists::iter::<pg_sys::List>((*stmt).objects)
@@ -144,9 +142,7 @@ const DROP: &str = "drop";
 pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
     // SAFETY: the commands' subtypes tell which fields are set.
     unsafe {
-        if (*stmt).objtype != ObjectType::OBJECT_TABLE
-            || crate::pg::extension::functions().is_none()
-        {
+        if (*stmt).objtype != ObjectType::OBJECT_TABLE || !crate::pg::extension::is_present() {
             return;
         }
         refuse_primary_key(stmt);

@@ -42,7 +42,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
         if !(*stmt).is_from
             || (*stmt).relation.is_null()
             || pg_sys::XactReadOnly
-            || crate::pg::extension::functions().is_none()
+            || !crate::pg::extension::is_present()
         {
             return;
         }

@@ -1,6 +1,7 @@
 //! Expired rows are gone for every statement (C6).
 
 pub(crate) mod copy;
+mod deletion_indexes;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
 mod own_query;

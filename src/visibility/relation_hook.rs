@@ -4,7 +4,7 @@
 //! (`docs/decisions/0001-relation-info-hook.md`).
 
 use super::referential::Referential;
-use super::{restriction, statement};
+use super::{deletion_indexes, restriction, statement};
 use crate::pg::extension::{self, Functions};
 use crate::pg::{lists, nodes, planner_input, roles};
 use crate::settings;
@@ -39,7 +39,10 @@ unsafe extern "C-unwind" fn trampoline(
         if let Some(previous) = PREVIOUS {
             previous(root, relid, inhparent, rel);
         }
-        hide_expired(root, relid, rel);
+        // Most relations of most databases: before the guard, which costs more.
+        if !cache::is_known_to_have_none(relid) {
+            hide_expired(root, relid, rel);
+        }
     }
 }
 
@@ -49,15 +52,12 @@ unsafe extern "C-unwind" fn hide_expired(
     relid: pg_sys::Oid,
     rel: *mut RelOptInfo,
 ) {
-    let Some(functions) = extension::functions() else {
-        return;
-    };
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
-    if settings::show_expired() {
+    let Some(functions) = extension::functions().filter(|_| !settings::show_expired()) else {
         return;
-    }
+    };
     // SAFETY: the planner's own structures, valid during the call.
     unsafe {
         if sees_every_row(root, relid, rel) {
@@ -123,18 +123,19 @@ unsafe fn restrict(
             (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
             return;
         }
-        let live = restriction::live_conditions(functions, policy, (*rel).relid);
-        let pruning = restriction::pruning_condition(functions, policy, rel);
-        for condition in pruning.into_iter().chain(live) {
-            let clause = unless_physical(root, functions, entry, (*rel).relid, condition);
-            let info = if nodes::is_filter_call(clause) {
-                planner_input::filter_restriction(root, clause)
-            } else {
-                planner_input::restriction(root, clause)
-            };
-            (*rel).baserestrictinfo = pg_sys::lcons(info.cast(), (*rel).baserestrictinfo);
+        let varno = (*rel).relid;
+        let put_first = |condition| {
+            let clause = unless_physical(root, functions, entry, varno, condition);
+            planner_input::put_restriction_first(root, rel, clause);
+        };
+        if let Some(pruning) = restriction::pruning_condition(functions, policy, rel) {
+            put_first(pruning);
         }
+        restriction::each_live_condition(functions, policy, varno, put_first);
         (*rel).baserestrict_min_security = 0;
+        if let Some(column) = policy.clock.and_then(|clock| clock.ttl) {
+            deletion_indexes::leave_out(root, rel, column.attno);
+        }
     }
 }
 

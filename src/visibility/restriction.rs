@@ -11,19 +11,31 @@ const STRATEGY_RANGE: u8 = b'r';
 
 /// "The row is live", for the range table's entry `varno`: conditions that all must
 /// hold. Each is free as the planner sees it, so that they stand before all others.
+pub(super) fn each_live_condition(
+    functions: &Functions,
+    policy: &TablePolicy,
+    varno: u32,
+    mut take: impl FnMut(*mut Expr),
+) {
+    if let Some(clock) = policy.expiring_clock() {
+        take(by_clock(functions, clock, policy.default_ttl, varno));
+    }
+    for rule in &policy.rules {
+        take(by_rule(functions, rule, varno));
+    }
+}
+
+/// All of [`each_live_condition`].
 pub(super) fn live_conditions(
     functions: &Functions,
     policy: &TablePolicy,
     varno: u32,
 ) -> Vec<*mut Expr> {
-    let clock = policy
-        .expiring_clock()
-        .map(|clock| by_clock(functions, clock, policy.default_ttl, varno));
-    let rules = policy
-        .rules
-        .iter()
-        .map(|rule| by_rule(functions, rule, varno));
-    clock.into_iter().chain(rules).collect()
+    let mut conditions = Vec::new();
+    each_live_condition(functions, policy, varno, |condition| {
+        conditions.push(condition);
+    });
+    conditions
 }
 
 /// "The row is live by all TTL indexes", as [`live_conditions`].
@@ -45,13 +57,12 @@ fn by_clock(
     default_ttl: Option<i32>,
     varno: u32,
 ) -> *mut Expr {
-    let (ts, default) = (nodes::var(varno, &clock.ts), nodes::int4(default_ttl));
-    match &clock.ttl {
-        Some(column) => {
-            let args = [ts, nodes::var(varno, column), default];
-            nodes::filter_call(functions.live_override, &args)
+    match clock.ttl {
+        Some(ttl) => {
+            let columns = [clock.ts, ttl];
+            nodes::filter_call_on(functions.live_override, varno, &columns, default_ttl)
         }
-        None => nodes::filter_call(functions.live_default, &[ts, default]),
+        None => nodes::filter_call_on(functions.live_default, varno, &[clock.ts], default_ttl),
     }
 }
 

@@ -61,6 +61,53 @@ END $$;
 SELECT plan_has('SELECT max(id) FROM t', 'Index Scan Backward using t_pkey'), plan_has('SELECT max(id) FROM t', 'ttl\.live');
 EXPLAIN (COSTS OFF) SELECT a.id FROM t a LEFT JOIN t b ON a.id = b.id;
 
+-- the indexes for deletion are left out of plans only where no condition mentions the override
+CREATE TABLE o (id int PRIMARY KEY, grp int);
+INSERT INTO o SELECT i, i % 100 FROM generate_series(1, 5000) i;
+SELECT ttl.enable('o', 86400);
+UPDATE o SET ttl = 3600 WHERE id % 50 = 0;
+CREATE INDEX o_ttl_idx ON o (ttl) WHERE ttl IS NOT NULL;
+CREATE VIEW inheriting AS SELECT * FROM o WHERE ttl IS NULL;
+VACUUM ANALYZE o;
+CREATE TABLE secured (id int PRIMARY KEY);
+INSERT INTO secured SELECT generate_series(1, 5000);
+SELECT ttl.enable('secured', 86400);
+ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+CREATE POLICY inheriting ON secured USING (ttl IS NULL);
+GRANT SELECT ON secured TO regress_reader;
+VACUUM ANALYZE secured;
+CREATE VIEW mentioning (query, index) AS VALUES
+    ('SELECT * FROM o WHERE ttl IS NULL AND _ts < now() - interval ''1 hour''', 'o__ts_idx'),
+    ('SELECT * FROM o WHERE ttl IS NULL ORDER BY _ts LIMIT 1', 'o__ts_idx'),
+    ('SELECT * FROM o WHERE (o).ttl IS NULL ORDER BY _ts LIMIT 1', 'o__ts_idx'),
+    ('SELECT max(_ts) FROM o WHERE ttl IS NULL', 'o__ts_idx'),
+    ('SELECT max(ttl) FROM o', 'o_ttl_idx'),
+    ('SELECT _ts, count(*) FROM o WHERE ttl IS NULL AND _ts < now() - interval ''1 hour'' GROUP BY 1', 'o__ts_idx'),
+    ('SELECT * FROM o WHERE ttl > 0 ORDER BY ttl.expires_at(_ts, ttl, NULL) LIMIT 1', 'o_expires_at_idx'),
+    ('SELECT * FROM inheriting ORDER BY _ts LIMIT 1', 'o__ts_idx'),
+    ('SELECT * FROM (SELECT *, ttl AS x FROM o) s WHERE x IS NULL ORDER BY _ts LIMIT 1', 'o__ts_idx'),
+    ('SELECT * FROM plain p JOIN o ON o.ttl IS NULL AND o._ts < now() - interval ''1 hour''', 'o__ts_idx'),
+    ('SELECT * FROM plain p LEFT JOIN o ON o.ttl IS NULL AND o._ts < now() - interval ''1 hour''', 'o__ts_idx'),
+    ('SELECT * FROM plain p WHERE EXISTS (SELECT FROM o WHERE ttl IS NULL AND _ts < now() - interval ''1 hour'' AND grp <> p.grp)', 'o__ts_idx'),
+    ('SELECT (SELECT max(_ts) FROM o WHERE ttl IS NULL AND _ts < now() - p.grp * interval ''1 day'') FROM plain p', 'o__ts_idx'),
+    ('WITH x AS (SELECT * FROM o WHERE ttl IS NULL) SELECT * FROM x ORDER BY _ts LIMIT 1', 'o__ts_idx'),
+    ('SELECT * FROM o WHERE ttl IS NULL AND _ts < now() - interval ''1 hour'' UNION ALL SELECT * FROM o WHERE id = 1', 'o__ts_idx'),
+    ('UPDATE o SET grp = 1 FROM plain p WHERE p.id <> o.id AND o.ttl IS NULL AND o._ts < now() - interval ''1 hour''', 'o__ts_idx'),
+    ('DELETE FROM o WHERE ttl IS NULL AND _ts < now() - interval ''1 hour''', 'o__ts_idx'),
+    ('SELECT * FROM secured ORDER BY _ts LIMIT 1', 'secured__ts_idx');
+GRANT SELECT ON o, mentioning TO regress_reader;
+SET enable_seqscan = off;
+SELECT query FROM mentioning WHERE query !~ 'secured' AND NOT plan_has(query, index);
+SET ROLE regress_reader;
+SELECT query FROM mentioning WHERE query ~ 'secured' AND NOT plan_has(query, index);
+RESET ROLE;
+SELECT count(*) FROM mentioning;
+RESET enable_seqscan;
+-- where it is not mentioned, all is as it was
+EXPLAIN (COSTS OFF) SELECT * FROM o WHERE id = 7;
+EXPLAIN (COSTS OFF) SELECT a.id FROM o a LEFT JOIN o b ON a.id = b.id;
+EXPLAIN (COSTS OFF) UPDATE o SET grp = 2 WHERE id = 7;
+
 -- parallel plans: workers know the statement's time
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
