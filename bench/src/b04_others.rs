@@ -1,51 +1,73 @@
 //! B4: what those notice who do not use the extension: pgbench's own tables on a server
-//! that has it preloaded and created, against a server that has not.
+//! that has it preloaded and created, against a server that has not; and two of the
+//! latter against each other (`A/A`), to see what the method is worth.
 
-use crate::clients::{Clients, Length, compare, initialize};
+use ttl_ext_e2e::Server;
+
+use crate::clients::{Client, compare, figures, initialize, throughput};
 use crate::context::Context;
 use crate::results::{Benchmark, Target};
+
+const SIDES: [&str; 3] = ["loaded", "bare", "twin"];
 
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
     context.stop_server();
     let scale = context.options.pick(10, 5);
-    let loaded = context.own_server(&[("ttl.enabled", "on")]);
-    let bare = context.own_server(&[("shared_preload_libraries", "")]);
-    bench.settings_of("preloaded", &loaded);
-    bench.settings_of("not preloaded", &bare);
-    drop(loaded.database("b4"));
-    drop(bare.plain_database("b4"));
-    for server in [&loaded, &bare] {
-        initialize(server, "b4", scale);
+    let without = [
+        ("shared_preload_libraries", ""),
+        ("shared_buffers", "512MB"),
+    ];
+    let servers = SIDES.map(|side| match side {
+        "loaded" => context.own_server(&[("ttl.enabled", "on"), without[1]]),
+        _ => context.own_server(&without),
+    });
+    let server = |side: &str| -> &Server {
+        let place = SIDES.iter().position(|name| *name == side);
+        &servers[place.expect("a side")]
+    };
+    bench.settings_of("preloaded", server("loaded"));
+    bench.settings_of("not preloaded", server("bare"));
+    for side in SIDES {
+        match side {
+            "loaded" => drop(server(side).database("b4")),
+            _ => drop(server(side).plain_database("b4")),
+        }
+        initialize(server(side), "b4", scale);
     }
     // The simple protocol, pgbench's default: every statement is parsed and planned, where
     // the hooks are.
-    for (what, builtin) in [("SELECT only", "select-only"), ("TPC-B", "tpcb-like")] {
-        let protocol = "simple";
-        let runs = context.alternate(13, true, &["loaded", "bare"], |side| {
-            let server = if side == "loaded" { &loaded } else { &bare };
-            let mut session = server.connect("b4", "postgres");
-            if builtin != "select-only" {
+    for (what, builtin, repetitions) in [
+        ("SELECT only", "select-only", 11),
+        ("TPC-B", "tpcb-like", 9),
+    ] {
+        let (protocol, arguments) = ("simple", ["-b", builtin]);
+        let runs = context.together(repetitions, &SIDES, |order| {
+            for side in order.iter().filter(|_| builtin != "select-only") {
+                let mut session = server(side).connect("b4", "postgres");
                 session.run("TRUNCATE pgbench_history");
                 session.run("VACUUM pgbench_tellers, pgbench_branches");
                 session.run("CHECKPOINT");
             }
-            let clients = Clients {
+            figures(&throughput(order, 1000, |side| Client {
+                server: server(side),
                 database: "b4",
                 script: String::new(),
                 protocol,
-                length: Length::Seconds(1),
-                arguments: &["-b", builtin],
-            };
-            clients.run(server).figures()
+                arguments: &arguments,
+            }))
         });
+        let what = format!("pgbench on plain tables, {what}, {protocol}");
+        let target = Some(Target::AtLeast(0.99));
         compare(
             bench,
-            &format!("pgbench on plain tables, {what}, {protocol}"),
+            &what,
             &runs,
             "loaded",
             ("not preloaded", "bare"),
-            Some(Target::AtLeast(0.99)),
+            target,
         );
+        let what = format!("A/A: {what}");
+        compare(bench, &what, &runs, "twin", ("the same", "bare"), None);
     }
 }

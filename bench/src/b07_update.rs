@@ -4,7 +4,7 @@
 //! The extension writes whole seconds, by which the index on `_ts` stays smaller; a third
 //! baseline does so by hand.
 
-use crate::clients::{Clients, Length, compare};
+use crate::clients::{Client, compare, figures, throughput};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, number, settle};
 use crate::results::{Benchmark, Target};
@@ -35,37 +35,42 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "CREATE TRIGGER stamp BEFORE UPDATE ON moddatetime FOR EACH ROW EXECUTE FUNCTION moddatetime(_ts)",
         );
     }
-    let runs = context.alternate(9, true, sides, |side| {
-        session.run(&format!(
-            "TRUNCATE {side};
-             SET ttl.preserve_ts = on;
-             INSERT INTO {side} (id, data, _ts)
-                 SELECT i, md5(i::text), date_trunc('second', now()) - interval '1 h' FROM generate_series(1, {rows}) AS i;
-             RESET ttl.preserve_ts"
-        ));
-        settle(&mut session, side);
-        let stamp = match side {
-            "by_hand" => ", _ts = now()",
-            "by_hand_seconds" => ", _ts = date_trunc('second', now())",
-            _ => "",
-        };
-        let clients = Clients {
-            database: "b7",
-            script: format!("\\set id random(1, {rows})\nUPDATE {side} SET data = md5('new'){stamp} WHERE id = :id;\n"),
-            protocol: "prepared",
-            length: Length::Seconds(1),
-            arguments: &[],
-        };
-        let done = clients.run(&server);
+    let runs = context.together(9, sides, |order| {
+        for side in order {
+            session.run(&format!(
+                "TRUNCATE {side};
+                 SET ttl.preserve_ts = on;
+                 INSERT INTO {side} (id, data, _ts)
+                     SELECT i, md5(i::text), date_trunc('second', now()) - interval '1 h' FROM generate_series(1, {rows}) AS i;
+                 RESET ttl.preserve_ts"
+            ));
+            settle(&mut session, side);
+        }
+        let outcomes = throughput(order, 1000, |side| {
+            let stamp = match side {
+                "by_hand" => ", _ts = now()",
+                "by_hand_seconds" => ", _ts = date_trunc('second', now())",
+                _ => "",
+            };
+            Client {
+                server: &server,
+                database: "b7",
+                script: format!("\\set id random(1, {rows})\nUPDATE {side} SET data = md5('new'){stamp} WHERE id = :id;\n"),
+                protocol: "prepared",
+                arguments: &[],
+            }
+        });
         // Each has stamped what it has written, and nothing else.
-        let unlike = number(
-            &mut session,
-            &format!(
-                "SELECT count(*) FROM {side} WHERE (data = md5('new')) <> (_ts > now() - interval '30 min')"
-            ),
-        );
-        assert_eq!(unlike, 0.0, "{side}: rows are not stamped");
-        done.figures()
+        for side in order {
+            let unlike = number(
+                &mut session,
+                &format!(
+                    "SELECT count(*) FROM {side} WHERE (data = md5('new')) <> (_ts > now() - interval '30 min')"
+                ),
+            );
+            assert_eq!(unlike, 0.0, "{side}: rows are not stamped");
+        }
+        figures(&outcomes)
     });
     let mut row = |name: &str, side: &str, target| {
         let what = "UPDATE by primary key, prepared";

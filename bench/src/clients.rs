@@ -1,127 +1,208 @@
-//! pgbench, from the server's own tree.
+//! pgbench, from the server's own tree: one client a side, and all sides in turn.
+//!
+//! Two sides that do the very same differ by 10 % and more when each is run for a second:
+//! the machine is faster or slower from one second to the next, and a client that the
+//! kernel places on the processor of its server process takes half the time of one beside
+//! it. So all sides' clients and servers share one processor, each side's client is
+//! stopped while another's goes on, and they take turns every 10 ms. Then the same twice
+//! differs by less than 1 % (`A/A` in the tables), and a transaction's time is the
+//! processor time that client, kernel and server need for it.
+
+use std::fs::read_to_string;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use ttl_ext_e2e::Server;
 
 use crate::context::{Figures, Runs};
 use crate::fixtures::wait;
-use crate::machine::cpu_seconds;
+use crate::machine::{OneProcessor, resume, suspend};
+use crate::numbers::trimmed_mean;
 use crate::results::{Benchmark, Target};
 
-/// Clients that run a script.
-pub struct Clients<'a> {
+/// A client that runs a script.
+pub struct Client<'a> {
+    /// The server.
+    pub server: &'a Server,
     /// The database.
     pub database: &'a str,
     /// The script; empty: pgbench's own, by `arguments`.
     pub script: String,
     /// `simple`, `extended` or `prepared`.
     pub protocol: &'a str,
-    /// For how long.
-    pub length: Length,
     /// Further arguments.
     pub arguments: &'a [&'a str],
 }
 
-/// How long clients run.
+/// How long a client runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
-    /// So many seconds.
-    Seconds(u64),
-    /// So many transactions each.
+    /// So many milliseconds.
+    Milliseconds(u64),
+    /// So many transactions; nobody else runs meanwhile.
     Transactions(u64),
 }
 
-/// The number of clients: with pgbench itself they keep two processors busy.
-pub const CLIENTS: &str = "2";
+/// How long one side runs before it is the next one's turn.
+const TURN: Duration = Duration::from_millis(10);
 
-/// What pgbench said at its end.
+/// The share of the shortest, and of the longest transactions that does not count:
+/// those that a turn's end or the machine has interrupted.
+const TRIMMED: f64 = 0.05;
+
+/// What a client has done.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// Transactions a second, without connecting.
+    /// Transactions a second, from the mean time of those that count.
     pub tps: f64,
-    /// Transactions.
+    /// Transactions, all of them.
     pub transactions: u64,
-    /// Processor time of the server for each of them, in microseconds.
-    pub cpu: f64,
 }
 
-impl Outcome {
-    /// For [`crate::context::Context::alternate`].
-    pub fn figures(&self) -> Figures {
-        vec![("tps", self.tps), ("cpu", self.cpu)]
-    }
+/// For [`crate::context::Context::together`].
+pub fn figures(outcomes: &[Outcome]) -> Vec<Figures> {
+    let of = |outcome: &Outcome| vec![("tps", outcome.tps)];
+    outcomes.iter().map(of).collect()
 }
 
-impl Clients<'_> {
-    /// Run them.
-    ///
-    /// # Panics
-    /// If a transaction fails.
-    pub fn run(&self, server: &Server) -> Outcome {
-        let script = server.dir().join("script.sql");
-        let mut command = server.tool("pgbench", self.database);
-        command
-            .args(["-n", "-c", CLIENTS, "-j", "1", "-M", self.protocol])
-            .args(match self.length {
-                Length::Seconds(seconds) => ["-T".to_owned(), seconds.to_string()],
-                Length::Transactions(count) => ["-t".to_owned(), count.to_string()],
-            })
-            .args(self.arguments)
-            .current_dir(server.dir());
-        if !self.script.is_empty() {
-            std::fs::write(&script, &self.script).expect("a script for pgbench");
-            command.arg("-f").arg(&script);
-        }
-        let before = cpu_seconds(server, 0);
-        let output = server.must_run(&mut command);
-        // The sessions end a moment after their client.
-        let here = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'";
-        wait(
-            &mut server.connect("postgres", "postgres"),
-            here,
-            "0",
-            1,
-            10,
-        );
-        let cpu = cpu_seconds(server, 0) - before;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let after = |label: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(label));
-            let word = line.and_then(|rest| rest.split_whitespace().next());
-            let number = word.and_then(|word| word.split('/').next()?.parse::<f64>().ok());
-            number.unwrap_or_else(|| panic!("pgbench did not say {label:?}:\n{text}"))
-        };
-        assert_eq!(after("number of failed transactions: "), 0.0, "{text}");
-        let transactions = after("number of transactions actually processed: ");
-        Outcome {
-            tps: after("tps = "),
-            transactions: transactions as u64,
-            cpu: cpu * 1e6 / transactions,
-        }
-    }
-}
-
-/// Throughput, which has the target, and the server's processor time, which other
-/// programs on the machine disturb less.
+/// The throughput of one side against another's.
 pub fn compare(
     bench: &mut Benchmark,
     what: &str,
     runs: &Runs,
-    ours: &str,
+    side: &str,
     baseline: (&str, &str),
     target: Option<Target>,
 ) {
-    let (name, side) = baseline;
-    let of = |figure| (runs.of(ours, figure), (name, runs.of(side, figure)));
-    let (tps, theirs) = of("tps");
-    bench.compare(what, "tps", tps, theirs, target);
-    let (cpu, theirs) = of("cpu");
-    bench.compare(
-        &format!("{what}: processor time of the server"),
-        "µs",
-        cpu,
-        theirs,
-        None,
-    );
+    let (name, other) = baseline;
+    let theirs = (name, runs.of(other, "tps"));
+    bench.compare(what, "tps", runs.of(side, "tps"), theirs, target);
+}
+
+impl Client<'_> {
+    /// Run it alone.
+    ///
+    /// # Panics
+    /// If a transaction fails.
+    pub fn run(&self, length: Length) -> Outcome {
+        in_turn(&[self], length)[0]
+    }
+}
+
+/// What the sides' clients have done in turn, each for so many milliseconds.
+///
+/// # Panics
+/// If a transaction fails.
+pub fn throughput<'a>(
+    sides: &[&str],
+    milliseconds: u64,
+    client: impl Fn(&str) -> Client<'a>,
+) -> Vec<Outcome> {
+    let clients: Vec<_> = sides.iter().map(|side| client(side)).collect();
+    let clients: Vec<_> = clients.iter().collect();
+    in_turn(&clients, Length::Milliseconds(milliseconds))
+}
+
+/// Run the clients in turn, each for that length.
+fn in_turn(clients: &[&Client], length: Length) -> Vec<Outcome> {
+    let _one = OneProcessor::of(clients.iter().map(|client| client.server));
+    let sides = clients.len() as u64;
+    let mut runs: Vec<_> = clients
+        .iter()
+        .enumerate()
+        .map(|(n, client)| Run::start(n, client, length, sides))
+        .collect();
+    if let ([_, _, ..], Length::Milliseconds(each)) = (runs.as_slice(), length) {
+        runs.iter().for_each(|run| suspend(&run.process));
+        let end = Instant::now() + Duration::from_millis(each * sides);
+        let mut order: Vec<_> = (0..runs.len()).collect();
+        while Instant::now() < end {
+            for &n in &order {
+                resume(&runs[n].process);
+                std::thread::sleep(TURN);
+                suspend(&runs[n].process);
+            }
+            order.reverse();
+        }
+        runs.iter().for_each(|run| resume(&run.process));
+    }
+    let outcomes = runs.iter_mut().map(Run::outcome).collect();
+    // The sessions end a moment after their clients.
+    let here = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'";
+    for client in clients {
+        let mut session = client.server.connect("postgres", "postgres");
+        wait(&mut session, here, "0", 1, 10);
+    }
+    outcomes
+}
+
+/// A pgbench that has been started.
+struct Run {
+    process: Child,
+    log: PathBuf,
+    output: PathBuf,
+}
+
+impl Run {
+    fn start(number: usize, client: &Client, length: Length, sides: u64) -> Run {
+        let dir = client.server.dir();
+        let prefix = dir.join(format!("pgbench-{number}"));
+        let output = prefix.with_extension("out");
+        let file = std::fs::File::create(&output).expect("a file for what pgbench says");
+        let errors = file.try_clone().expect("the same file");
+        let mut command = client.server.tool("pgbench", client.database);
+        command
+            .args(["-n", "-c", "1", "-j", "1", "-M", client.protocol, "-l"])
+            .arg(format!("--log-prefix={}", prefix.display()))
+            .args(match length {
+                // The turns of the others count for pgbench, which only ends by it.
+                Length::Milliseconds(each) => {
+                    ["-T".to_owned(), (each * sides).div_ceil(1000).to_string()]
+                }
+                Length::Transactions(count) => ["-t".to_owned(), count.to_string()],
+            })
+            .args(client.arguments)
+            .current_dir(dir)
+            .stdout(file)
+            .stderr(errors)
+            .stdin(Stdio::null());
+        if !client.script.is_empty() {
+            let script = prefix.with_extension("sql");
+            std::fs::write(&script, &client.script).expect("a script for pgbench");
+            command.arg("-f").arg(&script);
+        }
+        let process = command.spawn().expect("pgbench");
+        let log = dir.join(format!("pgbench-{number}.{}", process.id()));
+        OneProcessor::take(&process);
+        Run {
+            process,
+            log,
+            output,
+        }
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let status = self.process.wait().expect("pgbench");
+        let text = read_to_string(&self.output).expect("what pgbench says");
+        let ok = status.success() && text.contains("number of failed transactions: 0 ");
+        assert!(ok, "pgbench: {status}\n{text}");
+        // client, transaction, time in microseconds, …
+        let log = read_to_string(&self.log).expect("pgbench's log");
+        let times: Vec<f64> = log
+            .lines()
+            .map(|line| {
+                let time = line.split_whitespace().nth(2);
+                let time = time.and_then(|time| time.parse().ok());
+                time.unwrap_or_else(|| panic!("a line of pgbench's log: {line}"))
+            })
+            .collect();
+        std::fs::remove_file(&self.log).expect("the log can be removed");
+        Outcome {
+            tps: 1e6 / trimmed_mean(&times, TRIMMED),
+            transactions: times.len() as u64,
+        }
+    }
 }
 
 /// Fill pgbench's own tables.

@@ -124,6 +124,32 @@ impl Context {
     }
 }
 
+impl Context {
+    /// As [`Context::alternate`], for sides that are measured at the same time, in turns of
+    /// their own: the figures of each, in the order of the sides given.
+    pub fn together(
+        &self,
+        repetitions: usize,
+        sides: &[&str],
+        mut measure: impl FnMut(&[&str]) -> Vec<Figures>,
+    ) -> Runs {
+        let mut runs = Runs::default();
+        if self.options.size == Size::Full {
+            measure(sides);
+        }
+        for repetition in 0..self.options.repetitions(repetitions) {
+            let mut order = sides.to_vec();
+            if repetition % 2 == 1 {
+                order.reverse();
+            }
+            for (side, figures) in order.iter().zip(measure(&order)) {
+                runs.add(side, figures);
+            }
+        }
+        runs
+    }
+}
+
 impl Benchmark {
     /// A figure against a baseline, of the same runs.
     pub fn compare(

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
-use std::process::Command;
+use std::process::{Child, Command};
 
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use ttl_ext_e2e::Server;
 
 /// What a reader of the figures has to know of the machine.
@@ -42,6 +44,62 @@ pub fn describe() -> BTreeMap<String, String> {
     .into()
 }
 
+/// Servers and their clients on one processor, the machine's last, until it is dropped.
+pub struct OneProcessor(Vec<i32>);
+
+impl OneProcessor {
+    /// These servers, with all their processes.
+    pub fn of<'a>(servers: impl Iterator<Item = &'a Server>) -> OneProcessor {
+        let postmasters: Vec<_> = servers.map(postmaster).collect();
+        let one = OneProcessor(postmasters);
+        one.place(&last_processor());
+        one
+    }
+
+    /// A client of theirs.
+    pub fn take(client: &Child) {
+        let pid = Pid::from_child(client);
+        sched_setaffinity(Some(pid), &last_processor()).expect("a processor for a client");
+    }
+
+    fn place(&self, processors: &CpuSet) {
+        for &postmaster in &self.0 {
+            for pid in std::iter::once(postmaster).chain(children(postmaster)) {
+                // One that ends meanwhile is none that matters.
+                let _ = sched_setaffinity(Pid::from_raw(pid), processors);
+            }
+        }
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        self.place(&sched_getaffinity(None).expect("this process's processors"));
+    }
+}
+
+fn last_processor() -> CpuSet {
+    let all = sched_getaffinity(None).expect("this process's processors");
+    let last = (0..CpuSet::MAX_CPU).rev().find(|&n| all.is_set(n));
+    let mut set = CpuSet::new();
+    set.set(last.expect("a processor"));
+    set
+}
+
+/// Stop a process, until [`resume`].
+pub fn suspend(process: &Child) {
+    send(process, Signal::STOP);
+}
+
+/// Let it go on.
+pub fn resume(process: &Child) {
+    send(process, Signal::CONT);
+}
+
+fn send(process: &Child, signal: Signal) {
+    kill_process(Pid::from_child(process), signal).expect("a child not waited for");
+}
+
 /// The load averages.
 pub fn load() -> String {
     let text = read_to_string("/proc/loadavg").unwrap_or_default();
@@ -76,12 +134,7 @@ pub fn cpu_seconds(server: &Server, except: i32) -> f64 {
     loop {
         let before = ended_children(postmaster);
         let mut ticks = own(postmaster) + before;
-        let file = format!("/proc/{postmaster}/task/{postmaster}/children");
-        let children = read_to_string(file).expect("the postmaster's children");
-        for child in children
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-        {
+        for child in children(postmaster) {
             if child != except {
                 ticks += own(child) + ended_children(child);
             }
@@ -109,6 +162,13 @@ fn postmaster(server: &Server) -> i32 {
     let text = read_to_string(file).expect("postmaster.pid of a running server");
     let first = text.lines().next().and_then(|line| line.parse().ok());
     first.expect("a process id in postmaster.pid")
+}
+
+fn children(postmaster: i32) -> Vec<i32> {
+    let file = format!("/proc/{postmaster}/task/{postmaster}/children");
+    let text = read_to_string(file).expect("the postmaster's children");
+    let pids = text.split_whitespace();
+    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// User and system time of a process, in ticks.

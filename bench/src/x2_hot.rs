@@ -2,7 +2,7 @@
 //! BRIN (which keeps them from 16 on) and without an index, against a plain table.
 
 use crate::b08_delete::wal;
-use crate::clients::{Clients, Length};
+use crate::clients::{Client, Length};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, drop_databases, number, settle, wait};
 use crate::numbers::median;
@@ -39,14 +39,14 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         settle(&mut session, side);
         session.run(&format!("SELECT pg_stat_reset_single_table_counters('{side}'::regclass)"));
         let before = wal(&mut session);
-        let clients = Clients {
+        let client = Client {
+            server: &server,
             database: "x2",
             script: format!("\\set id random(1, {rows})\nUPDATE {side} SET data = md5('new') WHERE id = :id;\n"),
             protocol: "prepared",
-            length: Length::Seconds(1),
             arguments: &[],
         };
-        let done = clients.run(&server);
+        let done = client.run(Length::Milliseconds(1000));
         let written = (wal(&mut session) - before) / done.transactions as f64;
         // A client's counts come when it has ended, which pgbench does not wait for.
         let counts = format!("FROM pg_stat_user_tables WHERE relname = '{side}'");

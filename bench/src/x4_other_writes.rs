@@ -4,7 +4,7 @@
 //! - upsert of the key of an expired row, each once, against one that overwrites that row;
 //! - UPDATE of the key, against one that sets `_ts` itself.
 
-use crate::clients::{Clients, Length};
+use crate::clients::{Client, Length};
 use crate::context::Context;
 use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, number, settle};
 use crate::results::Benchmark;
@@ -62,11 +62,17 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             };
             // Each key once, where each can be used once only.
             let length = match case {
-                "random" => Length::Seconds(1),
-                _ => Length::Transactions(rows / 4),
+                "random" => Length::Milliseconds(1000),
+                _ => Length::Transactions(rows / 2),
             };
-            let clients = Clients { database: "x4", script, protocol: "prepared", length, arguments: &[] };
-            let done = clients.run(&server);
+            let client = Client {
+                server: &server,
+                database: "x4",
+                script,
+                protocol: "prepared",
+                arguments: &[],
+            };
+            let done = client.run(length);
             let changed = match case {
                 "move" => format!("id > {rows}"),
                 _ => "data = md5('new')".to_owned(),
