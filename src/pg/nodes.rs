@@ -237,7 +237,7 @@ pub(crate) unsafe fn same<A, B>(a: *mut A, b: *mut B) -> bool {
 pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> bool {
     let tree = tree.cast::<pg_sys::Node>();
     // SAFETY: as required of the caller.
-    if let Some(answer) = unsafe { plainly_mentions(tree, varno, columns, 0) } {
+    if let Some(answer) = unsafe { plainly_mentions(tree, varno, columns) } {
         return answer;
     }
     let mut used = core::ptr::null_mut();
@@ -253,45 +253,42 @@ pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> b
     }
 }
 
-/// The answer of [`mentions`] for the trees of most queries, in a tenth of the time:
-/// tables beside each other, and comparisons of columns, constants and parameters. None for
-/// others, and for deep ones: it does not look after the stack.
+/// The answer of [`mentions`] for the FROM and WHERE of most queries, in a tenth of the
+/// time: tables beside each other, and comparisons of columns, constants and parameters
+/// that must all hold. None for others.
 ///
 /// # Safety
 /// As [`mentions`].
-unsafe fn plainly_mentions(
-    tree: *mut pg_sys::Node,
-    varno: u32,
-    columns: &[i16],
-    depth: u32,
-) -> Option<bool> {
+unsafe fn plainly_mentions(tree: *mut pg_sys::Node, varno: u32, columns: &[i16]) -> Option<bool> {
     // SAFETY: as required of the caller; a node's tag tells its type.
     unsafe {
-        let (list, node) = match tag(tree) {
-            None => return Some(false),
-            Some(NodeTag::T_Const | NodeTag::T_Param | NodeTag::T_RangeTblRef) => {
-                return Some(false);
-            }
-            Some(NodeTag::T_Var) => {
-                let var = &*tree.cast::<pg_sys::Var>();
-                let is_of = i64::from(var.varno) == i64::from(varno);
-                return Some(is_of && var.varlevelsup == 0 && columns.contains(&var.varattno));
-            }
-            Some(NodeTag::T_FromExpr) => {
-                let from = &*tree.cast::<pg_sys::FromExpr>();
-                (from.fromlist, from.quals)
-            }
-            Some(NodeTag::T_OpExpr) => {
-                let none = core::ptr::null_mut();
-                ((*tree.cast::<pg_sys::OpExpr>()).args, none)
-            }
-            Some(NodeTag::T_List) => (tree.cast(), core::ptr::null_mut()),
-            Some(_) => return None,
+        let Some(NodeTag::T_FromExpr) = tag(tree) else {
+            return tree.is_null().then_some(false);
         };
-        let depth = Some(depth + 1).filter(|&depth| depth < 10)?;
-        let mut found = plainly_mentions(node, varno, columns, depth)?;
-        for node in lists::iter::<pg_sys::Node>(list) {
-            found |= plainly_mentions(node, varno, columns, depth)?;
+        let from = &*tree.cast::<pg_sys::FromExpr>();
+        let mut tables = lists::iter::<pg_sys::Node>(from.fromlist);
+        if tables.any(|item| (*item).type_ != NodeTag::T_RangeTblRef) {
+            return None;
+        }
+        if !from.quals.is_null() && (*from.quals).type_ != NodeTag::T_List {
+            return None;
+        }
+        let mut found = false;
+        for comparison in lists::iter::<pg_sys::Node>(from.quals.cast()) {
+            if (*comparison).type_ != NodeTag::T_OpExpr {
+                return None;
+            }
+            for arg in lists::iter::<pg_sys::Node>((*comparison.cast::<pg_sys::OpExpr>()).args) {
+                match (*arg).type_ {
+                    NodeTag::T_Const | NodeTag::T_Param => {}
+                    NodeTag::T_Var => {
+                        let var = &*arg.cast::<pg_sys::Var>();
+                        let is_of = i64::from(var.varno) == i64::from(varno);
+                        found |= is_of && var.varlevelsup == 0 && columns.contains(&var.varattno);
+                    }
+                    _ => return None,
+                }
+            }
         }
         Some(found)
     }
