@@ -32,7 +32,7 @@ flock -n 9 || {
     flock 9
 }
 
-# A copy of the private tree, anew when that has changed. An extension that is in it is
+# A copy of the tests' tree, anew when that has changed. An extension that is in it is
 # replaced below.
 copy_tree() { # PG_CONFIG
     local from=${1%/bin/pg_config} stamp=$tree/.complete want
@@ -63,19 +63,22 @@ add_package() { # NAME CONTROL_FILE
 }
 
 tree=$TTL_CACHE/bench/pg$version
-private=$("$REPO/scripts/postgres.sh" "$version" | tail -n 1)
+private=$("$REPO/scripts/postgres.sh" "$version" release | tail -n 1)
 [ -n "$private" ] || die "there is no PostgreSQL $version: run 'make deps PG=$version'"
-copy_tree "$private"
-PG_CONFIG=$tree${private#"$TTL_CACHE/pg$version"}
-BINDIR=$("$PG_CONFIG" --bindir)
-export PG_CONFIG BINDIR
-case $PG_CONFIG in
-    */lib/postgresql/*) # a copy of the system's server, whose packages fit
+case $private in
+    */lib/postgresql/*) # the tests' copy of the system's server, whose packages fit
+        copy_tree "$private"
+        PG_CONFIG=$tree${private#"$TTL_CACHE/pg$version"}
         add_package cron pg_cron.control
         add_package partman pg_partman.control
         ;;
-    *) say "this PostgreSQL was built with assertions: figures compare with each other only" ;;
+    *) # built for this alone
+        PG_CONFIG=$private
+        say "there are no packages for this server: pg_cron and pg_partman will be reported as not available"
+        ;;
 esac
+BINDIR=$("$PG_CONFIG" --bindir)
+export PG_CONFIG BINDIR
 
 # A list of servers of its own: pgrx builds its bindings anew when it changes.
 export PGRX_HOME=$CARGO_TARGET_DIR/pgrx-bench/pg$version

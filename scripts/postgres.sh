@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# postgres.sh VERSION: make sure there is a private PostgreSQL server of that
-# version outside the repository; print the path of its pg_config.
+# postgres.sh VERSION [release]: make sure there is a private PostgreSQL server of
+# that version outside the repository; print the path of its pg_config.
 #
 # The tests install the extension into a server. They must not write into the
 # system's, so each version has a tree of its own under $TTL_CACHE/pgNN:
@@ -12,14 +12,19 @@
 #   releases, whose binaries would need a newer C library. About three minutes
 #   each on two cores, once; to take a newer minor version, remove the tree.
 #   The source stays in $TTL_CACHE/pgNN-src, with PostgreSQL's own regression
-#   suite built in it.
+#   suite built in it. With `release` another tree, $TTL_CACHE/pgNN-release, as it
+#   is built for production: for benchmarks.
 #
 # All messages go to stderr; the last line of stdout is the path.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-version=${1:-}
+version=${1:-} kind=${2:-}
 check_version "$version"
+case $kind in
+    '' | release) ;;
+    *) die "'$kind': nothing or 'release'" ;;
+esac
 make_cache
 exec 3>&1 1>&2
 
@@ -45,11 +50,16 @@ copy_system_server() {
 }
 
 build_server() { # SUITE
-    local archive build=$TTL_CACHE/pg$version-build
+    local archive build
+    if [ "$kind" = release ]; then
+        tree=$TTL_CACHE/pg$version-release
+        stamp=$tree/.complete
+    fi
+    build=$tree-build
     pg_config=$tree/bin/pg_config
     [ "$(cat "$stamp" 2>/dev/null)" = "$recipe" ] && return
-    lock_server "$version"
-    rm -rf "$tree" "$source_tree" "$build"
+    [ "$kind" = release ] || lock_server "$version"
+    rm -rf "$tree" "$build"
     "$REPO/scripts/source-package.sh" "postgresql-$version" "$1" "$TTL_CACHE/download"
     archive=$(find "$TTL_CACHE/download" -name "postgresql-${version}_*.orig.tar.*" \
         ! -name '*.asc' | sort -V | tail -n 1)
@@ -60,11 +70,16 @@ build_server() { # SUITE
         tail -n 30 "$build.log"
         die "PostgreSQL $version did not build; the whole log: $build.log"
     fi
-    # What was compiled goes, but for the regression suite.
-    find "$build" -type f \( -name '*.o' -o -name '*.a' -o -name '*.so*' \) \
-        ! -path "$build/src/test/regress/*" -delete
-    rm -f "$build/src/backend/postgres"
-    mv "$build" "$source_tree"
+    if [ "$kind" = release ]; then
+        rm -rf "$build"
+    else
+        # What was compiled goes, but for the regression suite.
+        find "$build" -type f \( -name '*.o' -o -name '*.a' -o -name '*.so*' \) \
+            ! -path "$build/src/test/regress/*" -delete
+        rm -f "$build/src/backend/postgres"
+        rm -rf "$source_tree"
+        mv "$build" "$source_tree"
+    fi
     printf '%s\n' "$recipe" >"$stamp"
     say "PostgreSQL $version is ready in $tree"
 }
@@ -73,8 +88,10 @@ build_server() { # SUITE
 # (Chained: `set -e` does not hold inside a condition.)
 compile_server() ( # DIRECTORY JOBS
     unset MAKEFLAGS MAKELEVEL MFLAGS # of the make that may be running us
+    local checks=(--enable-cassert --enable-debug)
+    [ "$kind" != release ] || checks=()
     cd "$1" &&
-        ./configure --prefix="$tree" --enable-cassert --enable-debug \
+        ./configure --prefix="$tree" "${checks[@]}" \
             --without-icu --without-readline CFLAGS=-O2 &&
         make -s -j "$2" &&
         make -s -C contrib -j "$2" &&

@@ -61,6 +61,8 @@ mod bounds_test;
 #[cfg(test)]
 mod schedule_test;
 #[cfg(test)]
+mod tables_test;
+#[cfg(test)]
 mod throttle_test;
 
 /// Asks for shared memory and registers the launcher; once, at load.

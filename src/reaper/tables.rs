@@ -1,8 +1,9 @@
 //! Which tables and partitions of a database there are to sweep.
 
+use super::blocked;
 use super::shared;
 use super::state::{self, TableKey};
-use super::{blocked, writes};
+use super::writes::{self, Writes};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
@@ -18,7 +19,7 @@ pub(super) struct Target {
     pub(super) holder: pg_sys::Oid,
     pub(super) drop_partitions: bool,
     /// How soon a row can expire that is written now, in microseconds.
-    shortest: i64,
+    pub(super) shortest: i64,
 }
 
 /// The targets of a database, by OID.
@@ -198,15 +199,27 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
 /// Takes what sessions have written into the schedule.
 pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
-    // Tables that share a mark count as written to together.
-    let mut taken: HashMap<usize, writes::Writes> = HashMap::new();
+    each_written(targets, database, writes::take, |relid, target, writes| {
+        state::with_table(TableKey { database, relid }, |state| {
+            state.plan.after_writes(writes, target.shortest, now);
+        });
+    });
+}
+
+/// Each target that was written to. Those that share a mark count as written to together:
+/// `take`, which clears a mark, is called once for each.
+pub(super) fn each_written(
+    targets: &Targets,
+    database: u32,
+    take: impl Fn(usize) -> Writes,
+    mut tell: impl FnMut(u32, &Target, Writes),
+) {
+    let mut taken: HashMap<usize, Writes> = HashMap::new();
     for (&relid, target) in targets {
         let mark = shared::mark_number(database, target.holder.to_u32());
-        let writes = *taken.entry(mark).or_insert_with(|| writes::take(mark));
+        let writes = *taken.entry(mark).or_insert_with(|| take(mark));
         if writes.any {
-            state::with_table(TableKey { database, relid }, |state| {
-                state.plan.after_writes(writes, target.shortest, now);
-            });
+            tell(relid, target, writes);
         }
     }
 }

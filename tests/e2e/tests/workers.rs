@@ -286,3 +286,40 @@ fn ended_and_back() {
     disk.wait_for_none("t");
     slow.finish(&mut disk);
 }
+
+/// Beside a client that commits all the time a worker looks every 10 ms, not at each
+/// commit: else it takes as much of the processor as the client, where nothing expires.
+#[test]
+fn not_at_each_commit() {
+    // It looks every second anyhow, and stays for that.
+    let server = Server::start_sweeping(&[("ttl.naptime", "1s")]);
+    let database = server.database("app");
+    let mut client = database.connect();
+    client.run("CREATE TABLE t (id integer); SELECT ttl.enable('t')");
+    let me = client
+        .value("SELECT pg_backend_pid()")
+        .parse()
+        .expect("a process id");
+    let write = "DO $$ BEGIN
+            FOR i IN 1..500 LOOP INSERT INTO t (id, ttl) VALUES (1, 3600); COMMIT; END LOOP;
+        END $$";
+    client.run(write);
+    let worker = database.worker();
+    let before = (cpu(me), cpu(worker));
+    // In ticks of 10 ms: enough of them to compare.
+    while cpu(me) - before.0 < 300 {
+        client.run(write);
+    }
+    let used = (cpu(me) - before.0, cpu(worker) - before.1);
+    assert!(used.1 * 5 < used.0, "client and worker used {used:?} ticks");
+}
+
+/// The processor time of a process, in ticks.
+fn cpu(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let (_, fields) = text.rsplit_once(')').expect("a name in parentheses");
+    let fields = fields.split_whitespace().skip(11).take(2);
+    fields
+        .map(|ticks| ticks.parse::<u64>().expect("ticks"))
+        .sum()
+}
