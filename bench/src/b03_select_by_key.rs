@@ -32,7 +32,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     }
     for protocol in ["prepared", "simple"] {
         let runs = context.together(9, &SIDES, |order| {
-            figures(&throughput(order, 750, |table| Client {
+            figures(&throughput(order, 500, |table| Client {
                 server: &server,
                 database: "b3",
                 script: format!(

@@ -37,10 +37,9 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     }
     // The simple protocol, pgbench's default: every statement is parsed and planned, where
     // the hooks are.
-    for (what, builtin, repetitions) in [
-        ("SELECT only", "select-only", 11),
-        ("TPC-B", "tpcb-like", 9),
-    ] {
+    for (what, builtin, repetitions) in
+        [("SELECT only", "select-only", 9), ("TPC-B", "tpcb-like", 7)]
+    {
         let (protocol, arguments) = ("simple", ["-b", builtin]);
         let runs = context.together(repetitions, &SIDES, |order| {
             for side in order.iter().filter(|_| builtin != "select-only") {
@@ -49,7 +48,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 session.run("VACUUM pgbench_tellers, pgbench_branches");
                 session.run("CHECKPOINT");
             }
-            figures(&throughput(order, 1000, |side| Client {
+            figures(&throughput(order, 750, |side| Client {
                 server: server(side),
                 database: "b4",
                 script: String::new(),

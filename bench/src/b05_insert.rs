@@ -38,7 +38,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         ("", 0, &SIDES[..]),
         (", others expired", BEFORE, &SIDES[..2]),
     ] {
-        let runs = context.together(9, sides, |order| {
+        let runs = context.together(7, sides, |order| {
             for table in order {
                 session.run(&format!(
                     "TRUNCATE {table};
@@ -51,7 +51,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 session.run(&format!("VACUUM ANALYZE {table}"));
             }
             session.run("CHECKPOINT");
-            let outcomes = throughput(order, 1000, |table| Client {
+            let outcomes = throughput(order, 750, |table| Client {
                 server: &server,
                 database: "b5",
                 script: format!("INSERT INTO {table} (id, data) VALUES (nextval('{table}_ids'), md5('new'));\n"),

@@ -35,7 +35,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "CREATE TRIGGER stamp BEFORE UPDATE ON moddatetime FOR EACH ROW EXECUTE FUNCTION moddatetime(_ts)",
         );
     }
-    let runs = context.together(9, sides, |order| {
+    let runs = context.together(7, sides, |order| {
         for side in order {
             session.run(&format!(
                 "TRUNCATE {side};
@@ -46,7 +46,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             ));
             settle(&mut session, side);
         }
-        let outcomes = throughput(order, 1000, |side| {
+        let outcomes = throughput(order, 750, |side| {
             let stamp = match side {
                 "by_hand" => ", _ts = now()",
                 "by_hand_seconds" => ", _ts = date_trunc('second', now())",
