@@ -227,10 +227,11 @@ fn delete_by_sql(
     Ok(done)
 }
 
-/// The condition "one of these rows, and".
+/// The condition "one of these rows, and". In a sub-select: of an array that the planner
+/// sees it estimates each element, which takes as long as to delete half of the rows.
 fn among(rows: &[Found]) -> String {
     let places = tid_array(rows.iter().map(Found::place));
-    format!("ctid OPERATOR(pg_catalog.=) ANY ({places}) AND ")
+    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
 }
 
 pub(super) fn update(job: &Job, query: &str) -> Result<u64, Failure> {

@@ -6,6 +6,7 @@ use super::shared;
 use super::state::TableKey;
 use crate::pg::receiver::Found;
 use crate::pg::shmem::Locked;
+use std::fmt::Write;
 
 /// A row that could not be deleted, set aside for a while.
 #[repr(C)]
@@ -58,10 +59,12 @@ impl SetAside {
 
 /// Rows as an array in SQL.
 pub(super) fn tid_array(rows: impl Iterator<Item = (u32, u16)>) -> String {
-    let places: Vec<String> = rows
-        .map(|(block, offset)| format!("\"({block},{offset})\""))
-        .collect();
-    format!("'{{{}}}'::pg_catalog.tid[]", places.join(","))
+    let mut array = String::from("'{");
+    for (number, (block, offset)) in rows.enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        write!(array, "{comma}\"({block},{offset})\"").expect("a String can be written to");
+    }
+    array + "}'::pg_catalog.tid[]"
 }
 
 /// What is set aside in this table at this time.
