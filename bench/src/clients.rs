@@ -116,14 +116,14 @@ fn in_turn(clients: &[&Client], length: Length) -> Vec<Outcome> {
     if let ([_, _, ..], Length::Milliseconds(each)) = (runs.as_slice(), length) {
         runs.iter().for_each(|run| suspend(&run.process));
         let end = Instant::now() + Duration::from_millis(each * sides);
-        let mut order: Vec<_> = (0..runs.len()).collect();
+        // Round and round: if the order turned about, those at its ends would have two
+        // turns at once, and find the processor's caches as they left them.
         while Instant::now() < end {
-            for &n in &order {
-                resume(&runs[n].process);
+            for run in &runs {
+                resume(&run.process);
                 std::thread::sleep(TURN);
-                suspend(&runs[n].process);
+                suspend(&run.process);
             }
-            order.reverse();
         }
         runs.iter().for_each(|run| resume(&run.process));
     }
