@@ -12,9 +12,9 @@ const WHOLE_ROW: i16 = 0;
 /// Takes partial indexes whose predicate is about the column `ttl` alone out of the
 /// relation's list, where no condition of the query mentions the column.
 ///
-/// Nobody misses them: without their predicate PostgreSQL uses no such index in a scan,
-/// and takes no value range from it; they are not unique by that column. Only the number of
-/// groups may be estimated by the statistics of an index's expression, so queries that
+/// Nobody misses them: where its predicate is not implied PostgreSQL uses such an index in no
+/// scan, and takes neither a range of values nor a proof of uniqueness from it. Only the number
+/// of groups may be estimated by the statistics of an index's expression, so queries that
 /// group keep them.
 ///
 /// # Safety
