@@ -6,7 +6,6 @@ use super::shared;
 use super::state::TableKey;
 use crate::pg::receiver::Found;
 use crate::pg::shmem::Locked;
-use std::fmt::Write;
 
 /// A row that could not be deleted, set aside for a while.
 #[repr(C)]
@@ -62,7 +61,7 @@ pub(super) fn tid_array(rows: impl Iterator<Item = (u32, u16)>) -> String {
     let mut array = String::from("'{");
     for (number, (block, offset)) in rows.enumerate() {
         let comma = if number == 0 { "" } else { "," };
-        write!(array, "{comma}\"({block},{offset})\"").expect("a String can be written to");
+        array += &format!("{comma}\"({block},{offset})\"");
     }
     array + "}'::pg_catalog.tid[]"
 }
