@@ -36,7 +36,7 @@ pub(super) unsafe fn leave_out(root: *mut PlannerInfo, rel: *mut RelOptInfo, ttl
     }
 }
 
-/// Whether the predicate is `column IS NULL`, or compares the column to a constant.
+/// Whether the predicate is `column IS [NOT] NULL`, or compares the column to a constant.
 ///
 /// # Safety
 /// The predicate of an index, a list of conditions or null.
