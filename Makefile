@@ -29,9 +29,10 @@ SHELL := /bin/bash
 INSTALLED := $(sort $(foreach v,15 16 17 18,$(if $(wildcard /usr/lib/postgresql/$(v)/bin/postgres),$(v))))
 PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
+MINUTES ?= 30
 
 .PHONY: help deps build install demo test test-lint test-unit test-pgrx \
-	test-regress test-isolation test-e2e test-upstream bench bench-readme clean
+	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-readme clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -52,7 +53,7 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 demo: deps ## Three tables, some traffic, and what users see against what is on disk
 	@scripts/demo.sh $(PG)
 
-test: deps ## All tests below but test-unit, in this order, to the first that fails
+test: deps ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
@@ -72,6 +73,12 @@ test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_reg
 
 test-e2e: deps ## tests/e2e: servers of their own, seen from outside
 	@scripts/test-e2e.sh $(PG) $(FILTER)
+
+test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
+	@scripts/test-matrix.sh $(PG)
+
+test-sqlsmith: deps ## Random statements by sqlsmith for MINUTES=30; best with PG=17 or 18
+	@scripts/test-sqlsmith.sh $(PG) $(MINUTES)
 
 test-upstream: deps ## PostgreSQL's own regression suite with ttl_ext loaded (17 and 18)
 	@scripts/test-upstream.sh $(PG)

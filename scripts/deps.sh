@@ -27,10 +27,10 @@ install_packages() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=2
         -o DPkg::Lock::Timeout=120 install --no-install-recommends "$@")
     say "installing: $*"
-    # The lists may be missing or old; only then is an update worth its time.
-    as_root "${apt[@]}" && return
-    retry as_root apt-get -qq -o Acquire::Retries=2 update &&
-        retry as_root "${apt[@]}"
+    # The lists may be missing, or name versions that are old by now.
+    retry as_root apt-get -qq -o Acquire::Retries=2 update ||
+        say "apt-get update failed: trying with the lists that are here"
+    retry as_root "${apt[@]}"
 }
 
 # Debian creates and starts a server with the package postgresql-NN. We only

@@ -5,9 +5,9 @@
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats TO PUBLIC;
-REVOKE ALL ON FUNCTION ttl.live_support(internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.row_is_live_support(internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.rule_applies_support(internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
 
 -- Tables may have kept their labels from an extension that was dropped.

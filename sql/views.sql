@@ -1,19 +1,18 @@
--- Reads the labels as text first: one that is not JSON cannot be stored while
--- the library is loaded, but the view must not fail if there is one.
+-- What is in the labels is read by ttl.policy(), for which one that cannot be read is none:
+-- the library refuses such labels, but the view must not fail if there is one. NULLs then.
 CREATE VIEW ttl.tables AS
     SELECT l.objoid::pg_catalog.regclass AS relation,
-           (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::integer AS default_ttl,
-           CASE WHEN p.policy OPERATOR(pg_catalog.?) 'ts_column'
-                THEN p.policy OPERATOR(pg_catalog.->>) 'ts_column' ELSE '_ts' END::name AS ts_column,
-           CASE WHEN p.policy OPERATOR(pg_catalog.?) 'ttl_column'
-                THEN p.policy OPERATOR(pg_catalog.->>) 'ttl_column' ELSE 'ttl' END::name AS ttl_column,
-           (p.policy OPERATOR(pg_catalog.->>) 'document_column')::name AS document_column,
-           COALESCE((p.policy OPERATOR(pg_catalog.->>) 'hidden')::boolean, true) AS hidden,
+           (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4 AS default_ttl,
+           (p.policy OPERATOR(pg_catalog.->>) 'ts_column')::pg_catalog.name AS ts_column,
+           (p.policy OPERATOR(pg_catalog.->>) 'ttl_column')::pg_catalog.name AS ttl_column,
+           (p.policy OPERATOR(pg_catalog.->>) 'document_column')::pg_catalog.name AS document_column,
+           CASE WHEN p.policy OPERATOR(pg_catalog.?) 'hidden'
+                THEN (p.policy OPERATOR(pg_catalog.->>) 'hidden')::pg_catalog.bool
+                WHEN p.policy IS NOT NULL THEN true END AS hidden,
            ttl.rules(l.objoid::pg_catalog.regclass) AS rules,
            ttl.problems(l.objoid::pg_catalog.regclass) AS problems
       FROM pg_catalog.pg_seclabel AS l
-     CROSS JOIN LATERAL (SELECT CASE WHEN pg_catalog.left(l.label, 1) OPERATOR(pg_catalog.=) '{'
-                                     THEN l.label::jsonb ELSE '{}'::jsonb END) AS p (policy)
+     CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
        AND l.objsubid OPERATOR(pg_catalog.=) 0;
@@ -27,11 +26,15 @@ CREATE VIEW ttl.stats AS
            COALESCE(s.partitions_dropped, 0) AS partitions_dropped,
            s.last_pass_at,
            s.last_pass_ms,
-           CASE WHEN s.oldest_expiry OPERATOR(pg_catalog.<) pg_catalog.clock_timestamp()
-                THEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry
-                ELSE '0 seconds'::interval END AS lag,
-           COALESCE(s.backlog_estimate, 0) AS backlog_estimate,
+           -- NULL where it is not known: 0 would say that all is well.
+           CASE WHEN s.lag_is_known THEN
+                CASE WHEN s.oldest_expiry OPERATOR(pg_catalog.<) pg_catalog.clock_timestamp()
+                     THEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry
+                     ELSE '0 seconds'::pg_catalog.interval END END AS lag,
+           s.backlog_estimate,
            COALESCE(s.blocked_rows, 0) AS blocked_rows,
+           COALESCE(s.time_used_ms, 0) AS time_used_ms,
+           COALESCE(s.slow, false) AS slow,
            s.last_error,
            s.last_error_at
       FROM pg_catalog.pg_seclabel AS l
@@ -49,9 +52,11 @@ COMMENT ON COLUMN ttl.stats.sub_passes IS 'turns at the table: of 50,000 rows or
 COMMENT ON COLUMN ttl.stats.partitions_dropped IS 'partitions dropped as a whole';
 COMMENT ON COLUMN ttl.stats.last_pass_at IS 'when the last pass ended';
 COMMENT ON COLUMN ttl.stats.last_pass_ms IS 'how long the last pass took, pauses included, in milliseconds';
-COMMENT ON COLUMN ttl.stats.lag IS 'how long ago the oldest row expired that is still on disk, as far as is known';
-COMMENT ON COLUMN ttl.stats.backlog_estimate IS 'expired rows that are still on disk, estimated';
+COMMENT ON COLUMN ttl.stats.lag IS 'how long ago the oldest row expired that is still on disk; NULL where nobody looks: see the problems in ttl.tables';
+COMMENT ON COLUMN ttl.stats.backlog_estimate IS 'expired rows that are still on disk, estimated; NULL where nobody looks';
 COMMENT ON COLUMN ttl.stats.blocked_rows IS 'expired rows that could not be deleted and are set aside for a while';
+COMMENT ON COLUMN ttl.stats.time_used_ms IS 'how long workers have been at it in all, pauses excluded, in milliseconds';
+COMMENT ON COLUMN ttl.stats.slow IS 'whether its last turn ran into a time limit, or took very long for few rows: tables of other owners go before those of its owner';
 COMMENT ON COLUMN ttl.stats.last_error IS 'the last error of deletion; shown to the table''s owner and to those who read all statistics';
 COMMENT ON COLUMN ttl.stats.last_error_at IS 'when that error occurred';
 

@@ -1,6 +1,6 @@
 //! One error type for what a user can cause: SQLSTATE, message, DETAIL, HINT.
 
-use crate::pg::{catalog, txn::Failure};
+use crate::pg::{catalog, encoding, txn::Failure};
 use crate::policy::LabelError;
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
@@ -61,8 +61,16 @@ impl TtlError {
         ))
     }
 
-    /// 22023: a label or a setting that the rules refuse.
+    /// 22023: a label or a setting that the rules refuse; 54000 if there is too much of it.
     pub(crate) fn invalid_label(error: &LabelError) -> Self {
+        if error.is_limit() {
+            return Self::new(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                "time to live label is too large",
+            )
+            .detail(sentence(error))
+            .hint("Make TTL indexes that are not needed ordinary ones: SELECT ttl.expire_index('...', NULL).");
+        }
         Self::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "invalid time to live label")
             .detail(format!("{error}."))
             .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
@@ -181,15 +189,25 @@ impl TtlError {
 
     #[track_caller]
     fn report(self, level: PgLogLevel) {
-        let mut report = ErrorReport::new(self.code, self.message, function_name!());
+        let message = encoding::for_message(self.message);
+        let mut report = ErrorReport::new(self.code, message, function_name!());
         if let Some(detail) = self.detail {
-            report = report.set_detail(detail);
+            report = report.set_detail(encoding::for_message(detail));
         }
         if let Some(hint) = self.hint {
-            report = report.set_hint(hint);
+            report = report.set_hint(encoding::for_message(hint));
         }
         report.report(level);
     }
+}
+
+/// What is wrong with a label, as a DETAIL.
+fn sentence(error: &LabelError) -> String {
+    let text = format!("{error}.");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 impl From<Failure> for TtlError {

@@ -40,6 +40,7 @@ pub extern "C-unwind" fn _PG_init() {
         error::TtlError::not_preloaded().raise();
     }
     settings::init();
+    clock::parallel::init();
     pg::extension::init();
     pg::xact::init();
     store::cache::init();

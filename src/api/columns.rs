@@ -2,27 +2,41 @@
 
 use crate::error::{Result, TtlError};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::policy::{IndexMethod, Policy};
+use crate::pg::{defaults, encoding, extension, nodes};
+use crate::policy::{Added, IndexMethod, Policy};
 use crate::store::label_provider;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+/// What a table lacks.
+pub(super) struct Missing {
+    /// The statements that add it.
+    pub(super) statements: Vec<String>,
+    /// What `ttl.enable` has added once they have run, all former ones included.
+    pub(super) added: Added,
+}
+
 /// The statements that add what is missing. No table is rewritten for them (but
 /// for the generated column of a document): rows that exist count from now.
-pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<String>> {
+pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Missing> {
     let table = qualified_name(relid);
     let mut statements = Vec::new();
+    let mut added = policy.added.clone();
     if let Some(name) = &policy.document_column {
         label_provider::check_document_column(relid, name)?;
     }
     let ts_column = policy.ts_column.as_deref().unwrap_or_default();
     let ts = quote_identifier(ts_column);
     match catalog::attribute(relid, ts_column) {
-        None => statements.push(format!(
-            "ALTER TABLE {table} ADD COLUMN {ts} timestamptz NOT NULL DEFAULT ttl.current_ts()"
-        )),
+        None => {
+            added.note_column(ts_column);
+            statements.push(format!(
+                "ALTER TABLE {table} ADD COLUMN {ts} pg_catalog.timestamptz NOT NULL DEFAULT ttl.current_ts()"
+            ));
+        }
         Some(column) if column.generated => return Err(generated(ts_column, &table)),
         Some(column) if column.type_oid == pg_sys::TIMESTAMPTZOID && !column.has_default => {
+            added.ts_default = true;
             statements.push(format!(
                 "ALTER TABLE {table} ALTER COLUMN {ts} SET DEFAULT ttl.current_ts()"
             ));
@@ -39,55 +53,77 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec
             ""
         };
         // Not written out: PostgreSQL reads a constraint's text anew for each statement.
-        let check = format!("ALTER TABLE {table} ADD CHECK (ttl.is_override({ttl}))");
+        let check = format!("ALTER TABLE {table} ADD CHECK ({})", override_check(&ttl));
         match (catalog::attribute(relid, name), &policy.document_column) {
             (None, None) => {
+                added.note_column(name);
                 statements.push(format!("ALTER TABLE {table} ADD COLUMN {ttl} integer"));
                 statements.push(format!("{check}{unchecked}"));
             }
-            (None, Some(document)) => statements.push(format!(
-                "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({})) STORED",
-                quote_identifier(document)
-            )),
+            (None, Some(document)) => {
+                added.note_column(name);
+                statements.push(format!(
+                    "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({})) STORED",
+                    quote_identifier(document)
+                ));
+            }
             (Some(column), None) if column.generated => return Err(generated(name, &table)),
             (Some(column), Some(document))
-                if !column.generated || !is_generated_from(relid, column.attno, document)? =>
+                if !column.generated
+                    || column.type_oid == pg_sys::INT4OID
+                        && !is_generated_from(relid, column.attno, document) =>
             {
                 return Err(not_generated(name, &table));
             }
-            (Some(column), None) if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? => {
+            (Some(column), None)
+                if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? =>
+            {
+                added.ttl_check = true;
                 statements.push(check);
             }
             (Some(_), _) => {}
         }
     }
-    Ok(statements)
+    Ok(Missing { statements, added })
+}
+
+/// The constraint of C3 on the quoted column.
+pub(super) fn override_check(ttl: &str) -> String {
+    format!("ttl.is_override({ttl})")
 }
 
 /// Whether the constraint of C3 is there already, in either form.
 fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
     let forms = [
-        format!("ttl.is_override({ttl})"),
+        override_check(ttl),
         format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))"),
     ];
     let query = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conrelid = {} AND contype = 'c' \
-         AND pg_catalog.pg_get_expr(conbin, conrelid) IN ({}))",
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint \
+          WHERE conrelid OPERATOR(pg_catalog.=) {} AND contype OPERATOR(pg_catalog.=) 'c' \
+            AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]))",
         relid.to_u32(),
         forms.map(|form| catalog::quote_literal(&form)).join(", ")
     );
-    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+    let query = encoding::query(&query);
+    let found = Spi::connect_mut(|client| {
+        client
+            .update(&query, Some(1), &[])?
+            .first()
+            .get_one::<bool>()
+    })?;
+    Ok(found.unwrap_or(false))
 }
 
 /// Whether the column is generated as `ttl.document_ttl(document)`.
-pub(super) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> Result<bool> {
-    let query = format!(
-        "SELECT pg_catalog.pg_get_expr(adbin, adrelid) = {} FROM pg_catalog.pg_attrdef \
-         WHERE adrelid = {} AND adnum = {attno}",
-        catalog::quote_literal(&format!("ttl.document_ttl({})", quote_identifier(document))),
-        relid.to_u32(),
-    );
-    Ok(Spi::get_one::<bool>(&query)?.unwrap_or(false))
+pub(super) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> bool {
+    let document = catalog::attribute(relid, document);
+    let expression = document.zip(extension::functions()).map(|(column, ttl)| {
+        let column = [nodes::var(1, &column)];
+        nodes::call(ttl.document_ttl, pg_sys::INT4OID, &column)
+    });
+    // SAFETY: an expression that was made just now.
+    expression.is_some_and(|expression| unsafe { defaults::is_stored(relid, attno, expression) })
 }
 
 fn generated(column: &str, table: &str) -> TtlError {
@@ -100,6 +136,6 @@ fn not_generated(column: &str, table: &str) -> TtlError {
     let message =
         format!("column \"{column}\" of table {table} exists and is not generated from a document");
     TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
-        "Drop the column, or name another ttl_column: it will be added as a generated column.",
+        "Name another ttl_column: it will be added as a generated column, and this one is left alone.",
     )
 }

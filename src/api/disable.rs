@@ -1,30 +1,68 @@
 //! `ttl.disable`.
 
-use super::{guard, label};
+use super::{giving_back, guard, label};
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::catalog::{qualified_name, quote_identifier};
 use crate::pg::{seclabel, session};
-use crate::policy::Policy;
 use crate::reclaim::{attach, revival};
-use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// `ttl.disable(rel, drop_columns, revive_expired)` (C9): no row expires any more.
-/// What is expired is deleted first, unless it is to live again. TTL indexes become
-/// ordinary ones. The columns stay and rows go on being stamped, so that turning TTL on again counts from
-/// the last modification (C4); `drop_columns` removes all of it.
-#[pg_extern(sql = false)]
-fn disable(rel: pg_sys::Oid, drop_columns: bool, revive_expired: bool) {
-    guard::check_writable(c"ttl.disable()");
-    or_raise(turn_off(rel, drop_columns, revive_expired));
+/// What else goes when TTL is turned off.
+#[derive(Clone, Copy)]
+enum Removal {
+    /// Nothing: the policy waits to be turned on again (C4).
+    Nothing,
+    /// The policy, and what `ttl.enable` added to the table.
+    Added,
+    /// Its columns as well that were there before.
+    AllColumns,
 }
 
-fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Result<()> {
+/// `ttl.disable(rel, drop_columns, revive_expired, drop_adopted_columns)` (C9): no row
+/// expires any more. What is expired is deleted first, unless it is to live again. TTL
+/// indexes become ordinary ones. The columns stay and rows go on being stamped, so that
+/// turning TTL on again counts from the last modification (C4); `drop_columns` removes
+/// what `ttl.enable` added, and only `drop_adopted_columns` the columns that it found.
+#[pg_extern(sql = false)]
+fn disable(
+    rel: Option<pg_sys::Oid>,
+    drop_columns: Option<bool>,
+    revive_expired: Option<bool>,
+    drop_adopted_columns: Option<bool>,
+) {
+    guard::check_writable(c"ttl.disable()");
+    let arguments = || {
+        let relid = guard::required(rel, "rel")?;
+        let revive_expired = guard::required(revive_expired, "revive_expired")?;
+        let drop_columns = guard::required(drop_columns, "drop_columns")?;
+        let adopted = guard::required(drop_adopted_columns, "drop_adopted_columns")?;
+        Ok((relid, removal(drop_columns, adopted)?, revive_expired))
+    };
+    or_raise(
+        arguments()
+            .and_then(|(relid, removal, revive_expired)| turn_off(relid, removal, revive_expired)),
+    );
+}
+
+fn removal(drop_columns: bool, adopted: bool) -> Result<Removal> {
+    match (drop_columns, adopted) {
+        (false, false) => Ok(Removal::Nothing),
+        (true, false) => Ok(Removal::Added),
+        (true, true) => Ok(Removal::AllColumns),
+        (false, true) => Err(TtlError::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "\"drop_adopted_columns\" cannot be given without \"drop_columns\"",
+        )
+        .detail("Columns that were there before ttl.enable() are dropped only together with those that it added.")
+        .hint("Leave it out to keep all columns, with their values.")),
+    }
+}
+
+fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Result<()> {
     guard::check_owner(relid)?;
-    let (lock, heirs_lock) = if drop_columns {
-        (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
-    } else {
-        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+    let (lock, heirs_lock) = match removal {
+        Removal::Nothing => (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock),
+        _ => (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock),
     };
     guard::lock(relid, lock);
     let Some(policy) = guard::own_policy(relid)? else {
@@ -34,24 +72,16 @@ fn turn_off(relid: pg_sys::Oid, drop_columns: bool, revive_expired: bool) -> Res
         revival::prevent(relid, None, heirs_lock)?;
     }
     label::tell_of_rules(relid, &policy);
-    if !drop_columns {
-        label::write(relid, &policy.turned_off());
-        attach::follow(relid);
-        return Ok(());
-    }
+    let adopted_too = match removal {
+        Removal::Nothing => {
+            label::write(relid, &policy.turned_off());
+            attach::follow(relid);
+            return Ok(());
+        }
+        Removal::Added => false,
+        Removal::AllColumns => true,
+    };
     seclabel::set(relid, None);
     attach::follow(relid);
-    session::with_safe_search_path(|| drop_columns_of(relid, &policy))
-}
-
-fn drop_columns_of(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
-    // Indexes and constraints go with their columns.
-    // The generated column first: it depends on the document's.
-    for column in policy.ttl_column.iter().chain(&policy.ts_column) {
-        let (table, column) = (qualified_name(relid), quote_identifier(column));
-        Spi::run(&format!(
-            "ALTER TABLE {table} DROP COLUMN IF EXISTS {column}"
-        ))?;
-    }
-    Ok(())
+    session::with_safe_search_path(|| giving_back::remove(relid, &policy, adopted_too))
 }

@@ -4,10 +4,11 @@ use super::columns::missing_columns;
 use super::{guard, indexes, label};
 use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::session;
-use crate::policy::{IndexMethod, LABEL_VERSION, Policy};
+use crate::pg::values::Text;
+use crate::pg::{encoding, seclabel, session};
+use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
 use crate::reclaim::{attach, revival};
-use crate::store::{cache, label_provider};
+use crate::store::{cache, index_of, label_provider};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
@@ -27,18 +28,18 @@ fn enable(
     ts_column: Option<&CStr>,
     ttl_column: Option<&CStr>,
     document_column: Option<&CStr>,
-    index: Option<&str>,
+    index: Option<Text>,
     drop_partitions: Option<bool>,
     hidden: Option<bool>,
 ) {
-    let name = |column: Option<&CStr>| column.map(|c| c.to_string_lossy().into_owned());
+    let name = |column: Option<&CStr>| column.map(encoding::from_server);
     let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
     or_raise(turn_on(
         rel,
         default_ttl,
         columns,
-        index,
+        index.as_ref().map(|text| text.0.as_str()),
         (drop_partitions, hidden),
     ));
 }
@@ -51,7 +52,7 @@ fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expire
     guard::check_writable(c"ttl.set_default()");
     or_raise(guard::required(rel, "rel").and_then(|relid| {
         let revive_expired = guard::required(revive_expired, "revive_expired")?;
-        change_default(relid, default_ttl, revive_expired)
+        change_default(relid, default_ttl, None, revive_expired)
     }));
 }
 
@@ -83,6 +84,7 @@ fn turn_on(
         rules: vec![],
         hidden: hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
+        added: Added::default(),
     };
     // The label is read again, so that what is stored can also be loaded.
     let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
@@ -97,19 +99,24 @@ fn turn_on(
     apply(relid, resulting)
 }
 
-/// Turns TTL on with this default, or changes the default of a table that has one.
-pub(super) fn enable_or_change(relid: pg_sys::Oid, default_ttl: i32) -> Result<()> {
+/// Turns TTL on with this default, or changes the default of a table that has one; and
+/// whether what is expired is hidden, unless that is `None`.
+pub(super) fn enable_or_change(
+    relid: pg_sys::Oid,
+    default_ttl: i32,
+    hidden: Option<bool>,
+) -> Result<()> {
     let present = guard::own_policy(relid)?;
     if present
         .as_ref()
         .is_some_and(|policy| policy.ts_column.is_some())
     {
-        return change_default(relid, Some(default_ttl), false);
+        return change_default(relid, Some(default_ttl), hidden, false);
     }
     let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
     // What the command does not speak of stays as it is.
     let drop_partitions = present.is_some_and(|policy| policy.drop_partitions);
-    let options = (Some(drop_partitions), None);
+    let options = (Some(drop_partitions), hidden);
     turn_on(
         Some(relid),
         Some(default_ttl),
@@ -122,6 +129,7 @@ pub(super) fn enable_or_change(relid: pg_sys::Oid, default_ttl: i32) -> Result<(
 fn change_default(
     relid: pg_sys::Oid,
     default_ttl: Option<i32>,
+    hidden: Option<bool>,
     revive_expired: bool,
 ) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
@@ -133,9 +141,11 @@ fn change_default(
     let was_off = present.default_ttl.is_none();
     if was_off && default_ttl.is_some() {
         return apply(relid, || {
+            let present = own_policy(relid)?;
             Ok(Policy {
                 default_ttl,
-                ..own_policy(relid)?
+                hidden: hidden.unwrap_or(present.hidden),
+                ..present
             })
         });
     }
@@ -148,6 +158,7 @@ fn change_default(
         }
         Some(_) => Policy {
             default_ttl,
+            hidden: hidden.unwrap_or(present.hidden),
             ..present
         },
     };
@@ -223,7 +234,10 @@ fn merge(
             "Its columns are {}.",
             present.columns().collect::<Vec<_>>().join(", ")
         ))
-        .hint("Remove it first with SELECT ttl.disable(..., drop_columns => true)."));
+        .hint(format!(
+            "To give a column another name, rename it: the time to live follows. To begin anew with other columns, end this one first: SELECT ttl.disable({}, drop_columns => true) drops the columns that ttl.enable added, with their values.",
+            catalog::quote_literal(&qualified_name(relid))
+        )));
     }
     let index = if wanted.index == IndexMethod::Btree {
         present.index
@@ -260,7 +274,8 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     // waited for while a weaker one is held. What is decided is decided anew
     // under the lock: a column may have been renamed meanwhile.
     let wanted = policy()?;
-    let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?.is_empty();
+    let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?;
+    let complete = complete.statements.is_empty();
     let (lock, heirs_lock) = if !complete {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
     } else if attach::will_be_created(relid) {
@@ -272,21 +287,30 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     guard::check_owner(relid)?;
     let wanted = policy()?;
     revival::prevent(relid, Some(&wanted), heirs_lock)?;
-    session::with_safe_search_path(|| build(relid, &wanted))
+    session::with_safe_search_path(|| build(relid, wanted))
 }
 
 /// Adds what is missing, and stores the policy; under its lock.
-fn build(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
-    for statement in missing_columns(relid, policy)? {
-        Spi::run(&statement)?;
+fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
+    let missing = missing_columns(relid, &policy)?;
+    for statement in missing.statements {
+        encoding::run(&statement)?;
     }
-    label_provider::check_columns(relid, policy)?;
-    label::write(relid, policy);
+    policy.added = missing.added;
+    label_provider::check_columns(relid, &policy)?;
+    label::write(relid, &policy);
     let Some(columns) = cache::policy(relid) else {
         return Err(TtlError::no_policy(relid));
     };
-    if indexes::are_missing(relid, policy, &columns) {
-        indexes::build_missing(relid, policy, &columns)?;
+    if indexes::are_missing(relid, &policy, &columns) {
+        let built = indexes::build_missing(relid, &policy, &columns)?;
+        // Of one that was dropped meanwhile another may have got the name.
+        policy
+            .added
+            .indexes
+            .retain(|name| index_of(relid, name).is_some() && !built.contains(name));
+        policy.added.indexes.extend(built);
+        seclabel::set(relid, Some(&policy.to_label()));
     }
     attach::follow(relid);
     Ok(())

@@ -6,6 +6,7 @@ use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
+use std::rc::Rc;
 
 /// The transaction may write, and the server is no standby (25006).
 pub(super) fn check_writable(function: &core::ffi::CStr) {
@@ -39,7 +40,9 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
 /// inheriting table follows its ancestor (42809).
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     match store::governing_label(relid) {
-        Some(Inherited { holder, policy }) if holder == relid => Ok(Some(policy)),
+        Some(Inherited { holder, policy }) if holder == relid => {
+            Ok(Some(Rc::unwrap_or_clone(policy)))
+        }
         Some(Inherited { holder, .. }) => {
             let (table, root) = (
                 catalog::qualified_name(relid),

@@ -1,25 +1,23 @@
 //! Building and dropping the indexes that deletion works from (C11).
 
 use crate::error::Result;
-use crate::pg::catalog::{qualified_name, quote_identifier};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::encoding;
 use crate::pg::index::{self, Wanted};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::{Clock, TablePolicy, expected_indexes};
 use pgrx::pg_sys;
-use pgrx::spi::Spi;
 
-/// Builds the indexes that the policy wants and the table lacks.
+/// Builds the indexes that the policy wants and the table lacks; their names.
 pub(super) fn build_missing(
     relid: pg_sys::Oid,
     policy: &Policy,
     columns: &TablePolicy,
-) -> Result<()> {
-    let Some(method) = policy.index.access_method() else {
-        return Ok(());
+) -> Result<Vec<String>> {
+    let (Some(method), Some(clock)) = (policy.index.access_method(), columns.clock) else {
+        return Ok(vec![]);
     };
-    let Some(clock) = columns.clock else {
-        return Ok(());
-    };
+    let before = index::list(relid);
     let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
     let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
     for wanted in expected_indexes(columns) {
@@ -33,12 +31,14 @@ pub(super) fn build_missing(
                 format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
             }
         };
-        Spi::run(&format!(
+        encoding::run(&format!(
             "CREATE INDEX ON {} USING {method} {definition}",
             qualified_name(relid)
         ))?;
     }
-    Ok(())
+    let after = index::list(relid).into_iter();
+    let built = after.filter(|index| !before.contains(index));
+    Ok(built.map(catalog::relation_name).collect())
 }
 
 /// Whether the policy asks for indexes that are still to be built.

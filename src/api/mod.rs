@@ -1,13 +1,16 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
 mod columns;
+mod deletion_problems;
 mod disable;
 mod document;
 mod enable;
+mod giving_back;
 mod guard;
 mod indexes;
 mod invalidate;
 mod label;
+mod looking;
 mod mongo;
 mod preview;
 mod problems;

@@ -2,8 +2,9 @@
 
 use super::guard;
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::catalog::{qualified_name, quote_identifier, relation_name};
-use crate::pg::roles;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, relation_name};
+use crate::pg::gate::{self, Visit};
+use crate::pg::{query, roles};
 use crate::policy::Policy;
 use crate::store::{
     Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,
@@ -16,7 +17,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
 
 /// `ttl.preview(rel, default_ttl)`: what a default would expire at once, with the TTL
-/// indexes that there are, of all rows on disk. Reads the table with the caller's privileges.
+/// indexes that there are, of all rows on disk, as far as the caller may SELECT them.
 #[pg_extern(sql = false)]
 fn preview(
     rel: Option<pg_sys::Oid>,
@@ -56,22 +57,22 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
         let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
         return Err(TtlError::new(code, message));
     }
-    let query = query(relid, &policy, &in_force, default_ttl);
-    statement::with_expired_rows_of(relid, || {
-        Spi::connect(|client| {
-            let row = client.select(&query, None, &[])?.first();
-            Ok((row.get(1)?, row.get(2)?, row.get(3)?))
-        })
-        .map_err(|error: pgrx::spi::Error| {
-            TtlError::new(
-                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-                format!("preview failed: {error}"),
-            )
-        })
-    })
+    let query = expiring(relid, &policy, &in_force, default_ttl);
+    let look = |visit: &Visit| {
+        statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
+    };
+    // To plan a query on a table is to run code of its owner.
+    let row = match catalog::class(relid) {
+        Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
+        _ => gate::as_oneself(look),
+    };
+    let [total, expired, oldest] = row.unwrap_or_default();
+    let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
+    let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());
+    Ok((count(total), count(expired), oldest))
 }
 
-fn query(
+fn expiring(
     relid: pg_sys::Oid,
     policy: &Policy,
     in_force: &TablePolicy,
@@ -107,8 +108,9 @@ fn query(
         "NULL::pg_catalog.timestamptz".to_owned()
     } else {
         format!(
-            "pg_catalog.min(NULLIF(LEAST({}), 'infinity'))",
-            expiries.join(", ")
+            "pg_catalog.min(CASE WHEN LEAST({expiries}) OPERATOR(pg_catalog.<) \
+             'infinity'::pg_catalog.timestamptz THEN LEAST({expiries}) END)",
+            expiries = expiries.join(", ")
         )
     };
     format!(

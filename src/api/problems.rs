@@ -2,32 +2,45 @@
 
 use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
-use crate::error::{Result, or_raise};
+use super::{deletion_problems, rules};
 use crate::pg::dates::DateKind;
 use crate::pg::index::{self, Wanted};
-use crate::pg::{catalog, seclabel, ttl_index};
+use crate::pg::values::Text;
+use crate::pg::{catalog, look, ttl_index};
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::reaper::bounds::{self, DateColumn};
 use crate::reclaim;
-use crate::store::{TablePolicy, cache, expected_indexes, index_of, label_provider};
+use crate::store::{TablePolicy, cache, expected_indexes, index_of, label_provider, read_label};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 /// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong, also for a
 /// relation that has no time to live.
 #[pg_extern(sql = false)]
-fn problems(rel: pg_sys::Oid) -> Vec<String> {
-    let Some(label) = seclabel::get(rel) else {
-        return vec![];
-    };
-    let policy = match Policy::parse(&label) {
-        Ok(policy) => policy,
-        Err(error) => {
+fn problems(rel: pg_sys::Oid) -> Vec<Text> {
+    let mut found = look::at(|| of(rel)).unwrap_or_else(|failure| {
+        vec![format!("the table cannot be looked at: {}", failure.text())]
+    });
+    // Apart from those: the catalogs and the shared memory tell, if the table cannot be
+    // looked at itself.
+    found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
+    found.into_iter().map(Text).collect()
+}
+
+fn of(rel: pg_sys::Oid) -> Vec<String> {
+    let policy = match read_label(rel) {
+        None => return vec![],
+        Some(Ok(policy)) => policy,
+        Some(Err(error)) => {
             return vec![format!(
                 "the label cannot be read, so no row expires: {error}"
             )];
         }
     };
+    // In the name of a table that is dropped meanwhile, or was while the library was not there.
+    if catalog::class(rel).is_none() {
+        return vec!["the table does not exist".to_owned()];
+    }
     if label_provider::check_columns(rel, &policy).is_err() {
         let columns = policy.columns().collect::<Vec<_>>().join(", ");
         return vec![format!(
@@ -43,7 +56,8 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
             problems.extend(guarded(rel, &policy));
-            problems.extend(or_raise(idle_drop_partitions(rel, &policy)));
+            problems.extend(idle_drop_partitions(rel, &policy));
+            problems.extend(hidden_conditions(rel, &policy));
         }
         if columns.needs_clock() {
             problems.extend(missing_indexes(rel, &policy, &columns));
@@ -55,7 +69,7 @@ fn problems(rel: pg_sys::Oid) -> Vec<String> {
     if let (Some(document), Some(ttl)) = (
         &policy.document_column,
         columns.clock.and_then(|clock| clock.ttl),
-    ) && !(ttl.generated && or_raise(is_generated_from(rel, ttl.attno, document)))
+    ) && !(ttl.generated && is_generated_from(rel, ttl.attno, document))
     {
         problems.push(format!(
             "column {} is not generated from {document}: what documents say does not count",
@@ -83,13 +97,8 @@ fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
 }
 
 /// M11: partitions are to be dropped, and none can ever be.
-fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<String>> {
-    if !policy.drop_partitions {
-        return Ok(None);
-    }
-    let Some(in_force) = cache::policy(relid) else {
-        return Ok(None);
-    };
+fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    let in_force = cache::policy(relid).filter(|_| policy.drop_partitions)?;
     let default = policy
         .ts_column
         .as_deref()
@@ -104,10 +113,11 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<St
         kind: rule.date.kind,
     });
     let columns: Vec<DateColumn<'_>> = default.into_iter().chain(rules).collect();
-    for &column in &columns {
-        if bounds::has_range_level(relid, column)? {
-            return Ok(None);
-        }
+    if columns
+        .iter()
+        .any(|&column| bounds::has_range_level(relid, column))
+    {
+        return None;
     }
     let reason = if columns.is_empty() {
         "the table has no default, nor a TTL index that holds all rows".to_owned()
@@ -118,7 +128,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<St
             names.join(") or (")
         )
     };
-    Ok(Some(format!("drop_partitions has no effect: {reason}")))
+    Some(format!("drop_partitions has no effect: {reason}"))
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
@@ -168,6 +178,19 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
             },
         };
         Some(format!("no row expires by a TTL index: {reason}"))
+    };
+    policy.rules.iter().filter_map(problem).collect()
+}
+
+/// Conditions that `ttl.rules` cannot show at present.
+fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+    let problem = |rule: &IndexRule| {
+        let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;
+        let name = catalog::quote_identifier(&rule.index);
+        Some(format!(
+            "the condition of TTL index {name} cannot be shown: {}",
+            failure.text()
+        ))
     };
     policy.rules.iter().filter_map(problem).collect()
 }

@@ -1,7 +1,11 @@
 //! `ttl.table_stats`, the function behind the view `ttl.stats`.
 
-use crate::pg::{background, roles};
+use crate::pg::values::Text;
+use crate::pg::{background, look, roles};
+use crate::policy::Policy;
+use crate::reaper::standing::{self, Figures};
 use crate::reaper::state::{self, Counters, TableState};
+use crate::store::labels;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -11,6 +15,9 @@ use std::collections::BTreeMap;
 /// started, one row for each table that carries a policy, partitions summed up.
 /// Errors may show data, so only those see them who may see the table's rows:
 /// its owner, and those who read all statistics.
+///
+/// The backlog is NULL where it is not known, and so is `lag_is_known` false: nobody deletes,
+/// or has looked yet. `ttl.problems` says why.
 #[pg_extern(sql = false)]
 #[allow(
     clippy::type_complexity,
@@ -28,19 +35,29 @@ fn table_stats() -> TableIterator<
         name!(last_pass_at, Option<TimestampWithTimeZone>),
         name!(last_pass_ms, Option<f64>),
         name!(oldest_expiry, Option<TimestampWithTimeZone>),
-        name!(backlog_estimate, i64),
+        name!(lag_is_known, bool),
+        name!(backlog_estimate, Option<i64>),
         name!(blocked_rows, i64),
-        name!(last_error, Option<String>),
+        name!(time_used_ms, f64),
+        name!(slow, bool),
+        name!(last_error, Option<Text>),
         name!(last_error_at, Option<TimestampWithTimeZone>),
     ),
 > {
-    let mut sums: BTreeMap<u32, (Counters, Option<TableState>)> = BTreeMap::new();
+    let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
+    let mut figures = BTreeMap::new();
+    let is_halted = standing::halted().is_some();
+    for (holder, policy) in labels() {
+        sums.entry(holder.to_u32()).or_default();
+        let found = look::at(|| figures_of(holder, &policy, is_halted));
+        figures.insert(holder.to_u32(), found.ok().flatten());
+    }
     for state in state::tables_of(background::my_database().to_u32()) {
-        let (sum, error) = sums.entry(state.holder).or_default();
+        let (sum, used, slow, error) = sums.entry(state.holder).or_default();
+        *used += state.habit.used;
+        *slow |= state.habit.slow;
         sum.add(&state.counters);
-        sum.backlog += state.counters.backlog;
         sum.blocked_rows += state.counters.blocked_rows;
-        sum.oldest_expiry = earlier(sum.oldest_expiry, state.counters.oldest_expiry);
         if state.counters.last_error_at > sum.last_error_at {
             sum.last_error_at = state.counters.last_error_at;
             *error = Some(state);
@@ -48,27 +65,60 @@ fn table_stats() -> TableIterator<
     }
     let everything = roles::reads_all_statistics();
     let user = roles::current_user();
-    let rows = sums.into_iter().map(move |(holder, (sum, error))| {
-        let relid = pg_sys::Oid::from(holder);
-        let visible = everything || roles::owns_relation(relid, user);
-        let ran = sum.last_pass_at != 0;
-        (
-            relid,
-            sum.rows_deleted,
-            sum.batches,
-            sum.passes,
-            sum.sub_passes,
-            sum.partitions_dropped,
-            instant(sum.last_pass_at),
-            ran.then_some(sum.last_pass_ms),
-            instant(sum.oldest_expiry),
-            sum.backlog,
-            sum.blocked_rows,
-            error.filter(|_| visible).and_then(|state| state.error()),
-            instant(sum.last_error_at),
-        )
-    });
+    let rows = sums
+        .into_iter()
+        .map(move |(holder, (sum, used, slow, error))| {
+            let relid = pg_sys::Oid::from(holder);
+            let visible = everything || roles::owns_relation(relid, user);
+            let ran = sum.last_pass_at != 0;
+            let known = figures.get(&holder).copied().flatten();
+            let oldest = known.map_or(0, |known| known.oldest_expiry);
+            (
+                relid,
+                sum.rows_deleted,
+                sum.batches,
+                sum.passes,
+                sum.sub_passes,
+                sum.partitions_dropped,
+                instant(sum.last_pass_at),
+                ran.then_some(sum.last_pass_ms),
+                instant(oldest),
+                // That there are some, and not since when, is what a look tells that no index
+                // serves.
+                known.is_some_and(|known| known.backlog == 0 || oldest != 0),
+                known.map(|known| known.backlog),
+                sum.blocked_rows,
+                used as f64 / 1000.0,
+                slow,
+                error
+                    .filter(|_| visible)
+                    .and_then(|state| state.error())
+                    .map(Text),
+                instant(sum.last_error_at),
+            )
+        });
     TableIterator::new(rows.collect::<Vec<_>>())
+}
+
+/// What is known of all that follow the table's policy; `None` if that is not all of it.
+fn figures_of(holder: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<Figures> {
+    let mut sum = Figures {
+        backlog: 0,
+        oldest_expiry: 0,
+    };
+    if !policy.is_on() {
+        return Some(sum);
+    }
+    let tables = standing::expiring(holder);
+    if !tables.is_empty() && (is_halted || policy.is_restored(holder.to_u32())) {
+        return None;
+    }
+    for table in tables {
+        let figures = standing::of(table).figures?;
+        sum.backlog += figures.backlog;
+        sum.oldest_expiry = earlier(sum.oldest_expiry, figures.oldest_expiry);
+    }
+    Some(sum)
 }
 
 /// The earlier of two instants, of which 0 means none.

@@ -5,7 +5,7 @@ use crate::error::{Result, TtlError, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::locks;
 use crate::pg::ttl_index::{self, TtlIndex, Unfit};
-use crate::policy::{IndexMethod, IndexRule, LABEL_VERSION, Policy};
+use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
 use crate::reclaim::{attach, revival};
 use crate::store::index_of;
 use pgrx::prelude::*;
@@ -88,6 +88,11 @@ pub(super) fn set_rule(
     }
     let mut policy = present.unwrap_or_else(|| without_clock(relid));
     policy.set_rule(&name, seconds);
+    if seconds.is_some() {
+        policy
+            .check_size()
+            .map_err(|error| TtlError::invalid_label(&error))?;
+    }
     policy.hidden = options.hidden.unwrap_or(policy.hidden);
     policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
     if policy.drop_partitions {
@@ -114,6 +119,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         rules: vec![],
         hidden: true,
         table_oid: Some(relid.to_u32()),
+        added: Added::default(),
     }
 }
 

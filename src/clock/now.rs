@@ -1,18 +1,26 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
+use super::{execution, parallel};
 use crate::pg::{externs, fmgr};
 use crate::policy;
 use pgrx::pg_sys;
 
-/// The time against which rows expire: the statement's start, or the
-/// transaction's start where the transaction keeps one snapshot (REPEATABLE
-/// READ, SERIALIZABLE), so that nothing vanishes inside a snapshot. In a
-/// procedure that commits, transactions start later than the statement: a
-/// procedure that never ends must see rows expire, too.
+/// The time against which rows expire: that at which the query began that is running, or
+/// that of the statement ([`statement_now`]).
 #[inline]
 pub(crate) fn now() -> i64 {
-    // SAFETY: backend-local variables; the functions cannot fail. Parallel
-    // workers get both times and the isolation level from their leader.
+    execution::time().unwrap_or_else(statement_now)
+}
+
+/// The statement's start, or the transaction's start where the transaction keeps one
+/// snapshot (REPEATABLE READ, SERIALIZABLE), so that nothing vanishes inside a snapshot. In
+/// a procedure that commits, transactions start later than the statement: a procedure that
+/// never ends must see rows expire, too. Parallel workers go by their leader's query.
+pub(super) fn statement_now() -> i64 {
+    if let Some(time) = parallel::leaders_time() {
+        return time;
+    }
+    // SAFETY: backend-local variables; the functions cannot fail.
     unsafe {
         let transaction = externs::GetCurrentTransactionStartTimestamp();
         if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() {

@@ -5,7 +5,7 @@
 
 use super::stamp;
 use crate::pg::externs;
-use crate::visibility::statement::{self, Statement};
+use crate::visibility::statement;
 use core::ffi::{c_char, c_int};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -52,10 +52,10 @@ unsafe extern "C-unwind" fn trampoline(
 unsafe extern "C-unwind" fn inspect(
     parse: *mut pg_sys::Query,
     query_string: *const c_char,
-) -> Statement {
+) -> usize {
     // SAFETY: the planner's arguments; it may scribble on the query.
     unsafe {
-        let outer = statement::enter(query_string);
+        let outer = statement::enter(parse, query_string);
         stamp::stamp_query(parse);
         outer
     }

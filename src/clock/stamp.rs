@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 /// What a statement writes into one table.
 struct Target {
+    relid: pg_sys::Oid,
     functions: Functions,
     policy: Rc<TablePolicy>,
     clock: Clock,
@@ -68,6 +69,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
             statement::depends_on_role();
         }
         let target = Target {
+            relid: (*entry).relid,
             functions,
             policy,
             clock,
@@ -155,8 +157,9 @@ impl Target {
             assign(list, &self.clock.ts, |given| match given {
                 // The setting is read again at execution, because a plan can outlive it.
                 Some(given) if self.restores => {
-                    let restoring =
-                        nodes::call(self.functions.reads_physically, pg_sys::BOOLOID, &[]);
+                    let table = nodes::table(self.relid);
+                    let restoring = self.functions.reads_physically;
+                    let restoring = nodes::call(restoring, pg_sys::BOOLOID, &[table]);
                     nodes::case_timestamptz(restoring, given, self.current_ts())
                 }
                 _ => self.current_ts(),
@@ -169,7 +172,8 @@ impl Target {
         // SAFETY: a target list of the planner's input.
         unsafe {
             assign(list, &self.clock.ts, |_given| {
-                if statement::current().touches_expired_rows() && self.policy.hides() {
+                let statement = statement::current();
+                if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
                     let live = live_condition(&self.functions, &self.policy, self.varno);
                     nodes::case_timestamptz(
                         live,

@@ -2,7 +2,6 @@
 
 use super::background;
 use pgrx::pg_sys;
-use std::ffi::CString;
 
 /// Shows in pg_stat_activity what this process does.
 pub(crate) fn working(on: &str) {
@@ -15,7 +14,7 @@ pub(crate) fn idle() {
 }
 
 fn report(state: pg_sys::BackendState::Type, text: &str) {
-    let text = CString::new(text).unwrap_or_default();
+    let text = super::encoding::shown(text);
     // SAFETY: copies the string into shared memory.
     unsafe { pg_sys::pgstat_report_activity(state, text.as_ptr()) };
 }
@@ -38,6 +37,31 @@ pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
         let entry = pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref()?;
         Some(entry.tuples_inserted + entry.tuples_updated)
     }
+}
+
+/// How many rows of the table this transaction has deleted or updated; 0 if nobody counts.
+pub(crate) fn rows_changed_in_transaction(relid: pg_sys::Oid) -> u64 {
+    let changed = counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_DELETED, relid)
+        .saturating_add(counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_UPDATED, relid));
+    u64::try_from(changed).unwrap_or(0)
+}
+
+/// Whether this transaction may have inserted or updated rows of the table: it has, or one
+/// before it whose counters were not sent yet, or nobody counts.
+pub(crate) fn may_have_written(relid: pg_sys::Oid) -> bool {
+    // SAFETY: reads a setting.
+    let counts = unsafe { pg_sys::pgstat_track_counts };
+    !counts
+        || counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_INSERTED, relid) != 0
+        || counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_UPDATED, relid) != 0
+}
+
+/// What one of the server's functions of that OID has counted for the table.
+fn counted(function: u32, relid: pg_sys::Oid) -> i64 {
+    let function = pg_sys::Oid::from(function);
+    // SAFETY: functions of the server's, of an OID that need not be a table's, to bigint.
+    unsafe { pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, relid.into()) }.value()
+        as i64
 }
 
 /// Classes of wait events (wait_event.h) in which a backend uses no capacity.

@@ -179,6 +179,21 @@ pub(crate) fn wake(pid: i32) {
     }
 }
 
+/// Where this process's latch is: in memory that is shared, as long as the server runs.
+pub(crate) fn my_latch() -> usize {
+    // SAFETY: reads a process-local variable.
+    unsafe { pg_sys::MyLatch as usize }
+}
+
+/// Sets a latch that [`my_latch`] has told of; in a signal handler, too.
+pub(crate) fn set_latch(latch: usize) {
+    if latch != 0 {
+        // SAFETY: a latch stays where it is; that of a process that has taken the place of
+        // another is set to no harm.
+        unsafe { externs::SetLatch(latch as *mut pg_sys::Latch) };
+    }
+}
+
 /// Asks another process of this server to end.
 pub(crate) fn terminate(pid: i32) {
     // SAFETY: only to a process of this server.
@@ -193,6 +208,12 @@ pub(crate) fn terminate(pid: i32) {
 pub(crate) fn is_alive(pid: i32) -> bool {
     // SAFETY: a look-up in shared memory.
     pid > 0 && unsafe { !pg_sys::BackendPidGetProc(pid).is_null() }
+}
+
+/// Whether this server is a standby, or has not recovered yet.
+pub(crate) fn in_recovery() -> bool {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::RecoveryInProgress() }
 }
 
 /// This process's PID.

@@ -49,6 +49,23 @@ pub(crate) fn connectable() -> Databases {
     databases
 }
 
+/// Whether the database is a template.
+pub(crate) fn is_template(database: u32) -> bool {
+    // SAFETY: the tuple is read before its release.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
+        let key = pg_sys::Datum::from(pg_sys::Oid::from(database));
+        let tuple = pg_sys::SearchSysCache1(cache, key);
+        if tuple.is_null() {
+            return false;
+        }
+        let row = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>();
+        let is_template = (*row).datistemplate;
+        pg_sys::ReleaseSysCache(tuple);
+        is_template
+    }
+}
+
 /// The OID of the database of that name.
 pub(crate) fn oid(name: &core::ffi::CStr) -> Option<u32> {
     // SAFETY: a catalog look-up within a transaction.

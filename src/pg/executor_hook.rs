@@ -1,7 +1,9 @@
-//! The executor's hooks. At the start, statements are spared a trigger that they do not
-//! need; at the end, it is noted which tables with TTL a statement has written to.
+//! The executor's hooks. At the start, a query's time is noted, by which it goes on whenever
+//! it runs, and statements are spared a trigger that they do not need; at the end, it is
+//! noted which tables with TTL a statement has written to.
 
 use super::{externs, lists};
+use crate::clock::execution;
 use crate::reaper::writes;
 use crate::reclaim::{self, Spared};
 use crate::store::cache;
@@ -10,6 +12,8 @@ use pgrx::prelude::*;
 use std::ffi::c_int;
 
 static mut PREVIOUS_START: pg_sys::ExecutorStart_hook_type = None;
+static mut PREVIOUS_RUN: pg_sys::ExecutorRun_hook_type = None;
+static mut PREVIOUS_FINISH: pg_sys::ExecutorFinish_hook_type = None;
 static mut PREVIOUS_END: pg_sys::ExecutorEnd_hook_type = None;
 
 /// Installs the hooks; once, at load.
@@ -18,13 +22,17 @@ pub(crate) fn init() {
     unsafe {
         PREVIOUS_START = pg_sys::ExecutorStart_hook;
         pg_sys::ExecutorStart_hook = Some(at_start);
+        PREVIOUS_RUN = pg_sys::ExecutorRun_hook;
+        pg_sys::ExecutorRun_hook = Some(at_run);
+        PREVIOUS_FINISH = pg_sys::ExecutorFinish_hook;
+        pg_sys::ExecutorFinish_hook = Some(at_finish);
         PREVIOUS_END = pg_sys::ExecutorEnd_hook;
         pg_sys::ExecutorEnd_hook = Some(at_end);
     }
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
-/// A query that writes nothing costs two comparisons.
+/// An error ends what has begun through the callbacks in `xact.rs`.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -32,10 +40,12 @@ pub(crate) fn init() {
 unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_int) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_START is set once.
     unsafe {
+        let outer = execution::begin(query);
         match PREVIOUS_START {
             Some(previous) => previous(query, eflags),
             None => externs::standard_ExecutorStart(query, eflags),
         }
+        execution::keep(query);
         let plan = (*query).plannedstmt;
         let explained = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY != 0;
         if !plan.is_null() && !(*plan).resultRelations.is_null() && !explained {
@@ -44,6 +54,69 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
                 spare((*query).estate, spared);
             }
         }
+        outer.resume();
+    }
+}
+
+/// As [`at_start`].
+#[cfg(not(feature = "pg18"))]
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn at_run(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: u64,
+    execute_once: bool,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_RUN is set once.
+    unsafe {
+        let outer = execution::go_on(query);
+        match PREVIOUS_RUN {
+            Some(previous) => previous(query, direction, count, execute_once),
+            None => externs::standard_ExecutorRun(query, direction, count, execute_once),
+        }
+        outer.resume();
+    }
+}
+
+/// As [`at_start`].
+#[cfg(feature = "pg18")]
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn at_run(
+    query: *mut pg_sys::QueryDesc,
+    direction: pg_sys::ScanDirection::Type,
+    count: u64,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_RUN is set once.
+    unsafe {
+        let outer = execution::go_on(query);
+        match PREVIOUS_RUN {
+            Some(previous) => previous(query, direction, count),
+            None => externs::standard_ExecutorRun(query, direction, count),
+        }
+        outer.resume();
+    }
+}
+
+/// As [`at_start`]; data-modifying WITH runs to its end here.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn at_finish(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_FINISH is set once.
+    unsafe {
+        let outer = execution::go_on(query);
+        match PREVIOUS_FINISH {
+            Some(previous) => previous(query),
+            None => externs::standard_ExecutorFinish(query),
+        }
+        outer.resume();
     }
 }
 

@@ -16,20 +16,34 @@ pub(crate) struct Functions {
     pub(crate) expires_at: pg_sys::Oid,
     /// `ttl.cutoff(integer)`
     pub(crate) cutoff: pg_sys::Oid,
+    /// `ttl.document_ttl(jsonb)`
+    pub(crate) document_ttl: pg_sys::Oid,
     /// `ttl.current_ts()`
     pub(crate) current_ts: pg_sys::Oid,
-    /// `ttl.reads_physically()`
+    /// `ttl.reads_physically(oid)`
     pub(crate) reads_physically: pg_sys::Oid,
     /// `ttl.free_expired_keys()`
     pub(crate) free_expired_keys: pg_sys::Oid,
     /// `ttl.live_or_removed(oid, tid, boolean)`
     pub(crate) live_or_removed: pg_sys::Oid,
+    /// `ttl.live_or_unneeded(oid, tid, boolean)`
+    pub(crate) live_or_unneeded: pg_sys::Oid,
     /// `ttl.live_at(date, integer)` for each kind of date
     pub(crate) live_at: [pg_sys::Oid; 3],
     /// `ttl.earliest(date[])` for each kind of date
     pub(crate) earliest: [pg_sys::Oid; 3],
     /// `ttl.evaluate_first(boolean)`
     pub(crate) evaluate_first: pg_sys::Oid,
+}
+
+/// The extension's name.
+pub(crate) const NAME: &CStr = c"ttl_ext";
+
+/// The extension's entry in pg_extension, if it is in this database.
+pub(crate) fn oid() -> Option<pg_sys::Oid> {
+    // SAFETY: a catalog look-up within a transaction.
+    let extension = unsafe { pg_sys::get_extension_oid(NAME.as_ptr(), true) };
+    (extension != pg_sys::InvalidOid).then_some(extension)
 }
 
 /// `ClanguageId` of pg_language.dat.
@@ -98,12 +112,18 @@ fn look_up() -> Option<Functions> {
         live_default: function(schema, c"live", &[ts, int])?,
         expires_at: function(schema, c"expires_at", &[ts, int, int])?,
         cutoff: function(schema, c"cutoff", &[int])?,
+        document_ttl: function(schema, c"document_ttl", &[pg_sys::JSONBOID])?,
         current_ts: function(schema, c"current_ts", &[])?,
-        reads_physically: function(schema, c"reads_physically", &[])?,
+        reads_physically: function(schema, c"reads_physically", &[pg_sys::OIDOID])?,
         free_expired_keys: function(schema, c"free_expired_keys", &[])?,
         live_or_removed: function(
             schema,
             c"live_or_removed",
+            &[pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID],
+        )?,
+        live_or_unneeded: function(
+            schema,
+            c"live_or_unneeded",
             &[pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID],
         )?,
         live_at: of_dates(|kind| function(schema, c"live_at", &[kind.type_oid(), int]))?,

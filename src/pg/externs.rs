@@ -20,6 +20,11 @@ unsafe extern "C-unwind" {
     pub(crate) fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// mcxt.c; raises an error when memory is exhausted.
     pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
+    /// mcxt.c; cannot fail.
+    pub(crate) fn MemoryContextRegisterResetCallback(
+        context: pg_sys::MemoryContext,
+        callback: *mut pg_sys::MemoryContextCallback,
+    );
 
     /// xact.c; cannot fail.
     pub(crate) fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
@@ -34,6 +39,23 @@ unsafe extern "C-unwind" {
 
     /// execMain.c; for the executor hooks' trampolines.
     pub(crate) fn standard_ExecutorStart(query_desc: *mut pg_sys::QueryDesc, eflags: c_int);
+    /// execMain.c; for the executor hooks' trampolines.
+    #[cfg(not(feature = "pg18"))]
+    pub(crate) fn standard_ExecutorRun(
+        query_desc: *mut pg_sys::QueryDesc,
+        direction: pg_sys::ScanDirection::Type,
+        count: u64,
+        execute_once: bool,
+    );
+    /// execMain.c; for the executor hooks' trampolines.
+    #[cfg(feature = "pg18")]
+    pub(crate) fn standard_ExecutorRun(
+        query_desc: *mut pg_sys::QueryDesc,
+        direction: pg_sys::ScanDirection::Type,
+        count: u64,
+    );
+    /// execMain.c; for the executor hooks' trampolines.
+    pub(crate) fn standard_ExecutorFinish(query_desc: *mut pg_sys::QueryDesc);
     /// execMain.c; for the executor hooks' trampolines.
     pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
 
@@ -65,6 +87,96 @@ unsafe extern "C-unwind" {
     );
 }
 
+/// pg_constraint.h, which pgrx does not bind.
+pub(super) mod foreign_keys {
+    use super::pg_sys;
+    use core::ffi::c_int;
+
+    /// The fixed part of a row of `pg_constraint`.
+    #[repr(C)]
+    pub(crate) struct Constraint {
+        oid: pg_sys::Oid,
+        conname: pg_sys::NameData,
+        connamespace: pg_sys::Oid,
+        pub(crate) contype: u8,
+        condeferrable: bool,
+        condeferred: bool,
+        #[cfg(feature = "pg18")]
+        conenforced: bool,
+        convalidated: bool,
+        pub(crate) conrelid: pg_sys::Oid,
+        contypid: pg_sys::Oid,
+        pub(crate) conindid: pg_sys::Oid,
+        conparentid: pg_sys::Oid,
+        pub(crate) confrelid: pg_sys::Oid,
+        pub(crate) confupdtype: u8,
+        pub(crate) confdeltype: u8,
+        pub(crate) confmatchtype: u8,
+        conislocal: bool,
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        coninhcount: i32,
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        coninhcount: i16,
+        connoinherit: bool,
+        #[cfg(feature = "pg18")]
+        conperiod: bool,
+    }
+
+    impl Constraint {
+        /// Whether it has PERIOD.
+        pub(crate) fn has_period(&self) -> bool {
+            #[cfg(feature = "pg18")]
+            return self.conperiod;
+            #[cfg(not(feature = "pg18"))]
+            return false;
+        }
+    }
+
+    unsafe extern "C-unwind" {
+        /// pg_constraint.c; raises an error for a row that is no foreign key's.
+        pub(crate) fn DeconstructFkConstraintRow(
+            tuple: pg_sys::HeapTuple,
+            numfks: *mut c_int,
+            conkey: *mut i16,
+            confkey: *mut i16,
+            pf_eq_oprs: *mut pg_sys::Oid,
+            pp_eq_oprs: *mut pg_sys::Oid,
+            ff_eq_oprs: *mut pg_sys::Oid,
+            num_fk_del_set_cols: *mut c_int,
+            fk_del_set_cols: *mut i16,
+        );
+        /// pg_constraint.c; raises an error for a class without them.
+        #[cfg(feature = "pg18")]
+        fn FindFKPeriodOpers(
+            opclass: pg_sys::Oid,
+            contained: *mut pg_sys::Oid,
+            contained_in_several: *mut pg_sys::Oid,
+            intersection: *mut pg_sys::Oid,
+        );
+    }
+
+    /// The operators "contained in several ranges" and "intersection" for PERIOD.
+    ///
+    /// # Safety
+    /// The operator class of the index's last column, of a foreign key with PERIOD.
+    pub(crate) unsafe fn operators_of_period(opclass: pg_sys::Oid) -> (pg_sys::Oid, pg_sys::Oid) {
+        #[cfg(feature = "pg18")]
+        {
+            let mut found = [pg_sys::InvalidOid; 3];
+            let [contained, several, intersection] = &mut found;
+            // SAFETY: as required of the caller.
+            unsafe {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    FindFKPeriodOpers(opclass, contained, several, intersection);
+                });
+            }
+            (found[1], found[2])
+        }
+        #[cfg(not(feature = "pg18"))]
+        (opclass, opclass)
+    }
+}
+
 /// timeout.h, which pgrx does not bind.
 pub(super) mod timeout {
     use core::ffi::c_int;
@@ -85,8 +197,14 @@ pub(super) mod timeout {
             fin_time: pgrx::pg_sys::TimestampTz,
             delay_ms: c_int,
         );
+        pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
     }
+}
+
+unsafe extern "C" {
+    /// latch.h; safe in a signal handler, which pgrx's wrapper is not.
+    pub(super) fn SetLatch(latch: *mut pg_sys::Latch);
 }
 
 unsafe extern "C" {
@@ -167,10 +285,10 @@ pub(super) mod raising {
         pub(crate) fn lcons(datum: *mut c_void, list: *mut pg_sys::List) -> *mut pg_sys::List;
         /// list.c
         pub(crate) fn lappend(list: *mut pg_sys::List, datum: *mut c_void) -> *mut pg_sys::List;
-        pub(crate) fn find_all_inheritors(
+        /// pg_inherits.c
+        pub(crate) fn find_inheritance_children(
             parent: pg_sys::Oid,
             lockmode: pg_sys::LOCKMODE,
-            numparents: *mut *mut pg_sys::List,
         ) -> *mut pg_sys::List;
         /// discard.c
         pub(crate) fn DiscardCommand(stmt: *mut pg_sys::DiscardStmt, is_top_level: bool);

@@ -1,9 +1,10 @@
 //! Which functions an expression calls: those of the filter run with the rights of
 //! whoever reads the table.
 
+use super::encoding;
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 /// `INTERNALlanguageId` and `ClanguageId` of pg_language.dat: only superusers create
 /// functions in them.
@@ -30,8 +31,8 @@ unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, found: *mut c_void) ->
             return false;
         };
         if let Some(type_oid) = untrusted_type(node, tag) {
-            let name = CStr::from_ptr(pg_sys::format_type_be(type_oid));
-            *found.cast::<Option<String>>() = Some(name.to_string_lossy().into_owned());
+            let name = encoding::from_pointer(pg_sys::format_type_be(type_oid));
+            *found.cast::<Option<String>>() = Some(name);
             return true;
         }
         pg_sys::check_functions_in_node(node, Some(check), found)
@@ -78,26 +79,24 @@ unsafe fn made_type(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
 }
 
 /// Whether functions of a user's may be called to make a value of the type.
-unsafe fn may_call_functions(type_oid: pg_sys::Oid) -> bool {
-    if type_oid.to_u32() < pg_sys::FirstNormalObjectId {
-        return false;
-    }
-    // SAFETY: syscache look-ups. Only superusers create base types, and the functions of
-    // a range type.
-    unsafe {
-        let element = pg_sys::get_element_type(type_oid);
-        if element != pg_sys::InvalidOid {
-            return may_call_functions(element);
-        }
-        match pg_sys::get_typtype(type_oid) as u8 {
-            pg_sys::TYPTYPE_BASE | pg_sys::TYPTYPE_ENUM => false,
-            pg_sys::TYPTYPE_RANGE => may_call_functions(pg_sys::get_range_subtype(type_oid)),
-            pg_sys::TYPTYPE_MULTIRANGE => {
-                may_call_functions(pg_sys::get_multirange_range(type_oid))
-            }
-            _ => true,
+unsafe fn may_call_functions(mut type_oid: pg_sys::Oid) -> bool {
+    // A loop: there may be ranges of ranges, as deep as one likes.
+    while type_oid.to_u32() >= pg_sys::FirstNormalObjectId {
+        pgrx::check_for_interrupts!();
+        // SAFETY: syscache look-ups. Only superusers create base types, and the functions of
+        // a range type.
+        unsafe {
+            let element = pg_sys::get_element_type(type_oid);
+            type_oid = match pg_sys::get_typtype(type_oid) as u8 {
+                _ if element != pg_sys::InvalidOid => element,
+                pg_sys::TYPTYPE_BASE | pg_sys::TYPTYPE_ENUM => return false,
+                pg_sys::TYPTYPE_RANGE => pg_sys::get_range_subtype(type_oid),
+                pg_sys::TYPTYPE_MULTIRANGE => pg_sys::get_multirange_range(type_oid),
+                _ => return true,
+            };
         }
     }
+    false
 }
 
 #[pg_guard]
@@ -118,7 +117,7 @@ unsafe extern "C-unwind" fn check(function: pg_sys::Oid, found: *mut c_void) -> 
         };
         if !trusted {
             let name = pg_sys::format_procedure(function);
-            let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+            let name = encoding::from_pointer(name);
             *found.cast::<Option<String>>() = Some(name);
         }
         !trusted

@@ -4,9 +4,8 @@ use super::catalog::{self, Attribute};
 use super::dates::DateType;
 use super::externs::raising;
 use super::predicate::Predicate;
-use super::{extension, lists, nodes, roles, session, ttl_index};
+use super::{encoding, extension, index_entry, nodes, ttl_index};
 use pgrx::pg_sys;
-use std::ffi::CStr;
 
 /// What an index must offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,19 +18,19 @@ pub(crate) enum Wanted {
     OverridingByExpiry,
 }
 
-/// The valid btree and BRIN indexes of the relation that offer it.
-///
-/// PostgreSQL simplifies an index's expressions and predicate when it reads
-/// them, and may call functions of the table's owner to do so: with the owner's
-/// rights, whoever asks.
+/// The valid btree and BRIN indexes of the relation that offer it. Neither it nor they are
+/// locked, and nobody's code runs: anyone may ask, of any table.
 pub(crate) fn find(
     relid: pg_sys::Oid,
     wanted: Wanted,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
-    // SAFETY: called with open, locked indexes.
-    all(relid, &|index| unsafe { offers(index, wanted, ts, ttl) })
+    serving(relid, &|index, tuple, form| {
+        // SAFETY: called with an entry of the syscache.
+        has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
+            && unsafe { offers(tuple, form, wanted, ts, ttl) }
+    })
 }
 
 /// The valid indexes of the relation that are in the order of the dates in a column, the
@@ -42,46 +41,43 @@ pub(crate) fn find_by_date(
     date: DateType,
     predicate: Option<&Predicate>,
 ) -> Vec<pg_sys::Oid> {
-    // SAFETY: called with open, locked indexes.
-    all(relid, &|index| unsafe {
-        is_by_date(index, column, date) && has_predicate(index, predicate)
+    serving(relid, &|index, tuple, form| {
+        // SAFETY: called with an entry of the syscache.
+        has_method(index, &[pg_sys::BTREE_AM_OID])
+            && unsafe { is_by_date(tuple, form, column, date) && has_predicate(tuple, predicate) }
     })
 }
 
-/// The relation's indexes for which `serves` says so.
-fn all(relid: pg_sys::Oid, serves: &dyn Fn(pg_sys::Relation) -> bool) -> Vec<pg_sys::Oid> {
-    let owner = catalog::class(relid).map_or_else(roles::current_user, |class| class.owner);
-    session::as_owner(owner, || all_as_owner(relid, serves))
+/// The relation's valid indexes for which `serves` says so.
+fn serving(
+    relid: pg_sys::Oid,
+    serves: &dyn Fn(pg_sys::Oid, pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> bool,
+) -> Vec<pg_sys::Oid> {
+    let is_wanted = |&index: &pg_sys::Oid| {
+        index_entry::with(index, &|tuple, form| {
+            form.indisvalid && serves(index, tuple, form)
+        }) == Some(true)
+    };
+    list(relid).into_iter().filter(is_wanted).collect()
 }
 
-fn all_as_owner(relid: pg_sys::Oid, serves: &dyn Fn(pg_sys::Relation) -> bool) -> Vec<pg_sys::Oid> {
-    let share = pg_sys::AccessShareLock.cast_signed();
+/// The indexes of the relation by their OIDs, those of a partitioned table and invalid ones
+/// included. As [`find`].
+pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
-    // SAFETY: relation and indexes are locked while they are read.
-    unsafe {
-        let relation = pg_sys::relation_open(relid, share);
-        for index_oid in lists::oids(pg_sys::RelationGetIndexList(relation)) {
-            let index = pg_sys::index_open(index_oid, share);
-            if serves(index) {
-                found.push(index_oid);
-            }
-            pg_sys::index_close(index, share);
+    index_entry::each_of(relid, &mut |form| {
+        if form.indislive {
+            found.push(form.indexrelid);
         }
-        pg_sys::relation_close(relation, share);
-    }
+        false
+    });
+    found.sort_unstable_by_key(|index| index.to_u32());
     found
 }
 
-/// The indexes of the relation, those of a partitioned table and invalid ones included.
-pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let share = pg_sys::AccessShareLock.cast_signed();
-    // SAFETY: the relation is locked while it is read.
-    unsafe {
-        let relation = pg_sys::relation_open(relid, share);
-        let indexes = lists::oids(pg_sys::RelationGetIndexList(relation)).collect();
-        pg_sys::relation_close(relation, share);
-        indexes
-    }
+/// Whether the index is of one of these access methods.
+fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
+    catalog::access_method(index).is_some_and(|method| methods.contains(&method))
 }
 
 /// The index of the relation's constraint of that name.
@@ -111,7 +107,7 @@ pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
         if schema.is_null() {
             return catalog::quote_identifier(name);
         }
-        CStr::from_ptr(schema).to_string_lossy().into_owned()
+        encoding::from_pointer(schema)
     };
     format!(
         "{}.{}",
@@ -137,62 +133,31 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
 /// built. The catalog is read without a lock on the relation.
 pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
     let mut found = false;
-    // SAFETY: a systable scan over a locked catalog, closed before return; the
-    // key's function is oideq, of which F_OIDEQ is the OID.
-    unsafe {
-        let share = pg_sys::AccessShareLock.cast_signed();
-        let catalog = pg_sys::table_open(pg_sys::IndexRelationId, share);
-        let mut key = pg_sys::ScanKeyData::default();
-        pg_sys::ScanKeyInit(
-            &mut key,
-            pg_sys::Anum_pg_index_indrelid as i16,
-            pg_sys::BTEqualStrategyNumber as u16,
-            pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(relid),
-        );
-        let by_table = pg_sys::Oid::from(pg_sys::IndexIndrelidIndexId);
-        let none = core::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(catalog, by_table, true, none, 1, &mut key);
-        while !found {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
-            found = (*form).indislive && ((*form).indisunique || (*form).indisexclusion);
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(catalog, share);
-    }
+    index_entry::each_of(relid, &mut |form| {
+        found = form.indislive && (form.indisunique || form.indisexclusion);
+        found
+    });
     found
 }
 
 /// # Safety
-/// `index` is an open, locked index.
+/// An index's entry in the syscache.
 unsafe fn offers(
-    index: pg_sys::Relation,
+    tuple: pg_sys::HeapTuple,
+    form: &pg_sys::FormData_pg_index,
     wanted: Wanted,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> bool {
-    // SAFETY: as required of the caller; expression and predicate are copies.
+    // SAFETY: as required of the caller; the key has at least one column.
     unsafe {
-        let form = (*index).rd_index;
-        let method = (*(*index).rd_rel).relam;
-        if !(*form).indisvalid || ![pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID].contains(&method) {
-            return false;
-        }
-        let first = *(*form).indkey.values.as_ptr();
-        let predicate: Vec<*mut pg_sys::Node> =
-            lists::iter(pg_sys::RelationGetIndexPredicate(index)).collect();
-        let covers = |condition: *mut pg_sys::Expr| match predicate.as_slice() {
-            [] => true,
-            [only] => nodes::same(*only, condition),
-            _ => false,
-        };
+        let first = *form.indkey.values.as_ptr();
+        let predicate = index_entry::predicate(tuple);
+        let covers =
+            |condition: *mut pg_sys::Expr| predicate.is_none_or(|it| nodes::same(it, condition));
         let ttl_var = || ttl.map(|column| nodes::var(1, column));
         match wanted {
-            Wanted::AllByTimestamp => first == ts.attno && predicate.is_empty(),
+            Wanted::AllByTimestamp => first == ts.attno && predicate.is_none(),
             Wanted::InheritingByTimestamp => {
                 first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
             }
@@ -203,11 +168,8 @@ unsafe fn offers(
                 let args = [nodes::var(1, ts), ttl, nodes::int4(None)];
                 let expiry = nodes::call(functions.expires_at, pg_sys::TIMESTAMPTZOID, &args);
                 let positive = nodes::greater_than(pg_sys::INT4OID, ttl, nodes::int4(Some(0)));
-                let mut expressions =
-                    lists::iter::<pg_sys::Node>(pg_sys::RelationGetIndexExpressions(index));
                 first == 0
-                    && expressions
-                        .next()
+                    && index_entry::first_expression(tuple)
                         .is_some_and(|expression| nodes::same(expression, expiry))
                     && covers(positive)
             }
@@ -216,46 +178,40 @@ unsafe fn offers(
 }
 
 /// # Safety
-/// `index` is an open, locked index.
-unsafe fn is_by_date(index: pg_sys::Relation, column: &Attribute, date: DateType) -> bool {
-    // SAFETY: as required of the caller; the expression is a copy.
+/// An index's entry in the syscache.
+unsafe fn is_by_date(
+    tuple: pg_sys::HeapTuple,
+    form: &pg_sys::FormData_pg_index,
+    column: &Attribute,
+    date: DateType,
+) -> bool {
+    // SAFETY: as required of the caller; the key has at least one column.
     unsafe {
-        let form = (*index).rd_index;
-        let ordered = (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID
-            && *(*index).rd_opfamily == ttl_index::DATETIME_OPS;
-        if !(*form).indisvalid || !ordered {
+        let first = *form.indkey.values.as_ptr();
+        if !date.is_array {
+            return first == column.attno && ttl_index::orders_dates(tuple, column.type_oid);
+        }
+        let Some(functions) = extension::functions() else {
             return false;
-        }
-        let first = *(*form).indkey.values.as_ptr();
-        if date.is_array {
-            let Some(functions) = extension::functions() else {
-                return false;
-            };
-            let earliest = functions.earliest[date.kind.number()];
-            let column = [nodes::var(1, column)];
-            let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
-            let mut expressions =
-                lists::iter::<pg_sys::Node>(pg_sys::RelationGetIndexExpressions(index));
-            first == 0 && expressions.next().is_some_and(|e| nodes::same(e, earliest))
-        } else {
-            first == column.attno
-        }
+        };
+        let earliest = functions.earliest[date.kind.number()];
+        let column = [nodes::var(1, column)];
+        let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
+        first == 0
+            && ttl_index::orders_dates(tuple, pg_sys::TIMESTAMPTZOID)
+            && index_entry::first_expression(tuple).is_some_and(|e| nodes::same(e, earliest))
     }
 }
 
 /// Whether the index is not partial, or has this predicate.
 ///
 /// # Safety
-/// `index` is an open, locked index.
-unsafe fn has_predicate(index: pg_sys::Relation, wanted: Option<&Predicate>) -> bool {
-    // SAFETY: as required of the caller; the predicate is a copy.
+/// An index's entry in the syscache.
+unsafe fn has_predicate(tuple: pg_sys::HeapTuple, wanted: Option<&Predicate>) -> bool {
+    // SAFETY: as required of the caller; the tree is one of the catalog's.
     unsafe {
-        let predicate = pg_sys::RelationGetIndexPredicate(index);
-        predicate.is_null()
-            || wanted.is_some_and(|wanted| {
-                let wanted = pg_sys::make_ands_implicit(wanted.simplified(1));
-                nodes::same(predicate, wanted)
-            })
+        index_entry::predicate(tuple)
+            .is_none_or(|tree| wanted.is_some_and(|wanted| wanted.is_stored_as(tree)))
     }
 }
 

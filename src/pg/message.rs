@@ -39,7 +39,7 @@ struct Content<'a> {
 
 fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
     let content = serde_json::to_string(&Content { table, event, rows });
-    CString::new(content.ok()?).ok()
+    Some(super::encoding::shown(&content.ok()?))
 }
 
 /// Whether the server's log is made for logical decoding.

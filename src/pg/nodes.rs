@@ -69,6 +69,14 @@ pub(crate) fn int4(value: Option<i32>) -> *mut Expr {
     }
 }
 
+/// The OID of a table, as a constant.
+pub(crate) fn table(relid: pg_sys::Oid) -> *mut Expr {
+    let (none, size) = (pg_sys::InvalidOid, size_of::<pg_sys::Oid>() as i32);
+    let datum = pg_sys::Datum::from(relid);
+    // SAFETY: allocates in the current memory context.
+    unsafe { pg_sys::makeConst(pg_sys::OIDOID, -1, none, size, datum, false, true).cast() }
+}
+
 /// A function call.
 pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let (none, explicit) = (
@@ -126,6 +134,24 @@ pub(crate) unsafe fn is_filter_call(expression: *mut Expr) -> bool {
     unsafe {
         (*expression).type_ == NodeTag::T_FuncExpr
             && (*expression.cast::<pg_sys::FuncExpr>()).funcformat == FILTERS
+    }
+}
+
+/// As [`is_filter_call`], of the call that a function finds itself in; for functions that
+/// are no business of users. Without a guard.
+///
+/// # Safety
+/// The argument of a function in C, while it runs.
+pub(crate) unsafe fn is_called_by_filter(fcinfo: pg_sys::FunctionCallInfo) -> bool {
+    // SAFETY: as required of the caller: the executor gives each call its expression, or
+    // none.
+    unsafe {
+        let info = (*fcinfo).flinfo;
+        if info.is_null() {
+            return false;
+        }
+        let call = (*info).fn_expr.cast::<Expr>();
+        !call.is_null() && is_filter_call(call)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What differs between server versions in the planner's input.
 
 use super::externs::raising;
-use super::{nodes, roles};
+use super::{lists, nodes, roles};
 use pgrx::pg_sys::{self, PlannerInfo, Query, RangeTblEntry};
 
 /// A restriction of one relation, at security level 0, pushed down to the scan.
@@ -226,5 +226,30 @@ unsafe fn trigger_names(triggers: *mut pg_sys::TriggerDesc, attno: i16) -> bool 
             (0..usize::try_from((*trigger).tgnattr).unwrap_or(0))
                 .any(|c| *(*trigger).tgattr.add(c) == attno)
         })
+    }
+}
+
+/// The table that a query writes to, or else the first two in its FROM; of a query in FROM,
+/// those in it.
+///
+/// # Safety
+/// `query` is the planner's input.
+pub(crate) unsafe fn first_tables(
+    query: *mut pg_sys::Query,
+) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
+    // SAFETY: as required of the caller. The entries of FROM come first, in their order.
+    unsafe {
+        let target = usize::try_from((*query).resultRelation).unwrap_or(0);
+        let first = target.saturating_sub(1);
+        let mut entries = (*query).rtable;
+        let entry = lists::iter::<pg_sys::RangeTblEntry>(entries).nth(first)?;
+        if (*entry).rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !(*entry).subquery.is_null() {
+            entries = (*(*entry).subquery).rtable;
+        }
+        let table = |at| {
+            let entry = lists::iter::<pg_sys::RangeTblEntry>(entries).nth(at)?;
+            ((*entry).rtekind == pg_sys::RTEKind::RTE_RELATION).then_some((*entry).relid)
+        };
+        Some((table(first)?, table(first + 1)))
     }
 }

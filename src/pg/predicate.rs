@@ -2,7 +2,9 @@
 //! being run.
 
 use super::ttl_index::{self, Unfit};
-use super::{catalog, lists, nodes};
+use super::txn::Failure;
+use super::{catalog, encoding, index_entry, lists, locks, nodes};
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr, Node, NodeTag};
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
@@ -55,6 +57,20 @@ impl Predicate {
         };
         // SAFETY: written by `simplify`.
         unsafe { nodes::from_text(text, varno) }
+    }
+
+    /// Whether a tree of an index on the same table is this one, as they are stored.
+    ///
+    /// # Safety
+    /// `tree` is an expression.
+    pub(super) unsafe fn is_stored_as(&self, tree: *mut Node) -> bool {
+        // SAFETY: as required of the caller; the text is that of an expression.
+        unsafe {
+            nodes::same(
+                pg_sys::stringToNode(self.text.as_ptr()).cast::<Node>(),
+                tree,
+            )
+        }
     }
 
     fn simplify(&self) -> CString {
@@ -112,6 +128,37 @@ impl Predicate {
     }
 }
 
+/// The predicate of an index, as PostgreSQL writes it out.
+///
+/// It locks the table to do so, for which whoever looks is not to wait: nor for another type
+/// whose columns the predicate names ([`super::look`]).
+pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Failure> {
+    let gone = || {
+        let code = PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
+        Failure::new(code, "the index does not exist")
+    };
+    let text = index_entry::with(index, &|tuple, form| {
+        // SAFETY: called with a tuple of pg_index.
+        let text = unsafe { index_entry::tree(tuple, pg_sys::Anum_pg_index_indpred) };
+        text.map(|text| (form.indrelid, text))
+    });
+    let (table, text) = text.flatten().ok_or_else(gone)?;
+    if !locks::try_relation(table, pg_sys::AccessShareLock) {
+        let code = PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE;
+        return Err(Failure::new(code, "the table is locked"));
+    }
+    // SAFETY: the text of an expression on that table; a text is returned, or NULL if the
+    // table is gone.
+    let written = unsafe {
+        let text = pg_sys::cstring_to_text(text.as_ptr());
+        let arguments = [Some(pg_sys::Datum::from(text)), Some(table.into())];
+        pgrx::direct_function_call_as_datum(pg_sys::pg_get_expr, &arguments)
+            .map(|datum| encoding::from_datum(datum))
+    };
+    locks::release(table, pg_sys::AccessShareLock);
+    written.ok_or_else(gone)
+}
+
 /// Why a text cannot be the predicate of a TTL index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unusable {
@@ -137,7 +184,7 @@ pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, Unusa
 
 /// A query with the condition; `None` if the text is not a single expression.
 fn analyzed(relid: pg_sys::Oid, text: &str) -> Option<*mut pg_sys::Query> {
-    let bare = CString::new(text).ok()?;
+    let bare = encoding::to_server(text)?;
     // SAFETY: the parser copies what it keeps; its trees are of the types named.
     unsafe {
         let trees = pg_sys::raw_parser(bare.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_PLPGSQL_EXPR);
@@ -147,7 +194,7 @@ fn analyzed(relid: pg_sys::Oid, text: &str) -> Option<*mut pg_sys::Query> {
         }
         // On lines of its own: it may end with a comment.
         let table = catalog::qualified_name(relid);
-        let query = CString::new(format!("SELECT FROM ONLY {table} WHERE (\n{text}\n)")).ok()?;
+        let query = encoding::query(&format!("SELECT FROM ONLY {table} WHERE (\n{text}\n)"));
         let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
         let none = core::ptr::null_mut();
         let statement = lists::nth::<pg_sys::RawStmt>(trees, 0)?;

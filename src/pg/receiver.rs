@@ -4,12 +4,13 @@
 //! both in C. They are plain and unguarded, with nothing to drop, so that an
 //! error passes them unharmed (`docs/decisions/0004-unguarded-trampolines.md`).
 
+use super::gate::Visit;
+use super::query::{self, nothing_at_end, nothing_at_start};
 use super::relation::Open;
-use super::{externs, message};
-use core::ffi::{c_char, c_int};
+use super::{externs, message, plain};
+use core::ffi::c_char;
 use pgrx::pg_sys::{self, DestReceiver, ItemPointerData, TM_Result};
-use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// A row's place on disk, and its key: the value by which its index is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,7 @@ struct Collecting {
 /// written to the log before the first one. After an error, `tally.last` is the
 /// row at which it happened.
 pub(crate) fn delete_selected(
+    visit: &Visit,
     relation: &Open,
     query: &str,
     wait: bool,
@@ -82,17 +84,17 @@ pub(crate) fn delete_selected(
         begin_len: begin.map_or(0, |text| text.count_bytes()),
         tally,
     };
-    execute(query, (&raw mut receiver).cast());
+    query::run(visit, query, &[], Some((&raw mut receiver).cast()));
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
-pub(crate) fn collect(query: &str, limit: usize) -> Vec<Found> {
+pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<Found> {
     let mut receiver = Collecting {
         receiver: receiver(collect_row),
         rows: Vec::with_capacity(limit.min(10_000)),
         limit,
     };
-    execute(query, (&raw mut receiver).cast());
+    query::run(visit, query, &[], Some((&raw mut receiver).cast()));
     receiver.rows
 }
 
@@ -104,29 +106,8 @@ fn receiver(receive: Receive) -> DestReceiver {
         rStartup: Some(nothing_at_start),
         rShutdown: Some(nothing_at_end),
         rDestroy: Some(nothing_at_end),
-        // Not DestNone: SPI would not run the query as a SELECT.
         mydest: pg_sys::CommandDest::DestTuplestore,
     }
-}
-
-unsafe extern "C-unwind" fn nothing_at_start(_: *mut DestReceiver, _: c_int, _: pg_sys::TupleDesc) {
-}
-
-unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}
-
-fn execute(query: &str, dest: *mut DestReceiver) {
-    let Ok(query) = CString::new(query) else {
-        return;
-    };
-    let options = pg_sys::SPIExecuteOptions {
-        dest,
-        ..Default::default()
-    };
-    Spi::connect_mut(|_client| {
-        // SAFETY: connected to SPI; query, options and receiver outlive the call.
-        let code = unsafe { pg_sys::SPI_execute_extended(query.as_ptr(), &options) };
-        debug_assert_eq!(code, pg_sys::SPI_OK_SELECT.cast_signed());
-    });
 }
 
 /// The two columns of the row.
@@ -138,7 +119,7 @@ unsafe fn row(slot: *mut pg_sys::TupleTableSlot) -> (*mut ItemPointerData, Optio
     // SAFETY: as required of the caller; a slot that is sent has all its values.
     unsafe {
         if (*slot).tts_nvalid < 2 {
-            pg_sys::slot_getsomeattrs_int(slot, 2);
+            plain::slot_getsomeattrs_int(slot, 2);
         }
         let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
         let tid = (*values).cast_mut_ptr::<ItemPointerData>();

@@ -136,39 +136,6 @@ pub(crate) unsafe fn begin_index_scan(
     }
 }
 
-/// Whether the row at this place of a heap table was inserted, not updated, by the
-/// present transaction.
-///
-/// # Safety
-/// Within a transaction with a snapshot; raises if there is no such table.
-pub(crate) unsafe fn is_inserted_here(
-    relid: pg_sys::Oid,
-    place: &mut pg_sys::ItemPointerData,
-) -> bool {
-    let share = pg_sys::AccessShareLock.cast_signed();
-    // SAFETY: table and slot are open while they are used; the slot of a heap table
-    // holds a heap tuple.
-    unsafe {
-        let table = pg_sys::table_open(relid, share);
-        let slot = pg_sys::table_slot_create(table, core::ptr::null_mut());
-        let any = &raw mut pg_sys::SnapshotAnyData;
-        let class = (*table).rd_rel;
-        // From PostgreSQL 17 on a partitioned table can name an access method, too.
-        let found = (*class).relkind.cast_unsigned() == pg_sys::RELKIND_RELATION
-            && (*class).relam == pg_sys::HEAP_TABLE_AM_OID
-            && pg_sys::table_tuple_fetch_row_version(table, place, any, slot)
-            && {
-                let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
-                let xmin = (*header).t_choice.t_heap.t_xmin;
-                u32::from((*header).t_infomask) & pg_sys::HEAP_UPDATED == 0
-                    && pg_sys::TransactionIdIsCurrentTransactionId(xmin)
-            };
-        pg_sys::ExecDropSingleTupleTableSlot(slot);
-        pg_sys::table_close(table, share);
-        found
-    }
-}
-
 /// The table as the target of a statement, in the current memory context.
 ///
 /// # Safety

@@ -1,17 +1,14 @@
 //! Who may do what.
 
+use super::catalog;
 use pgrx::pg_sys;
-use std::cell::Cell;
 
-/// Whether `role` owns the relation or is a member of the owning role.
+/// Whether `role` owns the relation or is a member of the owning role. Nobody owns one that
+/// is gone: PostgreSQL's own check would raise an error.
 pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    // SAFETY: syscache look-ups within a transaction.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        return pg_sys::pg_class_ownercheck(relid, role);
-        #[cfg(not(feature = "pg15"))]
-        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relid, role);
-    }
+    // SAFETY: cached look-ups within a transaction.
+    let has_rights_of = |owner| unsafe { pg_sys::has_privs_of_role(role, owner) };
+    catalog::class(relid).is_some_and(|class| has_rights_of(class.owner))
 }
 
 /// Whether `role` owns the schema or is a member of the owning role.
@@ -48,6 +45,20 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
     }
 }
 
+/// Whether `role` may look names up in the schema.
+pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
+    // SAFETY: syscache look-ups within a transaction.
+    let result = unsafe {
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_namespace_aclcheck(schema, role, usage);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, usage);
+        result
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
 /// Whether the current user may INSERT into the relation as a whole.
 pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
     has_privilege(relid, pg_sys::ACL_INSERT)
@@ -67,6 +78,13 @@ fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
     }
 }
 
+/// Whether row-level security of the relation is for the current user.
+pub(crate) fn is_subject_to_rls(relid: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups within a transaction; without an error where it is off.
+    let state = unsafe { pg_sys::check_enable_rls(relid, pg_sys::InvalidOid, true) };
+    state == pg_sys::CheckEnableRlsResult::RLS_ENABLED.cast_signed()
+}
+
 /// Whether the current user may see the statistics of others.
 pub(crate) fn reads_all_statistics() -> bool {
     // SAFETY: a cached look-up within a transaction.
@@ -77,7 +95,7 @@ pub(crate) fn reads_all_statistics() -> bool {
 }
 
 /// Whether the role is a superuser.
-fn is_superuser(role: pg_sys::Oid) -> bool {
+pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
     // SAFETY: a cached look-up within a transaction.
     unsafe { pg_sys::superuser_arg(role) }
 }
@@ -100,76 +118,31 @@ pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
         .all(|user| is_superuser(user) || owns_relation(relid, user))
 }
 
+/// Whether the user owns the extension.
+pub(crate) fn owns_extension(extension: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    // SAFETY: a syscache look-up; the extension exists.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_extension_ownercheck(extension, user);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::ExtensionRelationId, extension, user);
+    }
+}
+
+/// The role's name, for a message; its number if it has none any more.
+pub(crate) fn name(role: pg_sys::Oid) -> String {
+    // SAFETY: a cached look-up within a transaction; a C string in its memory, or null.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(role, true);
+        if name.is_null() {
+            return role.to_u32().to_string();
+        }
+        super::encoding::from_pointer(name)
+    }
+}
+
 /// The current user.
 pub(crate) fn current_user() -> pg_sys::Oid {
     // SAFETY: reads a backend-local variable.
     unsafe { pg_sys::GetUserId() }
-}
-
-/// Who the current user is, and in what security context.
-#[derive(Clone, Copy)]
-pub(crate) struct Identity(pg_sys::Oid, i32);
-
-impl Identity {
-    /// The current one.
-    pub(crate) fn current() -> Self {
-        let mut identity = Self(pg_sys::InvalidOid, 0);
-        // SAFETY: reads backend-local variables.
-        unsafe { pg_sys::GetUserIdAndSecContext(&mut identity.0, &mut identity.1) };
-        identity
-    }
-
-    /// Makes it the current one again.
-    pub(crate) fn restore(self) {
-        // SAFETY: restores what GetUserIdAndSecContext gave.
-        unsafe { pg_sys::SetUserIdAndSecContext(self.0, self.1) }
-    }
-}
-
-thread_local! {
-    /// Whose code may have run in this session since it was cleaned.
-    static RAN_AS: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
-    /// Whether that of several may have.
-    static RAN_AS_SEVERAL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether nobody's code but that of `role` can have left anything in this
-/// session; with `None`: nobody's at all. Functions of a table's owner run in its
-/// triggers, and already when a query on it is planned.
-pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
-    !RAN_AS_SEVERAL.get() && RAN_AS.get().is_none_or(|ran| Some(ran) == role)
-}
-
-/// The session has been cleaned.
-pub(crate) fn set_clean() {
-    RAN_AS.set(None);
-    RAN_AS_SEVERAL.set(false);
-}
-
-/// Becomes `role` in a context that refuses `SET ROLE` and
-/// `SET SESSION AUTHORIZATION` and in which row-level security does not bind
-/// the table's owner. The caller restores the former identity.
-pub(crate) fn become_role(role: pg_sys::Oid) {
-    if RAN_AS.replace(Some(role)).is_some_and(|ran| ran != role) {
-        RAN_AS_SEVERAL.set(true);
-    }
-    let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS;
-    // SAFETY: what PostgreSQL itself does (ri_triggers.c).
-    unsafe {
-        pg_sys::SetUserIdAndSecContext(role, Identity::current().1 | flags.cast_signed());
-    }
-}
-
-/// Runs `work` after [`become_role`]. The former identity returns also when
-/// `work` raises.
-pub(crate) fn as_role<T>(role: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    struct RestoreOnDrop(Identity);
-    impl Drop for RestoreOnDrop {
-        fn drop(&mut self) {
-            self.0.restore();
-        }
-    }
-    let _former = RestoreOnDrop(Identity::current());
-    become_role(role);
-    work()
 }

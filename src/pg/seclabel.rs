@@ -1,9 +1,9 @@
 //! Security labels of the provider `ttl`.
 
-use super::{catalog, locks};
+use super::{catalog, encoding, locks};
 use crate::reaper::writes;
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// The label provider's name.
 pub(crate) const PROVIDER: &CStr = c"ttl";
@@ -16,13 +16,112 @@ fn table_address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
     }
 }
 
-/// The table's label.
-pub(crate) fn get(relid: pg_sys::Oid) -> Option<String> {
-    let address = table_address(relid);
-    // SAFETY: a catalog look-up within a transaction; the label is a palloc'd C string or null.
+/// A table's label, as far as it is read.
+#[derive(Debug)]
+pub(crate) enum Label {
+    Text(String),
+    /// So many bytes, which nobody reads.
+    TooLarge(usize),
+}
+
+/// The table's label, if it is no larger than this.
+pub(crate) fn get(relid: pg_sys::Oid, largest: usize) -> Option<Label> {
+    let mut found = None;
+    scan(Some(relid), &mut |_, label| {
+        // SAFETY: called with the label's value.
+        found = Some(unsafe { read(label, largest) });
+    });
+    found
+}
+
+/// Shows `see` the labels of all tables of the database that are no larger than this.
+pub(crate) fn each(largest: usize, see: &mut dyn FnMut(pg_sys::Oid, &str)) {
+    scan(None, &mut |relid, label| {
+        // SAFETY: called with the label's value.
+        if let Label::Text(text) = unsafe { read(label, largest) } {
+            see(relid, &text);
+        }
+    });
+}
+
+/// # Safety
+/// A text. It is looked at before it is read: it can have any size.
+unsafe fn read(label: pg_sys::Datum, largest: usize) -> Label {
+    // SAFETY: as required of the caller; the size counts the header's four bytes.
     unsafe {
-        let label = pg_sys::GetSecurityLabel(&address, PROVIDER.as_ptr());
-        (!label.is_null()).then(|| CStr::from_ptr(label).to_string_lossy().into_owned())
+        match pg_sys::toast_raw_datum_size(label).saturating_sub(4) {
+            size if size > largest => Label::TooLarge(size),
+            _ => Label::Text(encoding::from_datum(label)),
+        }
+    }
+}
+
+/// Shows `see` the labels of tables, of all or of one.
+fn scan(relid: Option<pg_sys::Oid>, see: &mut dyn FnMut(pg_sys::Oid, pg_sys::Datum)) {
+    let oid = |value: pg_sys::Oid| pg_sys::Datum::from(value);
+    let keys = [
+        (pg_sys::Anum_pg_seclabel_objoid, relid.map(oid)),
+        (
+            pg_sys::Anum_pg_seclabel_classoid,
+            Some(oid(pg_sys::RelationRelationId)),
+        ),
+    ];
+    // SAFETY: a systable scan over a locked catalog, closed before return; the keys'
+    // function is oideq, of which F_OIDEQ is the OID; a tuple is read while the scan stands
+    // on it. Its columns are never NULL.
+    unsafe {
+        let share = pg_sys::AccessShareLock.cast_signed();
+        let catalog = pg_sys::table_open(pg_sys::SecLabelRelationId, share);
+        let columns = (*catalog).rd_att;
+        let mut keys: Vec<pg_sys::ScanKeyData> = keys
+            .into_iter()
+            .filter_map(|(column, value)| {
+                let mut key = pg_sys::ScanKeyData::default();
+                let equal = pg_sys::BTEqualStrategyNumber as u16;
+                let function = pg_sys::Oid::from(pg_sys::F_OIDEQ);
+                pg_sys::ScanKeyInit(&mut key, column as i16, equal, function, value?);
+                Some(key)
+            })
+            .collect();
+        let index = pg_sys::Oid::from(pg_sys::SecLabelObjectIndexId);
+        let scan = pg_sys::systable_beginscan(
+            catalog,
+            index,
+            relid.is_some(),
+            core::ptr::null_mut(),
+            keys.len() as i32,
+            keys.as_mut_ptr(),
+        );
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            pgrx::check_for_interrupts!();
+            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_seclabel>();
+            let value = |column: u32| {
+                let mut is_null = false;
+                pg_sys::heap_getattr(tuple, column as i32, columns, &mut is_null)
+            };
+            let provider = value(pg_sys::Anum_pg_seclabel_provider);
+            if form.objsubid == 0 && is_ours(provider) {
+                see(form.objoid, value(pg_sys::Anum_pg_seclabel_label));
+            }
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, share);
+    }
+}
+
+/// # Safety
+/// A text.
+unsafe fn is_ours(provider: pg_sys::Datum) -> bool {
+    // SAFETY: as required of the caller; what was allocated is freed.
+    unsafe {
+        let name = pg_sys::text_to_cstring(provider.cast_mut_ptr());
+        let is_ours = CStr::from_ptr(name) == PROVIDER;
+        pg_sys::pfree(name.cast());
+        is_ours
     }
 }
 
@@ -40,7 +139,7 @@ pub(crate) fn about_to_change(relid: pg_sys::Oid) {
 pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
     about_to_change(relid);
     let address = table_address(relid);
-    let label = label.and_then(|text| CString::new(text).ok());
+    let label = label.and_then(encoding::to_server);
     let pointer = label
         .as_ref()
         .map_or(core::ptr::null(), |text| text.as_ptr());
@@ -56,10 +155,8 @@ pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
 /// from it and all that it inherits from, and replan (C8). Takes effect at
 /// commit, for this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
-    for related in catalog::all_inheritors(relid)
-        .into_iter()
-        .chain(catalog::ancestors(relid))
-    {
+    let below = catalog::all_inheritors(relid).into_iter();
+    for related in below.chain(catalog::ancestors(relid)) {
         if catalog::class(related).is_some() {
             // SAFETY: the relation exists; only queues a message.
             unsafe { pg_sys::CacheInvalidateRelcacheByRelid(related) };

@@ -1,8 +1,9 @@
 //! The session that a background worker is.
 
 use super::externs;
-use super::roles;
+use super::gate;
 use super::txn::{self, Failure};
+use crate::settings;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString, c_int};
 
@@ -50,12 +51,6 @@ pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
     )
 }
 
-/// Runs `work` as the owner of a table, whose functions may run then; not by way of
-/// what somebody else has put into the `search_path`.
-pub(crate) fn as_owner<T>(owner: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    with_safe_search_path(|| roles::as_role(owner, work))
-}
-
 /// Makes the session fire triggers as those of its own statements, where it replays
 /// what others have done (`session_replication_role`): until [`end_as_origin`], or an
 /// error, which ends the setting with the subtransaction.
@@ -84,7 +79,7 @@ pub(crate) fn end_as_origin(nest: Option<c_int>) {
 ///
 /// # Safety
 /// Within a transaction and a nest level of its own.
-unsafe fn set_locally(name: &CStr, value: &CStr) {
+pub(super) unsafe fn set_locally(name: &CStr, value: &CStr) {
     // SAFETY: as required of the caller.
     unsafe {
         pg_sys::set_config_option(
@@ -98,6 +93,12 @@ unsafe fn set_locally(name: &CStr, value: &CStr) {
             false,
         );
     }
+}
+
+/// Runs `work`, in which it is an error to wait for a lock. An error ends the setting with
+/// the subtransaction.
+pub(crate) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
+    with_settings(&[(c"lock_timeout", c"1")], work)
 }
 
 fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
@@ -117,7 +118,8 @@ fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T 
 /// code has left in the session (settings, temporary objects, prepared
 /// statements, advisory locks) must not meet the next one's.
 pub(crate) fn discard_all() -> Result<(), Failure> {
-    txn::run(|| {
+    // Not within what is left of a turn: if it fails, the process ends.
+    txn::run_within(settings::statement_timeout(), || {
         let mut stmt = pg_sys::DiscardStmt {
             type_: pg_sys::NodeTag::T_DiscardStmt,
             target: pg_sys::DiscardMode::DISCARD_ALL,
@@ -130,14 +132,14 @@ pub(crate) fn discard_all() -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    roles::set_clean();
+    gate::set_clean();
     Ok(())
 }
 
 /// Cleans the session by [`discard_all`], if the code of anybody but `role` may
 /// have run in it; with `None`, of anybody.
 pub(crate) fn clean_for(role: Option<pg_sys::Oid>) -> Result<(), Failure> {
-    if roles::is_clean_for(role) {
+    if gate::is_clean_for(role) {
         return Ok(());
     }
     discard_all()

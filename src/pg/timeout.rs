@@ -3,55 +3,92 @@
 //! PostgreSQL arms `statement_timeout` for clients only. And a function of a
 //! user may catch the cancellation and go on: so it is repeated, and at last the
 //! worker ends itself, which nothing can catch.
+//!
+//! A turn at a table ([`Turn`]) has a limit of its own for each of its transactions and
+//! for all of them together, and gives way earlier if it is asked to.
 
 use super::externs::{self, timeout};
 use core::ffi::c_int;
 use pgrx::pg_sys;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 const SIGINT: c_int = 2;
 const SIGTERM: c_int = 15;
-/// How often it cancels before it ends the worker.
-const CANCELLATIONS: i32 = 3;
-/// The pause after the first cancellation.
-const REPEAT_MS: c_int = 1000;
+/// How often it cancels before it ends the worker: after one and a half seconds.
+const CANCELLATIONS: i32 = 6;
+/// The pause between two of them, and between two looks whether somebody waits.
+const REPEAT_MS: c_int = 250;
+/// What is left to a transaction of a turn whose time is over: it looks something up.
+const LEAST: Duration = Duration::from_millis(50);
 
 /// A process that runs no code of users.
 const NOT_REGISTERED: i32 = -1;
 static ID: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
+static ALARM: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
 static FIRED: AtomicI32 = AtomicI32::new(0);
+static UNTIL: AtomicI64 = AtomicI64::new(i64::MAX);
+/// From then on it ends if somebody else waits.
+static GIVES_WAY_AT: AtomicI64 = AtomicI64::new(i64::MAX);
+static GAVE_WAY: AtomicBool = AtomicBool::new(false);
+static CALLS: OnceLock<Calls> = OnceLock::new();
 
-/// Registers the time limit; once in a worker.
-pub(crate) fn init() {
-    // SAFETY: the handler is a plain function that is safe in a signal handler.
-    let id = unsafe { timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_timeout) };
-    ID.store(id, Ordering::Relaxed);
+/// What the signal handlers call: atomics and latches only.
+#[derive(Clone, Copy)]
+pub(crate) struct Calls {
+    /// A turn has taken long.
+    pub(crate) is_long: fn(),
+    /// Whether the turn is to make room for others.
+    pub(crate) is_asked_for_room: fn() -> bool,
+}
+
+/// Registers the time limits; once in a worker.
+pub(crate) fn init(calls: Calls) {
+    if CALLS.set(calls).is_err() {
+        return;
+    }
+    // SAFETY: the handlers are plain functions that are safe in a signal handler.
+    unsafe {
+        let id = timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_timeout);
+        ID.store(id, Ordering::Relaxed);
+        let id = timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_alarm);
+        ALARM.store(id, Ordering::Relaxed);
+    }
 }
 
 /// A running time limit; ends when dropped.
-pub(crate) struct Limit(());
+pub(crate) struct Limit(Instant);
 
 impl Limit {
     /// From now on.
     pub(crate) fn start(limit: Duration) -> Self {
         FIRED.store(0, Ordering::Relaxed);
+        GAVE_WAY.store(false, Ordering::Relaxed);
         let id = ID.load(Ordering::Relaxed);
-        if id == NOT_REGISTERED {
-            return Self(());
+        if id != NOT_REGISTERED {
+            // SAFETY: cannot fail.
+            let now = unsafe { externs::GetCurrentTimestamp() };
+            let until = now.saturating_add(micros(limit));
+            let patience = TURN.get().map(|turn| micros(turn.patience));
+            let gives_way = patience.map_or(i64::MAX, |patience| now.saturating_add(patience));
+            UNTIL.store(until, Ordering::Relaxed);
+            GIVES_WAY_AT.store(gives_way, Ordering::Relaxed);
+            // SAFETY: the ID is registered.
+            unsafe { timeout::enable_timeout_every(id, until.min(gives_way), REPEAT_MS) };
         }
-        let micros = i64::try_from(limit.as_micros()).unwrap_or(i64::MAX / 2);
-        // SAFETY: the ID is registered.
-        unsafe {
-            let until = externs::GetCurrentTimestamp().saturating_add(micros);
-            timeout::enable_timeout_every(id, until, REPEAT_MS);
-        }
-        Self(())
+        Self(Instant::now())
     }
 
-    /// Whether the last one has been exceeded.
+    /// Whether the last one has been exceeded, or has given way.
     pub(crate) fn exceeded() -> bool {
         FIRED.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the last one has given way to others.
+    pub(crate) fn gave_way() -> bool {
+        GAVE_WAY.load(Ordering::Relaxed)
     }
 }
 
@@ -67,12 +104,132 @@ impl Drop for Limit {
             // SAFETY: plain flags; a cancellation that came late must not hit what follows.
             unsafe { pg_sys::QueryCancelPending = 0 };
         }
+        if let Some(mut turn) = TURN.get() {
+            turn.spent.longest = turn.spent.longest.max(self.0.elapsed());
+            turn.spent.timed_out |= Self::exceeded();
+            turn.spent.gave_way |= Self::gave_way();
+            TURN.set(Some(turn));
+        }
     }
 }
 
-/// Runs in a signal handler: atomics and kill(2) only.
+/// What a turn has taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spent {
+    /// In all, without pauses.
+    pub(crate) took: Duration,
+    /// Its longest transaction.
+    pub(crate) longest: Duration,
+    /// One of them was cancelled for its time,
+    pub(crate) timed_out: bool,
+    /// because others waited.
+    pub(crate) gave_way: bool,
+}
+
+/// A turn at a table, whose owner's code may run in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    began: Instant,
+    paused: Duration,
+    each: Duration,
+    whole: Duration,
+    patience: Duration,
+    spent: Spent,
+}
+
+thread_local! {
+    static TURN: Cell<Option<Turn>> = const { Cell::new(None) };
+}
+
+impl Turn {
+    /// From now on each transaction has `each`, and all have `whole`; one that takes
+    /// longer than `patience` ends when somebody else waits. After `long` the handler
+    /// given to [`init`] is told.
+    pub(crate) fn begin(each: Duration, whole: Duration, patience: Duration, long: Duration) {
+        TURN.set(Some(Self {
+            began: Instant::now(),
+            paused: Duration::ZERO,
+            each,
+            whole,
+            patience,
+            spent: Spent::default(),
+        }));
+        let alarm = ALARM.load(Ordering::Relaxed);
+        if alarm != NOT_REGISTERED {
+            let long = c_int::try_from(long.as_millis()).unwrap_or(c_int::MAX);
+            // SAFETY: the ID is registered.
+            unsafe { timeout::enable_timeout_after(alarm, long) };
+        }
+    }
+
+    /// The turn is over.
+    pub(crate) fn end() -> Spent {
+        let alarm = ALARM.load(Ordering::Relaxed);
+        if alarm != NOT_REGISTERED {
+            // SAFETY: the ID is registered.
+            unsafe { timeout::disable_timeout(alarm, false) };
+        }
+        TURN.take().map_or(Spent::default(), |turn| Spent {
+            took: turn.began.elapsed().saturating_sub(turn.paused),
+            ..turn.spent
+        })
+    }
+
+    /// A pause does not count.
+    pub(crate) fn paused(pause: Duration) {
+        if let Some(mut turn) = TURN.get() {
+            turn.paused += pause;
+            TURN.set(Some(turn));
+        }
+    }
+
+    /// From now on the turn has only so much left.
+    pub(crate) fn leave(rest: Duration) {
+        if let Some(mut turn) = TURN.get() {
+            let gone = turn.began.elapsed().saturating_sub(turn.paused);
+            turn.whole = turn.whole.min(gone + rest);
+            TURN.set(Some(turn));
+        }
+    }
+
+    /// The limit of a transaction that begins now, if it is `most` outside a turn.
+    pub(crate) fn limit(most: Duration) -> Duration {
+        TURN.get().map_or(most, |turn| {
+            let gone = turn.began.elapsed().saturating_sub(turn.paused);
+            let left = turn.whole.saturating_sub(gone).max(LEAST);
+            most.min(turn.each).min(left)
+        })
+    }
+
+    /// Whether one of its transactions has been cancelled for its time.
+    pub(crate) fn has_timed_out() -> bool {
+        TURN.get().is_some_and(|turn| turn.spent.timed_out)
+    }
+
+    /// Whether its transactions have less than `most`, or had to end for others' sake.
+    pub(crate) fn is_limited(most: Duration) -> bool {
+        TURN.get()
+            .is_some_and(|turn| turn.each < most || turn.spent.gave_way)
+    }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 2)
+}
+
+/// Runs in a signal handler: atomics, the clock and kill(2) only.
 extern "C-unwind" fn on_timeout() {
-    let fired = FIRED.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: cannot fail.
+    let now = unsafe { externs::GetCurrentTimestamp() };
+    let asked = || CALLS.get().is_some_and(|calls| (calls.is_asked_for_room)());
+    let fired = FIRED.load(Ordering::Relaxed);
+    if fired == 0 && now < UNTIL.load(Ordering::Relaxed) {
+        if now < GIVES_WAY_AT.load(Ordering::Relaxed) || !asked() {
+            return;
+        }
+        GAVE_WAY.store(true, Ordering::Relaxed);
+    }
+    FIRED.store(fired + 1, Ordering::Relaxed);
     let signal = if fired < CANCELLATIONS {
         SIGINT
     } else {
@@ -80,4 +237,11 @@ extern "C-unwind" fn on_timeout() {
     };
     // SAFETY: a signal to this process.
     unsafe { externs::kill(pg_sys::MyProcPid, signal) };
+}
+
+/// Runs in a signal handler, too.
+extern "C-unwind" fn on_alarm() {
+    if let Some(calls) = CALLS.get() {
+        (calls.is_long)();
+    }
 }

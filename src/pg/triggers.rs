@@ -12,12 +12,14 @@ use std::ffi::{CStr, CString};
 #[derive(Debug, Clone)]
 pub(crate) struct Trigger {
     pub(crate) oid: pg_sys::Oid,
-    pub(crate) table: pg_sys::Oid,
     /// The bytes by which PostgreSQL sorts triggers before it fires them.
     pub(crate) name: Vec<u8>,
     pub(crate) function: pg_sys::Oid,
     /// It comes from the trigger of the partitioned table above.
     pub(crate) is_clone: bool,
+    /// Of a foreign key: the table at its other end.
+    pub(crate) other_table: pg_sys::Oid,
+    is_internal: bool,
     enabled: u8,
     events: u32,
     /// Neither a column list, nor a WHEN condition, nor one of PostgreSQL's own.
@@ -41,6 +43,13 @@ impl Trigger {
         self.enabled != b'D' && self.events & before_row == before_row && self.events & writes != 0
     }
 
+    /// Whether it is somebody's own, and fires after rows were deleted or updated.
+    pub(crate) fn fires_after_change(&self) -> bool {
+        let early = pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_INSTEAD;
+        let changes = pg_sys::TRIGGER_TYPE_DELETE | pg_sys::TRIGGER_TYPE_UPDATE;
+        !self.is_internal && self.events & early == 0 && self.events & changes != 0
+    }
+
     /// Whether it fires whatever `session_replication_role` is.
     pub(crate) fn fires_always(&self) -> bool {
         self.enabled == pg_sys::TRIGGER_FIRES_ALWAYS
@@ -49,20 +58,6 @@ impl Trigger {
 
 /// The table's triggers, in the order in which they fire.
 pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
-    scan(
-        pg_sys::Anum_pg_trigger_tgrelid,
-        relid,
-        pg_sys::Oid::from(pg_sys::TriggerRelidNameIndexId),
-    )
-}
-
-/// All triggers that call the function. Reads the whole catalog.
-pub(crate) fn calling(function: pg_sys::Oid) -> Vec<Trigger> {
-    scan(pg_sys::Anum_pg_trigger_tgfoid, function, pg_sys::InvalidOid)
-}
-
-/// The rows of pg_trigger with this OID in the column, by the index if there is one.
-fn scan(column: u32, value: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Trigger> {
     let mut found = Vec::new();
     // SAFETY: a systable scan over a locked catalog, closed before return; the
     // key's function is oideq, of which F_OIDEQ is the OID; a tuple is read while
@@ -73,14 +68,14 @@ fn scan(column: u32, value: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Trigger> {
         let mut key = pg_sys::ScanKeyData::default();
         pg_sys::ScanKeyInit(
             &mut key,
-            column as i16,
+            pg_sys::Anum_pg_trigger_tgrelid as i16,
             pg_sys::BTEqualStrategyNumber as u16,
             pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(value),
+            pg_sys::Datum::from(relid),
         );
-        let by_index = index != pg_sys::InvalidOid;
+        let index = pg_sys::Oid::from(pg_sys::TriggerRelidNameIndexId);
         let none = core::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(rel, index, by_index, none, 1, &mut key);
+        let scan = pg_sys::systable_beginscan(rel, index, true, none, 1, &mut key);
         loop {
             let tuple = pg_sys::systable_getnext(scan);
             if tuple.is_null() {
@@ -94,6 +89,28 @@ fn scan(column: u32, value: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Trigger> {
     found
 }
 
+/// The tables whose rows the foreign keys that refer to this one look up, by name and as
+/// their owners, when one of its rows is deleted: those that refer to it, and, for NO ACTION,
+/// the table itself, in which there may be another row by now with the same key.
+pub(crate) fn looked_up_on_delete(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let on_delete = [
+        pg_sys::F_RI_FKEY_NOACTION_DEL,
+        pg_sys::F_RI_FKEY_RESTRICT_DEL,
+        pg_sys::F_RI_FKEY_CASCADE_DEL,
+        pg_sys::F_RI_FKEY_SETNULL_DEL,
+        pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
+    ];
+    of(relid)
+        .into_iter()
+        .filter(|trigger| on_delete.contains(&trigger.function.to_u32()))
+        .flat_map(|trigger| {
+            let itself = trigger.function.to_u32() == pg_sys::F_RI_FKEY_NOACTION_DEL;
+            [Some(trigger.other_table), itself.then_some(relid)]
+        })
+        .flatten()
+        .collect()
+}
+
 /// # Safety
 /// `tuple` is a row of pg_trigger, `columns` that catalog's.
 unsafe fn read(tuple: pg_sys::HeapTuple, columns: pg_sys::TupleDesc) -> Trigger {
@@ -103,12 +120,13 @@ unsafe fn read(tuple: pg_sys::HeapTuple, columns: pg_sys::TupleDesc) -> Trigger 
         let when = pg_sys::Anum_pg_trigger_tgqual.cast_signed();
         Trigger {
             oid: (*form).oid,
-            table: (*form).tgrelid,
             name: CStr::from_ptr((*form).tgname.data.as_ptr())
                 .to_bytes()
                 .to_vec(),
             function: (*form).tgfoid,
             is_clone: (*form).tgparentid != pg_sys::InvalidOid,
+            other_table: (*form).tgconstrrelid,
+            is_internal: (*form).tgisinternal,
             enabled: (*form).tgenabled.cast_unsigned(),
             events: u32::from((*form).tgtype.cast_unsigned()),
             unconditional: (*form).tgattr.dim1 == 0

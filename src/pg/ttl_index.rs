@@ -5,9 +5,9 @@
 use super::catalog::{self, Attribute};
 use super::dates::{DateKind, DateType};
 use super::predicate::Predicate;
-use super::{extension, functions_used, nodes};
+use super::{encoding, extension, functions_used, index_entry, nodes};
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// An index by which rows can expire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,37 +109,17 @@ pub(super) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 /// The index's entry; `None` if there is no such index.
 pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
     // SAFETY: called with a tuple of pg_index.
-    with_entry(index, &|tuple, _form| unsafe { of_tuple(index, tuple) })
-}
-
-/// Reads the index's entry in pg_index; `None` if there is none.
-fn with_entry<T>(
-    index: pg_sys::Oid,
-    read: &dyn Fn(pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> T,
-) -> Option<T> {
-    // SAFETY: a syscache look-up within a transaction; the tuple is read before its
-    // release, and what is read of it is copied.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
-        if tuple.is_null() {
-            return None;
-        }
-        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
-        let found = read(tuple, form);
-        pg_sys::ReleaseSysCache(tuple);
-        Some(found)
-    }
+    index_entry::with(index, &|tuple, _form| unsafe { of_tuple(index, tuple) })
 }
 
 /// The column of an index on one, of its values or its earliest dates, and whether it is
 /// in descending order; whether or not rows can expire by it.
 pub(super) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     // SAFETY: called with a tuple of pg_index; the key has at least one column.
-    with_entry(index, &|tuple, form| unsafe {
+    index_entry::with(index, &|tuple, form| unsafe {
         let attno = match *form.indkey.values.as_ptr() {
             _ if form.indnkeyatts != 1 => None,
-            0 => attribute(tuple, pg_sys::Anum_pg_index_indexprs)
+            0 => index_entry::tree(tuple, pg_sys::Anum_pg_index_indexprs)
                 .and_then(|text| array_of_earliest(&text)),
             attno => Some(attno),
         };
@@ -148,10 +128,19 @@ pub(super) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     .flatten()
 }
 
+/// Whether the index has a predicate.
+pub(crate) fn is_partial(index: pg_sys::Oid) -> bool {
+    // SAFETY: called with a tuple of pg_index.
+    index_entry::with(index, &|tuple, _form| unsafe {
+        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indpred).is_some()
+    })
+    .unwrap_or(false)
+}
+
 /// Whether NULLs come last when the index is read in ascending order.
 pub(super) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     // SAFETY: called with a tuple of pg_index.
-    with_entry(index, &|tuple, _form| unsafe {
+    index_entry::with(index, &|tuple, _form| unsafe {
         let option = first_option(tuple);
         (option & pg_sys::INDOPTION_DESC != 0) == (option & pg_sys::INDOPTION_NULLS_FIRST != 0)
     })
@@ -175,7 +164,8 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
         }
         let first = *form.indkey.values.as_ptr();
         let (attno, indexed) = if first == 0 {
-            let text = attribute(tuple, pg_sys::Anum_pg_index_indexprs).ok_or(Unfit::Expression)?;
+            let text = index_entry::tree(tuple, pg_sys::Anum_pg_index_indexprs)
+                .ok_or(Unfit::Expression)?;
             (
                 array_of_earliest(&text).ok_or(Unfit::Expression)?,
                 DateKind::Timestamptz.type_oid(),
@@ -194,8 +184,8 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
         if !orders_dates(tuple, indexed) {
             return Err(Unfit::OperatorClass);
         }
-        let predicate = attribute(tuple, pg_sys::Anum_pg_index_indpred)
-            .map(|text| trusted(pg_sys::stringToNode(text.as_ptr()).cast()))
+        let predicate = index_entry::predicate(tuple)
+            .map(|tree| trusted(tree))
             .transpose()?;
         Ok(TtlIndex {
             table: form.indrelid,
@@ -207,34 +197,14 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
     }
 }
 
-/// A column of pg_index that holds a node tree.
+/// Whether the first column is ordered as dates are.
 ///
 /// # Safety
-/// A tuple of pg_index.
-unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<CString> {
-    // SAFETY: as required of the caller; the column is of a text type.
-    unsafe {
-        let datum = syscache_attribute(tuple, number)?;
-        let text = pg_sys::text_to_cstring(datum.cast_mut_ptr());
-        Some(CStr::from_ptr(text).to_owned())
-    }
-}
-
-/// # Safety
-/// A tuple of pg_index.
-unsafe fn syscache_attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<pg_sys::Datum> {
-    let mut is_null = false;
-    let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
-    // SAFETY: as required of the caller.
-    let datum = unsafe { pg_sys::SysCacheGetAttr(cache, tuple, number as i16, &raw mut is_null) };
-    (!is_null).then_some(datum)
-}
-
-/// Whether the first column is ordered as dates are.
-unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oid) -> bool {
+/// A tuple of the syscache for pg_index.
+pub(super) unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oid) -> bool {
     // SAFETY: a tuple of pg_index, whose indclass is an oidvector.
     unsafe {
-        syscache_attribute(tuple, pg_sys::Anum_pg_index_indclass).is_some_and(|datum| {
+        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indclass).is_some_and(|datum| {
             let classes = datum.cast_mut_ptr::<pg_sys::oidvector>();
             let class = *(*classes).values.as_ptr();
             pg_sys::get_opclass_family(class) == DATETIME_OPS
@@ -252,7 +222,7 @@ unsafe fn is_descending(tuple: pg_sys::HeapTuple) -> bool {
 unsafe fn first_option(tuple: pg_sys::HeapTuple) -> u32 {
     // SAFETY: a tuple of pg_index, whose indoption is an int2vector.
     unsafe {
-        syscache_attribute(tuple, pg_sys::Anum_pg_index_indoption).map_or(0, |datum| {
+        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indoption).map_or(0, |datum| {
             let options = datum.cast_mut_ptr::<pg_sys::int2vector>();
             u32::from((*(*options).values.as_ptr()).cast_unsigned())
         })
@@ -305,15 +275,13 @@ pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
         if name.is_null() {
             return String::new();
         }
-        CStr::from_ptr(name).to_string_lossy().into_owned()
+        encoding::from_pointer(name)
     }
 }
 
 fn type_name(type_oid: pg_sys::Oid) -> String {
     // SAFETY: a palloc'd C string.
-    unsafe { CStr::from_ptr(pg_sys::format_type_be(type_oid)) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { encoding::from_pointer(pg_sys::format_type_be(type_oid)) }
 }
 
 /// The column on which the index is, and its date type, in a table that has the index

@@ -1,7 +1,7 @@
 //! Transactions of a background worker, and parts of a session's.
 
-use super::roles;
-use super::timeout::Limit;
+use super::gate::Identity;
+use super::timeout::{Limit, Turn};
 use crate::error::TtlError;
 use crate::settings;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
@@ -57,7 +57,8 @@ impl Failure {
 
     /// Ends the process with this error.
     pub(crate) fn raise_fatal(self) -> ! {
-        ErrorReport::new(self.code, self.message, function_name!()).report(PgLogLevel::FATAL);
+        let message = super::encoding::for_message(self.message);
+        ErrorReport::new(self.code, message, function_name!()).report(PgLogLevel::FATAL);
         unreachable!("FATAL does not return")
     }
 
@@ -113,6 +114,15 @@ pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
     rewording(None, hint, work)
 }
 
+/// As [`hinting`], but only if a privilege is missing (42501).
+pub(crate) fn hinting_at_missing_privileges<T>(hint: &str, work: impl FnOnce() -> T) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_when(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, |error| {
+            reword(error, None, hint)
+        })
+        .execute()
+}
+
 /// Runs `work`, which reads the text of a command's field; an error of it names the field.
 pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T {
     rewording(Some(field), hint, work)
@@ -120,38 +130,39 @@ pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T 
 
 fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_others(|error| {
-            let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = error
-            else {
-                error.rethrow()
-            };
-            let message = match field {
-                Some(field) => format!("\"{field}\": {}", report.message()),
-                None => report.message().to_owned(),
-            };
-            let mut reworded = TtlError::new(report.sql_error_code(), message);
-            if let Some(detail) = report.detail() {
-                reworded = reworded.detail(detail);
-            }
-            if let Some(present) = report.hint() {
-                reworded = reworded.hint(present);
-            }
-            reworded.or_hint(hint).raise()
-        })
+        .catch_others(|error| reword(error, field, hint))
         .execute()
 }
 
+fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
+    let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = error else {
+        error.rethrow()
+    };
+    let message = match field {
+        Some(field) => format!("\"{field}\": {}", report.message()),
+        None => report.message().to_owned(),
+    };
+    let mut reworded = TtlError::new(report.sql_error_code(), message);
+    if let Some(detail) = report.detail() {
+        reworded = reworded.detail(detail);
+    }
+    if let Some(present) = report.hint() {
+        reworded = reworded.hint(present);
+    }
+    reworded.or_hint(hint).raise()
+}
+
 /// Runs `work` in a transaction of its own and commits, within the time limit of
-/// `ttl.statement_timeout`, since functions of users may be called wherever a
+/// the turn that is going on, or `ttl.statement_timeout`, since functions of users may be called wherever a
 /// query is planned. After an error, of
 /// `work` or of the commit, the transaction is rolled back and the error
 /// returned; an `Err` that `work` returns does the same.
 ///
-/// `work` may change identity by [`roles::become_role`]: the former one returns
+/// `work` may change identity by [`super::gate::stay`]: the former one returns
 /// after the end of the transaction, so that what runs at commit (deferred
 /// triggers) runs under the new one.
 pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    run_within(settings::statement_timeout(), work)
+    run_within(Turn::limit(settings::statement_timeout()), work)
 }
 
 /// As [`run`], within another time limit.
@@ -159,7 +170,7 @@ pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let identity = roles::Identity::current();
+    let identity = Identity::current();
     let _limit = Limit::start(limit);
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
@@ -188,7 +199,14 @@ pub(crate) fn run_within<T>(
     }
     identity.restore();
     result.map_err(|failure| {
-        if Limit::exceeded() {
+        if Limit::gave_way() {
+            failure.because("statement timeout, since others waited")
+        } else if Limit::exceeded() && limit < settings::statement_timeout() {
+            let limit = limit.as_secs_f64();
+            failure.because(&format!(
+                "statement timeout of {limit:.1} s, see ttl.statement_timeout"
+            ))
+        } else if Limit::exceeded() {
             failure.because("statement timeout, see ttl.statement_timeout")
         } else {
             failure

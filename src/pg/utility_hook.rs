@@ -1,6 +1,8 @@
 //! The ProcessUtility hook: one trampoline for all that looks at utility statements.
 
-use super::{database_ddl, externs, xact};
+use super::xact::ConstraintDdl;
+use super::{database_ddl, externs, roles, xact};
+use crate::clock::execution;
 use crate::reaper::leave;
 use crate::reclaim::{self, before_ddl, follow, follow_indexes, protect};
 use crate::store::ddl::{self, Rename};
@@ -27,11 +29,11 @@ pub(crate) fn init() {
 struct Around {
     /// The statement to run: the given one, or one that replaces it.
     statement: *mut pg_sys::PlannedStmt,
-    /// ALTER TABLE: the former mark, to be put back.
-    constraint_ddl: Option<i32>,
+    /// ALTER TABLE: what ends its mark.
+    constraint_ddl: Option<usize>,
     /// ALTER TABLE … INHERIT, ATTACH PARTITION and the like: the table.
     reparented: Option<pg_sys::Oid>,
-    /// ALTER TABLE … RENAME COLUMN: the policy follows.
+    /// ALTER TABLE … RENAME COLUMN, ALTER INDEX … RENAME: the policy follows.
     rename: Option<Rename>,
     /// COPY.
     copies: bool,
@@ -60,6 +62,7 @@ unsafe extern "C-unwind" fn trampoline(
 ) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
+        let outer = execution::suspend();
         let around = before(pstmt);
         let stmt = around.statement;
         match PREVIOUS {
@@ -95,6 +98,7 @@ unsafe extern "C-unwind" fn trampoline(
         {
             after(&around);
         }
+        outer.resume();
     }
 }
 
@@ -135,7 +139,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
             Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
             Some(NodeTag::T_IndexStmt | NodeTag::T_CreateStmt) => before_ddl::delete_expired(node),
             Some(NodeTag::T_RenameStmt) => {
-                around.rename = ddl::column_rename(node.cast());
+                around.rename = ddl::noted_rename(node.cast());
                 around.vacated = vacate(node);
             }
             Some(
@@ -154,7 +158,11 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         around.indexes = follow_indexes::before(node);
         // Last: what is deleted before the statement is not part of it.
         if super::nodes::tag(node) == Some(NodeTag::T_AlterTableStmt) {
-            around.constraint_ddl = Some(xact::enter_constraint_ddl());
+            let ddl = ConstraintDdl {
+                user: roles::current_user(),
+                tables: ddl::validated(node.cast()),
+            };
+            around.constraint_ddl = Some(xact::enter_constraint_ddl(ddl));
         }
     }
     around

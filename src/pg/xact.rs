@@ -1,31 +1,49 @@
 //! State that must not outlive the statement that set it, errors included.
 
+use crate::clock::execution;
 use crate::reaper::{leave, writes};
 use crate::reclaim::{self, follow};
+use crate::visibility::statement;
 use pgrx::pg_sys;
-use std::cell::Cell;
+use std::cell::RefCell;
+
+/// An ALTER TABLE that is running, and may validate foreign keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstraintDdl {
+    /// Who runs it.
+    pub(crate) user: pg_sys::Oid,
+    /// The table, and the partition that it attaches or detaches.
+    pub(crate) tables: [Option<pg_sys::Oid>; 2],
+}
 
 thread_local! {
-    /// The transaction nesting level at which a utility statement that
-    /// validates constraints (ALTER TABLE) runs; 0 when none does.
-    static CONSTRAINT_DDL_LEVEL: Cell<i32> = const { Cell::new(0) };
+    /// Those that run, the innermost last, with the transaction nesting level of each.
+    static CONSTRAINT_DDL: RefCell<Vec<(ConstraintDdl, i32)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether an ALTER TABLE is running, which may validate foreign keys.
-pub(crate) fn in_constraint_ddl() -> bool {
-    CONSTRAINT_DDL_LEVEL.get() > 0
+/// The innermost ALTER TABLE that is running.
+pub(crate) fn constraint_ddl() -> Option<ConstraintDdl> {
+    CONSTRAINT_DDL.with_borrow(|all| all.last().map(|&(ddl, _)| ddl))
 }
 
-/// Marks the begin of an ALTER TABLE; returns the former mark for [`leave_constraint_ddl`].
-pub(crate) fn enter_constraint_ddl() -> i32 {
-    // SAFETY: reads a backend-local variable.
-    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
-    CONSTRAINT_DDL_LEVEL.replace(level)
+/// Marks the begin of an ALTER TABLE; returns what [`leave_constraint_ddl`] is to be told.
+pub(crate) fn enter_constraint_ddl(ddl: ConstraintDdl) -> usize {
+    let level = nest_level();
+    CONSTRAINT_DDL.with_borrow_mut(|all| {
+        all.push((ddl, level));
+        all.len() - 1
+    })
 }
 
 /// Marks its end. An error instead ends it through the callbacks below.
-pub(crate) fn leave_constraint_ddl(former: i32) {
-    CONSTRAINT_DDL_LEVEL.set(former);
+pub(crate) fn leave_constraint_ddl(former: usize) {
+    CONSTRAINT_DDL.with_borrow_mut(|all| all.truncate(former));
+}
+
+/// How many subtransactions deep the session is.
+pub(crate) fn nest_level() -> i32 {
+    // SAFETY: reads a backend-local variable.
+    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
 /// Runs `work` with an active snapshot, without which PostgreSQL does not write to
@@ -59,6 +77,7 @@ unsafe extern "C-unwind" fn at_xact_end(
     match event {
         pg_sys::XactEvent::XACT_EVENT_COMMIT => writes::at_commit(),
         pg_sys::XactEvent::XACT_EVENT_ABORT => {
+            execution::at_abort();
             reclaim::at_abort(0);
             writes::at_other_end(false);
             leave::readmit_all();
@@ -71,7 +90,8 @@ unsafe extern "C-unwind" fn at_xact_end(
         event,
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_COMMIT
     ) {
-        CONSTRAINT_DDL_LEVEL.set(0);
+        leave_constraint_ddl(0);
+        statement::at_abort(0);
     }
 }
 
@@ -81,15 +101,16 @@ unsafe extern "C-unwind" fn at_subxact_end(
     _parent_subid: pg_sys::SubTransactionId,
     _arg: *mut core::ffi::c_void,
 ) {
-    // A subtransaction that fails inside the ALTER TABLE (deeper) leaves the mark.
-    // SAFETY: reads a backend-local variable.
-    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    let level = nest_level();
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_START_SUB {
+        execution::at_subxact_start(level);
+    }
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        execution::at_subxact_abort(level);
         reclaim::at_abort(level);
         follow::at_abort(level);
-    }
-    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB && CONSTRAINT_DDL_LEVEL.get() >= level
-    {
-        CONSTRAINT_DDL_LEVEL.set(0);
+        statement::at_abort(level);
+        // One inside an ALTER TABLE (deeper) leaves its mark.
+        CONSTRAINT_DDL.with_borrow_mut(|all| all.retain(|&(_, at)| at < level));
     }
 }

@@ -30,9 +30,11 @@ impl Policy {
         }
     }
 
-    /// Whether a change can bring rows back that are expired and hidden: off, a default
-    /// or a TTL index less, or a longer one, or rows no longer hidden. `None` is no
-    /// policy.
+    /// Whether a change can bring rows back that are expired and hidden, for good: off, a
+    /// default or a TTL index less, or a longer one. `None` is no policy.
+    ///
+    /// That they are no longer hidden does not: they are as expired as before, and seen
+    /// until a worker deletes them, which is what is asked for.
     pub(crate) fn revives(&self, to: Option<&Self>) -> bool {
         if !self.hidden || !self.is_on() {
             return false;
@@ -51,7 +53,7 @@ impl Policy {
             to.rule(&rule.index)
                 .is_none_or(|new| new.expire_after_seconds > rule.expire_after_seconds)
         };
-        default || !to.hidden || self.rules.iter().any(is_longer)
+        default || self.rules.iter().any(is_longer)
     }
 
     /// Follows the renaming of a column; false if the policy does not name it.
@@ -67,6 +69,9 @@ impl Policy {
                 *column = new.to_owned();
                 renamed = true;
             }
+        }
+        if renamed {
+            self.added.rename_column(old, new);
         }
         renamed
     }

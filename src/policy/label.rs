@@ -1,11 +1,21 @@
 //! The policy as it is stored: JSON in the table's security label.
 
+use super::added::Added;
 use super::rule::IndexRule;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::HashSet;
 use std::fmt;
 
 /// The version of the label's format that this library writes, and the newest it reads.
 pub(crate) const LABEL_VERSION: u32 = 1;
+
+/// The largest label, in bytes: each of a database is read again and again, by sessions and
+/// workers whose owners have nothing to do with it. A policy within [`MAX_RULES`] fits,
+/// whatever its names.
+pub(crate) const MAX_LABEL_BYTES: usize = 64 * 1024;
+
+/// The most TTL indexes of a table.
+pub(crate) const MAX_RULES: usize = 100;
 
 /// A table's time to live, as written in `SECURITY LABEL FOR ttl ON TABLE …`.
 ///
@@ -47,6 +57,9 @@ pub(crate) struct Policy {
     /// another one, by which a restored table can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) table_oid: Option<u32>,
+    /// What `ttl.enable` added to the table: `drop_columns` removes no more than that.
+    #[serde(default, skip_serializing_if = "Added::is_nothing")]
+    pub(crate) added: Added,
 }
 
 /// How the indexes that deletion works from are built (C11).
@@ -120,6 +133,17 @@ pub(crate) enum LabelError {
     Seconds(i32),
     /// An index has one rule.
     SameIndex(String),
+    /// More bytes than [`MAX_LABEL_BYTES`].
+    TooLarge(usize),
+    /// More TTL indexes than [`MAX_RULES`].
+    TooManyRules(usize),
+}
+
+impl LabelError {
+    /// Whether something reasonable is there too often.
+    pub(crate) fn is_limit(&self) -> bool {
+        matches!(self, Self::TooLarge(_) | Self::TooManyRules(_))
+    }
 }
 
 impl fmt::Display for LabelError {
@@ -140,6 +164,14 @@ impl fmt::Display for LabelError {
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
             ),
             Self::SameIndex(index) => write!(f, "index \"{index}\" is named twice"),
+            Self::TooLarge(bytes) => write!(
+                f,
+                "it has {bytes} bytes; a label has {MAX_LABEL_BYTES} at most"
+            ),
+            Self::TooManyRules(count) => write!(
+                f,
+                "it names {count} TTL indexes; a table has {MAX_RULES} at most"
+            ),
         }
     }
 }
@@ -155,6 +187,9 @@ impl Policy {
 
     /// Reads a label.
     pub(crate) fn parse(label: &str) -> Result<Self, LabelError> {
+        if label.len() > MAX_LABEL_BYTES {
+            return Err(LabelError::TooLarge(label.len()));
+        }
         // serde would read a struct from an array, too.
         if !label.trim_start().starts_with('{') {
             return Err(LabelError::Malformed("it must be a JSON object".into()));
@@ -166,6 +201,9 @@ impl Policy {
         let rules = value.get("rules").and_then(serde_json::Value::as_array);
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
             return Err(LabelError::Malformed("rules must be JSON objects".into()));
+        }
+        if value.get("added").is_some_and(|added| !added.is_object()) {
+            return Err(LabelError::Malformed("added must be a JSON object".into()));
         }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));
@@ -210,15 +248,25 @@ impl Policy {
             .filter_map(Option::as_deref)
     }
 
+    /// Whether it has no more TTL indexes than a table may have.
+    pub(crate) fn check_size(&self) -> Result<(), LabelError> {
+        match self.rules.len() {
+            count if count > MAX_RULES => Err(LabelError::TooManyRules(count)),
+            _ => Ok(()),
+        }
+    }
+
     fn check_rules(&self) -> Result<(), LabelError> {
-        for (at, rule) in self.rules.iter().enumerate() {
+        self.check_size()?;
+        let mut seen = HashSet::with_capacity(self.rules.len());
+        for rule in &self.rules {
             let index = &rule.index;
             if !is_name(index) {
                 return Err(LabelError::Malformed(format!(
                     "\"{index}\" is not an index name"
                 )));
             }
-            if self.rules[..at].iter().any(|other| other.index == *index) {
+            if !seen.insert(index) {
                 return Err(LabelError::SameIndex(index.clone()));
             }
             if rule.expire_after_seconds < 0 {
@@ -254,7 +302,8 @@ impl Policy {
     }
 }
 
-/// Whether PostgreSQL can have an object of that name.
+/// Whether PostgreSQL can have an object of that name: in any encoding of a database each
+/// character has a byte at least.
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 63 && !name.contains('\0')
+    !name.is_empty() && name.chars().count() <= 63 && !name.contains('\0')
 }

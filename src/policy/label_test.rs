@@ -1,5 +1,6 @@
 //! The label's format: what is read, what is refused, and the round trip.
 
+use super::added::Added;
 use super::label::*;
 use super::rule::IndexRule;
 use proptest::prelude::*;
@@ -113,10 +114,12 @@ proptest! {
         seconds in proptest::collection::vec(0i32.., 0..4),
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
         table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(),
+        columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
+            added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
                 index: format!("i \"{at}"), expire_after_seconds,
             }).collect(),
@@ -181,7 +184,7 @@ fn m8_changes_that_revive() {
         two.turned_off(),
         Policy {
             hidden: false,
-            ..two.clone()
+            ..of(&[("a", 11), ("b", 20)])
         },
     ] {
         assert!(two.revives(Some(&to)), "{to:?}");
@@ -190,6 +193,11 @@ fn m8_changes_that_revive() {
         two.clone(),
         of(&[("b", 0), ("a", 10)]),
         of(&[("a", 10), ("b", 20), ("c", 0)]),
+        // They are seen until they are deleted, and deleted as before.
+        Policy {
+            hidden: false,
+            ..two.clone()
+        },
     ] {
         assert!(!two.revives(Some(&to)), "{to:?}");
     }
@@ -245,4 +253,79 @@ fn m8_indexes_are_followed() {
     assert_eq!(policy.rules.len(), 1);
     assert!(policy.turned_off().rules.is_empty());
     assert!(!policy.turned_off().is_empty());
+}
+
+/// H5: one label takes nobody else's time.
+#[test]
+fn labels_have_a_largest_size() {
+    let rules = |count: usize, name: &str| Policy {
+        rules: (0..count)
+            .map(|n| IndexRule {
+                index: format!("{n:03}{name}"),
+                expire_after_seconds: i32::MAX,
+            })
+            .collect(),
+        ..Policy::parse("{}").unwrap()
+    };
+    let too_many = LabelError::TooManyRules(MAX_RULES + 1);
+    assert_eq!(
+        Policy::parse(&rules(MAX_RULES + 1, "i").to_label()),
+        Err(too_many)
+    );
+    assert!(rules(MAX_RULES + 1, "i").check_size().is_err());
+    // The longest names, each byte of which takes six in JSON.
+    let longest = rules(MAX_RULES, &"\u{1}".repeat(60));
+    let longest = Policy {
+        ts_column: Some("\u{1}".repeat(63)),
+        ttl_column: Some("\u{2}".repeat(63)),
+        document_column: Some("\u{3}".repeat(63)),
+        table_oid: Some(u32::MAX),
+        ..longest
+    };
+    let label = longest.to_label();
+    assert_eq!(Policy::parse(&label), Ok(longest));
+    let padded = format!("{label}{}", " ".repeat(MAX_LABEL_BYTES - label.len()));
+    assert!(Policy::parse(&padded).is_ok());
+    assert_eq!(
+        Policy::parse(&format!("{padded} ")),
+        Err(LabelError::TooLarge(MAX_LABEL_BYTES + 1))
+    );
+}
+
+/// What `ttl.enable` added: absent, it is nothing, so that nothing is taken for added.
+#[test]
+fn what_was_added() {
+    let mut policy = Policy::parse("{}").unwrap();
+    assert!(policy.added.is_nothing() && !policy.added.has_column("_ts"));
+    assert!(!policy.to_label().contains("added"));
+    let label = r#"{"added": {"columns": ["_ts", "ttl"], "ts_default": true, "indexes": ["i"]}}"#;
+    policy = Policy::parse(label).unwrap();
+    assert!(policy.added.ts_default && !policy.added.ttl_check);
+    // Its columns and indexes may be renamed.
+    assert!(policy.rename_column("ttl", "lifetime"));
+    assert!(policy.added.rename_index("i", "j") && !policy.added.rename_index("i", "k"));
+    assert_eq!(policy.added.columns, ["_ts", "lifetime"]);
+    // A column of the same name that comes after it is another.
+    assert!(policy.added.forget_column("_ts") && !policy.added.forget_column("_ts"));
+    policy.added.note_column("lifetime");
+    assert_eq!(policy.added.columns, ["lifetime"]);
+    let read = Policy::parse(&policy.to_label()).unwrap();
+    assert_eq!(
+        (&read.added.indexes, read.added.columns),
+        (&vec!["j".to_owned()], vec!["lifetime".to_owned()])
+    );
+    // TTL that is off may be turned on again.
+    assert_eq!(policy.turned_off().added, policy.added);
+    for bad in [
+        "null",
+        "[]",
+        "[[\"_ts\"], true, true, []]",
+        r#"{"column": []}"#,
+        r#"{"columns": "_ts"}"#,
+    ] {
+        assert!(
+            Policy::parse(&format!(r#"{{"added": {bad}}}"#)).is_err(),
+            "{bad}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //! Everything here decides; nothing here reads a catalog. The rules are those
 //! of `docs/semantics.md` (C, D and M) and are named where they are used.
 
+mod added;
 mod change;
 mod document;
 mod expiry;
@@ -10,9 +11,10 @@ mod label;
 mod mongo;
 mod rule;
 
+pub(crate) use added::Added;
 pub(crate) use document::ttl_of_number_text;
 pub(crate) use expiry::{cutoff, effective_ttl, expires_at, is_live, is_override, stamp};
-pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, Policy};
+pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use mongo::{
     CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef,
 };

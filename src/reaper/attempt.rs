@@ -3,10 +3,10 @@
 use super::batch::{self, Done, Trouble};
 use super::lanes::Lane;
 use super::turn::{Turn, note_failure};
-use super::{batch_size, blocked, probe, state};
-use crate::pg::background;
+use super::{batch_size, blocked, fairness, probe, state};
 use crate::pg::receiver::Found;
 use crate::pg::txn::Failure;
+use crate::pg::{background, timeout};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Turn<'_> {
                 Ok(None)
             }
             Err(Trouble::Slow(failure)) => {
-                self.after_failure(&failure, None, query, limit, lane)?;
+                self.after_timeout(&failure, query, limit, lane)?;
                 Err(failure)
             }
         }
@@ -52,6 +52,9 @@ impl Turn<'_> {
     ) -> Result<Done, Failure> {
         self.count(&done, lane);
         let rows = done.touched.max(done.tally.found);
+        if fairness::is_slow_batch(rows, done.took) && rows > 0 {
+            state::with_table(self.key, |state| state.dawdled = true);
+        }
         self.progress.batch = batch_size::after_success(
             limit,
             rows,
@@ -94,6 +97,23 @@ impl Turn<'_> {
         };
         if let Some(row) = row {
             self.set_aside(row, lane, failure, background::now());
+        }
+        Ok(())
+    }
+
+    /// Cuts the batch down. A row that takes too long alone is set aside if it has had all
+    /// the time that there is; the next turn has more otherwise.
+    fn after_timeout(
+        &mut self,
+        failure: &Failure,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<(), Failure> {
+        match batch_size::after_timeout(limit) {
+            Some(smaller) => self.progress.batch = smaller,
+            None if timeout::Turn::is_limited(settings::statement_timeout()) => {}
+            None => return self.after_failure(failure, None, query, limit, lane),
         }
         Ok(())
     }

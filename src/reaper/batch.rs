@@ -1,16 +1,16 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
 use super::blocked::tid_array;
-use super::cascade::Cascade;
+use super::cascade::{Cascade, heed_strangers};
 use super::job::{Deleting, Job};
 use super::probe;
+use crate::pg::gate::{self, Stay, Visit};
 use crate::pg::receiver::{self, Found, Tally};
 use crate::pg::timeout::Limit;
 use crate::pg::txn::{self, Failure};
-use crate::pg::{catalog, locks, message, relation, roles, session};
+use crate::pg::{catalog, locks, message, query, relation, roles, session};
 use crate::store::cache;
 use crate::visibility::statement;
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -59,16 +59,19 @@ pub(super) fn run(
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let result = txn::run(|| {
         let owner = enter(job)?;
-        probe::become_owner(owner)?;
+        // Triggers that are deferred fire at commit: as the owner, until after it.
+        let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let done = match deleting(&table) {
             Deleting::Direct => {
                 let begin = message::for_begin(&job.name);
-                // Functions of the owner run when the query is planned, too.
+                // No trigger fires; but functions of the owner run when the query is planned.
+                gate::restrict();
                 session::without_detours(|| {
                     statement::with_expired_rows_of(job.relid, || {
                         receiver::delete_selected(
+                            visit,
                             &table,
                             query,
                             false,
@@ -84,7 +87,8 @@ pub(super) fn run(
             }
             Deleting::Sql => {
                 user_code.set(true);
-                let done = delete_by_sql(job, query, limit, on_single, &mut tally, &at_rows)?;
+                let done =
+                    delete_by_sql(visit, job, query, limit, on_single, &mut tally, &at_rows)?;
                 begun.set(at_rows.get());
                 done
             }
@@ -176,6 +180,7 @@ fn deleting(table: &relation::Open) -> Deleting {
 }
 
 fn delete_by_sql(
+    visit: &Visit,
     job: &Job,
     query: &str,
     limit: u32,
@@ -185,7 +190,9 @@ fn delete_by_sql(
 ) -> Result<Done, Failure> {
     let select = |query: &str| {
         session::without_detours(|| {
-            statement::with_expired_rows_of(job.relid, || receiver::collect(query, limit as usize))
+            statement::with_expired_rows_of(job.relid, || {
+                receiver::collect(visit, query, limit as usize)
+            })
         })
     };
     let found = select(query);
@@ -213,7 +220,7 @@ fn delete_by_sql(
     let before = cascade.changed();
     message::begin(&job.name);
     let condition = among(&rows);
-    let deleted = update(job, &job.delete(&condition))?;
+    let deleted = update(visit, job, &job.delete(&condition));
     let mut done = Done {
         touched: deleted + cascade.changed().saturating_sub(before),
         ..Done::default()
@@ -234,26 +241,14 @@ fn among(rows: &[Found]) -> String {
     format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
 }
 
-pub(super) fn update(job: &Job, query: &str) -> Result<u64, Failure> {
-    statement::with_expired_rows_of(job.relid, || {
-        Spi::connect_mut(|client| {
-            client
-                .update(query, None, &[])
-                .map(|rows| rows.len() as u64)
-        })
-    })
-    .map_err(|error| {
-        Failure::new(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("DELETE failed: {error}"),
-        )
-    })
+pub(super) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
+    statement::with_expired_rows_of(job.relid, || query::execute(visit, query))
 }
 
 /// Deletes all expired rows of the table in the present transaction, under the
 /// present identity; waits for rows that are locked. For `ttl.purge`; the caller
 /// holds ROW EXCLUSIVE.
-pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
+pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Failure> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });
     };
@@ -265,6 +260,7 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
             let begin = message::for_begin(&job.name);
             statement::with_expired_rows_of(relid, || {
                 receiver::delete_selected(
+                    visit,
                     &table,
                     &job.remaining(&job.past()),
                     true,
@@ -278,8 +274,9 @@ pub(crate) fn delete_all(relid: pg_sys::Oid) -> Result<Purged, Failure> {
             tally.deleted
         }
         Deleting::Sql => {
+            heed_strangers(relid)?;
             message::begin(&job.name);
-            let rows = update(&job, &job.delete(&job.past()))?;
+            let rows = statement::in_session(|| update(visit, &job, &job.delete(&job.past())));
             message::end(&job.name, rows);
             rows
         }

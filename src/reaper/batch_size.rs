@@ -44,6 +44,11 @@ pub(super) fn after_failure(size: u32) -> Option<u32> {
     (size > 1).then_some(size / 2)
 }
 
+/// The same after one that took too long, of which each attempt costs its time limit.
+pub(super) fn after_timeout(size: u32) -> Option<u32> {
+    (size > 1).then_some((size / 16).max(1))
+}
+
 /// In which order a table is swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {

@@ -2,7 +2,8 @@
 
 use crate::error::{Result, TtlError};
 use crate::pg::dates::DateKind;
-use crate::pg::{catalog, lists};
+use crate::pg::values::Text;
+use crate::pg::{catalog, encoding, lists, partition_key};
 use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
 use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiError};
@@ -54,11 +55,9 @@ pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<
     );
     with_latest_snapshot(|client| {
         let mut narrowest: Option<Range> = None;
-        for level in client.select(&query, None, &[])? {
-            let (columns, bound) = (level.get::<i16>(1)?, level.get::<String>(2)?);
-            let range = bound
-                .as_deref()
-                .and_then(|bound| of_bound(bound, column.kind, columns == Some(1)));
+        for level in client.select(&encoding::query(&query), None, &[])? {
+            let (columns, bound) = (level.get::<i16>(1)?, level.get::<Text>(2)?);
+            let range = bound.and_then(|bound| of_bound(&bound.0, column.kind, columns == Some(1)));
             narrowest = match (narrowest, range) {
                 (Some(a), Some(b)) => Some(Range {
                     newest: a.newest.min(b.newest),
@@ -94,21 +93,10 @@ pub(super) fn with_latest_snapshot<T>(
 
 /// Whether the table, a partition of it at any level, or a table that it is a
 /// partition of, gives bounds as [`range`] counts them.
-pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> Result<bool> {
-    let levels = catalog::all_inheritors(relid)
-        .into_iter()
-        .chain(catalog::ancestors(relid))
-        .map(|oid| oid.to_u32().to_string())
-        .collect::<Vec<_>>()
-        .join(",");
-    let query = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_partitioned_table AS p \
-          WHERE p.partrelid OPERATOR(pg_catalog.=) ANY ('{{{levels}}}'::pg_catalog.oid[]) AND {})",
-        is_range_by(column)
-    );
-    // Not Spi::get_one, which takes a transaction ID: a standby has none to give.
-    let found = Spi::connect(|client| client.select(&query, Some(1), &[])?.first().get_one())?;
-    Ok(found.unwrap_or(false))
+pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
+    let below = catalog::all_inheritors(relid).into_iter();
+    let mut levels = below.chain(catalog::ancestors(relid));
+    levels.any(|table| partition_key::is_range_by(table, column.name, column.kind))
 }
 
 /// The condition on `pg_partitioned_table AS p`. An operator class of one's own may

@@ -165,7 +165,7 @@ impl Job {
     /// Counts a sample of the table: rows that are expired.
     pub(super) fn sample(&self, percent: f64) -> String {
         format!(
-            "SELECT pg_catalog.count(*) FROM ONLY {} TABLESAMPLE SYSTEM ({percent}) WHERE {}",
+            "SELECT pg_catalog.count(*) FROM ONLY {} TABLESAMPLE pg_catalog.system ({percent}) WHERE {}",
             self.name, self.expired
         )
     }

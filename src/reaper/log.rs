@@ -1,5 +1,7 @@
 //! What goes to the server's log: problems, with a hint; nothing for each row.
 
+use super::state::TableKey;
+use crate::pg::{catalog, encoding, roles, txn};
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
 use std::cell::RefCell;
@@ -13,10 +15,10 @@ thread_local! {
 pub(super) fn warning(message: &str, hint: &str) {
     ErrorReport::new(
         PgSqlErrorCode::ERRCODE_WARNING,
-        message.to_owned(),
+        encoding::for_message(message.to_owned()),
         function_name!(),
     )
-    .set_hint(hint.to_owned())
+    .set_hint(encoding::for_message(hint.to_owned()))
     .report(PgLogLevel::WARNING);
 }
 
@@ -32,11 +34,27 @@ pub(super) fn over(topic: &str) {
     SAID.with_borrow_mut(|said| said.remove(topic));
 }
 
+/// A table that takes so long that its owner's tables have to wait behind others'.
+pub(super) fn slow(key: TableKey) {
+    let relid = pg_sys::Oid::from(key.relid);
+    let found = txn::run(|| {
+        let owner = catalog::class(relid).map(|class| roles::name(class.owner));
+        Ok((catalog::qualified_name(relid), owner.unwrap_or_default()))
+    });
+    let Ok((name, owner)) = found else { return };
+    warning(
+        &format!(
+            "deletion of expired rows of table {name} of role {owner} takes too long: others' tables go first"
+        ),
+        "Look for what its triggers, foreign keys and indexes run when a row is deleted; see \"slow\" and \"last_error\" in ttl.stats.",
+    );
+}
+
 /// What happens by design.
 pub(super) fn debug(message: &str) {
     ErrorReport::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        message.to_owned(),
+        encoding::for_message(message.to_owned()),
         function_name!(),
     )
     .report(PgLogLevel::DEBUG1);

@@ -19,10 +19,12 @@
 //! | `bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping one |
 //! | `pace` | the pause between batches |
-//! | `shared`, `state` | shared memory: databases and workers; tables |
+//! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
+//! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
+//! | `standing` | how deletion stands in a table, for whoever looks |
 //! | `writes` | what sessions tell the workers |
 //! | `leave` | databases that somebody wants for themselves |
-//! | `schedule`, `throttle`, `batch_size` | decisions, pure |
+//! | `schedule`, `fairness`, `throttle`, `batch_size` | decisions, pure |
 
 mod attempt;
 mod batch;
@@ -30,17 +32,22 @@ mod batch_size;
 mod blocked;
 pub(crate) mod bounds;
 mod cascade;
+mod claims;
+mod fairness;
 mod job;
 mod lanes;
 mod launcher;
 pub(crate) mod leave;
 mod log;
+mod owners;
 mod pace;
 pub(crate) mod partitions;
 mod piecemeal;
 mod probe;
+mod progress;
 mod schedule;
 pub(crate) mod shared;
+pub(crate) mod standing;
 pub(crate) mod state;
 mod sweep;
 mod tables;
@@ -58,6 +65,10 @@ pub(crate) use shared::WORKERS;
 mod batch_size_test;
 #[cfg(test)]
 mod bounds_test;
+#[cfg(test)]
+mod fairness_test;
+#[cfg(test)]
+mod schedule_model_test;
 #[cfg(test)]
 mod schedule_test;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::throttle::{self, Bounds, Load};
 use crate::pg::txn::Failure;
-use crate::pg::{activity, background, session, txn};
+use crate::pg::{activity, background, session, timeout, txn};
 use crate::settings;
 use pgrx::prelude::*;
 use std::time::{Duration, Instant};
@@ -75,6 +75,7 @@ impl Pace {
             }
             background::wait(millis);
         }
+        timeout::Turn::paused(pause);
         // After the pause: while it deletes, clients wait for it now and then.
         self.look();
         Ok(())

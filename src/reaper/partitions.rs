@@ -7,13 +7,12 @@
 //! column [`has_live_row`]); [`drop_whole`]; commit. Whatever raises an error rolls
 //! all of it back.
 
-use super::bounds::with_latest_snapshot;
 use crate::error::{Result, TtlError};
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::roles;
+use crate::pg::gate::Visit;
+use crate::pg::{cascade, encoding, query};
 use crate::store::{TablePolicy, live_condition};
 use crate::visibility::statement;
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Locks the partition's parent and then the partition, ACCESS EXCLUSIVE, until the
@@ -41,60 +40,56 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     catalog::parents(leaf, true).into_iter().next()
 }
 
-/// Whether the partition belongs to its parent's owner.
-pub(crate) fn has_parents_owner(leaf: pg_sys::Oid) -> bool {
-    parent_of(leaf).is_some_and(|parent| owner_of(parent) == owner_of(leaf))
+/// Who may drop the partition without anybody else's code being run as somebody it is not: the
+/// owner of both, the partition and its parent, to which no table of anybody else refers.
+pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let parent = parent_of(leaf)?;
+    let owner = owner_of(leaf)?;
+    (owner_of(parent) == Some(owner) && !cascade::is_referred_to_by_strangers(leaf, owner))
+        .then_some(owner)
 }
 
 /// Whether a row of the partition is live, by its override above all. Reads up to the
-/// first such row, as the partition's owner.
+/// first such row.
 ///
 /// Sees all that is committed at the time of the call, as `upper_bound` does. Under
 /// the locks of [`lock_for_drop`] the answer therefore stays true until the
 /// transaction's end, but for rows that expire meanwhile. `ttl.now()`, against which
 /// rows expire, is the start of the current statement: an early one errs on the side
 /// of life.
-pub(crate) fn has_live_row(leaf: pg_sys::Oid, policy: &TablePolicy) -> Result<bool> {
+pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
     let query = format!(
         "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
         qualified_name(leaf),
         live_condition(policy.default_ttl)
     );
-    let found = roles::as_role(owner_of(leaf), || {
-        statement::with_expired_rows_of(leaf, || {
-            with_latest_snapshot(|client| client.select(&query, Some(1), &[])?.first().get_one())
-        })
-    })?;
+    let found = statement::with_expired_rows_of(leaf, || query::first_value(visit, &query, &[]));
     // An answer that did not come is not "none".
-    Ok(found.unwrap_or(true))
+    found.is_none_or(|exists| exists.value() as u8 != 0)
 }
 
-/// Detaches the partition as its parent's owner, and drops it as its own owner.
+/// Detaches the partition and drops it, as the owner of both, who the transaction has become.
 ///
 /// Takes the locks of [`lock_for_drop`] if the caller did not; looks at neither rows
 /// nor bounds. An error of PostgreSQL, when a foreign key refers to a row, or a view
 /// to the partition, is raised as it is. RESTRICT: nothing else goes with it than what
 /// belongs to it. No DELETE trigger fires and logical replication does not tell
-/// subscribers; event triggers do fire, as those owners. As after any DROP, older
+/// subscribers; event triggers do fire, as that owner. As after any DROP, older
 /// snapshots (REPEATABLE READ) do not see the rows any more either.
-pub(crate) fn drop_whole(leaf: pg_sys::Oid) -> Result<()> {
+pub(crate) fn drop_whole(_as_owner: &Visit, leaf: pg_sys::Oid) -> Result<()> {
     let gone = || {
         let message = format!("table {} is not a partition", qualified_name(leaf));
         TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
     };
     let parent = lock_for_drop(leaf).ok_or_else(gone)?;
     let (table, partition) = (qualified_name(parent), qualified_name(leaf));
-    roles::as_role(owner_of(parent), || {
-        Spi::run(&format!("ALTER TABLE {table} DETACH PARTITION {partition}"))
-    })?;
+    encoding::run(&format!("ALTER TABLE {table} DETACH PARTITION {partition}"))?;
     // Tables are locked but schemas are not: the names might have come to mean others
     // in between. An error takes it all back.
     if parent_of(leaf).is_some() {
         return Err(renamed(leaf));
     }
-    roles::as_role(owner_of(leaf), || {
-        Spi::run(&format!("DROP TABLE {partition}"))
-    })?;
+    encoding::run(&format!("DROP TABLE {partition}"))?;
     if catalog::class(leaf).is_some() {
         return Err(renamed(leaf));
     }
@@ -109,6 +104,6 @@ fn renamed(leaf: pg_sys::Oid) -> TtlError {
     TtlError::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, message)
 }
 
-fn owner_of(relid: pg_sys::Oid) -> pg_sys::Oid {
-    catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner)
+fn owner_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    catalog::class(relid).map(|class| class.owner)
 }

@@ -34,6 +34,31 @@ pub(crate) struct Plan {
     not_before: i64,
     /// The next look is only because a naptime will have passed.
     routine: bool,
+    /// A turn is going on.
+    in_turn: bool,
+    /// What has come since it began. The turn may have looked before that, so that it does
+    /// not count as seen when the turn ends.
+    arrived: Arrived,
+}
+
+/// What has come while a turn was going on.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Arrived {
+    /// When a look is needed for it; `i64::MAX` = not for it.
+    due: i64,
+    /// From the index's very beginning.
+    full: bool,
+    /// The policy has changed.
+    changed: bool,
+}
+
+impl Arrived {
+    const NOTHING: Self = Self {
+        due: i64::MAX,
+        full: false,
+        changed: false,
+    };
 }
 
 /// What a turn at a table has come to.
@@ -73,7 +98,28 @@ impl Plan {
             last_full: i64::MIN,
             not_before: i64::MIN,
             routine: false,
+            in_turn: false,
+            arrived: Arrived::NOTHING,
         }
+    }
+
+    /// A turn begins: what comes from now on is kept for the next one.
+    pub(super) fn begin_turn(&mut self) {
+        self.in_turn = true;
+        self.arrived = Arrived::NOTHING;
+    }
+
+    /// The turn that is going on ends as if it had not begun.
+    pub(super) fn abandon_turn(&mut self) {
+        if !std::mem::take(&mut self.in_turn) {
+            return;
+        }
+        let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
+        if arrived.changed {
+            self.now();
+        }
+        self.full |= arrived.full;
+        self.routine &= arrived.due == i64::MAX;
     }
 
     /// Whether this look is only because a naptime has passed: nothing is known
@@ -85,14 +131,23 @@ impl Plan {
     /// Somebody has written to the table. `shortest`: how soon the rows that a
     /// statement writes can expire.
     pub(super) fn after_writes(&mut self, writes: Writes, shortest: i64, now: i64) {
-        if writes.kept_ts {
-            self.full = true;
-        }
         let soonest = if writes.kept_ts { 0 } else { shortest };
+        let due = now.saturating_add(soonest);
+        if self.in_turn {
+            self.arrived.full |= writes.kept_ts;
+            self.arrived.due = self.arrived.due.min(due);
+        } else {
+            self.full |= writes.kept_ts;
+            self.look_for_writes(due);
+        }
+    }
+
+    /// Written to, so that a look is needed at this time, or as soon as may be after it.
+    fn look_for_writes(&mut self, at: i64) {
         let due = self
             .last_look
             .saturating_add(WRITE_GAP)
-            .max(now.saturating_add(soonest))
+            .max(at)
             .max(self.not_before);
         self.due = self.due.min(due);
         self.routine = false;
@@ -118,10 +173,26 @@ impl Plan {
         self.full_after = self.full_after.max(self.last_full).saturating_add(pause);
     }
 
-    /// A turn has ended.
-    pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) {
+    /// A turn has ended. Whether the policy has changed since it began, so that nothing
+    /// that it has found counts.
+    pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) -> bool {
+        self.in_turn = false;
+        let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
         self.last_look = now;
         self.routine = false;
+        if arrived.changed {
+            self.now();
+            return true;
+        }
+        self.full |= arrived.full;
+        self.conclude(outcome, naptime, now);
+        if arrived.due != i64::MAX {
+            self.look_for_writes(arrived.due);
+        }
+        false
+    }
+
+    fn conclude(&mut self, outcome: Outcome, naptime: i64, now: i64) {
         match outcome {
             Outcome::Unfinished => {
                 self.failures = 0;
@@ -166,8 +237,17 @@ impl Plan {
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);
                 self.due = now.saturating_add(pause(self.failures, naptime));
+                // Who writes to it does not shorten that.
+                self.not_before = self.due;
             }
         }
+    }
+
+    /// Since when a look has been due, or has last been come to in vain; `None` if one is
+    /// going on, or none is wanted.
+    pub(super) fn waiting_since(&self) -> Option<i64> {
+        let waits = !self.in_turn && self.due != i64::MAX;
+        waits.then(|| self.due.max(self.last_look))
     }
 
     /// Failures in a row.
@@ -187,6 +267,11 @@ impl Plan {
 
     /// The policy has changed, or the worker that was at it has died: look now.
     pub(super) fn now(&mut self) {
+        if self.in_turn {
+            self.arrived.changed = true;
+            return;
+        }
+        self.not_before = i64::MIN;
         self.due = i64::MIN;
         self.routine = false;
         self.full = true;

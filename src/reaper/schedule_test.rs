@@ -214,3 +214,20 @@ proptest! {
         prop_assert!(plan.due > now && plan.due <= now + naptime);
     }
 }
+
+/// How long a look has been waited for: not while one is going on, nor where none is wanted.
+#[test]
+fn waiting_since() {
+    let mut plan = Plan::new();
+    assert_eq!(plan.waiting_since(), Some(i64::MIN));
+    plan.begin_turn();
+    assert_eq!(plan.waiting_since(), None);
+    plan.after_full_search(0, NOW);
+    plan.after_turn(done(Some(NOW + 5 * SECOND)), NAP, NOW);
+    assert_eq!(plan.waiting_since(), Some(NOW + 5 * SECOND));
+    // A change that asks for a look now has not waited since before the last one.
+    plan.now();
+    assert_eq!(plan.waiting_since(), Some(NOW));
+    plan.never();
+    assert_eq!(plan.waiting_since(), None);
+}

@@ -2,6 +2,7 @@
 //! what has been done. Made anew, empty, when the server starts or has crashed.
 
 use super::blocked::BlockedRow;
+use super::owners::{Account, OWNERS};
 use super::state::{TableKey, TableState};
 use crate::pg::background;
 use crate::pg::shmem::{self, Layout, Locked};
@@ -28,13 +29,19 @@ pub(super) const STARTING: i32 = -1;
 #[repr(C)]
 pub(super) struct Control {
     pub(super) launcher: AtomicI32,
+    /// Where its latch is, for signal handlers.
+    pub(super) launcher_latch: AtomicUsize,
     /// Databases that wait for a worker to be free.
     pub(super) waiting: AtomicU32,
+    /// Since when the launcher has started workers as it should.
+    pub(super) on_since: AtomicI64,
     pub(super) databases: [Database; DATABASES],
     pub(super) workers: [Worker; WORKERS],
     pub(super) marks: [AtomicU8; MARKS],
     /// Under the lock.
     pub(super) blocked: core::cell::UnsafeCell<[BlockedRow; BLOCKED_ROWS]>,
+    /// Under the lock.
+    pub(super) owners: core::cell::UnsafeCell<[Account; OWNERS]>,
 }
 
 /// A database that has TTL tables, or is to be looked at for some.
@@ -54,6 +61,8 @@ pub(super) struct Database {
     pub(super) writes: AtomicU32,
     /// Counts those of them after which a row may expire before the next look.
     pub(super) urgent: AtomicU32,
+    /// That count, when a worker has last taken the marks into the schedule.
+    pub(super) urgent_taken: AtomicU32,
     /// Whoever waits for writes to this database wants to be woken.
     pub(super) wants_wake: AtomicBool,
     /// Until then no worker may be there: somebody wants the database for itself.
@@ -62,6 +71,18 @@ pub(super) struct Database {
     pub(super) started_at: AtomicI64,
     /// How many tables are due, as its workers say.
     pub(super) due_tables: AtomicU32,
+    /// So many tables have no state, as there is no room.
+    pub(super) without_room: AtomicU32,
+    /// It has no worker, because the server has no slot for one.
+    pub(super) lacks_slot: AtomicBool,
+}
+
+impl Database {
+    /// A policy has changed, or rows were written, that no worker has taken notice of.
+    pub(super) fn is_told(&self) -> bool {
+        self.changed.load(Ordering::SeqCst)
+            || self.urgent.load(Ordering::SeqCst) != self.urgent_taken.load(Ordering::SeqCst)
+    }
 }
 
 /// A worker.
@@ -70,6 +91,30 @@ pub(super) struct Worker {
     /// 0: the slot is free; [`STARTING`].
     pub(super) pid: AtomicI32,
     pub(super) database: AtomicU32,
+    /// When the turn began that it is in; 0 = none. It takes no notice of anything then.
+    pub(super) turn: AtomicI64,
+    /// That turn has been going on for long.
+    pub(super) long: AtomicBool,
+    /// It is one at a table of an owner who has slow tables.
+    pub(super) slow: AtomicBool,
+    /// Others wait for this worker to be free.
+    pub(super) give_way: AtomicBool,
+}
+
+impl Worker {
+    /// It is in no turn.
+    pub(super) fn clear_turn(&self) {
+        self.slow.store(false, Ordering::Relaxed);
+        self.turn.store(0, Ordering::Relaxed);
+        self.long.store(false, Ordering::Release);
+    }
+
+    /// It is in this turn.
+    pub(super) fn set_turn(&self, slow: bool, now: i64) {
+        self.give_way.store(false, Ordering::Relaxed);
+        self.slow.store(slow, Ordering::Relaxed);
+        self.turn.store(now, Ordering::Release);
+    }
 }
 
 /// Asks for the memory; once, at load.
@@ -122,10 +167,13 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.keep.store(false, Ordering::Relaxed);
     slot.writes.store(0, Ordering::Relaxed);
     slot.urgent.store(0, Ordering::Relaxed);
+    slot.urgent_taken.store(0, Ordering::Relaxed);
     slot.wants_wake.store(false, Ordering::Relaxed);
     slot.held_until.store(0, Ordering::Relaxed);
     slot.started_at.store(0, Ordering::Relaxed);
     slot.due_tables.store(0, Ordering::Relaxed);
+    slot.without_room.store(0, Ordering::Relaxed);
+    slot.lacks_slot.store(false, Ordering::Relaxed);
     slot.oid.store(oid, Ordering::Release);
     Some(slot)
 }
@@ -167,12 +215,55 @@ pub(super) fn workers_in(database: u32) -> impl Iterator<Item = &'static Worker>
     })
 }
 
-/// Wakes the workers of a database, or the launcher if there are none.
+/// This process's place among the workers, plus one; 0 = it is none.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// This process has that place.
+pub(super) fn take_place(place: usize) {
+    OWN.store(place + 1, Ordering::Relaxed);
+}
+
+/// This process as a worker.
+pub(super) fn own() -> Option<&'static Worker> {
+    let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
+    control().workers.get(place)
+}
+
+/// This worker's turn takes long: the launcher sees to what waits for it, now and as soon
+/// as somebody writes. In a signal handler: atomics and a latch only.
+pub(super) fn tell_long_turn() {
+    let Some(worker) = own() else { return };
+    worker.long.store(true, Ordering::SeqCst);
+    let oid = worker.database.load(Ordering::Relaxed);
+    let databases = control().databases.iter();
+    let here = |slot: &&Database| slot.oid.load(Ordering::Relaxed) == oid;
+    if let Some(slot) = databases.into_iter().find(here) {
+        slot.wants_wake.store(true, Ordering::SeqCst);
+    }
+    background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
+}
+
+/// Whether somebody waits for this worker. In a signal handler.
+pub(super) fn is_asked_for_room() -> bool {
+    own().is_some_and(|worker| worker.give_way.load(Ordering::Relaxed))
+}
+
+/// How many other workers are in a turn at a table of an owner who has slow ones.
+pub(super) fn others_in_slow_turns() -> usize {
+    let me = background::my_pid();
+    let slow = |worker: &&Worker| {
+        let pid = worker.pid.load(Ordering::Acquire);
+        worker.slow.load(Ordering::Relaxed) && pid != me && background::is_alive(pid)
+    };
+    control().workers.iter().filter(slow).count()
+}
+
+/// Wakes the workers of a database, and the launcher if none of them can take notice.
 pub(super) fn wake(database: u32) {
     let mut woken = false;
     for worker in workers_in(database) {
         background::wake(worker.pid.load(Ordering::Relaxed));
-        woken = true;
+        woken |= !worker.long.load(Ordering::SeqCst);
     }
     if !woken {
         background::wake(control().launcher.load(Ordering::Relaxed));

@@ -1,18 +1,14 @@
 //! What is known of each table and partition: its place in the schedule, how far
 //! its deletion is, and what has been counted. In shared memory, under the lock.
 
-use super::schedule::{Outcome, Plan};
+use super::fairness::Habit;
+pub(super) use super::progress::{LANES, Progress};
+use super::schedule::Plan;
 use super::shared;
 use crate::pg::background;
 use crate::pg::receiver::Found;
 use crate::pg::shmem::Locked;
 
-/// The most tables that a worker claims at a time: the search for them goes
-/// through all there are.
-const CLAIMS: usize = 128;
-/// So many rules of a table have their place kept; further ones are searched from the
-/// beginning.
-pub(super) const LANES: usize = 16;
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 300;
 
@@ -31,6 +27,18 @@ pub(crate) struct TableState {
     pub(crate) key: TableKey,
     /// The table that carries the policy.
     pub(crate) holder: u32,
+    /// Who owns it; 0 = not known yet.
+    pub(super) owner: u32,
+    /// How it takes its time.
+    pub(crate) habit: Habit,
+    /// What it waits for, it has waited for since then at the earliest: the policy is so old.
+    pub(super) since: i64,
+    /// Backlog and oldest expiry are of a look at the table, by the present policy.
+    pub(super) is_seen: bool,
+    /// The last turn came to nothing, for the error that is kept.
+    pub(super) failing: bool,
+    /// A batch of the turn that is going on has taken very long for few rows.
+    pub(super) dawdled: bool,
     /// The worker that is at it; 0 for none.
     pub(super) claimed_by: i32,
     /// Stands for the policy that the rest was found under.
@@ -49,49 +57,6 @@ pub(crate) struct TableState {
     pub(super) single: Option<Found>,
     error_len: u16,
     error: [u8; ERROR_TEXT],
-}
-
-/// How far the deletion in a table is.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Progress {
-    /// The size of the next batch.
-    pub(super) batch: u32,
-    /// The next block of a sweep in heap order; -1 = none is going on.
-    pub(super) next_block: i64,
-    /// Where that sweep ends.
-    pub(super) end_block: i64,
-    /// Only rows after this one of the next block.
-    pub(super) next_offset: u16,
-    /// How many blocks a batch of that sweep reads.
-    pub(super) blocks: i64,
-    /// For each lane: keys below have been dealt with.
-    low: [i64; LANES],
-    /// The lane that the next turn begins with (M9),
-    pub(super) first_lane: u16,
-    /// and how many before it, one after another, have come to their end in this pass.
-    pub(super) lanes_done: u16,
-    /// When the pass that is going on began; 0 = none.
-    pub(super) pass_began: i64,
-    /// Rows deleted in it.
-    pub(super) pass_rows: u64,
-    /// It began at the very beginning of the indexes, and has found no row yet.
-    pub(super) full_search: bool,
-    /// It has been decided in which way to go on.
-    pub(super) estimated: bool,
-    /// Rows that were found locked in it, or could not be set aside,
-    pub(super) locked: u64,
-    /// and when the first of those expired; 0 = not known.
-    pub(super) oldest_locked: i64,
-    /// It has begun a sweep in heap order,
-    pub(super) swept: bool,
-    /// at this time.
-    pub(super) sweep_began: i64,
-    /// Rows inserted and updated in the table, by its statistics, at the last look
-    /// that found nothing more to do; -1 = not known.
-    pub(super) writes_seen: i64,
-    /// When the next row expires, as that look has found.
-    pub(super) next_expiry: i64,
 }
 
 /// What `ttl.stats` shows.
@@ -128,6 +93,11 @@ impl Counters {
 }
 
 impl TableState {
+    /// Whether it is to be swept; else it only holds what has been counted.
+    pub(super) fn is_target(&self) -> bool {
+        self.fingerprint != 0
+    }
+
     /// The last error's text.
     pub(crate) fn error(&self) -> Option<String> {
         let bytes = self.error.get(..usize::from(self.error_len))?;
@@ -157,6 +127,7 @@ pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) ->
 
 /// Makes sure that a table has a state; false if there is no room.
 pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool {
+    let since = background::now();
     let mut lock = Locked::exclusive();
     // SAFETY: as in `with_table`.
     let Some((state, found)) = (unsafe { lock.enter::<_, TableState>(&key) }) else {
@@ -166,6 +137,12 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
         *state = TableState {
             key,
             holder,
+            owner: 0,
+            habit: Habit::default(),
+            since,
+            is_seen: false,
+            failing: false,
+            dawdled: false,
             claimed_by: 0,
             fingerprint,
             plan: Plan::new(),
@@ -271,74 +248,11 @@ pub(super) fn warn_restored(key: TableKey) -> bool {
         }) == Some(true)
 }
 
-/// Claims tables that are due, for this process: those that have been for the
-/// longest time, a share of all that leaves some to others, `CLAIMS` at most. Gives
-/// also when the first table is due that nobody has claimed, and how many are due.
-pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
-    let me = background::my_pid();
-    let mut due_now = Vec::new();
-    let mut next = Next {
-        claimed: Vec::new(),
-        first_due: i64::MAX,
-        due: 0,
-    };
-    let mut lock = Locked::exclusive();
-    // SAFETY: as in `with_table`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if state.key.database != database {
-                return;
-            }
-            if state.claimed_by != 0 && state.claimed_by != me {
-                if background::is_alive(state.claimed_by) {
-                    return;
-                }
-                state.claimed_by = 0;
-                if std::mem::take(&mut state.working) {
-                    // Its worker died at it: like a failure, with its pause.
-                    state.plan.after_turn(Outcome::Failed, naptime, now);
-                    state.died = true;
-                }
-            }
-            let due = state.plan.due;
-            next.first_due = next.first_due.min(due);
-            if due <= now {
-                due_now.push((due, state.key));
-            }
-        });
-        next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
-        due_now.sort_unstable_by_key(|(due, _)| *due);
-        let share = due_now.len().div_ceil(4).min(CLAIMS);
-        for (_, key) in due_now.into_iter().take(share) {
-            if let Some(state) = lock.find::<_, TableState>(&key) {
-                state.claimed_by = me;
-                next.claimed.push(key);
-            }
-        }
-    }
-    next
-}
-
-/// Lets go of what this process has claimed, as if it had done nothing.
-pub(super) fn release_claims() {
-    let me = background::my_pid();
-    let mut lock = Locked::exclusive();
-    // SAFETY: as in `with_table`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if state.claimed_by == me {
-                state.claimed_by = 0;
-                state.working = false;
-            }
-        });
-    }
-}
-
-/// What [`claim_next`] has found.
-pub(super) struct Next {
-    pub(super) claimed: Vec<TableKey>,
-    pub(super) first_due: i64,
-    pub(super) due: u32,
+/// A copy of a table's state.
+pub(super) fn get(key: TableKey) -> Option<TableState> {
+    let mut lock = Locked::shared();
+    // SAFETY: as in `with_table`; only read.
+    unsafe { lock.find::<_, TableState>(&key) }.map(|state| *state)
 }
 
 /// A copy of the states of a database's tables.
@@ -354,54 +268,4 @@ pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
         });
     }
     states
-}
-
-impl Progress {
-    pub(super) const fn new() -> Self {
-        Self {
-            batch: 0,
-            next_block: -1,
-            end_block: 0,
-            next_offset: 0,
-            blocks: 0,
-            low: [i64::MIN; LANES],
-            first_lane: 0,
-            lanes_done: 0,
-            pass_began: 0,
-            pass_rows: 0,
-            full_search: false,
-            estimated: false,
-            locked: 0,
-            oldest_locked: 0,
-            swept: false,
-            sweep_began: 0,
-            writes_seen: -1,
-            next_expiry: 0,
-        }
-    }
-}
-
-impl Progress {
-    /// Keys of the lane below this have been dealt with.
-    pub(super) fn low(&self, lane: usize) -> i64 {
-        self.low.get(lane).copied().unwrap_or(i64::MIN)
-    }
-
-    /// Notes how far a lane is, if there is a place for it.
-    pub(super) fn set_low(&mut self, lane: usize, key: i64) {
-        if let Some(low) = self.low.get_mut(lane) {
-            *low = key;
-        }
-    }
-
-    /// A pass begins, from where the last one stopped or from the very beginning.
-    pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
-        *self = Self {
-            batch: self.batch,
-            low: if full { [i64::MIN; LANES] } else { self.low },
-            pass_began: now,
-            full_search: full,
-            ..Self::new()
-        };
-    }
 }

@@ -158,8 +158,16 @@ impl Turn<'_> {
         self.progress.estimated = true;
         let estimate = probe::estimate(&self.job)?;
         let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
-        state::with_table(self.key, |state| state.counters.backlog = backlog);
+        self.note_backlog(backlog);
         Ok(estimate.way())
+    }
+
+    /// So many rows are expired, by an estimate.
+    fn note_backlog(&self, backlog: i64) {
+        state::with_table(self.key, |state| {
+            state.is_seen = true;
+            state.counters.backlog = backlog;
+        });
     }
 
     /// Starts a sweep in heap order.
@@ -172,7 +180,7 @@ impl Turn<'_> {
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(estimate.blocks);
         let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
-        state::with_table(self.key, |state| state.counters.backlog = backlog);
+        self.note_backlog(backlog);
         Ok(())
     }
 

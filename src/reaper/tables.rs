@@ -8,7 +8,7 @@ use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
 use crate::store::{self, Clock, TablePolicy, cache};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub(super) holder: pg_sys::Oid,
+    pub(super) owner: pg_sys::Oid,
     pub(super) drop_partitions: bool,
     /// How soon a row can expire that is written now, in microseconds.
     pub(super) shortest: i64,
@@ -39,9 +40,23 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         }
         let mut targets = Found::new();
         let mut restored = Vec::new();
-        let labels = labels()?;
+        let labels = store::labels();
+        let mut bound = HashMap::new();
         for (holder, policy) in &labels {
-            collect(*holder, policy, &mut targets, &mut restored);
+            // C9: off.
+            if !policy.is_on() || catalog::class(*holder).is_none() {
+                continue;
+            }
+            if policy.is_restored(holder.to_u32()) {
+                restored.push(*holder);
+            } else {
+                bound.insert(*holder, (policy, policy.to_label()));
+            }
+        }
+        // All trees in one walk: they may have branches in common, and tables in the midst
+        // of one may have labels of their own, that do not count.
+        for relid in catalog::all_inheritors_of(bound.keys().copied()) {
+            collect(relid, &bound, &mut targets);
         }
         let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
         Ok((!labels.is_empty()).then_some((targets, restored, holders)))
@@ -63,6 +78,7 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         );
     }
     let mut full = 0;
+    let now = background::now();
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
         if !state::ensure_table(key, target.holder.to_u32(), *fingerprint) {
@@ -71,11 +87,19 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         }
         let changed = state::with_table(key, |state| {
             state.holder = target.holder.to_u32();
+            state.owner = target.owner.to_u32();
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
+                // A turn that goes on by the old policy does not keep what it has found.
                 state.progress = state::Progress::new();
                 state.not_whole_before = 0;
+                // Nor is what is known of its rows what is so by the new one.
+                state.is_seen = false;
+                state.counters.backlog = 0;
+                state.counters.oldest_expiry = 0;
+                state.failing = false;
+                state.since = now;
                 state.plan.now();
             }
             changed
@@ -83,6 +107,9 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
         if changed == Some(true) {
             blocked::forget_all(key);
         }
+    }
+    if let Some(slot) = shared::database(database) {
+        slot.without_room.store(full, Ordering::Relaxed);
     }
     warn(full, &restored);
     Ok(Some(
@@ -96,51 +123,33 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
 /// Targets with the fingerprints of their policies.
 type Found = HashMap<u32, (Target, u64)>;
 
-/// All labels that can be read.
-fn labels() -> Result<Vec<(pg_sys::Oid, Policy)>, Failure> {
-    store::labels().map_err(|error| {
-        Failure::new(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("cannot read labels: {error}"),
-        )
-    })
-}
-
+/// Adds the relation, if it has rows of its own, and one of these policies is in force.
 fn collect(
-    holder: pg_sys::Oid,
-    policy: &Policy,
+    relid: pg_sys::Oid,
+    bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
     targets: &mut Found,
-    restored: &mut Vec<pg_sys::Oid>,
 ) {
-    // C9: off.
-    if !policy.is_on() || catalog::class(holder).is_none() {
+    let Some(class) = catalog::class(relid) else {
+        return;
+    };
+    // Another session's temporary table cannot be read.
+    if class.relkind != pg_sys::RELKIND_RELATION || class.persistence == pg_sys::RELPERSISTENCE_TEMP
+    {
         return;
     }
-    if policy.is_restored(holder.to_u32()) {
-        restored.push(holder);
+    let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
         return;
-    }
-    for relid in catalog::all_inheritors(holder) {
-        let Some(class) = catalog::class(relid) else {
-            continue;
-        };
-        // Another session's temporary table cannot be read.
-        if class.relkind != pg_sys::RELKIND_RELATION
-            || class.persistence == pg_sys::RELPERSISTENCE_TEMP
-        {
-            continue;
-        }
-        let Some(in_force) = cache::policy(relid).filter(|p| p.holder == holder && p.expires())
-        else {
-            continue;
-        };
-        let target = Target {
-            holder,
-            drop_partitions: policy.drop_partitions && class.is_partition,
-            shortest: shortest(&in_force),
-        };
-        targets.insert(relid.to_u32(), (target, fingerprint(policy, &in_force)));
-    }
+    };
+    let Some((policy, label)) = bound.get(&in_force.holder) else {
+        return;
+    };
+    let target = Target {
+        holder: in_force.holder,
+        owner: class.owner,
+        drop_partitions: policy.drop_partitions && class.is_partition,
+        shortest: shortest(&in_force),
+    };
+    targets.insert(relid.to_u32(), (target, fingerprint(label, &in_force)));
 }
 
 fn shortest(policy: &TablePolicy) -> i64 {
@@ -155,9 +164,9 @@ fn shortest(policy: &TablePolicy) -> i64 {
 }
 
 /// Changes with everything that a sweep goes by.
-fn fingerprint(policy: &Policy, in_force: &TablePolicy) -> u64 {
+fn fingerprint(label: &str, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
-    policy.to_label().hash(&mut hasher);
+    label.hash(&mut hasher);
     let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
     in_force.clock.map(columns).hash(&mut hasher);
     in_force.rules.hash(&mut hasher);

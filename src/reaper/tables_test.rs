@@ -41,6 +41,7 @@ fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
 fn all_that_share_a_mark_are_told() {
     let [first, second, third] = sharing();
     let target = |holder: u32| Target {
+        owner: holder.into(),
         holder: holder.into(),
         drop_partitions: false,
         shortest: 0,

@@ -1,6 +1,8 @@
 //! A turn at one table (M9): until 50,000 rows, one second, or none left.
 
 use super::blocked::{self, SetAside};
+use super::claims;
+use super::fairness::{LONG_TURN, Spent};
 use super::job::{Access, Job};
 use super::pace::Pace;
 use super::schedule::{self, Outcome};
@@ -9,7 +11,7 @@ use super::tables::Target;
 use super::whole::{self, Whole};
 use super::{batch_size, log, probe};
 use crate::pg::txn::{self, Failure};
-use crate::pg::{activity, background, catalog, session};
+use crate::pg::{activity, background, catalog, session, timeout};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
@@ -47,35 +49,38 @@ pub(super) enum Step {
 /// One turn at a table that this process has claimed; notes in shared memory
 /// what has come of it.
 pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+    let Some(limits) = claims::begin_turn(key, background::now()) else {
+        return;
+    };
     let drops = target.is_some_and(|target| target.drop_partitions);
     if !drops && let Some(outcome) = unchanged(key) {
-        let (now, naptime) = (background::now(), settings::naptime());
-        state::with_table(key, |state| {
-            state.claimed_by = 0;
-            state.plan.after_turn(outcome, naptime, now);
-        });
+        claims::end_turn(key, outcome, Spent::default(), background::now());
         return;
     }
-    state::with_table(key, |state| state.working = true);
+    // As long as a turn should take, and two transactions that take all they may.
+    let whole = TIME + limits.each * 2;
+    timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
     let outcome = work(key, target, pace);
     let now = background::now();
-    let naptime = settings::naptime();
     let outcome = outcome.unwrap_or_else(|failure| {
         if !is_passing(key, &failure) {
             note_failure(key, &failure, now);
+            state::with_table(key, |state| state.failing = true);
         }
+        timeout::Turn::leave(limits.each / 2);
         measure_backlog(key, now);
         Outcome::Failed
     });
-    state::with_table(key, |state| {
-        state.claimed_by = 0;
-        state.working = false;
-        state.plan.after_turn(outcome, naptime, now);
-        if state.counters.blocked_rows > 0 {
-            // They stand before the place reached.
-            state.plan.search_again();
-        }
-    });
+    let spent = timeout::Turn::end();
+    let spent = Spent {
+        took: spent.took,
+        longest: spent.longest,
+        timed_out: spent.timed_out,
+        dawdled: false,
+    };
+    if claims::end_turn(key, outcome, spent, background::now()) {
+        log::slow(key);
+    }
     // A pg_stat_activity that is right, and counters for autovacuum.
     activity::idle();
     activity::report_statistics();
@@ -84,6 +89,8 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
 /// A table that cannot be worked on may still be looked at: so that its backlog
 /// shows. What goes wrong here has gone wrong before.
 fn measure_backlog(key: TableKey, now: i64) {
+    // What was known before is not so any more.
+    state::with_table(key, |state| state.is_seen = false);
     let Ok(Some(job)) = probe::job(key.relid.into()) else {
         return;
     };
@@ -95,10 +102,10 @@ fn measure_backlog(key: TableKey, now: i64) {
         .ok()
         .flatten();
     state::with_table(key, |state| {
+        state.is_seen = true;
         state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
-        if let Some(expiry) = oldest {
-            state.counters.oldest_expiry = expiry;
-        }
+        let oldest = [oldest, aside.oldest].into_iter().flatten().min();
+        state.counters.oldest_expiry = oldest.unwrap_or(0);
     });
 }
 
@@ -114,7 +121,9 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
     if let Some(outcome) = unchanged(key) {
         return Ok(outcome);
     }
-    session::clean_for(probe::owner(key.relid.into())?)?;
+    let owner = probe::owner(key.relid.into())?;
+    claims::set_owner(key, owner.map_or(0, |owner| owner.to_u32()));
+    session::clean_for(owner)?;
     let Some(job) = probe::job(key.relid.into())? else {
         return Ok(nothing);
     };
@@ -155,6 +164,12 @@ fn drop_whole(key: TableKey) -> Result<bool, Failure> {
         Ok(Whole::Dropped) => return Ok(true),
         Ok(Whole::NotYet) => return Ok(false),
         Ok(Whole::Kept) => schedule::interval(background::now().saturating_sub(began)),
+        Ok(Whole::NotKnown) => {
+            return Err(Failure::new(
+                PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+                "to look for live rows in the partition took too long for now",
+            ));
+        }
         Err(failure) if is_passing(key, &failure) => return Err(failure),
         Err(failure) => {
             note_failure(key, &failure, began);
@@ -181,6 +196,10 @@ pub(super) fn note_failure(key: TableKey, failure: &Failure, now: i64) {
         state.set_error(&text);
         state.counters.last_error_at = now;
     });
+    if timeout::Turn::has_timed_out() {
+        // What takes too long is said once for the table, when it is known to be slow.
+        return;
+    }
     let name = txn::run(|| Ok(catalog::qualified_name(key.relid.into())));
     log::once(
         &format!("{} {}", key.relid, failure.sqlstate()),
@@ -281,6 +300,7 @@ impl<'a> Turn<'a> {
             state.progress.writes_seen = written.unwrap_or(-1);
             state.progress.next_expiry = next.unwrap_or(0);
             state.progress.pass_began = 0;
+            state.is_seen = true;
             state.counters.passes += 1;
             state.counters.last_pass_at = now;
             state.counters.last_pass_ms = took as f64 / 1000.0;

@@ -2,8 +2,10 @@
 
 use super::bounds::{self, DateColumn};
 use super::state::{self, TableKey};
-use super::{log, partitions};
+use super::{log, partitions, probe};
 use crate::pg::dates::DateKind;
+use crate::pg::gate::Stay;
+use crate::pg::timeout::Turn;
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, locks, session};
 use crate::settings;
@@ -19,8 +21,11 @@ pub(super) enum Whole {
     Dropped,
     /// Its time has not come.
     NotYet,
-    /// Its time has passed, but it holds live rows, or is not its parent's owner's.
+    /// Its time has passed, but it holds live rows, or others than its parent's owner have to do
+    /// with it.
     Kept,
+    /// To look took longer than it may for now; the next turn has more time.
+    NotKnown,
 }
 
 /// Everybody who comes through the parent waits while the partition is looked at
@@ -31,14 +36,30 @@ const LOCK_TIMEOUT: i32 = 100;
 
 /// Drops the partition if its time has passed and no row in it is live.
 ///
-/// Looked at twice: without a lock that hinders anybody, then under the lock.
+/// Looked at twice: without a lock that hinders anybody, then under the lock. Each time in a
+/// transaction in which the worker becomes the owner, once, and stays it until the commit: code
+/// of the owner may run when a query on the partition is planned, or when it is dropped.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
     let leaf = pg_sys::Oid::from(key.relid);
-    let holder = match txn::run(|| candidate(leaf))? {
-        Candidate::Ready(policy) => policy.holder,
-        Candidate::NotYet => return Ok(Whole::NotYet),
-        Candidate::Kept => return Ok(Whole::Kept),
+    let (holder, owner) = match txn::run(|| {
+        let found = candidate(leaf)?;
+        if let Candidate::Ready(ready) = &found
+            && ready.must_look
+            && ready.has_live_row(leaf)?
+        {
+            return Ok(Candidate::Kept);
+        }
+        Ok(found)
+    }) {
+        Ok(Candidate::Ready(ready)) => (ready.policy.holder, ready.owner),
+        Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
+        Ok(Candidate::Kept) => return Ok(Whole::Kept),
+        Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
+            return Ok(Whole::NotKnown);
+        }
+        Err(failure) => return Err(failure),
     };
+    session::clean_for(None)?;
     session::force(
         "lock_timeout",
         &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
@@ -53,12 +74,18 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
         if partitions::lock_for_drop(leaf).is_none() {
             return Ok(None);
         }
-        match candidate(leaf)? {
-            Candidate::Ready(policy) if policy.holder == holder => {}
+        let ready = match candidate(leaf)? {
+            Candidate::Ready(ready) if ready.policy.holder == holder && ready.owner == owner => {
+                ready
+            }
             _ => return Ok(None),
-        }
+        };
         let name = catalog::qualified_name(leaf);
-        partitions::drop_whole(leaf)?;
+        let visit = probe::become_owner(ready.owner, Stay::Restricted)?;
+        if ready.must_look && partitions::has_live_row(&visit, leaf, &ready.policy) {
+            return Ok(None);
+        }
+        partitions::drop_whole(&visit, leaf)?;
         Ok(Some(name))
     });
     session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
@@ -74,14 +101,38 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Failure> {
 
 /// Whether a partition may go.
 enum Candidate {
-    /// By this policy.
-    Ready(Rc<TablePolicy>),
+    Ready(Ready),
     NotYet,
     Kept,
 }
 
-/// Whether the partition's time has passed, by the default or a TTL index, and no row is
-/// kept alive by its override or by what is no date.
+/// A partition whose time has passed.
+struct Ready {
+    policy: Rc<TablePolicy>,
+    /// Who drops it.
+    owner: pg_sys::Oid,
+    /// Single rows may live nevertheless.
+    must_look: bool,
+}
+
+impl Ready {
+    /// For the rest of the transaction the worker is the owner.
+    fn has_live_row(&self, leaf: pg_sys::Oid) -> Result<bool, Failure> {
+        if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
+            return Err(Failure::new(
+                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                format!(
+                    "could not obtain lock on relation {}",
+                    catalog::qualified_name(leaf)
+                ),
+            ));
+        }
+        let visit = probe::become_owner(self.owner, Stay::Restricted)?;
+        Ok(partitions::has_live_row(&visit, leaf, &self.policy))
+    }
+}
+
+/// Whether the partition's time has passed, by the default or a TTL index; from the catalogs.
 fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Failure> {
     // A partition with a label of its own has no parent that asked for it.
     let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
@@ -96,13 +147,18 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Failure> {
         Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
         past => past,
     };
-    // Functions of the partition's owner may run in the look below, and must not
-    // prepare the ground for what is done as the parent's.
-    Ok(match past {
-        Past::No => Candidate::NotYet,
-        _ if !partitions::has_parents_owner(leaf) => Candidate::Kept,
-        Past::PerhapsNotAll if partitions::has_live_row(leaf, &policy)? => Candidate::Kept,
-        _ => Candidate::Ready(policy),
+    let must_look = match past {
+        Past::No => return Ok(Candidate::NotYet),
+        Past::PerhapsNotAll => true,
+        Past::All => false,
+    };
+    Ok(match partitions::sole_owner(leaf) {
+        Some(owner) => Candidate::Ready(Ready {
+            policy,
+            owner,
+            must_look,
+        }),
+        None => Candidate::Kept,
     })
 }
 

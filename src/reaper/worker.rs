@@ -1,8 +1,9 @@
 //! A worker: deletes expired rows in one database, table after table.
 
+use super::claims::{self, Next};
+use super::fairness::LONG_TURN;
 use super::pace::Pace;
-use super::shared::{self, Worker};
-use super::state;
+use super::shared::{self, Database, Worker};
 use super::tables::{self, Targets};
 use super::{log, turn};
 use crate::pg::txn::Failure;
@@ -16,6 +17,11 @@ use std::sync::atomic::Ordering;
 const LINGER: i64 = 5_000_000;
 /// After so much time a worker makes room, if another database waits for one.
 const SHARE: i64 = 3_000_000;
+/// And if others are at tables of owners who have slow ones, so that few are left.
+const SMALL_SHARE: i64 = 1_000_000;
+
+/// A database is looked at again so soon after a worker that has died in a turn.
+const AFTER_TURN: i64 = 500_000;
 
 /// The shortest time between two looks at what has been written, in milliseconds.
 const BETWEEN_WRITES: i64 = 10;
@@ -35,11 +41,15 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
     if database == 0 {
         return;
     }
+    shared::take_place(slot.value());
     worker.pid.store(background::my_pid(), Ordering::Release);
     background::before_exit(leave_slot);
     background::connect(Some(database.into()));
     prepare_session();
-    timeout::init();
+    timeout::init(timeout::Calls {
+        is_long: shared::tell_long_turn,
+        is_asked_for_room: shared::is_asked_for_room,
+    });
     log::debug(&format!(
         "ttl_ext worker started in database with OID {database}"
     ));
@@ -56,12 +66,22 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
 unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
     let me = background::my_pid();
     let database = background::my_database().to_u32();
-    if shared::database(database).is_some_and(is_held) {
+    if let Some(slot) = shared::database(database)
+        && is_held(slot)
+    {
         // Ended in the middle of a turn by design: nothing is wrong with the table.
-        state::release_claims();
+        claims::release_claims();
     }
     let slot = |worker: &&Worker| worker.pid.load(Ordering::Relaxed) == me;
     if let Some(worker) = shared::control().workers.iter().find(slot) {
+        if worker.turn.load(Ordering::Relaxed) != 0
+            && let Some(slot) = shared::database(database)
+        {
+            // By what it was at, which waits now: not the others in the database.
+            slot.due
+                .store(background::now() + AFTER_TURN, Ordering::Release);
+        }
+        worker.clear_turn();
         worker.database.store(0, Ordering::Relaxed);
         worker.pid.store(0, Ordering::Release);
     }
@@ -107,12 +127,25 @@ fn follow_settings() {
     session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
 }
 
+/// What a worker remembers from one round to the next.
+struct Work {
+    pace: Pace,
+    targets: Option<(Targets, i64)>,
+    /// The count of writes when this worker last looked for them.
+    seen: Option<u32>,
+    began: i64,
+    /// Turns that it has had.
+    turns: u64,
+}
+
 fn work(database: u32) -> Result<(), Failure> {
-    let mut pace = Pace::new();
-    let mut targets: Option<(Targets, i64)> = None;
-    // The count of writes when this worker last looked for them.
-    let mut seen = None;
-    let began = background::now();
+    let mut work = Work {
+        pace: Pace::new(),
+        targets: None,
+        seen: None,
+        began: background::now(),
+        turns: 0,
+    };
     loop {
         if session::reload_if_asked() {
             follow_settings();
@@ -124,46 +157,23 @@ fn work(database: u32) -> Result<(), Failure> {
         if !settings::enabled() || is_held(slot) {
             return Ok(());
         }
-        let crowded = shared::control().waiting.load(Ordering::Relaxed) > 0;
-        if crowded && now - began > SHARE {
-            slot.due.store(now, Ordering::Release);
+        if work.is_over_share(now) {
+            return leave(slot, now);
+        }
+        if !work.load(slot, now)? {
+            give_up(slot, now);
             return Ok(());
         }
-        let stale = targets
-            .as_ref()
-            .is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
-        if slot.changed.swap(false, Ordering::AcqRel) || stale {
-            let Some(loaded) = tables::load()? else {
-                give_up(slot, now);
-                return Ok(());
-            };
-            targets = Some((loaded, now));
-        }
-        let (writes, urgent) = (
-            slot.writes.load(Ordering::SeqCst),
-            slot.urgent.load(Ordering::SeqCst),
-        );
-        if let Some((targets, _)) = &targets
-            && seen.replace(writes) != Some(writes)
-        {
-            tables::take_writes(targets, now);
-        }
-        let next = state::claim_next(database, settings::naptime(), now);
+        let urgent = work.take_writes(slot, now);
+        let next = claims::claim_next(database, settings::naptime(), now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
+        let crowded = is_crowded();
         if !next.claimed.is_empty() {
-            for key in next.claimed {
-                let waited_for = shared::control().waiting.load(Ordering::Relaxed) > 0
-                    && background::now() - began > SHARE;
-                let changed = slot.changed.load(Ordering::Acquire);
-                if session::is_reload_asked() || is_held(slot) || waited_for || changed {
-                    state::release_claims();
-                    break;
-                }
-                let known = targets
-                    .as_ref()
-                    .and_then(|(targets, _)| targets.get(&key.relid));
-                turn::turn(key, known, &mut pace);
+            if crowded && next.only_slow && work.turns > 0 {
+                claims::release_claims();
+                return leave(slot, now);
             }
+            work.turns_at(slot, next);
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
@@ -190,14 +200,82 @@ fn work(database: u32) -> Result<(), Failure> {
     }
 }
 
+/// Whether a database waits for a worker to be free.
+fn is_crowded() -> bool {
+    shared::control().waiting.load(Ordering::Relaxed) > 0
+}
+
+/// Leaves a database where something is due.
+fn leave(slot: &Database, now: i64) -> Result<(), Failure> {
+    slot.due.store(now, Ordering::Release);
+    Ok(())
+}
+
+impl Work {
+    fn is_over_share(&self, now: i64) -> bool {
+        let share = || match shared::others_in_slow_turns() {
+            0 => SHARE,
+            _ => SMALL_SHARE,
+        };
+        is_crowded() && now - self.began > share()
+    }
+
+    /// Reads the policies, if they have changed or it is long ago; false if there are none.
+    fn load(&mut self, slot: &Database, now: i64) -> Result<bool, Failure> {
+        let targets = self.targets.as_ref();
+        let stale = targets.is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
+        if slot.changed.swap(false, Ordering::AcqRel) || stale {
+            self.targets = tables::load()?.map(|loaded| (loaded, now));
+        }
+        Ok(self.targets.is_some())
+    }
+
+    /// Takes what has been written into the schedule; the count of urgent writes that
+    /// belongs to it.
+    fn take_writes(&mut self, slot: &Database, now: i64) -> u32 {
+        let (writes, urgent) = (
+            slot.writes.load(Ordering::SeqCst),
+            slot.urgent.load(Ordering::SeqCst),
+        );
+        if let Some((targets, _)) = &self.targets
+            && self.seen.replace(writes) != Some(writes)
+        {
+            tables::take_writes(targets, now);
+        }
+        slot.urgent_taken.store(urgent, Ordering::SeqCst);
+        urgent
+    }
+
+    /// Has a turn at each of the tables that are claimed, unless something comes in
+    /// between.
+    fn turns_at(&mut self, slot: &Database, next: Next) {
+        for key in next.claimed {
+            let now = background::now();
+            let changed = slot.changed.load(Ordering::Acquire);
+            if session::is_reload_asked() || is_held(slot) || self.is_over_share(now) || changed {
+                break;
+            }
+            let targets = self.targets.as_ref();
+            let known = targets.and_then(|(targets, _)| targets.get(&key.relid));
+            turn::turn(key, known, &mut self.pace);
+            self.turns += 1;
+            // Nobody waits behind what was claimed before.
+            if i128::from(background::now() - now) > LONG_TURN.as_micros().cast_signed() {
+                break;
+            }
+        }
+        claims::release_claims();
+    }
+}
+
 /// Whether somebody wants the database for itself.
-fn is_held(slot: &shared::Database) -> bool {
+fn is_held(slot: &Database) -> bool {
     slot.held_until.load(Ordering::Relaxed) > background::now()
 }
 
 /// No table has a policy here: the database's slot is free again, unless a
 /// prepared transaction may bring one.
-fn give_up(slot: &shared::Database, now: i64) {
+fn give_up(slot: &Database, now: i64) {
     if slot.keep.load(Ordering::Relaxed) {
         slot.due.store(now + settings::naptime(), Ordering::Release);
     } else {

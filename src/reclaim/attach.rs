@@ -9,7 +9,7 @@ use super::TRIGGER_NAME;
 use crate::error::TtlError;
 use crate::pg::triggers::{self, Trigger};
 use crate::pg::{catalog, extension, index, locks};
-use crate::store::{cache, label_of};
+use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
@@ -47,10 +47,7 @@ fn is_on(relid: pg_sys::Oid) -> bool {
 
 /// Whether the table waits for `ttl.resume`.
 fn is_restored(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| {
-        let holder = policy.holder;
-        label_of(holder).is_some_and(|label| label.is_restored(holder.to_u32()))
-    })
+    cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
 pub(super) fn wanted(relid: pg_sys::Oid) -> Wanted {
@@ -148,6 +145,14 @@ fn complete_one(relid: pg_sys::Oid) {
     }
 }
 
+/// As the second half of [`follow`], for a table whose last key has just been dropped, by
+/// whoever could: that has locked it. Not where partitions may need their clones.
+pub(super) fn remove_if_lone(relid: pg_sys::Oid) {
+    if !is_partitioned(relid) {
+        remove_if_needless(relid);
+    }
+}
+
 fn remove_if_needless(relid: pg_sys::Oid) {
     if needless(relid).is_some() {
         remove(relid);
@@ -234,17 +239,6 @@ fn partitions(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 fn is_partitioned(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
-}
-
-/// Drops all triggers that are no longer needed: for a statement that may have
-/// dropped the index of any table.
-pub(super) fn remove_needless() {
-    let Some(function) = trigger_function() else {
-        return;
-    };
-    for trigger in triggers::calling(function) {
-        remove_if_needless(trigger.table);
-    }
 }
 
 /// Whether turning TTL on will create the trigger: it takes a stronger lock

@@ -97,7 +97,7 @@ fn delete_from(relid: pg_sys::Oid) {
         return;
     }
     let deleted = txn::nested(|| {
-        let kept = purge::as_owner(relid, || reaper::delete_what_can_go(relid))
+        let kept = purge::as_owner(relid, |visit| reaper::delete_what_can_go(visit, relid))
             .transpose()?
             .flatten();
         if is_pending(relid) {

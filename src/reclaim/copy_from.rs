@@ -14,7 +14,6 @@ use crate::settings;
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys::{self, CopyStmt};
 use std::cell::RefCell;
-use std::ffi::CStr;
 
 /// As many partitions are looked at, at most.
 const FEW_PARTITIONS: usize = 100;
@@ -111,7 +110,7 @@ unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &Tabl
             return false;
         }
         crate::pg::lists::iter::<pg_sys::String>((*stmt).attlist).all(|node| {
-            let name = CStr::from_ptr((*node).sval).to_string_lossy();
+            let name = crate::pg::encoding::from_pointer((*node).sval);
             catalog::attribute(relid, &name).is_some_and(|column| column.attno != clock.ts.attno)
         })
     }

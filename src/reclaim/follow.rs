@@ -3,13 +3,15 @@
 //! Before the statement runs, the tables that it concerns are noted, by OID, since
 //! names may change; after it ran, each is brought into the right state. Statements
 //! that others run on their behalf, and those of event triggers, only add to the
-//! notes: in between, the tables are in use.
+//! notes: in between, the tables are in use. What they drop is told by `dropped`.
 
-use super::{TRIGGER_NAME, attach};
-use crate::pg::{catalog, extension, lists, locks, nodes, roles, seclabel, xact};
-use crate::store::ddl::{resolve, resolve_index, text};
-use pgrx::pg_sys::{self, AlterTableType, DropBehavior, NodeTag, ObjectType};
+use super::{TRIGGER_NAME, attach, dropped};
+use crate::pg::inheritance::{Topmost, topmost};
+use crate::pg::{catalog, extension, lists, locks, nodes, object_access, roles, seclabel, xact};
+use crate::store::ddl::{resolve, text};
+use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType};
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::thread::LocalKey;
 
@@ -18,8 +20,6 @@ thread_local! {
     static TABLES: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
     /// Those that may need the trigger no longer.
     static REDUCED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// Whether it may have dropped indexes of tables that it does not name.
-    static ANY_TABLE: Cell<bool> = const { Cell::new(false) };
     /// The transaction nesting level at which the outermost statement runs that
     /// is followed; 0 when none does.
     static LEVEL: Cell<i32> = const { Cell::new(0) };
@@ -52,8 +52,15 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
         }
         match nodes::tag(node)? {
             NodeTag::T_IndexStmt => before_index(node.cast(), outermost),
-            NodeTag::T_AlterTableStmt => before_alter_table(node.cast()),
-            NodeTag::T_DropStmt => before_drop(node.cast()),
+            NodeTag::T_AlterTableStmt => {
+                object_access::install();
+                before_alter_table(node.cast());
+            }
+            NodeTag::T_DropStmt => {
+                object_access::install();
+                dropped::before_drop(node.cast());
+            }
+            NodeTag::T_DropOwnedStmt => object_access::install(),
             NodeTag::T_CreateTrigStmt => {
                 let stmt = node.cast::<pg_sys::CreateTrigStmt>();
                 note(&TABLES, resolve((*stmt).relation));
@@ -61,10 +68,6 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             NodeTag::T_SecLabelStmt => {
                 let names = (*node.cast::<pg_sys::SecLabelStmt>()).object.cast();
                 note(&REDUCED, resolve(pg_sys::makeRangeVarFromNameList(names)));
-            }
-            NodeTag::T_DropOwnedStmt => {
-                let stmt = node.cast::<pg_sys::DropOwnedStmt>();
-                note_drop((*stmt).behavior);
             }
             _ => {}
         }
@@ -88,32 +91,40 @@ pub(crate) unsafe fn after(followed: Followed, node: *mut pg_sys::Node) {
         return;
     }
     LEVEL.set(0);
-    let (tables, reduced) = (TABLES.take(), REDUCED.take());
-    let any_table = ANY_TABLE.replace(false);
+    let (tables, mut reduced) = (TABLES.take(), REDUCED.take());
+    object_access::uninstall();
     // DETACH PARTITION CONCURRENTLY and the like end without one.
     xact::with_snapshot(|| {
+        let dropped = dropped::end_rules();
+        dropped
+            .iter()
+            .for_each(|&table| attach::remove_if_lone(table));
+        reduced.extend(dropped);
         for table in uncovered(&reduced) {
             attach::follow(table);
         }
         for table in uncovered(&tables) {
             attach::complete(table);
         }
-        if any_table {
-            attach::remove_needless();
-        }
     });
 }
 
 /// The tables that no other of them stands above, which they follow. PostgreSQL has
 /// checked that the current user owns them, unless it did nothing (IF NOT EXISTS).
-fn uncovered(tables: &[pg_sys::Oid]) -> impl Iterator<Item = pg_sys::Oid> {
+fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
     let user = roles::current_user();
-    tables.iter().copied().filter(move |&table| {
-        let mut above = catalog::ancestors(table).into_iter();
-        catalog::class(table).is_some()
-            && roles::owns_relation(table, user)
-            && !above.any(|ancestor| tables.contains(&ancestor))
-    })
+    let all: HashSet<pg_sys::Oid> = tables.iter().copied().collect();
+    let mut found = Topmost::default();
+    let mut is_topmost = |table| {
+        let holds = |table| all.contains(&table);
+        let mut topmost = || topmost(table, |_| None, &mut found, holds);
+        all.len() == 1 || topmost() == Some(table)
+    };
+    let mut uncovered = tables.to_vec();
+    uncovered.retain(|&table| {
+        catalog::class(table).is_some() && roles::owns_relation(table, user) && is_topmost(table)
+    });
+    uncovered
 }
 
 /// An error has ended everything down to this transaction nesting level.
@@ -127,7 +138,8 @@ pub(crate) fn at_abort(level: i32) {
 fn forget_notes() {
     TABLES.with_borrow_mut(Vec::clear);
     REDUCED.with_borrow_mut(Vec::clear);
-    ANY_TABLE.set(false);
+    dropped::forget();
+    object_access::uninstall();
 }
 
 fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sys::Oid>) {
@@ -136,13 +148,6 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
             tables.push(table);
         }
     });
-}
-
-/// A type, a function, an operator class: indexes that use it go along, if asked.
-fn note_drop(behavior: DropBehavior::Type) {
-    if behavior == DropBehavior::DROP_CASCADE {
-        ANY_TABLE.set(true);
-    }
 }
 
 /// # Safety
@@ -224,10 +229,6 @@ unsafe fn before_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
                 AlterTableType::AT_AddInherit | AlterTableType::AT_DropInherit => {
                     note(&REDUCED, resolve(relation));
                 }
-                AlterTableType::AT_DropColumn | AlterTableType::AT_DropConstraint => {
-                    note(&REDUCED, resolve(relation));
-                    note_drop((*cmd).behavior);
-                }
                 AlterTableType::AT_AttachPartition => {
                     let partition = partition(cmd);
                     note(&REDUCED, partition);
@@ -263,21 +264,6 @@ fn before_attach(parent: pg_sys::Oid, partition: pg_sys::Oid) {
         locks::relation(parent, pg_sys::ShareUpdateExclusiveLock);
         locks::relation(partition, pg_sys::AccessExclusiveLock);
         attach::remove_own_of_tree(partition);
-    }
-}
-
-unsafe fn before_drop(stmt: *mut pg_sys::DropStmt) {
-    // SAFETY: a statement of the parser; the objects of DROP INDEX are lists of names.
-    unsafe {
-        if (*stmt).removeType == ObjectType::OBJECT_INDEX {
-            for names in lists::iter::<pg_sys::List>((*stmt).objects) {
-                let index = resolve_index(pg_sys::makeRangeVarFromNameList(names));
-                let table = index.map(|index| pg_sys::IndexGetRelation(index, true));
-                note(&REDUCED, table);
-            }
-        } else {
-            note_drop((*stmt).behavior);
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! TTL indexes followed through statements: renamed, and dropped (M8).
 //!
 //! Before a statement the indexes that it may rename are noted, by OID; after it the label
-//! takes over the names that they have then, and forgets those that are gone
-//! (docs/decisions/0019-ttl-indexes-by-name.md).
+//! takes over the names that they have then (docs/decisions/0019-ttl-indexes-by-name.md).
+//! It forgets those that `dropped` tells of.
 
 use super::ending_rules;
 use super::index_statements::{altered, built_on, dropped_from, renamed, table_of};
@@ -10,9 +10,10 @@ use crate::error::or_raise;
 use crate::pg::{catalog, extension, locks, nodes, roles, seclabel, xact};
 use crate::policy::Policy;
 use crate::store::ddl::resolve_index;
-use crate::store::{index_of, label_of, labelled};
-use pgrx::pg_sys::{self, DropBehavior, NodeTag};
+use crate::store::{index_of, label_of};
+use pgrx::pg_sys::{self, NodeTag};
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 /// A TTL index before a statement.
 #[derive(Clone)]
@@ -34,14 +35,12 @@ thread_local! {
 pub(crate) struct Followed {
     /// How many were noted before it.
     first: usize,
-    /// Indexes of any table may go with what it drops.
-    any_table: bool,
     /// The table of an index that is built: a TTL index may be there, or valid, then.
     building: Option<pg_sys::Oid>,
 }
 
-/// Notes the TTL indexes that the statement concerns, and deletes what is expired by
-/// those that it drops. `None` if it concerns none.
+/// Notes the TTL indexes that the statement may rename, and deletes what is expired by
+/// those that it drops. `None` if it renames none.
 ///
 /// # Safety
 /// `node` is a statement of the parser.
@@ -53,7 +52,6 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
             NodeTag::T_RenameStmt,
             NodeTag::T_AlterTableStmt,
             NodeTag::T_DropStmt,
-            NodeTag::T_DropOwnedStmt,
             NodeTag::T_IndexStmt,
             NodeTag::T_ReindexStmt,
         ];
@@ -64,25 +62,17 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
         if let Some(relation) = built_on(node) {
             return building(relation);
         }
-        let (tables, behavior) = match tag {
+        let tables = match tag {
             NodeTag::T_RenameStmt => {
                 let stmt = node.cast::<pg_sys::RenameStmt>();
                 lock_for_rename((*stmt).relation);
-                (renamed(stmt), None)
+                renamed(stmt)
             }
             NodeTag::T_AlterTableStmt => altered(node.cast()),
-            NodeTag::T_DropStmt => {
-                let stmt = node.cast::<pg_sys::DropStmt>();
-                (dropped_from(stmt), Some((*stmt).behavior))
-            }
-            _ => {
-                let stmt = node.cast::<pg_sys::DropOwnedStmt>();
-                (vec![], Some((*stmt).behavior))
-            }
+            _ => dropped_from(node.cast()),
         };
         let noted: Vec<Noted> = tables.into_iter().flat_map(ttl_indexes).collect();
-        let any_table = behavior == Some(DropBehavior::DROP_CASCADE);
-        if noted.is_empty() && !any_table {
+        if noted.is_empty() {
             return None;
         }
         or_raise(ending_rules::keep_from_reviving(node, &noted));
@@ -93,7 +83,6 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
         });
         Some(Followed {
             first,
-            any_table,
             building: None,
         })
     }
@@ -131,7 +120,6 @@ unsafe fn building(relation: *mut pg_sys::RangeVar) -> Option<Followed> {
     let is_named = |&table: &pg_sys::Oid| label_of(table).is_some_and(|p| !p.rules.is_empty());
     table.filter(is_named).map(|table| Followed {
         first,
-        any_table: false,
         building: Some(table),
     })
 }
@@ -153,9 +141,6 @@ pub(crate) fn after(followed: Followed) {
             seclabel::invalidate(table);
         }
         let mut holders: Vec<pg_sys::Oid> = noted.iter().map(|noted| noted.holder).collect();
-        if followed.any_table {
-            holders.extend(or_raise(labelled()));
-        }
         holders.sort_unstable_by_key(|holder| holder.to_u32());
         holders.dedup();
         for holder in holders {
@@ -171,18 +156,12 @@ pub(super) fn at_abort(level: i32) {
     NOTED.with_borrow_mut(|all| all.retain(|noted| noted.level < level));
 }
 
-/// Corrects the label of one table.
+/// Puts the names that indexes have now into the label of one table.
 fn follow(holder: pg_sys::Oid, noted: &[&Noted]) {
-    if catalog::class(holder).is_none() || label_of(holder).is_none_or(|p| p.rules.is_empty()) {
-        return;
-    }
-    let corrected = |policy: &Policy| {
+    correct(holder, |policy| {
         let mut new = policy.clone();
         for noted in noted {
             let name = catalog::relation_name(noted.index);
-            if name.is_empty() && index_of(holder, &noted.name).is_none() {
-                new.set_rule(&noted.name, None);
-            }
             // A name that was given to another index meanwhile is not there any more.
             if !name.is_empty() && name != noted.name {
                 new.rename_index(&noted.name, &name);
@@ -194,8 +173,29 @@ fn follow(holder: pg_sys::Oid, noted: &[&Noted]) {
                 .retain(|rule| index_of(holder, &rule.index).is_some());
         }
         new
-    };
-    if label_of(holder).is_none_or(|policy| corrected(&policy) == policy) {
+    });
+}
+
+/// Takes the rules of indexes that were dropped out of the table's label (M8).
+pub(super) fn end_rules(holder: pg_sys::Oid, dropped: &[String]) {
+    let dropped: HashSet<&String> = dropped.iter().collect();
+    correct(holder, |policy| {
+        let mut new = policy.clone();
+        // ALTER COLUMN … TYPE builds them anew.
+        new.rules.retain(|rule| {
+            !dropped.contains(&rule.index) || index_of(holder, &rule.index).is_some()
+        });
+        new
+    });
+}
+
+/// Stores the label as it is to be, if that is another one.
+fn correct(holder: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
+    let names_indexes = |policy: &Policy| !policy.rules.is_empty();
+    let is_right = |policy: Policy| corrected(&policy) == policy;
+    if catalog::class(holder).is_none()
+        || label_of(holder).filter(names_indexes).is_none_or(is_right)
+    {
         return;
     }
     // Not by what another session is just changing.

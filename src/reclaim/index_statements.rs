@@ -3,7 +3,7 @@
 use crate::error::{Result, or_raise};
 use crate::pg::{catalog, index, lists, nodes};
 use crate::store::ddl::{resolve, resolve_index, text};
-use pgrx::pg_sys::{self, AlterTableType, DropBehavior, NodeTag, ObjectType};
+use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType};
 use pgrx::spi::Spi;
 
 /// The relation of CREATE INDEX and REINDEX.
@@ -60,35 +60,28 @@ pub(super) unsafe fn renamed(stmt: *mut pg_sys::RenameStmt) -> Vec<pg_sys::Oid> 
 }
 
 /// The tables of which ALTER TABLE can rename an index (ADD CONSTRAINT … USING INDEX) or
-/// drop one, with what depends on it.
+/// drop one.
 ///
 /// # Safety
 /// A statement of the parser.
-pub(super) unsafe fn altered(
-    stmt: *mut pg_sys::AlterTableStmt,
-) -> (Vec<pg_sys::Oid>, Option<DropBehavior::Type>) {
+pub(super) unsafe fn altered(stmt: *mut pg_sys::AlterTableStmt) -> Vec<pg_sys::Oid> {
     // SAFETY: as required of the caller.
     unsafe {
-        let commands = || lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds);
-        let drops = commands().any(|cmd| {
-            [
-                AlterTableType::AT_DropColumn,
-                AlterTableType::AT_DropConstraint,
-            ]
-            .contains(&(*cmd).subtype)
-        });
-        let adds = commands().any(|cmd| (*cmd).subtype == AlterTableType::AT_AddConstraint);
-        let Some(table) = table_of((*stmt).relation).filter(|_| drops || adds) else {
-            return (vec![], None);
+        let has = |subtypes: &[AlterTableType::Type]| {
+            lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
+                .any(|cmd| subtypes.contains(&(*cmd).subtype))
         };
-        if !drops {
-            return (vec![table], None);
+        let drops = has(&[
+            AlterTableType::AT_DropColumn,
+            AlterTableType::AT_DropConstraint,
+        ]);
+        if !drops && !has(&[AlterTableType::AT_AddConstraint]) {
+            return vec![];
         }
-        let cascade = DropBehavior::DROP_CASCADE;
-        let behavior = commands()
-            .map(|cmd| (*cmd).behavior)
-            .find(|&b| b == cascade);
-        (catalog::all_inheritors(table), behavior)
+        match table_of((*stmt).relation) {
+            Some(table) if drops => catalog::all_inheritors(table),
+            table => table.into_iter().collect(),
+        }
     }
 }
 

@@ -1,23 +1,23 @@
-//! Rows that this very transaction has inserted, and that refer to an expired row.
+//! Rows by which this very transaction refers to an expired row.
 //!
-//! To make room, the expired row is deleted, and with it, by ON DELETE CASCADE, SET NULL
-//! or SET DEFAULT, what refers to it. Rows of this transaction are meant for the new row
-//! that comes in its place: they were inserted when nobody could see the expired one
-//! (a deferred constraint, or an earlier part of the same statement). They must not go
-//! with it silently.
+//! The expired row is deleted, and with it, by ON DELETE CASCADE, SET NULL or SET DEFAULT,
+//! what refers to it. Rows that this transaction has inserted, or has made refer to it, are
+//! meant for a new row in its place: nobody could see the expired one then (a deferred
+//! constraint, or an earlier part of the same statement). They must not go with it silently,
+//! whoever deletes it: the extension, to make room or for a foreign key's check, or a
+//! foreign key's cascade ([`super::unneeded_row`]). Without the expired row they would stay as
+//! they are, and their own check would find the new row or none.
 
-use super::plan;
+use super::{own_rows, plan};
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::{catalog, fmgr, relation, session};
-use pgrx::datum::DatumWithOid;
+use crate::pg::values::Text;
+use crate::pg::{activity, catalog, gate, query};
 use pgrx::pg_sys::{self, TupleTableSlot};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, Spi};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-fmgr::finfo_v1!(pg_finfo_ttl_inserted_here);
 
 /// The actions of foreign keys that delete or change what refers to a deleted row.
 const ACTIONS: [u32; 3] = [
@@ -61,13 +61,22 @@ struct Reference {
     columns: Vec<i16>,
 }
 
-/// Raises 23503 if a row that this transaction has inserted refers to the row in the
-/// slot by a foreign key with such an action.
+/// Whether foreign keys delete or change what refers to a row of the table that is deleted.
+pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
+    !or_raise(known_references(relid)).is_empty()
+}
+
+/// Raises 23503 if this transaction has made a row refer to the expired one in the slot, by a
+/// foreign key with such an action. `for_new_row`: that one makes room.
 ///
 /// # Safety
 /// The slot holds a row of the table, which is open and locked.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn refuse(table: pg_sys::Relation, slot: *mut TupleTableSlot) {
+pub(super) unsafe extern "C-unwind" fn refuse(
+    table: pg_sys::Relation,
+    slot: *mut TupleTableSlot,
+    for_new_row: bool,
+) {
     // SAFETY: as required of the caller.
     let relid = unsafe { (*table).rd_id };
     for reference in or_raise(known_references(relid)).iter() {
@@ -77,14 +86,23 @@ pub(super) unsafe extern "C-unwind" fn refuse(table: pg_sys::Relation, slot: *mu
                 catalog::qualified_name(reference.table),
                 catalog::qualified_name(relid),
             );
-            let message =
-                format!("cannot put a new row of table {to} in the place of an expired one");
+            let (message, hint) = if for_new_row {
+                (
+                    format!("cannot put a new row of table {to} in the place of an expired one"),
+                    "Insert the referenced row first, in a statement of its own.",
+                )
+            } else {
+                (
+                    format!("cannot delete an expired row of table {to}"),
+                    "Have these rows refer to a row that is not expired, or delete them, first.",
+                )
+            };
             TtlError::new(PgSqlErrorCode::ERRCODE_FOREIGN_KEY_VIOLATION, message)
                 .detail(format!(
-                    "Rows of table {from} that this transaction has inserted refer to it, and foreign key \"{}\" would delete or change them.",
+                    "Rows of table {from} that this transaction has written refer to it, and foreign key \"{}\" would delete or change them.",
                     reference.name
                 ))
-                .hint("Insert the referenced row first, in a statement of its own.")
+                .hint(hint)
                 .raise();
         }
     }
@@ -105,10 +123,10 @@ fn known_references(relid: pg_sys::Oid) -> Result<Rc<[Reference]>> {
 
 fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
     let query = format!(
-        "SELECT c.conname::text, c.conrelid, c.confkey, pg_catalog.string_agg( \
-             '$' OPERATOR(pg_catalog.||) k.n::text OPERATOR(pg_catalog.||) ' OPERATOR(' \
+        "SELECT c.conname::pg_catalog.text, c.conrelid, c.confkey, pg_catalog.string_agg( \
+             '$' OPERATOR(pg_catalog.||) k.n::pg_catalog.text OPERATOR(pg_catalog.||) ' OPERATOR(' \
              OPERATOR(pg_catalog.||) pg_catalog.quote_ident(s.nspname) OPERATOR(pg_catalog.||) '.' \
-             OPERATOR(pg_catalog.||) o.oprname::text OPERATOR(pg_catalog.||) ') x.' \
+             OPERATOR(pg_catalog.||) o.oprname::pg_catalog.text OPERATOR(pg_catalog.||) ') x.' \
              OPERATOR(pg_catalog.||) pg_catalog.quote_ident(a.attname), ' AND ') \
          FROM pg_catalog.pg_constraint c \
          CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(c.conkey), pg_catalog.unnest(c.conpfeqop)) WITH ORDINALITY AS k (attno, op, n) \
@@ -117,22 +135,22 @@ fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
          JOIN pg_catalog.pg_operator o ON o.oid OPERATOR(pg_catalog.=) k.op \
          JOIN pg_catalog.pg_namespace s ON s.oid OPERATOR(pg_catalog.=) o.oprnamespace \
          WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {} \
-           AND c.confdeltype OPERATOR(pg_catalog.=) ANY (ARRAY['c', 'n', 'd']::\"char\"[]) \
+           AND c.confdeltype OPERATOR(pg_catalog.=) ANY (ARRAY['c', 'n', 'd']::pg_catalog.\"char\"[]) \
          GROUP BY c.oid, c.conname, c.conrelid, c.confkey",
         relid.to_u32()
     );
     Spi::connect(|client| {
         let mut found = Vec::new();
         for row in client.select(&query, None, &[])? {
-            let (name, table) = (row.get::<String>(1)?, row.get::<pg_sys::Oid>(2)?);
-            let (columns, condition) = (row.get::<Vec<i16>>(3)?, row.get::<String>(4)?);
+            let (name, table) = (row.get::<Text>(1)?, row.get::<pg_sys::Oid>(2)?);
+            let (columns, condition) = (row.get::<Vec<i16>>(3)?, row.get::<Text>(4)?);
             if let (Some(name), Some(table), Some(columns), Some(condition)) =
                 (name, table, columns, condition)
             {
                 found.push(Reference {
-                    name,
+                    name: name.0,
                     table,
-                    condition,
+                    condition: condition.0,
                     columns,
                 });
             }
@@ -141,8 +159,8 @@ fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
     })
 }
 
-/// Whether a row that this transaction has inserted refers to the one in the slot. Asked
-/// as the owner of the referring table, as PostgreSQL's own queries for foreign keys.
+/// Whether this transaction has made a row refer to the one in the slot. Asked as the
+/// owner of the referring table, as PostgreSQL's own queries for foreign keys.
 ///
 /// # Safety
 /// The slot holds a row of the table `relid`.
@@ -151,6 +169,9 @@ unsafe fn refers(
     relid: pg_sys::Oid,
     slot: *mut TupleTableSlot,
 ) -> Result<bool> {
+    if !may_have_written(reference.table) {
+        return Ok(false);
+    }
     let Some(class) = catalog::class(reference.table) else {
         return Ok(false);
     };
@@ -163,7 +184,7 @@ unsafe fn refers(
             if isnull {
                 return Ok(false);
             }
-            key.push(DatumWithOid::new(value, pg_sys::get_atttype(relid, attno)));
+            key.push((pg_sys::get_atttype(relid, attno), Some(value)));
         }
     }
     let only = if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE {
@@ -172,41 +193,30 @@ unsafe fn refers(
         "ONLY "
     };
     let query = format!(
-        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl.inserted_here(x.tableoid, x.ctid))",
+        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl.written_here(x.tableoid, x.ctid))",
         catalog::qualified_name(reference.table),
         reference.condition
     );
-    // Not read-only: with a snapshot of its own, which sees what this very command has
-    // written so far. Functions in the owner's indexes may run while it is planned.
-    let found = session::as_owner(class.owner, || {
-        Spi::connect_mut(|client| {
-            client
-                .update(&query, Some(1), &key)?
-                .first()
-                .get_one::<bool>()
+    let is_true = |found: Option<pg_sys::Datum>| found.is_some_and(|found| found.value() != 0);
+    Ok(gate::visit(class.owner, |visit| {
+        own_rows::asking_about(reference.table, |question| {
+            // By a snapshot of its own, which sees what this very command has written so far.
+            if !is_true(query::first_value(visit, &query, &key)) {
+                return false;
+            }
+            // Rows that were there before the transaction, and have referred to it all along,
+            // share its fate, whatever else has changed in them.
+            question.leave_out_versions_of(|| {
+                query::read_as_before(visit, &query, &key);
+            });
+            is_true(query::first_value(visit, &query, &key))
         })
-    })?;
-    Ok(found.unwrap_or(false))
+    }))
 }
 
-/// `ttl.inserted_here(relation oid, place tid) RETURNS boolean`: whether the row at this
-/// place was inserted, not updated, by the present transaction. False where there is
-/// none, and for another kind of table.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager with two arguments.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_inserted_here(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL. STRICT.
-    unsafe {
-        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
-            return pg_sys::Datum::from(false);
-        };
-        let relid = pg_sys::Oid::from(relid.value() as u32);
-        let mut place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        pg_sys::Datum::from(relation::is_inserted_here(relid, &mut place))
-    }
+/// Whether this transaction can have written rows of the table, partitions included. Costs
+/// next to nothing, and mostly the answer is no.
+fn may_have_written(relid: pg_sys::Oid) -> bool {
+    let tables = catalog::all_inheritors(relid);
+    tables.into_iter().any(activity::may_have_written)
 }

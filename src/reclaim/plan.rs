@@ -1,7 +1,7 @@
 //! What there is to look up in a table: each session's memory of its keys.
 
-use super::own_children;
 use super::removal::Deletion;
+use super::{own_children, strangers};
 use crate::pg::{index, lists};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
@@ -94,6 +94,7 @@ pub(super) fn generation() -> u64 {
 pub(crate) fn forget(relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     own_children::forget();
+    strangers::forget();
     PLANS.with_borrow_mut(|plans| {
         if relid == pg_sys::InvalidOid {
             plans.clear();

@@ -2,7 +2,7 @@
 
 use super::{TRIGGER_NAME, attach};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::{index, triggers};
+use crate::pg::{encoding, index, triggers};
 use crate::policy::Policy;
 use crate::store::cache;
 use pgrx::pg_sys;
@@ -46,7 +46,8 @@ fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<S
     let holder_name = quote_literal(&qualified_name(holder));
     let remedy = if policy.is_restored(holder.to_u32()) {
         format!("SELECT ttl.resume({holder_name})")
-    } else if let (None, Some(rule)) = (&policy.ts_column, policy.rules.first()) {
+    } else if let (None, Some(rule)) = (policy.default_ttl, policy.rules.first()) {
+        // Not ttl.enable: overrides would count that do not.
         let index = catalog::quote_literal(&index::qualified_name(holder, &rule.index));
         format!(
             "SELECT ttl.expire_index({index}, {})",
@@ -54,7 +55,13 @@ fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<S
         )
     } else {
         let default = policy.default_ttl.unwrap_or(-1);
-        format!("SELECT ttl.enable({holder_name}, {default})")
+        // What is not said ends.
+        let partitions = if policy.drop_partitions {
+            ", drop_partitions => true"
+        } else {
+            ""
+        };
+        format!("SELECT ttl.enable({holder_name}, {default}{partitions})")
     };
     Some(format!(
         "trigger {name} of {shown} is missing: keys of expired rows are not free; {remedy} creates it"
@@ -74,10 +81,14 @@ fn too_late(table: pg_sys::Oid) -> Vec<String> {
         .map(|other| {
             format!(
                 "trigger {} of {} fires after {}: a key that it sets is not free",
-                quote_identifier(&String::from_utf8_lossy(&other.name)),
+                quote_identifier(&shown(&other.name)),
                 qualified_name(table),
                 quote_identifier(TRIGGER_NAME)
             )
         })
         .collect()
+}
+
+fn shown(name: &[u8]) -> String {
+    std::ffi::CString::new(name).map_or(String::new(), |name| encoding::from_server(&name))
 }

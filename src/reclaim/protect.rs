@@ -6,7 +6,8 @@
 use super::{TRIGGER_NAME, attach};
 use crate::pg::{catalog, extension, lists, nodes, roles};
 use crate::store::cache;
-use crate::store::ddl::{refuse, resolve, text};
+use crate::store::ddl::{resolve, text};
+use crate::store::refusal::{Needed, refuse};
 use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType};
 
 /// Refuses to drop, disable, rename or replace the trigger by its name.
@@ -89,6 +90,7 @@ unsafe fn check_table(verb: &str, relation: *mut pg_sys::RangeVar) {
     }
     if let Some(policy) = cache::policy(table) {
         let name = catalog::quote_identifier(TRIGGER_NAME);
-        refuse(&format!("{verb} trigger {name}"), table, policy.holder);
+        let what = format!("{verb} trigger {name}");
+        refuse(&what, Needed::Trigger, table, policy.holder);
     }
 }

@@ -1,7 +1,8 @@
 //! Deleting what is expired in a session's own transaction, as the tables' owners.
 
 use crate::error::Result;
-use crate::pg::{catalog, locks, roles};
+use crate::pg::gate::{self, Visit};
+use crate::pg::{catalog, locks};
 use crate::reaper;
 use pgrx::pg_sys;
 
@@ -18,18 +19,18 @@ pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
 /// itself: an heir may have another parent that rules it. The caller holds ROW
 /// EXCLUSIVE or more.
 pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
-    let purged = as_owner(relid, || reaper::delete_all(relid)).transpose()?;
+    let purged = as_owner(relid, |visit| reaper::delete_all(visit, relid)).transpose()?;
     Ok(purged.map_or(0, |purged| purged.rows))
 }
 
 /// Whether a row of the table is expired and still there.
 pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
-    as_owner(relid, || reaper::has_expired(relid)).unwrap_or(false)
+    as_owner(relid, |visit| reaper::has_expired(visit, relid)).unwrap_or(false)
 }
 
 /// Triggers of a table, and functions in its indexes, run as its owner, whoever of
 /// the owning role asked. `None`: rows are not stored there.
-pub(super) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
-    (class.relkind == pg_sys::RELKIND_RELATION).then(|| roles::as_role(class.owner, work))
+    (class.relkind == pg_sys::RELKIND_RELATION).then(|| gate::visit(class.owner, work))
 }

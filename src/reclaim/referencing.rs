@@ -8,7 +8,7 @@ use super::judge::Judge;
 use super::removal::{self, Deletion, Removal};
 use crate::error::TtlError;
 use crate::pg::fmgr::{self, arg};
-use crate::pg::{catalog, externs, plain, roles};
+use crate::pg::{catalog, externs, nodes, plain, roles};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -21,8 +21,9 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 /// keeps counts.
 ///
 /// Anybody may call it, since the statements of foreign keys run as the tables'
-/// owners; so it believes nothing: what it removes is expired by the row on disk and
-/// the policy in force. Raises 0A000 where no foreign key is being enforced.
+/// owners; so only the calls count that were put into such a statement when it was planned:
+/// others could name any place. It believes no argument all the same: what it removes is
+/// expired by the row on disk and the policy in force. Raises 0A000 elsewhere.
 ///
 /// Unguarded, with nothing to drop: errors pass unharmed.
 ///
@@ -45,7 +46,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
             return pg_sys::Datum::from(true);
         };
         let relid = pg_sys::Oid::from(relid.value() as u32);
-        let Some(way) = prepare(relid) else {
+        let Some(way) = prepare(relid, nodes::is_called_by_filter(fcinfo)) else {
             return pg_sys::Datum::from(true);
         };
         let mut place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
@@ -69,9 +70,9 @@ struct Way {
 /// `None` if no row of the table can be expired. The table stays locked.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
+unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Option<Way> {
     // SAFETY: reads a backend-local variable.
-    if !unsafe { externs::InNoForceRLSOperation() } {
+    if !by_filter || !unsafe { externs::InNoForceRLSOperation() } {
         TtlError::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "ttl.live_or_removed() can be called only where a foreign key is enforced",
@@ -94,8 +95,8 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid) -> Option<Way> {
 }
 
 /// Whether a foreign key's statement can have met a row here: it runs as the owner of
-/// the referencing table, or of that of which this one is a partition. Triggers of
-/// users that fire inside a cascade run in the same context, and can name any table.
+/// the referencing table, or of that of which this one is a partition. A plan that is kept
+/// could be run again by somebody else.
 fn is_enforced_on(relid: pg_sys::Oid) -> bool {
     let user = roles::current_user();
     catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)

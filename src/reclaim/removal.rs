@@ -74,7 +74,7 @@ pub(super) unsafe fn remove(
             return other;
         }
         if deletion.has_actions && has_written {
-            own_children::refuse(table, slot);
+            own_children::refuse(table, slot, true);
         }
         delete(table, &mut place, deletion, true)
     }
@@ -104,6 +104,9 @@ pub(super) unsafe fn remove_if_expired(
         if judge.is_live(slot) {
             return Removal::Kept;
         }
+        if deletion.has_actions {
+            own_children::refuse(table, slot, false);
+        }
         delete(table, place, deletion, false)
     }
 }
@@ -111,7 +114,10 @@ pub(super) unsafe fn remove_if_expired(
 /// Reads whatever version of a row is at this place into the slot; false if there is
 /// none. The place may be anyone's invention, and locking believes what it is given.
 /// The slot then keeps the version from being removed until it is locked.
-unsafe fn fetch(
+///
+/// # Safety
+/// The slot is for rows of the table, which the transaction has locked.
+pub(super) unsafe fn fetch(
     table: pg_sys::Relation,
     slot: *mut TupleTableSlot,
     place: &mut pg_sys::ItemPointerData,

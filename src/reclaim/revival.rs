@@ -8,6 +8,7 @@ use crate::pg::{catalog, locks, txn};
 use crate::policy::Policy;
 use crate::store::governing_label;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::collections::HashSet;
 
 /// How often deletion is tried before what is left counts as kept.
 const ROUNDS: u32 = 10;
@@ -24,6 +25,7 @@ const HINT: &str = "The time to live is not changed before its expired rows are 
 /// worker, and none begins before the end of the transaction.
 pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
+    let members: HashSet<_> = tree.iter().copied().collect();
     let revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
         let policy = &label.policy;
@@ -32,7 +34,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) 
         let revived = if label.holder == relid {
             policy.revives(to)
         } else {
-            tree.contains(&label.holder) && policy.revives(None)
+            members.contains(&label.holder) && policy.revives(None)
         };
         revived.then_some((table, label))
     };

@@ -14,8 +14,9 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::postponed;
 use super::removal::{self, Removal};
+use super::{postponed, strangers};
+use crate::pg::gate::Bounded;
 use crate::pg::{externs, plain, relation, session};
 use pgrx::pg_sys::{self, ItemPointerData, ResultRelInfo};
 use pgrx::prelude::*;
@@ -32,6 +33,8 @@ struct Execution {
     capture: *mut pg_sys::TransitionCaptureState,
     /// Settings to be taken back.
     settings: Option<c_int>,
+    /// Bounds for other people's code.
+    bounds: Option<Bounded>,
 }
 
 /// Deletes the row at this place, which the transaction has locked. With
@@ -55,6 +58,7 @@ pub(super) unsafe fn delete(
             recheck,
             capture,
             settings,
+            bounds,
         } = begin(table, for_new_row);
         plain::ExecBSDeleteTriggers(estate, target);
         let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
@@ -80,7 +84,7 @@ pub(super) unsafe fn delete(
         if removal == Removal::Gone && for_new_row {
             postponed::queue(table, place);
         }
-        end(estate, recheck, settings);
+        end(estate, recheck, settings, bounds);
         removal
     }
 }
@@ -88,6 +92,8 @@ pub(super) unsafe fn delete(
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) -> Execution {
+    // SAFETY: as required of the caller.
+    let bounds = strangers::keep_in_bounds(unsafe { (*table).rd_id });
     let settings = session::begin_as_origin();
     // SAFETY: an open table that has triggers; all is allocated with the estate.
     unsafe {
@@ -108,6 +114,7 @@ unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) ->
             recheck: relation::recheck(estate),
             capture,
             settings,
+            bounds,
         };
         pg_sys::MemoryContextSwitchTo(former);
         execution
@@ -120,6 +127,7 @@ unsafe extern "C-unwind" fn end(
     estate: *mut pg_sys::EState,
     recheck: *mut pg_sys::EPQState,
     settings: Option<c_int>,
+    bounds: Option<Bounded>,
 ) {
     // SAFETY: made by `begin`; the triggers have fired.
     unsafe {
@@ -127,4 +135,7 @@ unsafe extern "C-unwind" fn end(
         relation::free_execution(estate);
     }
     session::end_as_origin(settings);
+    if let Some(bounds) = bounds {
+        bounds.end();
+    }
 }

@@ -5,8 +5,10 @@
 //! dropped by relcache invalidation, which a change of label queues for the
 //! table and all that inherit from it (C8).
 
-use super::lookup::{self, TablePolicy};
+use super::lookup::{self, Inherited, TablePolicy};
+use crate::pg::inheritance::{Topmost, topmost};
 use crate::pg::{catalog, extension};
+use crate::policy::Policy;
 use crate::reclaim;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
@@ -19,6 +21,11 @@ thread_local! {
     /// Relations without a policy: one that inherits from them and whose rows count from
     /// their last modification.
     static HEIRS: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
+    /// The relation whose label is in force for it. Kept for each one that a look-up has come
+    /// by, so that one after the other in a tree takes no longer than a single one.
+    static HOLDERS: RefCell<Topmost> = RefCell::default();
+    /// Relations' own labels, read.
+    static LABELS: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<Policy>>>> = RefCell::default();
     /// Counts invalidations, so that an answer read before one is not kept after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
@@ -46,6 +53,44 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     let found = lookup::look_up(relid).map(Rc::new);
     if GENERATION.get() == before {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
+    }
+    found
+}
+
+/// The label in force: that of the topmost ancestor that has one, since the planner gives a
+/// parent's restriction to all its children. With several parents, of the first under which
+/// there is one.
+pub(crate) fn governing_label(relid: pg_sys::Oid) -> Option<Inherited> {
+    let holder = holder(relid)?;
+    let policy = own_label(holder)?;
+    Some(Inherited { holder, policy })
+}
+
+/// The relation whose label is in force for this one.
+pub(crate) fn holder(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let known = |relid| HOLDERS.with_borrow(|holders| holders.get(&relid).copied());
+    if let Some(known) = known(relid) {
+        return known;
+    }
+    let before = GENERATION.get();
+    let mut found = Topmost::default();
+    let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
+    let holder = topmost(relid, known, &mut found, holds);
+    if GENERATION.get() == before {
+        HOLDERS.with_borrow_mut(|holders| holders.extend(found));
+    }
+    holder
+}
+
+/// The relation's own label, as [`lookup::label_of`].
+fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
+    if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
+        return known;
+    }
+    let before = GENERATION.get();
+    let found = lookup::label_of(relid).map(Rc::new);
+    if GENERATION.get() == before {
+        LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
     }
     found
 }
@@ -79,6 +124,8 @@ unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
     forget(&HEIRS, relid);
+    forget(&HOLDERS, relid);
+    forget(&LABELS, relid);
     reclaim::forget(relid);
 }
 

@@ -3,18 +3,18 @@
 //! While TTL is on, dropping them by accident is refused (C11). The policy
 //! follows the renaming of its columns.
 
-use super::{Clock, TablePolicy, cache, expected_indexes, label_of};
-use crate::error::TtlError;
-use crate::pg::{catalog, index, lists, roles, seclabel};
-use pgrx::PgSqlErrorCode;
+use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
+use super::{Clock, TablePolicy, added, cache, expected_indexes, governing_label, label_of};
+use crate::pg::{catalog, encoding, index, lists, roles, seclabel};
 use pgrx::pg_sys::{self, AlterTableType, ObjectType};
 use std::ffi::{CStr, c_char};
 use std::rc::Rc;
 
-/// A column that a statement renames.
+/// A column that a statement renames, or an index.
 #[derive(Clone, Copy)]
 pub(crate) struct Rename {
     relid: pg_sys::Oid,
+    /// 0: the relation is an index.
     attno: i16,
     old: [u8; 64],
 }
@@ -26,37 +26,6 @@ fn active_policy(relid: pg_sys::Oid) -> Option<(Rc<TablePolicy>, Clock)> {
     Some((policy, clock))
 }
 
-/// Refuses a statement that would take away what a policy needs.
-pub(crate) fn refuse(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
-    let table = catalog::qualified_name(relid);
-    TtlError::new(
-        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot {what} because the time to live of table {table} needs it"),
-    )
-    .hint(format!(
-        "Turn TTL off first: SELECT ttl.disable({}).",
-        catalog::quote_literal(&catalog::qualified_name(holder))
-    ))
-    .raise()
-}
-
-/// As [`refuse`], for what a TTL index needs.
-fn refuse_for_rule(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid, index: &str) -> ! {
-    let (table, index) = (
-        catalog::qualified_name(relid),
-        index::qualified_name(holder, index),
-    );
-    TtlError::new(
-        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot {what} because rows of table {table} expire by TTL index {index}"),
-    )
-    .hint(format!(
-        "Make it an ordinary index first: SELECT ttl.expire_index({}, NULL).",
-        catalog::quote_literal(&index)
-    ))
-    .raise()
-}
-
 /// # Safety
 /// `name` is a C string or null.
 pub(crate) unsafe fn text(name: *const c_char) -> String {
@@ -64,9 +33,7 @@ pub(crate) unsafe fn text(name: *const c_char) -> String {
         return String::new();
     }
     // SAFETY: as required of the caller.
-    unsafe { CStr::from_ptr(name) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { encoding::from_pointer(name) }
 }
 
 /// The relation; `None` if there is none, which PostgreSQL will report. Not
@@ -113,7 +80,8 @@ pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
                 let serving = index::find(table, wanted, &clock.ts, clock.ttl.as_ref());
                 if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
                     let name = catalog::quote_identifier(&catalog::relation_name(dropping));
-                    refuse(&format!("drop index {name}"), table, policy.holder);
+                    let what = format!("drop index {name}");
+                    refuse(&what, Needed::Index, table, policy.holder);
                 }
             }
         }
@@ -133,6 +101,7 @@ pub(crate) unsafe fn resolve_index(name: *mut pg_sys::RangeVar) -> Option<pg_sys
 
 /// What a statement does to a column.
 const DROP: &str = "drop";
+const RETYPE: &str = "alter type of";
 
 /// Refuses to drop, or to change the type of, a column that a policy needs, and to
 /// let the override no longer follow its document (D1).
@@ -149,7 +118,7 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
         let touching: Vec<(String, &str)> = lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
             .filter_map(|cmd| match (*cmd).subtype {
                 AlterTableType::AT_DropColumn => Some((text((*cmd).name), DROP)),
-                AlterTableType::AT_AlterColumnType => Some((text((*cmd).name), "alter type of")),
+                AlterTableType::AT_AlterColumnType => Some((text((*cmd).name), RETYPE)),
                 AlterTableType::AT_DropExpression => {
                     Some((text((*cmd).name), "drop expression of"))
                 }
@@ -170,7 +139,7 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             let Some(policy) = cache::policy(table) else {
                 continue;
             };
-            let Some(label) = label_of(policy.holder) else {
+            let Some(label) = governing_label(table).map(|label| label.policy) else {
                 continue;
             };
             // With TTL off the clock may go; but a policy without the columns that it
@@ -185,12 +154,22 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
             for (name, verb) in &touching {
                 let what = format!("{verb} column {}", catalog::quote_identifier(name));
                 if of_clock(name) {
-                    refuse(&what, table, policy.holder);
+                    let needed = match *verb {
+                        DROP => Needed::Column(name),
+                        RETYPE => Needed::Type,
+                        _ => Needed::Expression,
+                    };
+                    refuse(&what, needed, table, policy.holder);
                 }
                 if let Some(rule) = of_rule(name, verb) {
-                    refuse_for_rule(&what, table, policy.holder, &rule.index);
+                    refuse_change(&what, table, policy.holder, &rule.index);
                 }
             }
+        }
+        let drops = touching.iter().filter(|(_, verb)| *verb == DROP);
+        let dropped: Vec<&str> = drops.map(|(name, _)| name.as_str()).collect();
+        if !dropped.is_empty() {
+            added::forget_columns(relid, &dropped);
         }
     }
 }
@@ -220,7 +199,7 @@ unsafe fn refuse_primary_key(stmt: *mut pg_sys::AlterTableStmt) {
             if label_of(table).is_some_and(|policy| policy.rule(&name).is_some()) {
                 let shown = catalog::quote_identifier(&name);
                 let what = format!("make index {shown} a primary key");
-                refuse_for_rule(&what, table, table, &name);
+                refuse_as_primary_key(&what, table, &name);
             }
         }
     }
@@ -250,6 +229,29 @@ pub(crate) unsafe fn reparented(stmt: *mut pg_sys::AlterTableStmt) -> Option<pg_
     }
 }
 
+/// The table of an ALTER TABLE, and the partition that it attaches or detaches, whose
+/// foreign keys it may check.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn validated(stmt: *mut pg_sys::AlterTableStmt) -> [Option<pg_sys::Oid>; 2] {
+    if !crate::pg::extension::is_present() {
+        return [None; 2];
+    }
+    let changes = [
+        AlterTableType::AT_AttachPartition,
+        AlterTableType::AT_DetachPartition,
+        AlterTableType::AT_DetachPartitionFinalize,
+    ];
+    // SAFETY: as required of the caller; such a command names a partition. They come alone.
+    unsafe {
+        let partition = lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds)
+            .find(|cmd| changes.contains(&(**cmd).subtype))
+            .and_then(|cmd| resolve((*(*cmd).def.cast::<pg_sys::PartitionCmd>()).name));
+        [resolve((*stmt).relation), partition]
+    }
+}
+
 /// The table of an index; another relation itself.
 fn table_of(relid: pg_sys::Oid) -> pg_sys::Oid {
     // SAFETY: a syscache look-up.
@@ -266,41 +268,58 @@ pub(crate) fn forget(relid: pg_sys::Oid) {
     seclabel::invalidate(relid);
 }
 
-/// Notes which column a statement is about to rename.
+/// Notes which column a statement is about to rename, or which index that `ttl.enable` built.
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
-pub(crate) unsafe fn column_rename(stmt: *mut pg_sys::RenameStmt) -> Option<Rename> {
-    // SAFETY: a column rename has a relation and the column's name.
+pub(crate) unsafe fn noted_rename(stmt: *mut pg_sys::RenameStmt) -> Option<Rename> {
+    // SAFETY: a rename of a column, an index or a table has a relation.
     unsafe {
-        if (*stmt).renameType != ObjectType::OBJECT_COLUMN || (*stmt).relation.is_null() {
+        if (*stmt).relation.is_null() {
             return None;
         }
         crate::pg::extension::functions()?;
-        let relid = resolve((*stmt).relation)?;
-        let old_name = text((*stmt).subname);
-        let attno = catalog::attribute(relid, &old_name)?.attno;
+        let (relid, attno, old_name) = match (*stmt).renameType {
+            ObjectType::OBJECT_COLUMN => {
+                let relid = resolve((*stmt).relation)?;
+                let name = text((*stmt).subname);
+                (relid, catalog::attribute(relid, &name)?.attno, name)
+            }
+            // ALTER TABLE renames indexes, too.
+            ObjectType::OBJECT_INDEX | ObjectType::OBJECT_TABLE => {
+                let index = resolve_index((*stmt).relation)?;
+                let name = catalog::relation_name(index);
+                if !added::is_index(table_of(index), &name) {
+                    return None;
+                }
+                (index, 0, name)
+            }
+            _ => return None,
+        };
+        let old_name = encoding::to_server(&old_name)?;
+        let old_name = old_name.as_bytes_with_nul();
         let mut old = [0; 64];
-        old.get_mut(..old_name.len())?
-            .copy_from_slice(old_name.as_bytes());
+        old.get_mut(..old_name.len())?.copy_from_slice(old_name);
         Some(Rename { relid, attno, old })
     }
 }
 
-/// Puts the column's new name into the labels of the table and its heirs.
+/// Puts the new name into the labels of the table and its heirs.
 pub(crate) fn follow_rename(rename: Rename) {
-    let old = rename
-        .old
-        .split(|&byte| byte == 0)
-        .next()
-        .unwrap_or_default();
-    let old = String::from_utf8_lossy(old);
+    let old = CStr::from_bytes_until_nul(&rename.old).map_or(String::new(), encoding::from_server);
     // SAFETY: makes the rename visible; the name is a palloc'd C string or null.
     let new = unsafe {
         pg_sys::CommandCounterIncrement();
-        text(pg_sys::get_attname(rename.relid, rename.attno, true))
+        match rename.attno {
+            0 => catalog::relation_name(rename.relid),
+            attno => text(pg_sys::get_attname(rename.relid, attno, true)),
+        }
     };
     if new.is_empty() {
+        return;
+    }
+    if rename.attno == 0 {
+        added::rename_index(table_of(rename.relid), &old, &new);
         return;
     }
     for relid in catalog::all_inheritors(rename.relid) {

@@ -1,11 +1,11 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: what may be stored.
 
 use crate::error::{Result, TtlError, or_raise};
-use crate::pg::{catalog, seclabel};
+use crate::pg::{catalog, encoding, seclabel};
 use crate::policy::Policy;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 
 /// Registers the provider; once, at load.
 pub(crate) fn init() {
@@ -19,8 +19,7 @@ pub(crate) fn init() {
 unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const c_char) {
     // SAFETY: PostgreSQL passes a valid address, and a C string or null.
     let (object, label) = unsafe {
-        let label =
-            (!label.is_null()).then(|| CStr::from_ptr(label).to_string_lossy().into_owned());
+        let label = (!label.is_null()).then(|| encoding::from_pointer(label));
         (*object, label)
     };
     or_raise(check(&object, label.as_deref()));
@@ -43,7 +42,7 @@ pub(crate) unsafe fn unbind(pstmt: *mut pg_sys::PlannedStmt) -> *mut pg_sys::Pla
         if label.is_null() || !ours || pg_sys::IsBinaryUpgrade {
             return pstmt;
         }
-        let Ok(policy) = Policy::parse(&CStr::from_ptr(label).to_string_lossy()) else {
+        let Ok(policy) = Policy::parse(&encoding::from_pointer(label)) else {
             return pstmt;
         };
         if policy.table_oid.is_none() {
@@ -53,7 +52,7 @@ pub(crate) unsafe fn unbind(pstmt: *mut pg_sys::PlannedStmt) -> *mut pg_sys::Pla
             table_oid: None,
             ..policy
         };
-        let Ok(text) = CString::new(unbound.to_label()) else {
+        let Some(text) = encoding::to_server(&unbound.to_label()) else {
             return pstmt;
         };
         let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<pg_sys::PlannedStmt>();

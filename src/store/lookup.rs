@@ -1,14 +1,14 @@
 //! From a relation to the policy that is in force for it.
 
-use crate::error::Result;
+use super::cache::governing_label;
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::dates::DateType;
 use crate::pg::predicate::Predicate;
-use crate::pg::{index, seclabel, ttl_index};
-use crate::policy::{IndexRule, Policy};
+use crate::pg::seclabel::{self, Label};
+use crate::pg::{encoding, index, ttl_index};
+use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
-use std::ffi::CString;
+use std::rc::Rc;
 
 /// A policy as it applies to one relation: names resolved to its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) struct TablePolicy {
     pub(crate) hidden: bool,
     /// Whether TTL is on, also by TTL indexes that do not count yet.
     pub(crate) is_on: bool,
+    /// Whether the policy waits for `ttl.resume`.
+    pub(crate) is_restored: bool,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) holder: pg_sys::Oid,
 }
@@ -90,54 +92,30 @@ impl TablePolicy {
 /// A label and the relation that carries it.
 pub(crate) struct Inherited {
     pub(crate) holder: pg_sys::Oid,
-    pub(crate) policy: Policy,
+    pub(crate) policy: Rc<Policy>,
+}
+
+/// The relation's own label, or why it cannot be read.
+pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<std::result::Result<Policy, LabelError>> {
+    match seclabel::get(relid, MAX_LABEL_BYTES)? {
+        Label::Text(label) => Some(Policy::parse(&label)),
+        Label::TooLarge(size) => Some(Err(LabelError::TooLarge(size))),
+    }
 }
 
 /// The relation's own label. One that cannot be read (written by a newer
-/// version) counts as none: its rows live.
+/// version, too large) counts as none: its rows live.
 pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
-    seclabel::get(relid).and_then(|label| Policy::parse(&label).ok())
+    read_label(relid)?.ok()
 }
 
 /// All labels of this database that can be read, and the relations that carry them.
-pub(crate) fn labels() -> std::result::Result<Vec<(pg_sys::Oid, Policy)>, pgrx::spi::Error> {
-    let query = "SELECT objoid, label FROM pg_catalog.pg_seclabel \
-                 WHERE provider OPERATOR(pg_catalog.=) 'ttl' \
-                   AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
-                   AND objsubid OPERATOR(pg_catalog.=) 0";
-    let rows = Spi::connect(|client| {
-        client
-            .select(query, None, &[])?
-            .map(|row| Ok((row.get::<pg_sys::Oid>(1)?, row.get::<String>(2)?)))
-            .collect::<std::result::Result<Vec<_>, pgrx::spi::Error>>()
-    })?;
-    let policies = rows.into_iter().filter_map(|(relid, label)| {
-        let policy = Policy::parse(&label?).ok()?;
-        Some((relid?, policy))
+pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
+    let mut found = Vec::new();
+    seclabel::each(MAX_LABEL_BYTES, &mut |relid, label| {
+        found.extend(Policy::parse(label).ok().map(|policy| (relid, policy)));
     });
-    Ok(policies.collect())
-}
-
-/// The relations of this database whose label names TTL indexes.
-pub(crate) fn labelled() -> Result<Vec<pg_sys::Oid>> {
-    let names_indexes = |(_, policy): &(pg_sys::Oid, Policy)| !policy.rules.is_empty();
-    let found = labels()?.into_iter().filter(names_indexes);
-    Ok(found.map(|(relid, _)| relid).collect())
-}
-
-/// The label in force: that of the topmost ancestor that has one, since the
-/// planner gives a parent's restriction to all its children.
-pub(crate) fn governing_label(relid: pg_sys::Oid) -> Option<Inherited> {
-    let class = catalog::class(relid)?;
-    for parent in catalog::parents(relid, class.is_partition) {
-        if let Some(found) = governing_label(parent) {
-            return Some(found);
-        }
-    }
-    label_of(relid).map(|policy| Inherited {
-        holder: relid,
-        policy,
-    })
+    found
 }
 
 /// The policy in force for a relation, from the catalogs.
@@ -159,6 +137,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),
+        is_restored: policy.is_restored(holder.to_u32()),
         holder,
     })
 }
@@ -176,7 +155,7 @@ fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Cloc
 /// The index of that name, if it is one of the table that carries the policy.
 pub(crate) fn index_of(holder: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
     let schema = catalog::class(holder)?.namespace;
-    let name = CString::new(name).ok()?;
+    let name = encoding::to_server(name)?;
     // SAFETY: syscache look-ups within a transaction.
     let (index, table) = unsafe {
         let index = pg_sys::get_relname_relid(name.as_ptr(), schema);

@@ -6,3 +6,5 @@ mod agreement;
 mod guards;
 mod matrix;
 mod partitions;
+#[cfg(test)]
+mod qualified_test;

@@ -3,7 +3,9 @@
 #[pgrx::pg_schema]
 mod tests {
     use crate::error::or_raise;
+    use crate::pg::catalog;
     use crate::pg::dates::DateKind;
+    use crate::pg::gate::{self, Visit};
     use crate::reaper::bounds::DateColumn;
     use crate::reaper::{bounds, partitions};
     use crate::store::cache;
@@ -48,9 +50,20 @@ mod tests {
         newest(oid(leaf), "_ts")
     }
 
+    fn as_owner<T>(leaf: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+        let class = catalog::class(leaf).expect("a table");
+        gate::visit(class.owner, work)
+    }
+
+    fn drop_whole(leaf: pg_sys::Oid) {
+        as_owner(leaf, |visit| or_raise(partitions::drop_whole(visit, leaf)));
+    }
+
     fn has_live_row(leaf: &str) -> bool {
         let policy = cache::policy(oid(leaf)).expect("policy");
-        or_raise(partitions::has_live_row(oid(leaf), &policy))
+        as_owner(oid(leaf), |visit| {
+            partitions::has_live_row(visit, oid(leaf), &policy)
+        })
     }
 
     /// Partitions of one level, of which the last has no end.
@@ -160,7 +173,7 @@ mod tests {
         run("CREATE TABLE p (_ts timestamptz) PARTITION BY RANGE (_ts backwards_ops)");
         run("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO ('2020-01-01 00:00+00')");
         assert_eq!(bound("p1"), None);
-        assert!(!or_raise(bounds::has_range_level(oid("p"), TS)));
+        assert!(!bounds::has_range_level(oid("p"), TS));
     }
 
     #[pg_test]
@@ -200,6 +213,10 @@ mod tests {
         run("INSERT INTO \"P\" VALUES ('2019-01-01')");
         run("ALTER TABLE \"P\" OWNER TO ttl_test_parent");
         run("ALTER TABLE \"P '1\" OWNER TO ttl_test_leaf");
+        let leaf = oid("\"P ''1\"");
+        assert_eq!(partitions::sole_owner(leaf), None);
+        run("ALTER TABLE \"P '1\" OWNER TO ttl_test_parent");
+        assert!(partitions::sole_owner(leaf).is_some());
         // Who does what, as an event trigger sees it.
         run("CREATE TABLE ddl (tag text, role name)");
         run("GRANT INSERT ON ddl TO PUBLIC");
@@ -208,16 +225,15 @@ mod tests {
              $$ BEGIN INSERT INTO ddl VALUES (tg_tag, current_user); END $$",
         );
         run("CREATE EVENT TRIGGER note ON ddl_command_start EXECUTE FUNCTION note()");
-        let leaf = oid("\"P ''1\"");
         assert_eq!(partitions::lock_for_drop(leaf), Some(oid("\"P\"")));
-        or_raise(partitions::drop_whole(leaf));
+        drop_whole(leaf);
         assert!(!exists("\"P ''1\""));
         assert_eq!(partitions::lock_for_drop(leaf), None);
         assert_eq!(
             Spi::get_one::<String>("SELECT string_agg(tag || ' ' || role, ', ') FROM ddl")
                 .expect("query")
                 .as_deref(),
-            Some("ALTER TABLE ttl_test_parent, DROP TABLE ttl_test_leaf")
+            Some("ALTER TABLE ttl_test_parent, DROP TABLE ttl_test_parent")
         );
         assert_eq!(
             Spi::get_one::<bool>("SELECT current_user = session_user"),
@@ -231,7 +247,7 @@ mod tests {
         days();
         run("SET LOCAL ttl.preserve_ts = on");
         run("INSERT INTO p VALUES (1, '2020-01-01 12:00+00', NULL), (2, '2020-02-01', -1)");
-        or_raise(partitions::drop_whole(oid("p2")));
+        drop_whole(oid("p2"));
         assert!(exists("p1") && exists("p3"));
         assert_eq!(Spi::get_one::<i32>("SELECT id FROM p"), Ok(Some(2)));
         assert!(cache::policy(oid("p3")).is_some());
@@ -241,7 +257,7 @@ mod tests {
     fn m11_no_table_of_its_own_is_dropped() {
         run("SET LOCAL search_path = public");
         run("CREATE TABLE alone (_ts timestamptz)");
-        or_raise(partitions::drop_whole(oid("alone")));
+        drop_whole(oid("alone"));
     }
 
     #[pg_test(error = "cannot drop table p1 because other objects depend on it")]
@@ -249,7 +265,7 @@ mod tests {
         run("SET LOCAL search_path = public");
         days();
         run("CREATE VIEW seen AS SELECT * FROM p1");
-        or_raise(partitions::drop_whole(oid("p1")));
+        drop_whole(oid("p1"));
     }
 
     /// Expired or not, a row that others refer to stays.
@@ -267,7 +283,7 @@ mod tests {
         run("INSERT INTO refers VALUES (1, '2019-01-01')");
         run("SELECT ttl.enable('k', 60, ttl_column => NULL)");
         // Versions name the constraint in the message differently.
-        PgTryBuilder::new(|| or_raise(partitions::drop_whole(oid("k1"))))
+        PgTryBuilder::new(|| drop_whole(oid("k1")))
             .catch_when(PgSqlErrorCode::ERRCODE_FOREIGN_KEY_VIOLATION, |_| {
                 error!("refused by the foreign key")
             })

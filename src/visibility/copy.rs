@@ -8,7 +8,6 @@ use crate::reclaim;
 use crate::settings;
 use crate::store::cache;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
-use std::ffi::{CStr, CString};
 
 /// The statement to run instead: the given one, if nothing is to be hidden.
 ///
@@ -103,7 +102,7 @@ unsafe fn columns(relid: pg_sys::Oid, named: *mut pg_sys::List) -> Option<Vec<St
             return Some(columns);
         }
         for node in lists::iter::<pg_sys::String>(named) {
-            let name = CStr::from_ptr((*node).sval).to_string_lossy();
+            let name = crate::pg::encoding::from_pointer((*node).sval);
             let column = catalog::attribute(relid, &name)?;
             let quoted = catalog::quote_identifier(&name);
             if column.generated || columns.contains(&quoted) {
@@ -117,9 +116,7 @@ unsafe fn columns(relid: pg_sys::Oid, named: *mut pg_sys::List) -> Option<Vec<St
 
 /// The raw parse tree of one SELECT.
 unsafe fn parse(query: &str) -> *mut pg_sys::Node {
-    let Ok(query) = CString::new(query) else {
-        return core::ptr::null_mut();
-    };
+    let query = crate::pg::encoding::query(query);
     // SAFETY: the parse tree copies what it needs of the text.
     unsafe {
         let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);

@@ -3,7 +3,8 @@
 
 use crate::clock::now::now;
 use crate::error::TtlError;
-use crate::pg::fmgr::{self, arg_int4, arg_timestamptz};
+use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
+use crate::pg::{catalog, roles};
 use crate::policy;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -68,17 +69,36 @@ pub(crate) unsafe extern "C-unwind" fn ttl_cutoff(
     pg_sys::Datum::from(policy::cutoff(now(), seconds))
 }
 
-/// `ttl.reads_physically() RETURNS boolean`: whether `row_security` is off. It
-/// stands only in plans made while it was off, by those it exempts.
+/// `ttl.reads_physically(relation oid) RETURNS boolean`: whether the table is read as it is
+/// on disk, at the time of execution. STRICT. It raises no error for an OID of no table: it
+/// is LEAKPROOF.
 ///
 /// # Safety
-/// Called by PostgreSQL's function manager.
+/// Called by PostgreSQL's function manager with one argument.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn ttl_reads_physically(
-    _fcinfo: pg_sys::FunctionCallInfo,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: reads a backend-local variable.
-    pg_sys::Datum::from(unsafe { !pg_sys::row_security })
+    // SAFETY: reads a backend-local variable; as declared in SQL. The guard is for the rare
+    // case only.
+    unsafe {
+        if pg_sys::row_security {
+            return pg_sys::Datum::from(false);
+        }
+        reads_physically(fcinfo)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn reads_physically(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL; the rest reads a backend-local variable.
+    let (relid, restricted) = unsafe {
+        let relid = arg(fcinfo, 0).map(|relid| pg_sys::Oid::from(relid.value() as u32));
+        (relid, pg_sys::InSecurityRestrictedOperation())
+    };
+    let exists = |relid: &pg_sys::Oid| catalog::class(*relid).is_some();
+    let physical = !restricted && relid.filter(exists).is_some_and(roles::reads_physically);
+    pg_sys::Datum::from(physical)
 }
 
 /// `ttl.expires_at(ts, ttl, default_ttl) RETURNS timestamptz`; 'infinity' =

@@ -7,6 +7,7 @@
 use super::restriction;
 use super::statement;
 use crate::error::TtlError;
+use crate::pg::values::Text;
 use crate::pg::{extension, fmgr, lists, nodes};
 use crate::store::{TablePolicy, cache};
 use pgrx::PgSqlErrorCode;
@@ -59,7 +60,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_rule_applies_support(
     // SAFETY: as declared in SQL.
     unsafe {
         replace(fcinfo, |policy, varno, name| {
-            let name = String::from_datum(name.constvalue, name.constisnull)?;
+            let name = Text::from_datum(name.constvalue, name.constisnull)?.0;
             let rules = policy.map_or(&[][..], |policy| &policy.rules);
             let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
                 return Some(pg_sys::makeBoolConst(false, false).cast());

@@ -3,7 +3,6 @@
 //! The planner calls it for every relation of every query after all rewriting
 //! (`docs/decisions/0001-relation-info-hook.md`).
 
-use super::referential::Referential;
 use super::{deletion_indexes, restriction, statement};
 use crate::pg::extension::{self, Functions};
 use crate::pg::{lists, nodes, planner_input, roles};
@@ -61,6 +60,10 @@ unsafe extern "C-unwind" fn hide_expired(
     // SAFETY: the planner's own structures, valid during the call.
     unsafe {
         if sees_every_row(root, relid, rel) {
+            if is_deleted_from(root, relid, rel) {
+                let unneeded = restriction::live_or_unneeded(&functions, &policy, (*rel).relid);
+                append(root, rel, unneeded);
+            }
             return;
         }
         if policy.rules.iter().any(|rule| rule.predicate.is_some()) {
@@ -79,17 +82,14 @@ unsafe extern "C-unwind" fn hide_expired(
 /// Queries that keep the tables consistent on disk, and the extension's own.
 unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut RelOptInfo) -> bool {
     let statement = statement::current();
-    if statement.referential == Referential::Physical {
-        return true;
-    }
-    let Some(own) = statement.own_query_on else {
-        return false;
+    let sees_whole = |relid| {
+        statement.referential.sees_every_row_of(relid) || statement.own_query_on == Some(relid)
     };
     // SAFETY: a child's parent stands in append_rel_array; entries exist for all relids in use.
     unsafe {
         let mut rti = (*rel).relid;
         let mut current = relid;
-        while current != own {
+        while !sees_whole(current) {
             let array = (*root).append_rel_array;
             let Some(info) = (!array.is_null())
                 .then(|| (*array.add(rti as usize)).as_ref())
@@ -102,6 +102,34 @@ unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut R
         }
     }
     true
+}
+
+/// Whether expired rows of the relation are deleted in a session's own transaction, where rows
+/// may refer to them that nobody else knows.
+unsafe fn is_deleted_from(
+    root: *mut PlannerInfo,
+    relid: pg_sys::Oid,
+    rel: *mut RelOptInfo,
+) -> bool {
+    let statement = statement::current();
+    // SAFETY: the planner's own structures.
+    unsafe {
+        let query = (*root).parse;
+        (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+            && (*query).commandType == pg_sys::CmdType::CMD_DELETE
+            && u32::try_from((*query).resultRelation).is_ok_and(|target| target == (*rel).relid)
+            && (statement.referential.sees_every_row_of(relid)
+                || statement.is_of_session && statement.own_query_on == Some(relid))
+    }
+}
+
+/// Adds a condition that is evaluated after all others: its function has a high cost.
+unsafe fn append(root: *mut PlannerInfo, rel: *mut RelOptInfo, condition: *mut pg_sys::Expr) {
+    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    unsafe {
+        let info = planner_input::restriction(root, condition);
+        (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
+    }
 }
 
 /// A relation of the query itself. On the referencing side of a foreign key, expired
@@ -117,10 +145,12 @@ unsafe fn restrict(
     // SAFETY: planner's structures; nodes are allocated in the planner's context.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
-        if statement::current().referential == Referential::Referencing {
+        if statement::current()
+            .referential
+            .removes_from((*entry).relid)
+        {
             let live = restriction::live_or_removed(functions, policy, (*rel).relid);
-            let info = planner_input::restriction(root, live);
-            (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
+            append(root, rel, live);
             return;
         }
         let varno = (*rel).relid;
@@ -182,8 +212,9 @@ unsafe fn restrict_child(
 /// table's owner and superusers read every row on disk. Not through views, not
 /// in a REFRESH, and not the target of an UPDATE, DELETE or MERGE.
 ///
-/// The setting is read again at execution, because a plan can outlive it; the
-/// plan is for the current role only.
+/// All of it is asked again at execution, because a plan can outlive the setting, and run
+/// when others have called the function that it is in. Made anew for another role, it goes
+/// without the question.
 unsafe fn unless_physical(
     root: *mut PlannerInfo,
     functions: &Functions,
@@ -202,7 +233,8 @@ unsafe fn unless_physical(
             return clause;
         }
         statement::depends_on_role();
-        let exempt = nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[]);
+        let table = nodes::table((*entry).relid);
+        let exempt = nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[table]);
         nodes::or(exempt, clause)
     }
 }

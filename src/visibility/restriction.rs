@@ -107,7 +107,21 @@ pub(super) fn live_or_removed(
         nodes::ctid(varno),
         live_condition(functions, policy, varno),
     ];
-    nodes::call(functions.live_or_removed, pg_sys::BOOLOID, &args)
+    nodes::filter_call(functions.live_or_removed, &args)
+}
+
+/// "The row is live, or no row of this transaction needs it", as [`live_or_removed`].
+pub(super) fn live_or_unneeded(
+    functions: &Functions,
+    policy: &TablePolicy,
+    varno: u32,
+) -> *mut Expr {
+    let args = [
+        nodes::table_oid(varno),
+        nodes::ctid(varno),
+        live_condition(functions, policy, varno),
+    ];
+    nodes::filter_call(functions.live_or_unneeded, &args)
 }
 
 /// What the planner prunes partitions by: where the table is partitioned by its

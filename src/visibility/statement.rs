@@ -1,9 +1,9 @@
 //! What the planner must know of the statement that it plans.
 
-use super::referential::{self, Referential};
+use super::referential::{self, Circumstances, Referential};
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char};
 
 /// The statement being planned.
@@ -13,6 +13,8 @@ pub(crate) struct Statement {
     pub(super) referential: Referential,
     /// The table whose expired rows it must see: a query of the extension itself.
     pub(super) own_query_on: Option<pg_sys::Oid>,
+    /// Whether that one is part of a session's transaction, not of a worker's.
+    pub(super) is_of_session: bool,
     /// Whether its plan is right for the current role only.
     for_current_role: bool,
 }
@@ -21,50 +23,69 @@ impl Statement {
     const ORDINARY: Self = Self {
         referential: Referential::No,
         own_query_on: None,
+        is_of_session: false,
         for_current_role: false,
     };
 
-    /// Whether PostgreSQL wrote it to keep referential integrity: it may touch
-    /// rows that are expired.
-    pub(crate) fn touches_expired_rows(&self) -> bool {
-        self.referential == Referential::Physical
+    /// Whether PostgreSQL wrote it to keep referential integrity of the table: it may
+    /// touch rows that are expired, which a trigger of the table has kept.
+    pub(crate) fn touches_expired_rows_of(&self, relid: pg_sys::Oid) -> bool {
+        self.referential.sees_every_row_of(relid) || self.referential.removes_from(relid)
     }
 }
 
 thread_local! {
-    static CURRENT: Cell<Statement> = const { Cell::new(Statement::ORDINARY) };
+    /// Those that are being planned, the innermost last, with the transaction nesting
+    /// level of each: functions that are run to plan a statement plan theirs.
+    static PLANNED: RefCell<Vec<(Statement, i32)>> = const { RefCell::new(Vec::new()) };
     /// Set by [`with_expired_rows_of`]: the table, and the text of the query by its
     /// address, once it is known.
     static OWN_QUERY: Cell<Option<(pg_sys::Oid, *const c_char)>> = const { Cell::new(None) };
+    /// Set by [`in_session`].
+    static OF_SESSION: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The statement being planned.
 pub(crate) fn current() -> Statement {
-    CURRENT.get()
+    PLANNED.with_borrow(|all| all.last().map_or(Statement::ORDINARY, |&(last, _)| last))
 }
 
-/// Begins the planning of a statement and returns the one outside it, to be
-/// given to [`leave`]. After an error the next `enter` sets everything anew,
-/// and nothing reads [`current`] outside a planning.
+/// Begins the planning of a statement and returns what [`leave`] is to be told. After an
+/// error, [`at_abort`] ends it.
 ///
 /// # Safety
-/// `query_string` is a C string or null.
-pub(crate) unsafe fn enter(query_string: *const c_char) -> Statement {
+/// `parse` is the planner's input, `query_string` its text, a C string or null.
+pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_char) -> usize {
     // SAFETY: reads backend-local variables.
     let enforcing = unsafe { externs::InNoForceRLSOperation() };
-    let validating = xact::in_constraint_ddl();
-    let referential = if (enforcing || validating) && !query_string.is_null() {
+    let ddl = xact::constraint_ddl();
+    let referential = if (enforcing || ddl.is_some()) && !query_string.is_null() {
+        let circumstances = Circumstances { enforcing, ddl };
         // SAFETY: as required of the caller.
-        let query = unsafe { CStr::from_ptr(query_string) }.to_string_lossy();
-        referential::classify(&query, enforcing, validating)
+        unsafe {
+            let query = CStr::from_ptr(query_string).to_bytes();
+            referential::classify(parse, query, circumstances)
+        }
     } else {
         Referential::No
     };
-    CURRENT.replace(Statement {
+    let statement = Statement {
         referential,
         own_query_on: own_query_on(query_string),
-        for_current_role: false,
+        is_of_session: OF_SESSION.get(),
+        // Another role that runs it is no foreign key.
+        for_current_role: referential != Referential::No,
+    };
+    PLANNED.with_borrow_mut(|all| {
+        all.push((statement, xact::nest_level()));
+        all.len() - 1
     })
+}
+
+/// Ends the planning of statements that an error has ended, in a transaction of this
+/// nesting level or a deeper one; those outside it go on.
+pub(crate) fn at_abort(level: i32) {
+    PLANNED.with_borrow_mut(|all| all.retain(|&(_, at)| at < level));
 }
 
 /// The table of the extension's own query, if this is its text.
@@ -83,15 +104,20 @@ fn own_query_on(query_string: *const c_char) -> Option<pg_sys::Oid> {
 
 /// Notes that a cached plan of the statement must be made anew for another role.
 pub(crate) fn depends_on_role() {
-    CURRENT.set(Statement {
-        for_current_role: true,
-        ..CURRENT.get()
+    PLANNED.with_borrow_mut(|all| {
+        if let Some((last, _)) = all.last_mut() {
+            last.for_current_role = true;
+        }
     });
 }
 
 /// Ends the planning of a statement; whether its plan is for the current role only.
-pub(crate) fn leave(outer: Statement) -> bool {
-    CURRENT.replace(outer).for_current_role
+pub(crate) fn leave(outer: usize) -> bool {
+    PLANNED.with_borrow_mut(|all| {
+        let own = all.get(outer).copied();
+        all.truncate(outer);
+        own.is_some_and(|(own, _)| own.for_current_role)
+    })
 }
 
 /// Runs `work`, whose first statement is a query of the extension itself that
@@ -106,5 +132,17 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
     }
     // On an error, too. A function that is run to plan one may use another.
     let _outer = Restore(OWN_QUERY.replace(Some((relid, core::ptr::null()))));
+    work()
+}
+
+/// Runs `work`, whose queries of the extension itself are part of a session's transaction.
+pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OF_SESSION.set(self.0);
+        }
+    }
+    let _outer = Restore(OF_SESSION.replace(true));
     work()
 }

@@ -6,16 +6,17 @@ use crate::api::{enable, guard};
 use crate::error::{Result, or_raise};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::index;
+use crate::pg::values::Json;
 use crate::policy::{CollMod, CollModReply, IndexRef};
 use crate::store::index_of;
 use pgrx::prelude::*;
-use pgrx::{AnyElement, JsonB, PgSqlErrorCode, pg_sys};
+use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
 /// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes
 /// an ordinary one a TTL index, or with the key pattern `{"_ts": 1}` changes the table's
 /// default. Raises as `ttl.create_index`.
 #[pg_extern(sql = false)]
-fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> JsonB {
+fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> Json {
     guard::check_writable(c"ttl.coll_mod()");
     let reply = guard::required(rel, "rel").and_then(|relid| {
         let command = json(command, "command")?;
@@ -57,7 +58,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
                 "ttl.create_index() with the key {\"_ts\": 1}, or ttl.enable(), sets a default.",
             ));
         };
-        enable::enable_or_change(relid, seconds)?;
+        enable::enable_or_change(relid, seconds, None)?;
         return Ok(CollModReply::new(policy.default_ttl, seconds));
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;

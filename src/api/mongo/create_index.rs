@@ -10,15 +10,17 @@ use crate::pg::index;
 use crate::pg::predicate::{self, Unusable};
 use crate::pg::ttl_index::{TtlIndex, Unfit, read as read_index};
 use crate::pg::txn;
+use crate::pg::values::Json;
 use crate::policy::{CreateIndex, CreateIndexReply, Policy};
 use pgrx::prelude::*;
-use pgrx::{AnyElement, JsonB, PgSqlErrorCode, pg_sys};
+use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
 const PREDICATE: &str = "options.partialFilterExpression";
 const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug'\".";
 
-/// `ttl.create_index(rel, keys, options) RETURNS jsonb`: creates a TTL index, or with
-/// the key `{"_ts": 1}` sets the table's default. Raises 22023 for a command that is not
+/// `ttl.create_index(rel, keys, options, hidden) RETURNS jsonb`: creates a TTL index, or
+/// with the key `{"_ts": 1}` sets the table's default. `hidden`, which is not MongoDB's, is
+/// the table's, and NULL leaves it as it is. Raises 22023 for a command that is not
 /// of the right form, naming the field, and what CREATE INDEX and `ttl.expire_index`
 /// raise.
 #[pg_extern(sql = false)]
@@ -26,20 +28,25 @@ fn create_index(
     rel: Option<pg_sys::Oid>,
     keys: Option<AnyElement>,
     options: Option<AnyElement>,
-) -> JsonB {
+    hidden: Option<bool>,
+) -> Json {
     guard::check_writable(c"ttl.create_index()");
     let reply = guard::required(rel, "rel").and_then(|relid| {
         let (keys, options) = (json(keys, "keys")?, json(options, "options")?);
         let wanted = CreateIndex::parse(&keys, &options).map_err(refused)?;
-        create(relid, &wanted)
+        create(relid, &wanted, hidden)
     });
     to_jsonb(&or_raise(reply))
 }
 
-fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
+fn create(
+    relid: pg_sys::Oid,
+    wanted: &CreateIndex,
+    hidden: Option<bool>,
+) -> Result<CreateIndexReply> {
     guard::check_owner(relid)?;
     if means_default(relid, &wanted.column)? {
-        return create_default(relid, wanted);
+        return create_default(relid, wanted, hidden);
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
     // What the trigger and the index take at most: a weaker lock that is made stronger
@@ -82,10 +89,18 @@ fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> 
         predicate,
     };
     let before = index::list(relid);
-    if let Some(reply) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
+    let options = Options {
+        hidden,
+        ..Options::default()
+    };
+    if let Some((index, reply)) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
+        let differs = |policy: &Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
+        if policy.as_ref().is_some_and(differs) {
+            ttl_index::set_rule(index, Some(seconds), options)?;
+        }
         return Ok(reply);
     }
-    Spi::run(&definition(relid, wanted, date))?;
+    crate::pg::encoding::run(&definition(relid, wanted, date))?;
     let after = index::list(relid);
     let created = after.iter().copied().find(|index| !before.contains(index));
     let created = created.ok_or_else(|| {
@@ -94,7 +109,7 @@ fn create(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> 
             "the index that was created is not there",
         )
     })?;
-    ttl_index::set_rule(created, Some(seconds), Options::default())?;
+    ttl_index::set_rule(created, Some(seconds), options)?;
     let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
     Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
 }
@@ -162,19 +177,19 @@ fn existing(
     seconds: i32,
     like: &TtlIndex,
     policy: Option<&Policy>,
-) -> Result<Option<CreateIndexReply>> {
+) -> Result<Option<(pg_sys::Oid, CreateIndexReply)>> {
     let indexes = index::list(relid);
     let fits = |&&index: &&pg_sys::Oid| matches!(read_index(index), Some(Ok(other)) if like.is_like(&other));
-    let alike: Vec<String> = indexes
+    let alike: Vec<(pg_sys::Oid, String)> = indexes
         .iter()
         .filter(fits)
-        .map(|&index| catalog::relation_name(index))
+        .map(|&index| (index, catalog::relation_name(index)))
         .collect();
     // A TTL index first; an ordinary one may be there beside it.
     let rule = |name: &String| policy.and_then(|policy| policy.rule(name));
-    let Some(name) = alike
+    let Some((index, name)) = alike
         .iter()
-        .find(|name| rule(name).is_some())
+        .find(|(_, name)| rule(name).is_some())
         .or(alike.first())
     else {
         return Ok(None);
@@ -209,11 +224,18 @@ fn existing(
         ));
     }
     let count = u32::try_from(indexes.len()).unwrap_or(u32::MAX);
-    Ok(Some(CreateIndexReply::existing(count).named(name)))
+    Ok(Some((
+        *index,
+        CreateIndexReply::existing(count).named(name),
+    )))
 }
 
 /// D4: `{"_ts": 1}`.
-fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateIndexReply> {
+fn create_default(
+    relid: pg_sys::Oid,
+    wanted: &CreateIndex,
+    hidden: Option<bool>,
+) -> Result<CreateIndexReply> {
     for (given, name) in [
         (wanted.name.is_some(), "name"),
         (wanted.predicate.is_some(), "partialFilterExpression"),
@@ -231,9 +253,15 @@ fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateInde
     let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
     let count = || u32::try_from(index::list(relid).len()).unwrap_or(u32::MAX);
     let before = count();
-    let present = guard::own_policy(relid)?.and_then(|policy| policy.default_ttl);
-    match present {
-        Some(same) if same == seconds => return Ok(CreateIndexReply::existing(before)),
+    let policy = guard::own_policy(relid)?;
+    match policy.as_ref().and_then(|policy| policy.default_ttl) {
+        Some(same) if same == seconds => {
+            let differs = |policy: Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
+            if policy.is_some_and(differs) {
+                enable::enable_or_change(relid, seconds, hidden)?;
+            }
+            return Ok(CreateIndexReply::existing(before));
+        }
         // -1 is "on, without a default": there is none that would be changed.
         Some(other) if other != -1 => {
             let message = format!(
@@ -247,6 +275,6 @@ fn create_default(relid: pg_sys::Oid, wanted: &CreateIndex) -> Result<CreateInde
         }
         _ => {}
     }
-    enable::enable_or_change(relid, seconds)?;
+    enable::enable_or_change(relid, seconds, hidden)?;
     Ok(CreateIndexReply::new(before, count()))
 }

@@ -5,8 +5,10 @@ mod create_index;
 
 use super::guard;
 use crate::error::{Result, TtlError};
+use crate::pg::encoding;
+use crate::pg::values::Json;
 use crate::policy::CommandError;
-use pgrx::{AnyElement, JsonB, PgSqlErrorCode, direct_function_call, pg_sys};
+use pgrx::{AnyElement, PgSqlErrorCode, direct_function_call, pg_sys};
 use serde::Serialize;
 use std::ffi::CStr;
 
@@ -19,12 +21,12 @@ fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
     // SAFETY: the argument is declared as jsonb in SQL.
     let text =
         unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())]) };
-    Ok(text.map_or(String::new(), |text| text.to_string_lossy().into_owned()))
+    Ok(text.map_or(String::new(), encoding::from_server))
 }
 
-fn to_jsonb(reply: &impl Serialize) -> JsonB {
+fn to_jsonb(reply: &impl Serialize) -> Json {
     // A struct of numbers and strings always serializes.
-    JsonB(serde_json::to_value(reply).unwrap_or_default())
+    Json(serde_json::to_value(reply).unwrap_or_default())
 }
 
 fn refused(error: CommandError) -> TtlError {

@@ -10,8 +10,10 @@
 //! | `PG_CONFIG` | path of the server's `pg_config`; needed |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `races.rs` and `killing.rs` |
+//! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
 //! | `TTL_SEED`, `TTL_SEQUENCES` | the same of the test of keys, `integrity.rs` |
+//! | `TTL_SEED`, `TTL_MATRIX`, `TTL_CASE` | the same of the matrix of hostile owners, `matrix.rs`; its cases by name |
 //!
 //! However a test ends, its servers are stopped and their directories removed.
 //!
@@ -25,6 +27,7 @@ pub mod diff;
 mod guard;
 pub mod integrity;
 mod log;
+pub mod matrix;
 mod process;
 mod server;
 mod session;

@@ -263,3 +263,26 @@ fn restored_policies_act() {
     session.run("SELECT ttl.disable('shop.override', revive_expired => true)");
     assert_eq!(session.value("SELECT count(*) FROM shop.override"), "5");
 }
+
+/// What `ttl.enable` added is known after a restore as well: adopted columns stay.
+#[test]
+fn adopted_columns_are_known() {
+    let source = server().database("adopted_a");
+    source.connect().run(
+        "CREATE SCHEMA shop;
+         CREATE TABLE shop.mixed (id integer PRIMARY KEY, updated_at timestamptz);
+         SELECT ttl.enable('shop.mixed', 3600, ts_column => 'updated_at');
+         ALTER TABLE shop.mixed RENAME updated_at TO changed_at",
+    );
+    let file = dump(&source, "postgres", &[]);
+    let target = server().plain_database("adopted_b");
+    psql(&target, "postgres", &file);
+    let mut session = target.connect();
+    session.run("SELECT ttl.disable('shop.mixed', drop_columns => true)");
+    let columns = "SELECT attname, atthasdef FROM pg_attribute
+                    WHERE attrelid = 'shop.mixed'::regclass AND attnum > 0 AND NOT attisdropped";
+    assert_eq!(session.column(columns), ["id|f", "changed_at|f"]);
+    let indexes =
+        "SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'shop.mixed'::regclass";
+    assert_eq!(session.column(indexes), ["shop.mixed_pkey"]);
+}

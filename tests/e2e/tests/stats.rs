@@ -10,7 +10,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[("wal_level", "logical")]))
 }
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "relation regclass",
     "rows_deleted bigint",
     "batches bigint",
@@ -22,6 +22,8 @@ const COLUMNS: [&str; 13] = [
     "lag interval",
     "backlog_estimate bigint",
     "blocked_rows bigint",
+    "time_used_ms double precision",
+    "slow boolean",
     "last_error text",
     "last_error_at timestamp with time zone",
 ];

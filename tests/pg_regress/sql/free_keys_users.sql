@@ -26,9 +26,7 @@ $$;
 SELECT refill();
 SET ROLE regress_reader;
 INSERT INTO t VALUES (6, 'new');
-COPY t (id) FROM STDIN;
-6
-\.
+\copy t (id) from '/dev/null'
 RESET ROLE;
 SELECT count(*) FROM on_disk() WHERE expired;
 -- who may INSERT only: neither SELECT nor DELETE is needed

@@ -7,7 +7,7 @@ CREATE VIEW triggers AS
       FROM pg_trigger WHERE tgfoid = 'ttl.free_expired_keys'::regproc AND tgname = '~ttl_free_expired_keys'
      ORDER BY tgrelid::regclass::text;
 CREATE VIEW problems AS
-    SELECT relation, unnest(problems) AS problem FROM ttl.tables
+    SELECT relation, unnest(array_remove(problems, 'deletion is off: ttl.enabled')) AS problem FROM ttl.tables
      WHERE relation IN (SELECT oid FROM pg_class WHERE relnamespace = 'trigger'::regnamespace);
 
 -- turning TTL on and off

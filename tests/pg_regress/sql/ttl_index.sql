@@ -330,6 +330,35 @@ UPDATE p SET part = 3 - part WHERE id IN (5, 6) RETURNING id, part;
 SELECT seen('p'), seen('p1'), seen('p2'), on_disk('p');
 SELECT ttl.purge('p');
 
+-- on a table that hides, it deletes nothing: what is expired is seen, and left to the workers
+CREATE TABLE unhidden (id int PRIMARY KEY, d timestamptz);
+SELECT ttl.create_index('unhidden', '{"d": 1}', '{"expireAfterSeconds": 60}');
+INSERT INTO unhidden VALUES (1, past()), (2, NULL), (3, past('-1 d'));
+SELECT seen('unhidden'), on_disk('unhidden');
+SELECT ttl.expire_index('unhidden_d_idx', 60, hidden => false);
+SELECT seen('unhidden'), on_disk('unhidden');
+SELECT ttl.expire_index('unhidden_d_idx', 60, hidden => true);
+SELECT seen('unhidden'), on_disk('unhidden');
+-- by longer seconds it would not be expired any more, so that goes first (M6)
+SELECT ttl.expire_index('unhidden_d_idx', 2147483647, hidden => false);
+SELECT seen('unhidden'), on_disk('unhidden');
+-- by MongoDB's command from the beginning; a second call with another changes it
+CREATE TABLE like_mongo (id int, d timestamptz);
+INSERT INTO like_mongo VALUES (1, past());
+SELECT ttl.create_index('like_mongo', '{"d": 1}', '{"expireAfterSeconds": 60}', hidden => false);
+SELECT hidden FROM ttl.tables WHERE relation = 'like_mongo'::regclass;
+SELECT seen('like_mongo');
+SELECT ttl.create_index('like_mongo', '{"d": 1}', '{"expireAfterSeconds": 60}') ->> 'note' AS note;
+SELECT hidden FROM ttl.tables WHERE relation = 'like_mongo'::regclass;
+SELECT ttl.create_index('like_mongo', '{"d": 1}', '{"expireAfterSeconds": 60}', true) ->> 'note' AS note;
+SELECT hidden FROM ttl.tables WHERE relation = 'like_mongo'::regclass;
+SELECT seen('like_mongo'), on_disk('like_mongo');
+CREATE TABLE clock_like_mongo (id int);
+SELECT ttl.create_index('clock_like_mongo', '{"_ts": 1}', '{"expireAfterSeconds": 60}', hidden => false);
+SELECT default_ttl, hidden FROM ttl.tables WHERE relation = 'clock_like_mongo'::regclass;
+SELECT ttl.create_index('clock_like_mongo', '{"_ts": 1}', '{"expireAfterSeconds": 60}', hidden => true) ->> 'note' AS note;
+SELECT default_ttl, hidden FROM ttl.tables WHERE relation = 'clock_like_mongo'::regclass;
+
 -- hidden => false: expired rows are seen, and their keys taken, until they are deleted
 CREATE TABLE mongo (id int PRIMARY KEY, d timestamptz);
 CREATE INDEX mongo_d ON mongo (d);

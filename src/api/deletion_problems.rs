@@ -1,0 +1,133 @@
+//! `ttl.problems`: what keeps expired rows from being deleted. `lag` and `backlog_estimate`
+//! of `ttl.stats` are NULL where the figures are not known: here is why.
+
+use crate::pg::{catalog, roles, triggers};
+use crate::policy::Policy;
+use crate::reaper::standing::{self, Halt, Trouble};
+use crate::store::label_of;
+use pgrx::pg_sys;
+use std::collections::BTreeSet;
+
+/// The problems of the table, if it carries a policy by which rows expire.
+pub(super) fn of(rel: pg_sys::Oid) -> Vec<String> {
+    let Some(policy) = label_of(rel).filter(Policy::is_on) else {
+        return vec![];
+    };
+    let tables = standing::expiring(rel);
+    if tables.is_empty() {
+        return vec![];
+    }
+    let mut problems = match standing::halted() {
+        Some(halt) => halt_text(halt).into_iter().map(str::to_owned).collect(),
+        // What it waits for has been said.
+        None if policy.is_restored(rel.to_u32()) => vec![],
+        None => troubles(rel, &tables),
+    };
+    problems.extend(without_usage(&tables, policy.drop_partitions));
+    problems
+}
+
+/// For the whole server or database, so the same for all tables.
+fn halt_text(halt: Halt) -> Option<&'static str> {
+    match halt {
+        // It deletes what the primary deletes.
+        Halt::Standby => None,
+        Halt::Off => Some("deletion is off: ttl.enabled"),
+        Halt::Template => Some("deletion is off: the database is a template"),
+        Halt::NoLauncher => Some(
+            "deletion is off: its launcher is not running; it takes one of max_worker_processes when the server starts",
+        ),
+        Halt::NoSlot => Some("no background worker slot is free: raise max_worker_processes"),
+    }
+}
+
+/// One line for each kind of trouble, however many partitions have it.
+fn troubles(holder: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
+    let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
+    let (mut full, mut temporary, mut neglected) = (0, 0, 0);
+    for &table in tables {
+        match standing::of(table).trouble {
+            None => {}
+            Some(Trouble::NoRoom) => full += 1,
+            Some(Trouble::Temporary) => temporary += 1,
+            Some(Trouble::Neglected) => neglected += 1,
+            Some(Trouble::Failing(error)) => failing.push((table, error)),
+        }
+    }
+    let mut problems = Vec::new();
+    if let Some((table, error)) = failing.first() {
+        // It may quote rows.
+        let user = roles::current_user();
+        let may_see = roles::reads_all_statistics() || roles::owns_relation(holder, user);
+        let error = error.as_deref().filter(|_| may_see);
+        let table = catalog::qualified_name(*table);
+        problems.push(format!(
+            "deletion from {table}{} fails again and again: {}",
+            and_others(failing.len()),
+            error.unwrap_or("its owner sees why in ttl.stats")
+        ));
+    }
+    let of_tables = |count: usize| match count {
+        _ if tables.len() == 1 => String::new(),
+        count => format!(" ({count} of {} tables)", tables.len()),
+    };
+    for (count, text) in [
+        (full, "no room in shared memory: raise ttl.max_tables"),
+        (
+            temporary,
+            "temporary: expired rows are deleted by ttl.purge only",
+        ),
+        (
+            neglected,
+            "no worker has come for long: they are busy elsewhere, see ttl.max_workers, or do not start",
+        ),
+    ] {
+        if count > 0 {
+            problems.push(format!("{text}{}", of_tables(count)));
+        }
+    }
+    problems
+}
+
+fn and_others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    }
+}
+
+/// What PostgreSQL looks up by name, as the owner of a table, who may not use its schema.
+fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<String> {
+    let mut problems = BTreeSet::new();
+    for &table in tables {
+        let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
+        if drop_partitions && is_partition {
+            let places = catalog::parents(table, true).into_iter().chain([table]);
+            let lacking = places.filter_map(lacking_usage);
+            problems.extend(
+                lacking.map(|lacking| format!("partitions are not dropped as a whole: {lacking}")),
+            );
+        }
+        for place in triggers::looked_up_on_delete(table) {
+            problems.extend(lacking_usage(place).map(|lacking| {
+                let place = catalog::qualified_name(place);
+                format!(
+                    "deletion fails at a foreign key, which looks {place} up by name: {lacking}"
+                )
+            }));
+        }
+    }
+    problems
+}
+
+/// The privilege that the table's owner lacks, and how to grant it.
+fn lacking_usage(table: pg_sys::Oid) -> Option<String> {
+    let class = catalog::class(table)?;
+    (!roles::may_use_schema(class.namespace, class.owner)).then(|| {
+        let owner = catalog::quote_identifier(&roles::name(class.owner));
+        let schema = catalog::schema_name(class.namespace);
+        format!(
+            "its owner {owner} may not use schema {schema}; GRANT USAGE ON SCHEMA {schema} TO {owner}"
+        )
+    })
+}

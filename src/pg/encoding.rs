@@ -1,0 +1,174 @@
+//! Between the database's encoding and Rust's strings, which are UTF-8.
+//!
+//! All text that crosses to PostgreSQL or back passes here: names, labels, queries, results.
+//! Where the database is in UTF-8, and for text in ASCII, nothing is converted. Nothing here
+//! raises an error.
+//!
+//! In SQL_ASCII PostgreSQL takes bytes as they are; here they are read as LATIN1, so that
+//! every name comes back as the bytes that it is.
+
+use crate::error::TtlError;
+use pgrx::pg_sys::{self, pg_enc};
+use pgrx::{PgSqlErrorCode, Spi, spi};
+use std::ffi::{CStr, CString};
+
+fn database() -> pg_enc::Type {
+    // SAFETY: reads a variable of the server.
+    unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned()
+}
+
+/// Text from PostgreSQL. What has no equivalent is replaced by a character that no name in
+/// such a database has.
+pub(crate) fn from_server(text: &CStr) -> String {
+    let bytes = text.to_bytes();
+    match database() {
+        pg_enc::PG_UTF8 => String::from_utf8_lossy(bytes).into_owned(),
+        _ if bytes.is_ascii() => String::from_utf8_lossy(bytes).into_owned(),
+        pg_enc::PG_SQL_ASCII | pg_enc::PG_LATIN1 => bytes.iter().copied().map(char::from).collect(),
+        encoding => decoded(bytes, encoding),
+    }
+}
+
+/// As [`from_server`].
+///
+/// # Safety
+/// A C string.
+pub(crate) unsafe fn from_pointer(text: *const core::ffi::c_char) -> String {
+    // SAFETY: as required of the caller.
+    from_server(unsafe { CStr::from_ptr(text) })
+}
+
+/// As [`from_server`], of a value of type text.
+///
+/// # Safety
+/// A varlena of a text type.
+pub(crate) unsafe fn from_datum(text: pg_sys::Datum) -> String {
+    // SAFETY: as required of the caller; what was allocated is freed.
+    unsafe {
+        let copy = pg_sys::text_to_cstring(text.cast_mut_ptr());
+        let text = from_pointer(copy);
+        pg_sys::pfree(copy.cast());
+        text
+    }
+}
+
+/// Text for PostgreSQL; `None` if the database's encoding lacks a character of it, so that
+/// nothing in the database can be named so.
+pub(crate) fn to_server(text: &str) -> Option<CString> {
+    let encoding = database();
+    if encoding == pg_enc::PG_UTF8 || text.is_ascii() {
+        return CString::new(text).ok();
+    }
+    let bytes = match encoding {
+        pg_enc::PG_SQL_ASCII | pg_enc::PG_LATIN1 => {
+            let byte = |letter| u8::try_from(u32::from(letter)).ok();
+            text.chars().map(byte).collect::<Option<Vec<u8>>>()?
+        }
+        encoding => convert(text.as_bytes(), pg_enc::PG_UTF8, encoding)
+            .filter(|(_, done)| *done == text.len())
+            .map(|(bytes, _)| bytes)?,
+    };
+    CString::new(bytes).ok()
+}
+
+/// The text of a query. Raises 22P05 if the database's encoding lacks a character of it:
+/// another in its place might name another object.
+pub(crate) fn query(text: &str) -> CString {
+    to_server(text).unwrap_or_else(|| {
+        TtlError::new(
+            PgSqlErrorCode::ERRCODE_UNTRANSLATABLE_CHARACTER,
+            "a name has a character that the encoding of the database lacks",
+        )
+        .detail(format!("The statement is: {text}."))
+        .hint("Name objects of this database as it can hold their names.")
+        .raise()
+    })
+}
+
+/// Runs a statement of the extension's own.
+pub(crate) fn run(text: &str) -> Result<(), spi::Error> {
+    Spi::connect_mut(|client| client.update(&query(text), None, &[]).map(|_| ()))
+}
+
+/// Text to be shown: what the database's encoding lacks becomes a question mark.
+pub(crate) fn shown(text: &str) -> CString {
+    to_server(text).unwrap_or_else(|| {
+        let bytes = text.chars().flat_map(|letter| {
+            let known = to_server(letter.encode_utf8(&mut [0; 4])).map(CString::into_bytes);
+            known.unwrap_or_else(|| vec![b'?'])
+        });
+        CString::new(bytes.collect::<Vec<u8>>()).unwrap_or_default()
+    })
+}
+
+/// Text for an error's message, which pgrx hands over in UTF-8 wherever it is: other
+/// letters than those of ASCII are written as their numbers, where they would be misread.
+pub(crate) fn for_message(text: String) -> String {
+    if text.is_ascii() || database() == pg_enc::PG_UTF8 {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_ascii() {
+            plain.push(letter);
+        } else {
+            plain.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        }
+    }
+    plain
+}
+
+/// Text in an encoding that a function converts.
+fn decoded(bytes: &[u8], encoding: pg_enc::Type) -> String {
+    let mut text = String::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let Some((converted, done)) = convert(rest, encoding, pg_enc::PG_UTF8) else {
+            return bytes.iter().map(|_| char::REPLACEMENT_CHARACTER).collect();
+        };
+        text.push_str(&String::from_utf8_lossy(&converted));
+        rest = rest.get(done..).unwrap_or_default();
+        if !rest.is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+            rest = &rest[1..];
+        }
+    }
+    text
+}
+
+/// What the bytes are in the other encoding, as far as they can be converted, and how many
+/// were. `None` if there is no function for it, or none can be called.
+fn convert(bytes: &[u8], from: pg_enc::Type, to: pg_enc::Type) -> Option<(Vec<u8>, usize)> {
+    let (from, to) = (from.cast_signed(), to.cast_signed());
+    // SAFETY: reads a variable of the server.
+    if !unsafe { pg_sys::IsTransactionState() } {
+        return None;
+    }
+    // A character has four bytes at most in UTF-8 and others; the last byte ends the text.
+    let mut converted = vec![0_u8; bytes.len() * 4 + 1];
+    let (length, room) = (
+        i32::try_from(bytes.len()).ok()?,
+        i32::try_from(converted.len()).ok()?,
+    );
+    // SAFETY: within a transaction; the function writes within `room`, and only reads the
+    // text; it raises no error for what it cannot convert.
+    let done = unsafe {
+        let function = pg_sys::FindDefaultConversionProc(from, to);
+        if function == pg_sys::InvalidOid {
+            return None;
+        }
+        pg_sys::pg_do_encoding_conversion_buf(
+            function,
+            from,
+            to,
+            bytes.as_ptr().cast_mut(),
+            length,
+            converted.as_mut_ptr(),
+            room,
+            true,
+        )
+    };
+    let end = converted.iter().position(|&byte| byte == 0)?;
+    converted.truncate(end);
+    Some((converted, usize::try_from(done).ok()?.min(bytes.len())))
+}

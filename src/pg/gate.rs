@@ -1,0 +1,262 @@
+//! The gate for other people's code: nothing else in the crate changes who the session is.
+//!
+//! Whatever may run code of a table's owner on somebody else's behalf comes through here:
+//! to plan a query over the table (PostgreSQL calculates what is constant in indexes' expressions
+//! and predicates), to fire its triggers, to enforce its foreign keys. See `docs/security.md`.
+//!
+//! - In a user's transaction, which goes on afterwards: [`visit`], as PostgreSQL itself does in
+//!   REINDEX or REFRESH MATERIALIZED VIEW. As the owner, in a security-restricted operation,
+//!   which refuses what would run or stay later (held cursors, deferred triggers, prepared
+//!   statements, temporary objects), and with settings that end with the visit.
+//! - In a worker's transaction: [`stay`] until after the commit, for deferred triggers; what has
+//!   been left in the session is discarded before anybody else's code or the worker's own runs.
+//!
+//! Names are resolved, in both, before the identity changes ([`Visit::resolve`]).
+
+use super::{temporary, txn};
+use crate::error::TtlError;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::ffi::c_int;
+
+/// For errors of a visit, which say nothing of why the owner's code is restricted.
+const HINT: &str = "Code of the table's owner runs here as the owner, in a security-restricted operation. Where it needs more, become the owner first: SET ROLE.";
+
+/// Who the current user is, and in what security context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    user: pg_sys::Oid,
+    context: c_int,
+}
+
+impl Identity {
+    /// The current one.
+    pub(crate) fn current() -> Self {
+        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: reads backend-local variables.
+        unsafe { pg_sys::GetUserIdAndSecContext(&mut user, &mut context) };
+        Self { user, context }
+    }
+
+    /// Makes it the current one again.
+    pub(crate) fn restore(self) {
+        // SAFETY: plain variables; what is set was current before, or made of it below.
+        unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) }
+    }
+
+    fn with(self, user: pg_sys::Oid, flags: u32) -> Self {
+        Self {
+            user,
+            context: self.context | flags.cast_signed(),
+        }
+    }
+
+    /// Runs `work` under this identity. The former one returns also when `work` panics, and by
+    /// the end of the (sub)transaction when PostgreSQL raises an error.
+    fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        struct RestoreOnDrop(Identity);
+        impl Drop for RestoreOnDrop {
+            fn drop(&mut self) {
+                self.0.restore();
+            }
+        }
+        let _former = RestoreOnDrop(Self::current());
+        self.restore();
+        work()
+    }
+}
+
+/// What refuses SET ROLE and SET SESSION AUTHORIZATION.
+const NO_SET_ROLE: u32 = pg_sys::SECURITY_LOCAL_USERID_CHANGE;
+/// What keeps row-level security that is forced on the owner out of it.
+const NO_FORCED_RLS: u32 = pg_sys::SECURITY_NOFORCE_RLS;
+/// What refuses everything that would run or stay after the operation.
+const RESTRICTED: u32 = pg_sys::SECURITY_RESTRICTED_OPERATION;
+
+/// That the session is somebody else just now, on purpose: needed for every query on a table with
+/// TTL that the extension runs by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    names: Identity,
+}
+
+impl Visit {
+    /// Runs `work`, which looks names up and analyzes a query, as who came through the gate: the
+    /// owner of a table need not have USAGE on its schema. Nobody's functions are called to
+    /// analyze a query; to plan or run one is not for here.
+    pub(super) fn resolve<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.names.during(work)
+    }
+}
+
+/// How free the owner's code is in a worker's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// Only looks, or deletes where no trigger fires: nothing may be left.
+    Restricted,
+    /// Fires triggers, deferred ones at commit.
+    UntilCommitted,
+}
+
+thread_local! {
+    /// Whose code may have run in this session since it was cleaned.
+    static RAN_AS: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
+    /// Whether that of several may have.
+    static RAN_AS_SEVERAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether nobody's code but that of `role` can have left anything in this session; with `None`:
+/// nobody's at all.
+pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
+    !RAN_AS_SEVERAL.get() && RAN_AS.get().is_none_or(|ran| Some(ran) == role)
+}
+
+/// The session has been cleaned.
+pub(super) fn set_clean() {
+    RAN_AS.set(None);
+    RAN_AS_SEVERAL.set(false);
+}
+
+fn note(role: pg_sys::Oid) {
+    if RAN_AS.replace(Some(role)).is_some_and(|ran| ran != role) {
+        RAN_AS_SEVERAL.set(true);
+    }
+}
+
+/// For a worker: becomes the table's owner until after the end of the transaction, where
+/// [`super::txn::run`] gives the former identity back.
+///
+/// `None`, and nothing has changed, if somebody else's code can have left anything in this
+/// session: a turn begins by cleaning it, so that only a change of owner comes in between.
+pub(crate) fn stay(owner: pg_sys::Oid, stay: Stay) -> Option<Visit> {
+    if !is_clean_for(Some(owner)) {
+        return None;
+    }
+    note(owner);
+    let outer = Identity::current();
+    let flags = match stay {
+        Stay::Restricted => NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED,
+        Stay::UntilCommitted => NO_SET_ROLE | NO_FORCED_RLS,
+    };
+    outer.with(owner, flags).restore();
+    Some(Visit {
+        names: outer.with(outer.user, NO_FORCED_RLS),
+    })
+}
+
+/// Within [`visit`] or [`stay`]: from now on nothing may be left behind.
+pub(crate) fn restrict() {
+    let identity = Identity::current();
+    identity.with(identity.user, RESTRICTED).restore();
+}
+
+/// For a user's transaction: runs `work` as the table's owner. Whoever is the owner runs nobody
+/// else's code, and is not restricted, unless `work` finds that others have a part in it
+/// ([`restrict`]).
+///
+/// `search_path` is the session's for those who could become the owner by themselves, so that
+/// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
+pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+    let outer = Identity::current();
+    // SAFETY: cached look-ups within a transaction.
+    let trusted = unsafe { pg_sys::has_privs_of_role(outer.user, owner) };
+    let visit = Visit {
+        names: outer.with(if trusted { outer.user } else { owner }, NO_FORCED_RLS),
+    };
+    let restricted = if outer.user == owner { 0 } else { RESTRICTED };
+    let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
+    let bounds = Bounds::begin();
+    if !trusted {
+        // SAFETY: within the nest level that has just begun.
+        unsafe { super::session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
+    }
+    let result = txn::hinting_at_missing_privileges(HINT, || {
+        identity.during(|| {
+            let result = work(&visit);
+            bounds.check();
+            result
+        })
+    });
+    bounds.end();
+    result
+}
+
+/// For a query that is the current user's own, as their SELECT would be: nobody else's rights are
+/// to be had by it, and nothing stays.
+pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
+    let bounds = Bounds::begin();
+    let identity = Identity::current();
+    let visit = Visit { names: identity };
+    let result = identity.with(identity.user, RESTRICTED).during(|| {
+        let result = work(&visit);
+        bounds.check();
+        result
+    });
+    bounds.end();
+    result
+}
+
+/// Bounds of the present user's operation from here on, in which other people's code runs: it
+/// must leave nothing that would run later as this user. Until [`Bounded::end`], or the end of the
+/// (sub)transaction.
+pub(crate) fn bind() -> Bounded {
+    let former = Identity::current();
+    let bounds = Bounds::begin();
+    former.with(former.user, RESTRICTED).restore();
+    Bounded { former, bounds }
+}
+
+/// An operation that is bounded. `Copy`: unguarded code holds it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounded {
+    former: Identity,
+    bounds: Bounds,
+}
+
+impl Bounded {
+    /// The operation is over. Raises 42501 if something was left.
+    pub(crate) fn end(self) {
+        self.bounds.check();
+        self.former.restore();
+        self.bounds.end();
+    }
+}
+
+/// What is noted before other people's code runs in a session that goes on afterwards.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// What it sets, by whatever SET, ends with this nest level.
+    settings: c_int,
+    temporary: temporary::Objects,
+}
+
+impl Bounds {
+    fn begin() -> Self {
+        Self {
+            // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.
+            settings: unsafe { pg_sys::NewGUCNestLevel() },
+            temporary: temporary::Objects::now(),
+        }
+    }
+
+    /// PostgreSQL refuses temporary tables in a security-restricted operation, but neither
+    /// functions nor types, which the user's next cast would find before PostgreSQL's own.
+    fn check(&self) {
+        if Identity::current().context & RESTRICTED.cast_signed() == 0 {
+            return;
+        }
+        if temporary::Objects::now() != self.temporary {
+            TtlError::new(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                "cannot create temporary objects within security-restricted operation",
+            )
+            .raise();
+        }
+    }
+
+    fn end(&self) {
+        // SAFETY: the level that `begin` began. Not as a commit: what was set in it goes.
+        unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
+    }
+}

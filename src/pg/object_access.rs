@@ -1,0 +1,90 @@
+//! `object_access_hook`: what a statement really drops, whatever it names.
+//!
+//! It is installed while a statement runs that can drop something, in a database with the
+//! extension, and not for good: while there is any, PostgreSQL 17 and newer compute the
+//! `search_path` anew at each change of it, and call it for each function that is prepared
+//! (docs/decisions/0024-what-a-statement-has-dropped.md).
+
+use crate::reclaim::dropped;
+use pgrx::pg_sys::{self, ObjectAccessType};
+use pgrx::prelude::*;
+use std::cell::Cell;
+
+static mut PREVIOUS: pg_sys::object_access_hook_type = None;
+
+thread_local! {
+    static IS_INSTALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Installs the hook, if it is not.
+pub(crate) fn install() {
+    if !IS_INSTALLED.replace(true) {
+        // SAFETY: variables of this process, which has one thread.
+        unsafe {
+            PREVIOUS = pg_sys::object_access_hook;
+            pg_sys::object_access_hook = Some(trampoline);
+        }
+    }
+}
+
+/// Removes it. Raises no error.
+pub(crate) fn uninstall() {
+    // SAFETY: variables of this process, which has one thread.
+    unsafe {
+        // Another library, loaded meanwhile, may call it as its previous one: then it stays.
+        if IS_INSTALLED.get() && pg_sys::object_access_hook.is_some_and(is_trampoline) {
+            pg_sys::object_access_hook = PREVIOUS;
+            IS_INSTALLED.set(false);
+        }
+    }
+}
+
+type Hook = unsafe extern "C-unwind" fn(
+    ObjectAccessType::Type,
+    pg_sys::Oid,
+    pg_sys::Oid,
+    core::ffi::c_int,
+    *mut core::ffi::c_void,
+);
+
+fn is_trampoline(hook: Hook) -> bool {
+    core::ptr::fn_addr_eq(hook, trampoline as Hook)
+}
+
+/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn trampoline(
+    access: ObjectAccessType::Type,
+    class: pg_sys::Oid,
+    object: pg_sys::Oid,
+    sub_object: core::ffi::c_int,
+    arg: *mut core::ffi::c_void,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set before the hook is.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(access, class, object, sub_object, arg);
+        }
+    }
+    if access == ObjectAccessType::OAT_DROP && sub_object == 0 {
+        if class == pg_sys::RelationRelationId {
+            note_relation(object);
+        } else if class == pg_sys::ExtensionRelationId {
+            note_extension(object);
+        }
+    }
+}
+
+/// The relation's entries in the catalogs are still there.
+#[pg_guard]
+extern "C-unwind" fn note_relation(relid: pg_sys::Oid) {
+    dropped::note(relid);
+}
+
+#[pg_guard]
+extern "C-unwind" fn note_extension(extension: pg_sys::Oid) {
+    dropped::stop_deletion(extension);
+}

@@ -1,0 +1,105 @@
+//! Texts and JSON documents as arguments and results of functions and queries, in the
+//! database's encoding; pgrx's own types take them for UTF-8.
+
+use super::encoding;
+use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
+use pgrx::datum::{Datum, FromDatum, IntoDatum};
+use pgrx::nullable::Nullable;
+use pgrx::pg_sys;
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
+
+/// A value of type text.
+#[derive(Debug, Clone)]
+pub(crate) struct Text(pub(crate) String);
+
+/// A value of type jsonb.
+#[derive(Debug, Clone)]
+pub(crate) struct Json(pub(crate) serde_json::Value);
+
+impl FromDatum for Text {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _type_oid: pg_sys::Oid,
+    ) -> Option<Self> {
+        // SAFETY: the caller has seen that it is a text.
+        (!is_null).then(|| Self(unsafe { encoding::from_datum(datum) }))
+    }
+}
+
+impl IntoDatum for Text {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        let text = encoding::shown(&self.0);
+        // SAFETY: allocates in the current memory context.
+        Some(unsafe { pg_sys::cstring_to_text(text.as_ptr()) }.into())
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::TEXTOID
+    }
+}
+
+impl IntoDatum for Json {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        let text = encoding::shown(&self.0.to_string());
+        let text = pg_sys::Datum::from(text.as_ptr());
+        // SAFETY: a C string that outlives the call.
+        unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(text)]) }
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::JSONBOID
+    }
+}
+
+// SAFETY: what a text argument is read by.
+unsafe impl<'fcx> ArgAbi<'fcx> for Text {
+    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
+        // SAFETY: as required of the caller.
+        let value = unsafe { arg.unbox_arg_using_from_datum() };
+        value.unwrap_or_else(|| Self(String::new()))
+    }
+
+    unsafe fn unbox_nullable_arg(arg: Arg<'_, 'fcx>) -> Nullable<Self> {
+        // SAFETY: as required of the caller.
+        unsafe { arg.unbox_arg_using_from_datum() }.into()
+    }
+}
+
+/// Values of both types are in the current memory context.
+macro_rules! returned {
+    ($($type:ty),+) => {$(
+        // SAFETY: as said above.
+        unsafe impl BoxRet for $type {
+            unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+                match self.into_datum() {
+                    // SAFETY: of the function's type.
+                    Some(datum) => unsafe { fcinfo.return_raw_datum(datum) },
+                    None => fcinfo.return_null(),
+                }
+            }
+        }
+    )+};
+}
+
+returned!(Text, Json);
+
+// SAFETY: the types' names; the functions are declared in sql/functions.sql.
+unsafe impl SqlTranslatable for Text {
+    const TYPE_IDENT: &'static str = "ttl_ext::pg::values::Text";
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
+}
+
+// SAFETY: as above.
+unsafe impl SqlTranslatable for Json {
+    const TYPE_IDENT: &'static str = "ttl_ext::pg::values::Json";
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("jsonb"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("jsonb")));
+}

@@ -1,0 +1,134 @@
+//! Versions of rows of heap tables, by their place on disk.
+
+use pgrx::pg_sys;
+
+/// A table, and a place in it.
+pub(crate) type Version = (pg_sys::Oid, u32, u16);
+
+/// The version at this place, if the present transaction has written it. `None` also where there
+/// is none, and for another kind of table.
+///
+/// # Safety
+/// Within a transaction with a snapshot; raises if there is no such table.
+pub(crate) unsafe fn written_here(
+    relid: pg_sys::Oid,
+    place: pg_sys::ItemPointerData,
+) -> Option<Version> {
+    let mut found = None;
+    // SAFETY: as required of the caller.
+    unsafe {
+        each_from(relid, place, |version, header| {
+            // SAFETY: reads backend-local variables.
+            let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin(header));
+            found = own.then_some(version);
+            false
+        });
+    }
+    found
+}
+
+/// The version at this place, and those that the present transaction has made of it.
+///
+/// # Safety
+/// As [`written_here`].
+pub(crate) unsafe fn from(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> Vec<Version> {
+    let mut found = Vec::new();
+    // SAFETY: as required of the caller.
+    unsafe {
+        each_from(relid, place, |version, _| {
+            found.push(version);
+            true
+        });
+    }
+    found
+}
+
+/// Calls `take` for the version at this place and its successors in the present transaction,
+/// while it wants more.
+///
+/// # Safety
+/// As [`written_here`].
+unsafe fn each_from(
+    relid: pg_sys::Oid,
+    mut place: pg_sys::ItemPointerData,
+    mut take: impl FnMut(Version, &pg_sys::HeapTupleHeaderData) -> bool,
+) {
+    let share = pg_sys::AccessShareLock.cast_signed();
+    // SAFETY: table and slot are open while they are used; the slot of a heap table
+    // holds a heap tuple.
+    unsafe {
+        let table = pg_sys::table_open(relid, share);
+        let slot = pg_sys::table_slot_create(table, core::ptr::null_mut());
+        let any = &raw mut pg_sys::SnapshotAnyData;
+        let class = (*table).rd_rel;
+        // From PostgreSQL 17 on a partitioned table can name an access method, too.
+        let is_heap = (*class).relkind.cast_unsigned() == pg_sys::RELKIND_RELATION
+            && (*class).relam == pg_sys::HEAP_TABLE_AM_OID;
+        let mut writer = None;
+        while is_heap
+            && is_on_disk(table, &place)
+            && pg_sys::table_tuple_fetch_row_version(table, &mut place, any, slot)
+        {
+            let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
+            // A place that was given up may hold another row by now.
+            if writer.is_some_and(|writer| writer != xmin(&*header))
+                || !take((relid, block(&place), place.ip_posid), &*header)
+            {
+                break;
+            }
+            let Some((xid, next)) = successor(header, &place) else {
+                break;
+            };
+            (writer, place) = (Some(xid), next);
+        }
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::table_close(table, share);
+    }
+}
+
+/// Who has written the version.
+fn xmin(header: &pg_sys::HeapTupleHeaderData) -> pg_sys::TransactionId {
+    // SAFETY: on disk it is always this variant.
+    unsafe { header.t_choice.t_heap.t_xmin }
+}
+
+/// The (sub)transaction that has updated this version, if that is a present one, and where its
+/// own version is.
+///
+/// # Safety
+/// A header in a buffer that is pinned.
+unsafe fn successor(
+    header: *mut pg_sys::HeapTupleHeaderData,
+    place: &pg_sys::ItemPointerData,
+) -> Option<(pg_sys::TransactionId, pg_sys::ItemPointerData)> {
+    // SAFETY: as required of the caller; the rest reads backend-local variables.
+    unsafe {
+        let (mask, next) = (u32::from((*header).t_infomask), (*header).t_ctid);
+        if mask & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) != 0
+            || (block(&next), next.ip_posid) == (block(place), place.ip_posid)
+        {
+            return None;
+        }
+        let xid = if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
+            pg_sys::HeapTupleGetUpdateXid(header)
+        } else {
+            (*header).t_choice.t_heap.t_xmax
+        };
+        pg_sys::TransactionIdIsCurrentTransactionId(xid).then_some((xid, next))
+    }
+}
+
+fn block(tid: &pg_sys::ItemPointerData) -> u32 {
+    u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)
+}
+
+/// Whether the table has the block that the TID, which may be anybody's invention, names.
+///
+/// # Safety
+/// `table` is open, and has storage.
+unsafe fn is_on_disk(table: pg_sys::Relation, tid: &pg_sys::ItemPointerData) -> bool {
+    let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: as required of the caller.
+    tid.ip_posid != 0
+        && block(tid) < unsafe { pg_sys::RelationGetNumberOfBlocksInFork(table, main) }
+}

@@ -1,0 +1,65 @@
+//! What `ttl.enable` added to a table, as the label remembers it: that, and nothing else,
+//! goes when TTL is turned off for good.
+
+use serde::{Deserialize, Serialize};
+
+/// What `ttl.enable` added. A label that says nothing about something (one that was
+/// written by hand, too) has not added it: it may be the user's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Added {
+    /// The clock's columns, with all that hangs on them; the others were adopted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) columns: Vec<String>,
+    /// Whether an adopted `ts_column` was given its DEFAULT.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ts_default: bool,
+    /// Whether an adopted `ttl_column` was given its constraint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ttl_check: bool,
+    /// Indexes for deletion, by name, as those of TTL indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) indexes: Vec<String>,
+}
+
+impl Added {
+    /// Whether the label need not mention it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the column is one that was added.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column == name)
+    }
+
+    /// Notes a column that was added.
+    pub(crate) fn note_column(&mut self, name: &str) {
+        if !self.has_column(name) {
+            self.columns.push(name.to_owned());
+        }
+    }
+
+    /// A column is dropped by hand: one of that name that comes later is the user's.
+    /// False if it was not noted.
+    pub(crate) fn forget_column(&mut self, name: &str) -> bool {
+        let before = self.columns.len();
+        self.columns.retain(|column| column != name);
+        self.columns.len() != before
+    }
+
+    /// Follows the renaming of a column.
+    pub(super) fn rename_column(&mut self, old: &str, new: &str) {
+        rename(&mut self.columns, old, new);
+    }
+
+    /// Follows the renaming of an index; false if it was not noted.
+    pub(crate) fn rename_index(&mut self, old: &str, new: &str) -> bool {
+        rename(&mut self.indexes, old, new)
+    }
+}
+
+fn rename(names: &mut [String], old: &str, new: &str) -> bool {
+    let place = names.iter_mut().find(|name| *name == old);
+    place.map(|name| new.clone_into(name)).is_some()
+}

@@ -1,0 +1,148 @@
+//! Time belongs to owners: model point 5 of the security review.
+
+use super::fairness::{
+    Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch, needs_another, order,
+    rank,
+};
+use std::time::Duration;
+
+const SECOND: i64 = 1_000_000;
+const NOW: i64 = 1_000_000 * SECOND;
+const MOST: Duration = Duration::from_secs(60);
+
+fn timed_out() -> Spent {
+    Spent {
+        took: Duration::from_secs(1),
+        longest: Duration::from_millis(500),
+        timed_out: true,
+        dawdled: false,
+    }
+}
+
+fn quick() -> Spent {
+    Spent {
+        took: Duration::from_millis(60),
+        longest: Duration::from_millis(50),
+        ..Spent::default()
+    }
+}
+
+#[test]
+fn time_used_counts_half_after_a_while() {
+    let mut used = Used::default();
+    assert_eq!(used.now(NOW), 0);
+    used.add(8 * SECOND, NOW);
+    assert_eq!(used.now(NOW), 8 * SECOND);
+    assert_eq!(used.now(NOW + 20 * SECOND), 4 * SECOND);
+    used.add(SECOND, NOW + 20 * SECOND);
+    assert_eq!(used.now(NOW + 20 * SECOND), 5 * SECOND);
+    assert!(rank(used.now(NOW + 300 * SECOND)) == 0, "forgotten");
+    // A clock that is set back forgets nothing.
+    assert_eq!(used.now(NOW - SECOND), 5 * SECOND);
+}
+
+/// Who has used least goes first, whoever has waited longest among those; small
+/// differences do not count.
+#[test]
+fn who_has_used_least_goes_first() {
+    let mut tables = vec![
+        (rank(9 * SECOND), NOW - 99, "hostile"),
+        (rank(20_000), NOW - 1, "second"),
+        (rank(10_000), NOW, "third"),
+        (rank(90_000), NOW - 2, "first"),
+    ];
+    order(&mut tables);
+    let names: Vec<&str> = tables.iter().map(|(.., name)| *name).collect();
+    assert_eq!(names, ["first", "second", "third", "hostile"]);
+}
+
+#[test]
+fn limits_begin_small_and_grow() {
+    let mut habit = Habit::default();
+    let mut limits = vec![];
+    for _ in 0..6 {
+        limits.push(habit.limit(MOST).as_millis());
+        habit.after_turn(&timed_out(), MOST);
+    }
+    assert_eq!(limits, [500, 2000, 8000, 32_000, 60_000, 60_000]);
+    assert_eq!(habit.patience(MOST), Duration::from_secs(2));
+    // ttl.statement_timeout is the most at any time.
+    let most = Duration::from_secs(1);
+    let mut habit = Habit::default();
+    for _ in 0..300 {
+        habit.after_turn(&timed_out(), most);
+    }
+    assert_eq!(habit.limit(most), most);
+    assert_eq!(habit.limit(MOST), Duration::from_secs(2), "no further");
+}
+
+/// An honest table that was slow once is not called slow, and is trusted again.
+#[test]
+fn a_table_recovers() {
+    let mut habit = Habit::default();
+    habit.after_turn(&timed_out(), MOST);
+    assert!(!habit.slow && habit.is_suspect(), "a first batch too large");
+    habit.after_turn(&quick(), MOST);
+    assert!(!habit.is_suspect());
+    habit.after_turn(&timed_out(), MOST);
+    habit.after_turn(&timed_out(), MOST);
+    assert!(habit.slow);
+    // A turn that has not looked says nothing.
+    habit.after_turn(&Spent::default(), MOST);
+    assert!(habit.slow);
+    // It needs what it has got, so that it keeps it.
+    let long = Spent {
+        longest: Duration::from_secs(5),
+        ..Spent::default()
+    };
+    habit.after_turn(&long, MOST);
+    assert!(!habit.slow);
+    assert_eq!(habit.limit(MOST), Duration::from_secs(8));
+}
+
+#[test]
+fn slow_is_much_time_for_few_rows() {
+    assert!(is_slow_batch(1, Duration::from_millis(400)));
+    assert!(!is_slow_batch(1, Duration::from_millis(100)));
+    assert!(!is_slow_batch(5000, Duration::from_secs(3)));
+    let mut habit = Habit::default();
+    let dawdled = Spent {
+        dawdled: true,
+        ..quick()
+    };
+    habit.after_turn(&dawdled, MOST);
+    assert!(habit.slow);
+}
+
+#[test]
+fn one_worker_is_left() {
+    assert!(admits_slow(0, 3) && admits_slow(1, 3) && !admits_slow(2, 3));
+    assert!(admits_slow(0, 2) && !admits_slow(1, 2));
+    assert!(admits_slow(0, 1), "where there is one, its limits must do");
+    assert!(!has_slow_table(0, NOW));
+    assert!(has_slow_table(NOW - SECOND, NOW) && !has_slow_table(NOW - 3600 * SECOND, NOW));
+}
+
+#[test]
+fn help_comes_where_nobody_takes_notice() {
+    let staffed = Staffed {
+        workers: 2,
+        long: 2,
+        unnoticed: false,
+        first_due: NOW + SECOND,
+        due_tables: 0,
+    };
+    assert_eq!(needs_another(&staffed, NOW), NOW + SECOND);
+    let told = Staffed {
+        unnoticed: true,
+        ..staffed
+    };
+    assert_eq!(needs_another(&told, NOW), NOW);
+    let attentive = Staffed { long: 1, ..told };
+    assert_eq!(needs_another(&attentive, NOW), i64::MAX);
+    let many = Staffed {
+        due_tables: 3,
+        ..attentive
+    };
+    assert_eq!(needs_another(&many, NOW), NOW);
+}

@@ -1,0 +1,88 @@
+//! How much time each owner has used lately, in all databases. Under the lock.
+//!
+//! Apart from the tables' states, which go with their tables: who drops a table and makes
+//! another has used no less.
+
+use super::fairness::{self, Used};
+use super::shared;
+use crate::pg::shmem::Locked;
+
+/// Owners that are remembered.
+pub(super) const OWNERS: usize = 4096;
+/// In how many places an owner can be.
+const PLACES: usize = 8;
+
+/// An owner. Valid when zeroed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Account {
+    /// 0: the place is free.
+    owner: u32,
+    used: Used,
+    /// When a table of this owner was last found to be slow; 0 = never.
+    slow_at: i64,
+}
+
+/// How an owner stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) rank: i64,
+    pub(super) has_slow_table: bool,
+}
+
+fn places(owner: u32) -> impl Iterator<Item = usize> {
+    let first = (owner.wrapping_mul(0x9E37_79B9) >> 16) as usize;
+    (first..first + PLACES).map(|place| place % OWNERS)
+}
+
+/// How the owner stands.
+pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
+    // SAFETY: under the lock, which the caller holds; only read.
+    let accounts = unsafe { &*shared::control().owners.get() };
+    let account = places(owner)
+        .filter_map(|place| accounts.get(place))
+        .find(|account| account.owner == owner && owner != 0);
+    account.map_or(
+        Standing {
+            rank: 0,
+            has_slow_table: false,
+        },
+        |account| Standing {
+            rank: fairness::rank(account.used.now(now)),
+            has_slow_table: fairness::has_slow_table(account.slow_at, now),
+        },
+    )
+}
+
+/// The owner has used so much time; at a table that is slow. The lock is exclusive.
+pub(super) fn charge(_lock: &Locked, owner: u32, took: i64, slow: bool, now: i64) {
+    if owner == 0 {
+        return;
+    }
+    // SAFETY: under the exclusive lock, which the caller holds.
+    let accounts = unsafe { &mut *shared::control().owners.get() };
+    let weight = |account: &Account| match account {
+        account if account.owner == owner => (0, 0),
+        account if account.owner == 0 => (1, 0),
+        // Whoever has used least, and is not known as slow, is forgotten.
+        account => (
+            2 + u8::from(fairness::has_slow_table(account.slow_at, now)),
+            account.used.now(now),
+        ),
+    };
+    let place = places(owner).min_by_key(|&place| accounts.get(place).map(weight));
+    let Some(account) = place.and_then(|place| accounts.get_mut(place)) else {
+        return;
+    };
+    if account.owner != owner {
+        *account = Account {
+            owner,
+            used: Used::default(),
+            slow_at: 0,
+        };
+    }
+    account.used.add(took, now);
+    if slow {
+        account.slow_at = now;
+    }
+}

@@ -1,0 +1,143 @@
+//! How deletion stands: whether what is known of a table is still so, and if not, why.
+//! For whoever looks: nothing here opens a table, or waits for more than the lock on the
+//! shared memory.
+
+use super::shared::{self, Database};
+use super::state::{self, TableKey, TableState};
+use crate::pg::{background, catalog, databases};
+use crate::settings;
+use crate::store::cache;
+use pgrx::pg_sys;
+use std::sync::atomic::Ordering;
+
+/// A table is looked at once in `ttl.naptime`; that it has waited for twice that time, and
+/// for so long, in microseconds, is no passing matter.
+const NEGLECTED: i64 = 60_000_000;
+/// So many failures in a row are not only a batch that was too large at first.
+const FAILURES: u32 = 3;
+
+/// Why nothing is deleted in the whole database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// A standby: by design.
+    Standby,
+    /// `ttl.enabled` is off.
+    Off,
+    /// Workers leave templates alone.
+    Template,
+    /// There is no launcher.
+    NoLauncher,
+    /// The launcher finds no slot for a worker.
+    NoSlot,
+}
+
+/// Why nothing is deleted in this database; `None` if nothing is in the way.
+pub(crate) fn halted() -> Option<Halt> {
+    let database = background::my_database().to_u32();
+    let lacks_slot = |slot: &Database| {
+        slot.lacks_slot.load(Ordering::Acquire) && shared::workers_in(database).next().is_none()
+    };
+    if background::in_recovery() {
+        Some(Halt::Standby)
+    } else if !settings::enabled() {
+        Some(Halt::Off)
+    } else if databases::is_template(database) {
+        Some(Halt::Template)
+    } else if shared::control().launcher.load(Ordering::Acquire) == 0 {
+        Some(Halt::NoLauncher)
+    } else if shared::database(database).is_some_and(lacks_slot) {
+        Some(Halt::NoSlot)
+    } else {
+        None
+    }
+}
+
+/// The tables and partitions whose rows expire by this table's policy.
+pub(crate) fn expiring(holder: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let has_rows = |relid: &pg_sys::Oid| {
+        catalog::class(*relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+    };
+    let follows = |relid: &pg_sys::Oid| {
+        cache::policy(*relid).is_some_and(|policy| policy.holder == holder && policy.expires())
+    };
+    catalog::all_inheritors(holder)
+        .into_iter()
+        .filter(has_rows)
+        .filter(follows)
+        .collect()
+}
+
+/// How deletion stands in a table, partition or heir, unless it is halted everywhere.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// `None` if nobody has looked lately, or by another policy.
+    pub(crate) figures: Option<Figures>,
+    pub(crate) trouble: Option<Trouble>,
+}
+
+/// What the last look has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// Expired rows that are on disk.
+    pub(crate) backlog: i64,
+    /// When the oldest row expired, or will; 0: none does, or that is not known.
+    pub(crate) oldest_expiry: i64,
+}
+
+/// Why nobody looks, or to no avail.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The shared memory is full.
+    NoRoom,
+    /// Temporary tables are their sessions' own.
+    Temporary,
+    /// It fails again and again.
+    Failing(Option<String>),
+    /// It is due, but no worker comes.
+    Neglected,
+}
+
+/// How deletion stands in a table, partition or heir of which rows expire.
+pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
+    let unknown = |trouble| Standing {
+        figures: None,
+        trouble,
+    };
+    let is_temporary = |class: catalog::Class| class.persistence == pg_sys::RELPERSISTENCE_TEMP;
+    if catalog::class(relid).is_some_and(is_temporary) {
+        return unknown(Some(Trouble::Temporary));
+    }
+    let key = TableKey {
+        database: background::my_database().to_u32(),
+        relid: relid.to_u32(),
+    };
+    if let Some(state) = state::get(key).filter(TableState::is_target) {
+        return judge(&state, background::now());
+    }
+    let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
+    let is_full = shared::database(key.database).is_some_and(is_full);
+    unknown(is_full.then_some(Trouble::NoRoom))
+}
+
+fn judge(state: &TableState, now: i64) -> Standing {
+    let patience = NEGLECTED.max(settings::naptime().saturating_mul(2));
+    let on_since = shared::control().on_since.load(Ordering::Relaxed);
+    let is_neglected = state
+        .plan
+        .waiting_since()
+        .map(|at| at.max(state.since).max(on_since))
+        .is_some_and(|since| now.saturating_sub(since) > patience);
+    Standing {
+        figures: (state.is_seen && !is_neglected).then_some(Figures {
+            backlog: state.counters.backlog,
+            oldest_expiry: state.counters.oldest_expiry,
+        }),
+        trouble: if state.failing && state.plan.failures() >= FAILURES {
+            Some(Trouble::Failing(state.error()))
+        } else if is_neglected {
+            Some(Trouble::Neglected)
+        } else {
+            None
+        },
+    }
+}

@@ -1,0 +1,235 @@
+//! Which queries enforce referential integrity.
+//!
+//! PostgreSQL writes these queries itself (ri_triggers.c) and plans them like a user's.
+//! Hiding expired rows from a cascade, a SET NULL or a NO ACTION check would leave orphans.
+//! So they are known: by who runs them, for which table, and their very text, which is
+//! written anew from the foreign key; anything else is a user's statement
+//! (`docs/decisions/0022-foreign-key-queries-by-who-runs-them.md`). The look-up of the
+//! referenced row is treated like one, so that a new child of an expired parent is refused.
+
+mod text;
+
+use crate::pg::foreign_key::{self, ForeignKey};
+use crate::pg::xact::ConstraintDdl;
+use crate::pg::{catalog, extension, planner_input, roles};
+use pgrx::pg_sys;
+
+/// What a query is to referential integrity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Referential {
+    /// None of PostgreSQL's own queries, or one that sees what everybody sees.
+    No,
+    /// A statement on the referencing side that an expired row must not disturb: a
+    /// check, SET NULL, SET DEFAULT, the cascade of an UPDATE. Expired rows of the table
+    /// are removed when it meets them.
+    Referencing(pg_sys::Oid),
+    /// Anything else that keeps tables consistent on disk: the cascade of a DELETE,
+    /// validation inside ALTER TABLE. It sees every row of these tables. Others can come
+    /// into it by a rule of theirs.
+    Physical([pg_sys::Oid; 2]),
+}
+
+impl Referential {
+    /// Whether it sees every row of the table.
+    pub(crate) fn sees_every_row_of(self, relid: pg_sys::Oid) -> bool {
+        matches!(self, Self::Physical(tables) if tables.contains(&relid))
+    }
+
+    /// Whether expired rows of the table are removed when it meets them.
+    pub(crate) fn removes_from(self, relid: pg_sys::Oid) -> bool {
+        self == Self::Referencing(relid)
+    }
+}
+
+/// In what circumstances a query is planned.
+#[derive(Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// In the security context of referential triggers. That alone does not tell: triggers
+    /// of users that fire inside a cascade run in the same context.
+    pub(crate) enforcing: bool,
+    /// While an ALTER TABLE runs. The same goes for functions in its expressions.
+    pub(crate) ddl: Option<ConstraintDdl>,
+}
+
+/// What a query can be by its first words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Delete,
+    Update,
+    Select,
+    Join,
+}
+
+/// The form, if PostgreSQL can have written it in these circumstances: what most queries
+/// are not.
+fn form(query: &[u8], enforcing: bool, in_ddl: bool) -> Option<Form> {
+    let forms = [
+        (&b"DELETE FROM "[..], Form::Delete, enforcing),
+        (b"UPDATE ", Form::Update, enforcing),
+        (b"SELECT 1 FROM ", Form::Select, enforcing),
+        (b"SELECT fk.\"", Form::Join, in_ddl),
+    ];
+    let mut possible = forms.into_iter().filter(|&(.., possible)| possible);
+    possible
+        .find(|(words, ..)| query.starts_with(words))
+        .map(|(_, form, _)| form)
+}
+
+/// Classifies a query.
+///
+/// # Safety
+/// `parse` is the planner's input, of this text.
+pub(crate) unsafe fn classify(
+    parse: *mut pg_sys::Query,
+    query: &[u8],
+    circumstances: Circumstances,
+) -> Referential {
+    let Circumstances { enforcing, ddl } = circumstances;
+    let Some(form) = form(query, enforcing, ddl.is_some()) else {
+        return Referential::No;
+    };
+    if !extension::is_present() {
+        return Referential::No;
+    }
+    // SAFETY: as required of the caller.
+    let Some((first, second)) = (unsafe { planner_input::first_tables(parse) }) else {
+        return Referential::No;
+    };
+    let recognised = match form {
+        Form::Join => ddl
+            .zip(second)
+            .filter(|&(ddl, second)| validates(query, first, second, ddl))
+            .map(|(_, second)| Referential::Physical([first, second])),
+        _ if !is_run_by_owner_of(first) => None,
+        Form::Delete => {
+            is_an_action(query, form, first).then_some(Referential::Physical([first; 2]))
+        }
+        Form::Update => is_an_action(query, form, first).then_some(Referential::Referencing(first)),
+        Form::Select if is_an_action(query, form, first) => Some(Referential::Referencing(first)),
+        Form::Select => ddl
+            .filter(|&ddl| looks_up(query, first, ddl))
+            .map(|_| Referential::Physical([first; 2])),
+    };
+    recognised.unwrap_or(Referential::No)
+}
+
+/// PostgreSQL becomes the owner of the table that it is about to query.
+fn is_run_by_owner_of(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.owner == roles::current_user())
+}
+
+/// Whether it is what one of the table's foreign keys does on the table.
+fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
+    let written: fn(&ForeignKey) -> Vec<Vec<u8>> = match form {
+        Form::Delete => |key| match key.on_delete {
+            b'c' => vec![text::cascaded_delete(key)],
+            _ => vec![],
+        },
+        Form::Update => text::updates,
+        Form::Select => text::checks,
+        Form::Join => return false,
+    };
+    let begin: fn(&foreign_key::Table) -> Vec<u8> = match form {
+        Form::Delete => text::delete_from,
+        Form::Update => text::update,
+        _ => text::select_from,
+    };
+    // Most statements of users end here, and need not be compared with every foreign key.
+    let begins = foreign_key::table(relid).is_some_and(|table| query.starts_with(&begin(&table)));
+    begins
+        && foreign_keys(&foreign_key::of_referencing(relid))
+            .any(|(_, key)| written(&key).iter().any(|text| text == query))
+}
+
+/// Whether it is the look-up, one by one, of rows that are referenced by a table that the
+/// ALTER TABLE concerns: so they are validated where its user may not read both tables.
+fn looks_up(query: &[u8], relid: pg_sys::Oid, ddl: ConstraintDdl) -> bool {
+    foreign_keys(&foreign_key::of_referenced(relid))
+        .any(|(row, key)| text::lookup(&key) == query && concerns(ddl, &row))
+}
+
+/// Whether it validates a foreign key of the table that the ALTER TABLE concerns, run by
+/// the user who runs that.
+fn validates(
+    query: &[u8],
+    referencing: pg_sys::Oid,
+    referenced: pg_sys::Oid,
+    ddl: ConstraintDdl,
+) -> bool {
+    ddl.user == roles::current_user()
+        && foreign_keys(&foreign_key::of_referencing(referencing)).any(|(row, key)| {
+            row.referenced == referenced
+                && (text::validation(&key) == query || detaches(query, &key, referenced))
+                && concerns(ddl, &row)
+        })
+}
+
+fn detaches(query: &[u8], key: &ForeignKey, referenced: pg_sys::Oid) -> bool {
+    // The condition is costly to write, and the same for the whole partition.
+    text::is_detachment(query, key)
+        && text::detachment(key, &foreign_key::partition_constraint(referenced)) == query
+}
+
+fn foreign_keys(
+    constraints: &[pg_sys::Oid],
+) -> impl Iterator<Item = (foreign_key::Row, ForeignKey)> {
+    constraints.iter().filter_map(|&constraint| {
+        let row = foreign_key::row(constraint)?;
+        let key = row.named()?;
+        Some((row, key))
+    })
+}
+
+/// Whether the ALTER TABLE has to do with one of the foreign key's tables: it is the table
+/// itself, above or below it, or its type.
+fn concerns(ddl: ConstraintDdl, row: &foreign_key::Row) -> bool {
+    let altered = || ddl.tables.into_iter().flatten();
+    let is_one_of = |relid| altered().any(|table| table == relid);
+    [row.referencing, row.referenced].into_iter().any(|relid| {
+        is_one_of(relid)
+            || catalog::ancestors(relid).into_iter().any(is_one_of)
+            || foreign_key::type_of_table(relid).is_some_and(is_one_of)
+            || altered().any(|table| catalog::ancestors(table).contains(&relid))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_queries_are_told_by_their_first_words() {
+        for query in [
+            "SELECT 1",
+            "SELECT fk.a FROM fk",
+            "WITH x AS (SELECT 1) SELECT 1",
+        ] {
+            assert_eq!(form(query.as_bytes(), true, true), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn actions_only_in_their_context() {
+        let query = br#"DELETE FROM ONLY "public"."c" WHERE $1 OPERATOR(pg_catalog.=) "fk""#;
+        assert_eq!(form(query, true, false), Some(Form::Delete));
+        assert_eq!(form(query, false, true), None);
+    }
+
+    #[test]
+    fn validation_only_inside_alter_table() {
+        let query = br#"SELECT fk."a" FROM ONLY "public"."c" fk"#;
+        assert_eq!(form(query, false, true), Some(Form::Join));
+        assert_eq!(form(query, true, false), None);
+    }
+
+    #[test]
+    fn only_tables_of_the_foreign_key_are_seen_whole() {
+        let [child, parent, other] = [1, 2, 3].map(pg_sys::Oid::from);
+        let validation = Referential::Physical([child, parent]);
+        assert!(validation.sees_every_row_of(child) && validation.sees_every_row_of(parent));
+        assert!(!validation.sees_every_row_of(other) && !validation.removes_from(child));
+        let check = Referential::Referencing(child);
+        assert!(check.removes_from(child) && !check.sees_every_row_of(child));
+        assert!(!check.removes_from(parent));
+    }
+}

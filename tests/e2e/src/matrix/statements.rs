@@ -1,0 +1,145 @@
+//! The statements of visitors. Of the rows 1 to 3, the first is expired by its age, the second by
+//! the TTL index `t_d`; `k` is unique.
+
+/// For deletion without hiding.
+pub(super) const NOT_HIDDEN: &str = "SELECT ttl.enable('{s}.t', 3600, hidden => false);";
+
+/// The label is written by hand, as a dump does: the table waits for ttl.resume.
+const RESTORED: &str = "DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE {s}.t IS %L',
+    (SELECT label FROM pg_seclabel WHERE objoid = '{s}.t'::regclass AND provider = 'ttl')); END $$;";
+
+pub(super) const LOOKS: [(&str, &str); 4] = [
+    ("tables", "SELECT * FROM ttl.tables"),
+    ("stats", "SELECT * FROM ttl.stats"),
+    ("problems", "SELECT ttl.problems('{s}.t')"),
+    ("rules", "SELECT ttl.rules('{s}.t')"),
+];
+
+/// Name, statement, what the owner does before.
+pub(super) const ACTS: [(&str, &str, &str); 14] = [
+    ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
+    (
+        "preview_other",
+        "SELECT * FROM ttl.preview('{s}.t', 10)",
+        "",
+    ),
+    ("purge", "SELECT ttl.purge('{s}.t')", ""),
+    ("set_default", "SELECT ttl.set_default('{s}.t', 864000)", ""),
+    (
+        "set_default_null",
+        "SELECT ttl.set_default('{s}.t', NULL)",
+        "",
+    ),
+    ("disable", "SELECT ttl.disable('{s}.t')", ""),
+    (
+        "disable_columns",
+        "SELECT ttl.disable('{s}.t', drop_columns => true)",
+        "",
+    ),
+    ("enable_again", "SELECT ttl.enable('{s}.t', 864000)", ""),
+    ("resume", "SELECT ttl.resume('{s}.t')", RESTORED),
+    (
+        "expire_index",
+        "SELECT ttl.expire_index('{s}.t_d', 864000)",
+        "",
+    ),
+    (
+        "expire_index_null",
+        "SELECT ttl.expire_index('{s}.t_d', NULL)",
+        "",
+    ),
+    (
+        "ttl_create_index",
+        "SELECT ttl.create_index('{s}.t', '{\"e\": 1}', '{\"expireAfterSeconds\": 60}')",
+        "",
+    ),
+    (
+        "coll_mod",
+        "SELECT ttl.coll_mod('{s}.t', '{\"index\": {\"keyPattern\": {\"d\": 1}, \"expireAfterSeconds\": 864000}}')",
+        "",
+    ),
+    (
+        "coll_mod_new",
+        "SELECT ttl.coll_mod('{s}.t', '{\"index\": {\"keyPattern\": {\"e\": 1}, \"expireAfterSeconds\": 60}}')",
+        "CREATE INDEX t_e ON {s}.t (e);",
+    ),
+];
+
+/// Name, statement, whether it reads expired rows (others delete them first, so that they are not
+/// there on the plain server).
+pub(super) const DDL: [(&str, &str, bool); 14] = [
+    ("create_index", "CREATE INDEX ON {s}.t (n)", true),
+    (
+        "create_unique_index",
+        "CREATE UNIQUE INDEX ON {s}.t (k, n)",
+        false,
+    ),
+    ("drop_index", "DROP INDEX {s}.t_d", true),
+    (
+        "rename_index",
+        "ALTER INDEX {s}.t_d RENAME TO t_other",
+        true,
+    ),
+    ("add_check", "ALTER TABLE {s}.t ADD CHECK (n > -1)", false),
+    ("add_unique", "ALTER TABLE {s}.t ADD UNIQUE (k, n)", false),
+    (
+        "set_not_null",
+        "ALTER TABLE {s}.t ALTER n SET NOT NULL",
+        false,
+    ),
+    ("alter_type", "ALTER TABLE {s}.t ALTER n TYPE bigint", false),
+    (
+        "add_column",
+        "ALTER TABLE {s}.t ADD z integer DEFAULT 1 CHECK (z > 0)",
+        false,
+    ),
+    ("rename_column", "ALTER TABLE {s}.t RENAME d TO other", true),
+    (
+        "drop_column_cascade",
+        "ALTER TABLE {s}.t DROP d CASCADE",
+        true,
+    ),
+    ("drop_parent_cascade", "DROP TABLE {s}.p CASCADE", true),
+    ("drop_cascade", "DROP TABLE {s}.t CASCADE", true),
+    ("truncate", "TRUNCATE {s}.t CASCADE", true),
+];
+
+/// Each frees the key of the first row.
+pub(super) const WRITES: [(&str, &str); 7] = [
+    ("insert", "INSERT INTO {s}.t (id, k) VALUES (11, 1)"),
+    ("insert_id", "INSERT INTO {s}.t (id, k) VALUES (2, 12)"),
+    ("copy", "COPY {s}.t (id, k) FROM STDIN"),
+    (
+        "upsert",
+        "INSERT INTO {s}.t (id, k) VALUES (11, 1) ON CONFLICT (k) DO UPDATE SET n = 1",
+    ),
+    (
+        "upsert_nothing",
+        "INSERT INTO {s}.t (id, k) VALUES (11, 1) ON CONFLICT DO NOTHING",
+    ),
+    (
+        "merge",
+        "MERGE INTO {s}.t USING (VALUES (11, 1)) AS v (id, k) ON t.k = v.k
+         WHEN MATCHED THEN UPDATE SET n = 1 WHEN NOT MATCHED THEN INSERT (id, k) VALUES (v.id, v.k)",
+    ),
+    ("update_key", "UPDATE {s}.t SET k = 1 WHERE id = 3"),
+];
+
+/// The data of `copy`.
+pub(super) const COPIED: &str = "11\t1\n";
+
+/// Name, action of the foreign key, and whether the referring rows are there on the plain server:
+/// what stands in nobody's way is deleted by the extension where a live row would raise an error.
+pub(super) const PARENTS: [(&str, &str, bool); 4] = [
+    ("delete_referenced_cascade", "CASCADE", true),
+    ("delete_referenced_null", "SET NULL", true),
+    ("delete_referenced_restrict", "RESTRICT", false),
+    ("delete_referenced_check", "NO ACTION", false),
+];
+
+pub(super) const CONTROLS: [(&str, &str); 4] = [
+    ("select", "SELECT * FROM {s}.t WHERE id > 0"),
+    ("delete_self", "DELETE FROM {s}.t WHERE id = 3"),
+    ("analyze", "ANALYZE {s}.t"),
+    ("reindex", "REINDEX TABLE {s}.t"),
+];

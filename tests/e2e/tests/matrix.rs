@@ -1,0 +1,92 @@
+//! A hostile owner of a table gains nothing by the extension: every carrier of code, every visitor,
+//! every attempt (`src/matrix`), against a server without the library.
+//!
+//! `TTL_MATRIX` is the number of cases (`all` for all of them), `TTL_SEED` repeats a sample,
+//! `TTL_CASE` runs those with this in their name.
+
+use ttl_ext_e2e::Server;
+use ttl_ext_e2e::matrix::{Selection, matrix, run};
+
+const DEFAULT_CASES: usize = 1_200;
+/// The sample of `make test` is always the same: whoever changes something else is not to be
+/// stopped by a case that nobody has run yet. New ones are for `TTL_SEED` and `make test-matrix`.
+const DEFAULT_SEED: u64 = 1;
+
+fn seed() -> u64 {
+    std::env::var("TTL_SEED").map_or(DEFAULT_SEED, |text| {
+        text.parse().expect("TTL_SEED is a number")
+    })
+}
+
+fn selection() -> Selection {
+    if let Ok(part) = std::env::var("TTL_CASE") {
+        return Selection::Named(part);
+    }
+    let cases = match std::env::var("TTL_MATRIX") {
+        Ok(text) if text == "all" => return Selection::Whole,
+        Ok(text) => text.parse().expect("TTL_MATRIX is a number, or all"),
+        Err(_) => DEFAULT_CASES,
+    };
+    Selection::Sample {
+        seed: seed(),
+        cases,
+    }
+}
+
+#[test]
+fn nobody_gains_by_it() {
+    let selection = selection();
+    let matrix = matrix(&selection);
+    println!("{selection:?}: {} of {} cases", matrix.chosen, matrix.whole);
+    for (reason, count) in &matrix.left_out {
+        println!("{count} left out: {reason}");
+    }
+    let quiet = Server::start(&[
+        ("autovacuum", "off"),
+        ("max_worker_processes", "24"),
+        // Before 16, apply workers are started one by one, at this distance.
+        ("wal_retrieve_retry_interval", "10ms"),
+    ]);
+    let sweeping = Server::start_sweeping(&[
+        ("autovacuum", "off"),
+        ("ttl.statement_timeout", "1s"),
+        ("ttl.max_workers", "8"),
+        ("max_worker_processes", "24"),
+    ]);
+    let plain = Server::start(&[
+        ("shared_preload_libraries", ""),
+        ("autovacuum", "off"),
+        ("wal_level", "logical"),
+        ("wal_retrieve_retry_interval", "10ms"),
+        ("max_worker_processes", "24"),
+    ]);
+    let begin = std::time::Instant::now();
+    let report = run(&matrix, &quiet, &sweeping, &plain);
+    println!("allowed by PostgreSQL too:\n{}", report.allowed());
+    println!("{selection:?}: {} in {:?}", report.line(), begin.elapsed());
+    let problems = report.problems();
+    assert!(
+        problems.is_empty(),
+        "cases that cannot be made:\n{}",
+        problems.join("\n")
+    );
+    assert!(
+        report.faults() == 0,
+        "{selection:?}: {}\n{}",
+        report.line(),
+        report.describe_faults()
+    );
+    // What does not come again says nothing; there are few on a busy machine.
+    assert!(
+        report.unsteady() * 100 <= report.run(),
+        "{} unsteady",
+        report.unsteady()
+    );
+    // A sample in which nothing runs is blind.
+    let whole = !matches!(selection, Selection::Named(_));
+    assert!(
+        !whole || report.with_code() * 20 > report.run(),
+        "{} with code",
+        report.with_code()
+    );
+}

@@ -1,0 +1,12 @@
+//! What a hostile owner of a table, or a stranger, tries against the extension: they gain
+//! nothing, read nothing, and hold nobody up. The cases are those of the reviews that broke
+//! into earlier versions; `docs/security.md` has the model that they guard.
+
+mod encodings;
+mod fairness;
+mod gate;
+mod looking;
+mod recognised;
+mod referential;
+mod setup;
+mod walks;
