@@ -19,6 +19,13 @@ pub(crate) struct Attribute {
     pub(crate) generated: bool,
 }
 
+/// Forgets all that this session remembers of the catalogs, as if it had got every message
+/// of invalidation there is: what others have committed counts from now on.
+pub(crate) fn forget_caches() {
+    // SAFETY: PostgreSQL's own, as where it has lost messages; within a transaction.
+    unsafe { pg_sys::InvalidateSystemCaches() };
+}
+
 /// The column of that name, unless it is dropped or absent.
 pub(crate) fn attribute(relid: pg_sys::Oid, name: &str) -> Option<Attribute> {
     let name = encoding::to_server(name)?;

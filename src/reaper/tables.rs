@@ -35,6 +35,9 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let before = changes();
     session::clean_for(None)?;
     let found = txn::run(|| {
+        // A session tells of a change as soon as others can see it, which is before it sends
+        // the messages that end what they remember of the time before.
+        catalog::forget_caches();
         if !extension::is_present() {
             return Ok(None);
         }
