@@ -93,6 +93,11 @@ CREATE FUNCTION ttl.evaluate_first(condition boolean) RETURNS boolean
 COMMENT ON FUNCTION ttl.evaluate_first(boolean) IS
     'its argument; the planner takes the whole for free, so that it stands before all other conditions; in the filter on tables with partial TTL indexes';
 
+CREATE FUNCTION ttl.locked_here(relation pg_catalog.oid, place pg_catalog.tid) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_locked_here';
+COMMENT ON FUNCTION ttl.locked_here(pg_catalog.oid, pg_catalog.tid) IS
+    'whether the present transaction has locked the row at this place; in the filter, in sessions that lock rows of the table';
+
 CREATE FUNCTION ttl.cutoff(default_ttl integer) RETURNS pg_catalog.timestamptz
     LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION ttl.cutoff(integer) IS

@@ -107,14 +107,21 @@ pub(crate) unsafe fn begin(query: *mut pg_sys::QueryDesc) -> Running {
 /// # Safety
 /// As [`begin`], after it.
 pub(crate) unsafe fn keep(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: the executor's state and its memory context are there; what is allocated in the
-    // context lives until the context calls back.
+    // SAFETY: the executor's state and its memory context are there.
     unsafe {
-        let estate = (*query).estate;
-        if estate.is_null() {
-            return;
+        if let Some(estate) = (*query).estate.as_ref() {
+            keep_in(estate.es_query_cxt);
         }
-        let context = (*estate).es_query_cxt;
+    }
+}
+
+/// Leaves the time with the memory of an executor's state. Unguarded, as [`keep`].
+///
+/// # Safety
+/// The context is there.
+pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
+    // SAFETY: what is allocated in the context lives until the context calls back.
+    unsafe {
         let kept = externs::MemoryContextAlloc(context, size_of::<Kept>()).cast::<Kept>();
         kept.write(Kept {
             callback: pg_sys::MemoryContextCallback {
@@ -133,22 +140,47 @@ pub(crate) unsafe fn keep(query: *mut pg_sys::QueryDesc) {
 /// # Safety
 /// `query` has been started.
 pub(crate) unsafe fn go_on(query: *mut pg_sys::QueryDesc) -> Running {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let estate = (*query).estate.as_ref();
+        match estate.and_then(|estate| kept_in(estate.es_query_cxt)) {
+            Some(time) => {
+                let snapshot = (*query).snapshot;
+                Running { time, snapshot }.replace()
+            }
+            None => Running::current(),
+        }
+    }
+}
+
+/// Whether a time was left with this memory.
+///
+/// # Safety
+/// The context is there.
+pub(super) unsafe fn is_kept_in(context: pg_sys::MemoryContext) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe { kept_in(context) }.is_some()
+}
+
+unsafe fn kept_in(context: pg_sys::MemoryContext) -> Option<i64> {
     // SAFETY: the callbacks of a context are a list; ours are the head of a `Kept`.
     unsafe {
-        let mut callback = match (*query).estate.as_ref() {
-            Some(estate) => (*estate.es_query_cxt).reset_cbs,
-            None => core::ptr::null_mut(),
-        };
+        let mut callback = (*context).reset_cbs;
         while let Some(this) = callback.as_ref() {
             if this.arg.cast_const() == (&raw const OURS).cast() {
-                let time = (*callback.cast::<Kept>()).time;
-                let snapshot = (*query).snapshot;
-                return Running { time, snapshot }.replace();
+                return Some((*callback.cast::<Kept>()).time);
             }
             callback = this.next;
         }
     }
-    Running::current()
+    None
+}
+
+/// The query that runs has waited: from here on it judges by this time, until
+/// [`Running::resume`].
+pub(crate) fn advance(time: i64) -> Running {
+    let outer = Running::current();
+    Running { time, ..outer }.replace()
 }
 
 /// A utility statement runs: what it does itself (COPY, DDL), it does by the clock of its

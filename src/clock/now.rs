@@ -38,9 +38,17 @@ fn stamp(statement_start: i64) -> i64 {
     policy::stamp(statement_start, unsafe { externs::GetCurrentTimestamp() })
 }
 
-/// A stamp that is kept for the rest of an execution.
+/// The stamp of a row that is written now.
+pub(crate) fn present_stamp() -> i64 {
+    // SAFETY: a backend-local variable.
+    stamp(unsafe { externs::GetCurrentStatementStartTimestamp() })
+}
+
+/// A stamp that is kept for the rest of an execution, or until it has to wait for a lock.
 struct Kept {
     statement_start: i64,
+    /// When this session had last begun to wait for a lock.
+    waited: i64,
     stamp: i64,
 }
 
@@ -59,7 +67,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 ///
 /// The same for all rows of one execution: it is kept with the call's place in
 /// the expression, which lives as long, but in PL/pgSQL as long as the
-/// transaction; so it is never kept for another statement of the client.
+/// transaction; so it is never kept for another statement of the client. Nor is it
+/// where the execution has waited for somebody's lock: rows would be born old.
 /// Unguarded: an error for want of memory passes a frame with nothing to drop.
 ///
 /// # Safety
@@ -74,14 +83,16 @@ pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
         let Some(call) = (*fcinfo).flinfo.as_mut() else {
             return pg_sys::Datum::from(stamp(statement_start));
         };
+        let waited = externs::last_wait();
         let first = call.fn_extra.is_null();
         if first {
             call.fn_extra = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<Kept>());
         }
         let kept = call.fn_extra.cast::<Kept>();
-        if first || (*kept).statement_start != statement_start {
+        if first || (*kept).statement_start != statement_start || (*kept).waited != waited {
             kept.write(Kept {
                 statement_start,
+                waited,
                 stamp: stamp(statement_start),
             });
         }

@@ -7,6 +7,7 @@ use crate::clock::execution;
 use crate::reaper::writes;
 use crate::reclaim::{self, Spared};
 use crate::store::cache;
+use crate::visibility::row_locks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_int;
@@ -53,6 +54,9 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
             if spared != Spared::Nothing {
                 spare((*query).estate, spared);
             }
+        }
+        if !plan.is_null() && !(*plan).rowMarks.is_null() && !explained {
+            note_locks(plan);
         }
         outer.resume();
     }
@@ -118,6 +122,12 @@ unsafe extern "C-unwind" fn at_finish(query: *mut pg_sys::QueryDesc) {
         }
         outer.resume();
     }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn note_locks(plan: *mut pg_sys::PlannedStmt) {
+    // SAFETY: the statement has just been started.
+    unsafe { row_locks::note(plan) }
 }
 
 #[pg_guard]

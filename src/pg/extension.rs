@@ -34,6 +34,8 @@ pub(crate) struct Functions {
     pub(crate) earliest: [pg_sys::Oid; 3],
     /// `ttl.evaluate_first(boolean)`
     pub(crate) evaluate_first: pg_sys::Oid,
+    /// `ttl.locked_here(oid, tid)`
+    pub(crate) locked_here: pg_sys::Oid,
 }
 
 /// The extension's name.
@@ -129,6 +131,11 @@ fn look_up() -> Option<Functions> {
         live_at: of_dates(|kind| function(schema, c"live_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(schema, c"earliest", &[kind.array_oid()]))?,
         evaluate_first: function(schema, c"evaluate_first", &[pg_sys::BOOLOID])?,
+        locked_here: function(
+            schema,
+            c"locked_here",
+            &[pg_sys::OIDOID, pg_sys::TIDOID],
+        )?,
     })
 }
 

@@ -181,6 +181,9 @@ pub(super) mod foreign_keys {
 pub(super) mod timeout {
     use core::ffi::c_int;
 
+    /// `DEADLOCK_TIMEOUT`, a `TimeoutId`.
+    pub(super) const DEADLOCK_TIMEOUT: c_int = 1;
+
     /// `USER_TIMEOUT`, the first free `TimeoutId`.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     pub(crate) const USER_TIMEOUT: c_int = 12;
@@ -198,8 +201,17 @@ pub(super) mod timeout {
             delay_ms: c_int,
         );
         pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
+        /// When it was last enabled, whatever has become of it; cannot fail.
+        pub(super) fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
     }
+}
+
+/// When this session last began to wait for a heavyweight lock, which is when the time for
+/// the search for deadlocks begins; 0: never.
+pub(crate) fn last_wait() -> i64 {
+    // SAFETY: reads a backend-local variable.
+    unsafe { timeout::get_timeout_start_time(timeout::DEADLOCK_TIMEOUT) }
 }
 
 unsafe extern "C" {

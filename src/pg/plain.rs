@@ -84,6 +84,15 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::BlockNumber;
     pub(crate) fn table_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
 
+    pub(crate) fn heap_modify_tuple_by_cols(
+        tuple: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+        count: c_int,
+        columns: *const c_int,
+        values: *mut Datum,
+        isnull: *mut bool,
+    ) -> pg_sys::HeapTuple;
+
     pub(crate) fn XactLockTableWait(
         xid: pg_sys::TransactionId,
         relation: Relation,

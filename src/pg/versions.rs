@@ -27,6 +27,46 @@ pub(crate) unsafe fn written_here(
     found
 }
 
+/// Whether the present transaction has locked the row whose version is at this place, and not
+/// changed it. False where there is none, and for another kind of table.
+///
+/// # Safety
+/// As [`written_here`].
+pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+    let mut found = false;
+    // SAFETY: as required of the caller.
+    unsafe {
+        each_from(relid, place, |_, header| {
+            // SAFETY: the header of a version that is pinned.
+            found = unsafe { is_locked_by_us(header) };
+            false
+        });
+    }
+    found
+}
+
+/// # Safety
+/// A header in a buffer that is pinned.
+unsafe fn is_locked_by_us(header: &pg_sys::HeapTupleHeaderData) -> bool {
+    let mask = u32::from(header.t_infomask);
+    // SAFETY: on disk it is always this variant; the rest reads backend-local variables.
+    unsafe {
+        let xmax = header.t_choice.t_heap.t_xmax;
+        let is_ours = |xid| pg_sys::TransactionIdIsCurrentTransactionId(xid);
+        if mask & pg_sys::HEAP_XMAX_INVALID != 0 {
+            return false;
+        }
+        if mask & pg_sys::HEAP_XMAX_IS_MULTI == 0 {
+            let locks = pg_sys::HEAP_XMAX_LOCK_ONLY;
+            return mask & locks != 0 && is_ours(xmax);
+        }
+        let mut members = core::ptr::null_mut();
+        let only_locks = mask & pg_sys::HEAP_XMAX_LOCK_ONLY != 0;
+        let count = pg_sys::GetMultiXactIdMembers(xmax, &mut members, false, only_locks);
+        (0..usize::try_from(count).unwrap_or(0)).any(|at| is_ours((*members.add(at)).xid))
+    }
+}
+
 /// The version at this place, and those that the present transaction has made of it.
 ///
 /// # Safety

@@ -3,7 +3,7 @@
 use crate::clock::execution;
 use crate::reaper::{leave, writes};
 use crate::reclaim::{self, follow};
-use crate::visibility::statement;
+use crate::visibility::{row_locks, statement};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -85,6 +85,14 @@ unsafe extern "C-unwind" fn at_xact_end(
         }
         pg_sys::XactEvent::XACT_EVENT_PREPARE => writes::at_other_end(true),
         _ => {}
+    }
+    if matches!(
+        event,
+        pg_sys::XactEvent::XACT_EVENT_ABORT
+            | pg_sys::XactEvent::XACT_EVENT_COMMIT
+            | pg_sys::XactEvent::XACT_EVENT_PREPARE
+    ) {
+        row_locks::at_xact_end();
     }
     if matches!(
         event,

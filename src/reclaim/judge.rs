@@ -1,10 +1,11 @@
 //! Whether a row of a table is live, asked row by row within a statement.
 
+use crate::clock::execution;
 use crate::clock::now::now;
 use crate::pg::{extension, plain};
 use crate::policy;
 use crate::store::TablePolicy;
-use crate::visibility;
+use crate::visibility::{self, row_locks};
 use pgrx::pg_sys::{self, TupleTableSlot};
 
 /// Judges rows of one table. Nothing in it needs dropping, so that PostgreSQL's errors
@@ -49,6 +50,7 @@ impl Judge {
             // SAFETY: all is allocated with the estate, a child of the current context.
             unsafe {
                 let estate = pg_sys::CreateExecutorState();
+                execution::keep_in((*estate).es_query_cxt);
                 let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
                 let condition = visibility::live_by_rules(&functions, policy, 1);
                 judge.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
@@ -59,13 +61,17 @@ impl Judge {
         judge
     }
 
-    /// Whether the row in the slot is live for this statement.
+    /// Whether the row in the slot is live for this statement, or its transaction has locked
+    /// it (C15).
     ///
     /// # Safety
     /// The slot holds a row of the table; reading it may raise.
     pub(super) unsafe fn is_live(&self, slot: *mut TupleTableSlot) -> bool {
         // SAFETY: as required of the caller.
-        unsafe { self.is_live_by_clock(slot) && self.is_live_by_rules(slot) }
+        unsafe {
+            self.is_live_by_clock(slot) && self.is_live_by_rules(slot)
+                || row_locks::holds((*slot).tts_tableOid, (*slot).tts_tid)
+        }
     }
 
     unsafe fn is_live_by_clock(&self, slot: *mut TupleTableSlot) -> bool {

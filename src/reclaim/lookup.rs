@@ -13,7 +13,10 @@ use super::plan::{Key, Plan};
 use super::prepared::{Evaluation, Prepared};
 use super::removal::{self, Removal};
 use super::row::New;
-use crate::pg::plain;
+use crate::clock::execution::{self, Running};
+use crate::clock::moment;
+use crate::clock::now::now;
+use crate::pg::{externs, plain};
 use core::mem::MaybeUninit;
 use pgrx::pg_sys::{self, Datum, TupleTableSlot};
 
@@ -35,11 +38,17 @@ impl Values {
     };
 }
 
-/// Removes the expired rows that hold a key of the new row.
+/// Removes the expired rows that hold a key of the new row. Whether the statement had to
+/// wait for somebody.
 ///
 /// # Safety
 /// `prepared` is that of the row's table in this statement, and has a plan.
-pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared) {
+pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared) -> bool {
+    let mut wait = Wait { outer: None };
+    // For a row, perhaps, that has expired by now: a MERGE inserts in its place.
+    if externs::last_wait() > now() {
+        wait.is_over();
+    }
     // SAFETY: as required of the caller.
     unsafe {
         let (plan, evaluation) = (&*prepared.plan, &prepared.evaluation);
@@ -50,7 +59,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
             if !new.passes_checks(evaluation) {
                 // PostgreSQL will say so.
                 new.restore(evaluation);
-                return;
+                return false;
             }
         }
         for (at, key) in plan.keys.iter().enumerate() {
@@ -63,10 +72,36 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
                     at,
                     evaluation,
                 };
-                lookup.free();
+                lookup.free(&mut wait);
             }
         }
         new.restore(evaluation);
+    }
+    wait.end()
+}
+
+/// Waits for others who write the same keys (C14). Nothing in it needs dropping: an error
+/// ends it with the statement.
+struct Wait {
+    /// By which time the statement judged before.
+    outer: Option<Running>,
+}
+
+impl Wait {
+    /// One is over: from here on, rows are judged by the time after it.
+    fn is_over(&mut self) {
+        if moment::waits_count() {
+            let outer = execution::advance(moment::after_wait());
+            self.outer.get_or_insert(outer);
+        }
+    }
+
+    /// Whether there was one.
+    fn end(self) -> bool {
+        if let Some(outer) = self.outer {
+            outer.resume();
+        }
+        self.outer.is_some()
     }
 }
 
@@ -82,7 +117,7 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    unsafe fn free(&self) {
+    unsafe fn free(&self, wait: &mut Wait) {
         let mut sought = Values::EMPTY;
         // SAFETY: the key is one of the row's table.
         unsafe {
@@ -104,7 +139,7 @@ impl Lookup<'_> {
             }
             let slot = plain::table_slot_create(self.new.relation, core::ptr::null_mut());
             let mut changes = 0;
-            while self.remove(index, &sought, slot, &mut changes) {}
+            while self.remove(index, &sought, slot, wait, &mut changes) {}
             plain::ExecDropSingleTupleTableSlot(slot);
             plain::index_close(index, no_lock);
         }
@@ -153,6 +188,7 @@ impl Lookup<'_> {
         index: pg_sys::Relation,
         sought: &Values,
         slot: *mut TupleTableSlot,
+        wait: &mut Wait,
         changes: &mut u32,
     ) -> bool {
         // SAFETY: index and table are open and locked, and the slot is of the table.
@@ -169,12 +205,6 @@ impl Lookup<'_> {
             plain::index_rescan(scan, first, count, core::ptr::null_mut(), 0);
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
             while plain::index_getnext_slot(scan, forward, slot) {
-                if self.new.replaces(&(*slot).tts_tid)
-                    || self.judge.is_live(slot)
-                    || ((*scan).xs_recheck && !self.conflicts(slot, sought))
-                {
-                    continue;
-                }
                 // Somebody is writing or deleting it: what becomes of it is not known
                 // yet. The constraint would wait as well.
                 let writer = if dirty.xmin == pg_sys::InvalidTransactionId {
@@ -182,6 +212,15 @@ impl Lookup<'_> {
                 } else {
                     dirty.xmin
                 };
+                let may_expire = self.key.waits
+                    && writer != pg_sys::InvalidTransactionId
+                    && moment::waits_count();
+                if self.new.replaces(&(*slot).tts_tid)
+                    || (!may_expire && self.judge.is_live(slot))
+                    || ((*scan).xs_recheck && !self.conflicts(slot, sought))
+                {
+                    continue;
+                }
                 if writer == pg_sys::InvalidTransactionId {
                     match removal::remove(relation, slot, self.plan.deletion) {
                         Removal::Gone | Removal::Kept => continue,
@@ -197,6 +236,7 @@ impl Lookup<'_> {
                 } else {
                     plain::SpeculativeInsertionWait(writer, dirty.speculativeToken);
                 }
+                wait.is_over();
                 return true;
             }
             plain::index_endscan(scan);

@@ -40,6 +40,8 @@ pub(super) struct Key {
     pub(super) always_changes: bool,
     /// It has expressions or a predicate.
     pub(super) needs_evaluation: bool,
+    /// Its constraint is not deferrable: who writes a key waits for others who write it.
+    pub(super) waits: bool,
 }
 
 /// A table with keys, whose rows can expire.
@@ -167,6 +169,7 @@ unsafe fn key(table: pg_sys::Relation, index: pg_sys::Relation, generated: &mut 
             sources: vec![],
             always_changes: false,
             needs_evaluation: !info.ii_Expressions.is_null() || !info.ii_Predicate.is_null(),
+            waits: (*(*index).rd_index).indimmediate,
         };
         let mut columns = index::columns_of(info);
         if columns.first().is_some_and(|&attno| attno <= 0) {

@@ -2,8 +2,11 @@
 
 use super::prepared::{self, Prepared};
 use super::{lookup, row};
+use crate::clock::now::present_stamp;
 use crate::error::TtlError;
-use crate::pg::fmgr;
+use crate::pg::{externs, fmgr, plain, roles};
+use crate::policy;
+use crate::settings;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, TriggerData};
 use pgrx::prelude::*;
@@ -12,7 +15,8 @@ fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
 /// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row.
 /// Removes the expired rows that hold a key of the new row (C6) and returns it as it
-/// is. On a table without a time to live it does nothing.
+/// is, or with the time after the wait where it had to wait for another session (C14).
+/// On a table without a time to live it does nothing.
 ///
 /// Raises 39P01 if it is called in any other way, and what removing a row raises.
 ///
@@ -40,16 +44,59 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
             (*call).fn_extra = prepare((*data).tg_relation, (*call).fn_mcxt).cast();
         }
         let prepared = (*call).fn_extra.cast::<Prepared>();
-        if !(*prepared).plan.is_null() {
-            lookup::free_keys(&row::New::of(data), &*prepared);
-        }
         let updates = !(*data).tg_newtuple.is_null();
-        pg_sys::Datum::from(if updates {
+        let tuple = if updates {
             (*data).tg_newtuple
         } else {
             (*data).tg_trigtuple
+        };
+        let Some(plan) = (*prepared).plan.as_ref() else {
+            return pg_sys::Datum::from(tuple);
+        };
+        let new = row::New::of(data);
+        let waited = lookup::free_keys(&new, &*prepared);
+        pg_sys::Datum::from(match plan.policy.clock {
+            Some(clock) if waited => stamp_anew(&new, tuple, clock.ts.attno, updates),
+            _ => tuple,
         })
     }
+}
+
+/// The new row as it is written after a wait: it counts from now on, or it might come
+/// expired. One whose time was given keeps it.
+unsafe fn stamp_anew(
+    new: &row::New,
+    tuple: pg_sys::HeapTuple,
+    ts: i16,
+    updates: bool,
+) -> pg_sys::HeapTuple {
+    // SAFETY: a row of the trigger's table, which has this column.
+    unsafe {
+        let relation = new.relation;
+        if settings::preserve_ts() || (!updates && keeps_times((*relation).rd_id)) {
+            return tuple;
+        }
+        let start = policy::truncate_to_second(externs::GetCurrentStatementStartTimestamp());
+        let present = present_stamp();
+        let given = plain::slot_value(new.slot, ts).map(|given| given.value() as i64);
+        if given.is_none_or(|given| given < start || given >= present) {
+            return tuple;
+        }
+        let (column, mut value, mut null) = (i32::from(ts), pg_sys::Datum::from(present), false);
+        plain::heap_modify_tuple_by_cols(
+            tuple,
+            (*relation).rd_att,
+            1,
+            &column,
+            &mut value,
+            &mut null,
+        )
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn keeps_times(relid: pg_sys::Oid) -> bool {
+    roles::reads_physically(relid)
 }
 
 /// Whether it is called as a BEFORE trigger for a row that is written.

@@ -1,6 +1,7 @@
 //! The functions that restrictions and constraints are made of. They run once for each row, so
 //! they are C functions without argument wrapping, and cannot raise errors.
 
+use crate::clock::moment;
 use crate::clock::now::now;
 use crate::error::TtlError;
 use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
@@ -27,13 +28,14 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_override(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    let (ts, ttl) = unsafe {
+    let (ts, ttl, now) = unsafe {
         (
             arg_timestamptz(fcinfo, 0),
             policy::effective_ttl(arg_int4(fcinfo, 1), arg_int4(fcinfo, 2)),
+            moment::of_call(fcinfo),
         )
     };
-    pg_sys::Datum::from(policy::is_live(ts, ttl, now()))
+    pg_sys::Datum::from(policy::is_live(ts, ttl, now))
 }
 
 /// `ttl.live(ts timestamptz, default_ttl integer) RETURNS boolean` (C5), for a
@@ -46,13 +48,14 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_default(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    let (ts, ttl) = unsafe {
+    let (ts, ttl, now) = unsafe {
         (
             arg_timestamptz(fcinfo, 0),
             policy::effective_ttl(None, arg_int4(fcinfo, 1)),
+            moment::of_call(fcinfo),
         )
     };
-    pg_sys::Datum::from(policy::is_live(ts, ttl, now()))
+    pg_sys::Datum::from(policy::is_live(ts, ttl, now))
 }
 
 /// `ttl.cutoff(default_ttl integer) RETURNS timestamptz`: rows whose `_ts` is

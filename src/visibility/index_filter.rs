@@ -1,7 +1,7 @@
 //! The functions by which rows expire by TTL indexes (M2, M3). They run once for each
 //! row, like those of [`super::filter`].
 
-use crate::clock::now::now;
+use crate::clock::moment;
 use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
 use crate::policy;
 use pgrx::pg_sys;
@@ -27,8 +27,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_at(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    let (date, seconds) = unsafe { (arg_timestamptz(fcinfo, 0), arg_int4(fcinfo, 1)) };
-    is_live(date, seconds)
+    unsafe { is_live(fcinfo, arg_timestamptz(fcinfo, 0)) }
 }
 
 /// `ttl.live_at(date date, expire_after_seconds integer) RETURNS boolean` (M2).
@@ -40,14 +39,17 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_at_date(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    let (date, seconds) = unsafe { (arg_int4(fcinfo, 0), arg_int4(fcinfo, 1)) };
-    is_live(date.map(policy::instant_of_day), seconds)
+    unsafe { is_live(fcinfo, arg_int4(fcinfo, 0).map(policy::instant_of_day)) }
 }
 
+/// # Safety
+/// The second argument is a number of seconds.
 #[inline]
-fn is_live(date: Option<i64>, seconds: Option<i32>) -> pg_sys::Datum {
+unsafe fn is_live(fcinfo: pg_sys::FunctionCallInfo, date: Option<i64>) -> pg_sys::Datum {
+    // SAFETY: as required of the caller.
+    let (seconds, now) = unsafe { (arg_int4(fcinfo, 1), moment::of_call(fcinfo)) };
     // Without seconds nothing expires.
-    let live = seconds.is_none_or(|seconds| policy::is_live_by_index(date, seconds, now()));
+    let live = seconds.is_none_or(|seconds| policy::is_live_by_index(date, seconds, now));
     pg_sys::Datum::from(live)
 }
 

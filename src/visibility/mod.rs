@@ -8,6 +8,7 @@ mod own_query;
 mod referential;
 mod relation_hook;
 mod restriction;
+pub(crate) mod row_locks;
 pub(crate) mod statement;
 mod support;
 

@@ -3,7 +3,7 @@
 //! The planner calls it for every relation of every query after all rewriting
 //! (`docs/decisions/0001-relation-info-hook.md`).
 
-use super::{deletion_indexes, restriction, statement};
+use super::{deletion_indexes, restriction, row_locks, statement};
 use crate::pg::extension::{self, Functions};
 use crate::pg::{lists, nodes, planner_input, roles};
 use crate::settings;
@@ -158,10 +158,14 @@ unsafe fn restrict(
             let clause = unless_physical(root, functions, entry, varno, condition);
             planner_input::put_restriction_first(root, rel, clause);
         };
-        if let Some(pruning) = restriction::pruning_condition(functions, policy, rel) {
-            put_first(pruning);
+        if row_locks::are_taken_under(policy.holder) {
+            put_first(restriction::live_or_locked(functions, policy, varno));
+        } else {
+            if let Some(pruning) = restriction::pruning_condition(functions, policy, rel) {
+                put_first(pruning);
+            }
+            restriction::each_live_condition(functions, policy, varno, put_first);
         }
-        restriction::each_live_condition(functions, policy, varno, put_first);
         (*rel).baserestrict_min_security = 0;
         if let Some(column) = policy.clock.and_then(|clock| clock.ttl) {
             deletion_indexes::leave_out(root, rel, column.attno);
@@ -191,7 +195,11 @@ unsafe fn restrict_child(
         {
             return;
         }
-        let live = restriction::live_conditions(functions, policy, varno);
+        let live = if row_locks::are_taken_under(policy.holder) {
+            vec![restriction::live_or_locked(functions, policy, varno)]
+        } else {
+            restriction::live_conditions(functions, policy, varno)
+        };
         let clauses: Vec<_> = live
             .into_iter()
             .map(|condition| unless_physical(root, functions, entry, varno, condition))

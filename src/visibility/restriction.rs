@@ -50,6 +50,15 @@ pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno:
     nodes::and(&live_conditions(functions, policy, varno))
 }
 
+/// "The row is live, or locked by this transaction" (C15), as one of
+/// [`each_live_condition`].
+pub(super) fn live_or_locked(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
+    let live = live_condition(functions, policy, varno);
+    let place = [nodes::table_oid(varno), nodes::ctid(varno)];
+    let locked = nodes::filter_call(functions.locked_here, &place);
+    nodes::filter_call(functions.evaluate_first, &[nodes::or(live, locked)])
+}
+
 /// C5.
 fn by_clock(
     functions: &Functions,

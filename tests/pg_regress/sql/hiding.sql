@@ -55,6 +55,10 @@ CLOSE h;
 SELECT id FROM t WHERE id < 4 ORDER BY id FOR UPDATE;
 SELECT id FROM t WHERE id < 4 ORDER BY id FOR KEY SHARE SKIP LOCKED;
 
+-- Sessions that lock rows have other plans.
+\c -
+SET search_path = hiding;
+
 -- prepared statements
 SET plan_cache_mode = force_generic_plan;
 PREPARE by_id (int) AS SELECT id FROM t WHERE id = $1;

@@ -169,6 +169,10 @@ FETCH LAST FROM c;
 FETCH PRIOR FROM c;
 COMMIT;
 SELECT id FROM h WHERE id < 5 ORDER BY id FOR UPDATE;
+-- Sessions that lock rows have other plans.
+\c -
+SET search_path = ttl_index;
+SET timezone = 'Asia/Tokyo';
 SET plan_cache_mode = force_generic_plan;
 PREPARE by_id (int) AS SELECT id FROM h WHERE id = $1;
 EXECUTE by_id (1);
