@@ -26,6 +26,9 @@ unsafe extern "C-unwind" {
         callback: *mut pg_sys::MemoryContextCallback,
     );
 
+    /// worker.c; cannot fail.
+    pub(super) fn IsLogicalWorker() -> bool;
+
     /// xact.c; cannot fail.
     pub(crate) fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     /// xact.c; fails only in a parallel operation.

@@ -25,6 +25,12 @@ pub(crate) fn force(name: &str, value: &str) {
     }
 }
 
+/// Whether this is a worker of logical replication, which applies what others have done.
+pub(crate) fn applies_others_changes() -> bool {
+    // SAFETY: reads a backend-local variable.
+    unsafe { externs::IsLogicalWorker() }
+}
+
 /// Plans what `work` runs without sorting or reading whole tables where there is
 /// another way, whatever the statistics say: a batch must read no more than it
 /// deletes. An error ends the settings with the transaction.

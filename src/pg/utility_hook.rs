@@ -3,7 +3,7 @@
 use super::xact::ConstraintDdl;
 use super::{database_ddl, externs, roles, xact};
 use crate::clock::execution;
-use crate::reaper::leave;
+use crate::reaper::{leave, prepared};
 use crate::reclaim::{self, before_ddl, follow, follow_indexes, protect};
 use crate::store::ddl::{self, Rename};
 use crate::store::label_provider;
@@ -11,6 +11,7 @@ use crate::visibility::copy;
 use core::ffi::c_char;
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::prelude::*;
+use std::ffi::CStr;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
@@ -43,6 +44,8 @@ struct Around {
     keys: Option<follow::Followed>,
     /// TTL indexes that are renamed or dropped.
     indexes: Option<follow_indexes::Followed>,
+    /// COMMIT or ROLLBACK PREPARED: whether it commits.
+    ends_prepared: Option<bool>,
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
@@ -95,6 +98,7 @@ unsafe extern "C-unwind" fn trampoline(
             || around.vacated.is_some()
             || around.keys.is_some()
             || around.indexes.is_some()
+            || around.ends_prepared.is_some()
         {
             after(&around);
         }
@@ -110,6 +114,28 @@ unsafe fn vacate(node: *mut pg_sys::Node) -> Option<u32> {
     database.inspect(|&database| leave::vacate(database))
 }
 
+/// Whether the statement commits a prepared transaction, or rolls it back.
+///
+/// # Safety
+/// A statement of the parser.
+unsafe fn prepared_transaction(stmt: *mut pg_sys::TransactionStmt) -> Option<bool> {
+    use pg_sys::TransactionStmtKind::{
+        TRANS_STMT_COMMIT_PREPARED, TRANS_STMT_PREPARE, TRANS_STMT_ROLLBACK_PREPARED,
+    };
+    // SAFETY: as required of the caller; these kinds have an identifier.
+    unsafe {
+        match (*stmt).kind {
+            TRANS_STMT_PREPARE => {
+                prepared::begin(CStr::from_ptr((*stmt).gid));
+                None
+            }
+            TRANS_STMT_COMMIT_PREPARED => Some(true),
+            TRANS_STMT_ROLLBACK_PREPARED => Some(false),
+            _ => None,
+        }
+    }
+}
+
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
@@ -122,6 +148,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         vacated: None,
         keys: None,
         indexes: None,
+        ends_prepared: None,
     };
     // SAFETY: the node's tag tells its type.
     unsafe {
@@ -136,6 +163,9 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
                 around.copies = true;
             }
             Some(NodeTag::T_SecLabelStmt) => around.statement = label_provider::unbind(pstmt),
+            Some(NodeTag::T_TransactionStmt) => {
+                around.ends_prepared = prepared_transaction(node.cast());
+            }
             Some(NodeTag::T_DropStmt) => ddl::check_drop(node.cast()),
             Some(NodeTag::T_IndexStmt | NodeTag::T_CreateStmt) => before_ddl::delete_expired(node),
             Some(NodeTag::T_RenameStmt) => {
@@ -185,6 +215,14 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     }
     if let Some(database) = around.vacated {
         leave::readmit(database);
+    }
+    if let Some(commits) = around.ends_prepared {
+        // SAFETY: as below; such a statement has an identifier.
+        unsafe {
+            let stmt = (*around.statement).utilityStmt;
+            let identifier = (*stmt.cast::<pg_sys::TransactionStmt>()).gid;
+            prepared::end(CStr::from_ptr(identifier), commits);
+        }
     }
     if let Some(indexes) = around.indexes {
         follow_indexes::after(indexes);

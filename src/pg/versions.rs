@@ -37,8 +37,7 @@ pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, place: pg_sys::ItemPoint
     // SAFETY: as required of the caller.
     unsafe {
         each_from(relid, place, |_, header| {
-            // SAFETY: the header of a version that is pinned.
-            found = unsafe { is_locked_by_us(header) };
+            found = is_locked_by_us(header);
             false
         });
     }

@@ -43,6 +43,7 @@ mod owners;
 mod pace;
 pub(crate) mod partitions;
 mod piecemeal;
+pub(crate) mod prepared;
 mod probe;
 mod progress;
 mod schedule;

@@ -3,6 +3,7 @@
 
 use super::blocked::BlockedRow;
 use super::owners::{Account, OWNERS};
+use super::prepared::{PREPARED, Prepared};
 use super::state::{TableKey, TableState};
 use crate::pg::background;
 use crate::pg::shmem::{self, Layout, Locked};
@@ -38,6 +39,7 @@ pub(super) struct Control {
     pub(super) databases: [Database; DATABASES],
     pub(super) workers: [Worker; WORKERS],
     pub(super) marks: [AtomicU8; MARKS],
+    pub(super) prepared: [Prepared; PREPARED],
     /// Under the lock.
     pub(super) blocked: core::cell::UnsafeCell<[BlockedRow; BLOCKED_ROWS]>,
     /// Under the lock.

@@ -1,7 +1,7 @@
 //! What sessions tell the workers: which tables they have written to, and that
 //! a policy has changed. Told at commit, when others can see it.
 
-use super::shared;
+use super::{prepared, shared};
 use crate::pg::background;
 use crate::settings;
 use crate::store::TablePolicy;
@@ -109,11 +109,27 @@ pub(crate) fn at_commit() {
     }
 }
 
-/// The transaction has aborted, or was prepared. When that one commits, in
-/// another session, nobody tells: so the database is looked at regularly.
-pub(crate) fn at_other_end(prepared: bool) {
-    NOTED.with_borrow_mut(Vec::clear);
-    if POLICY_CHANGED.take() && prepared {
+/// A transaction that was prepared has committed: this was noted of it. Told when the
+/// present one commits, which is COMMIT PREPARED's own.
+pub(super) fn note_prepared(holder: u32, bits: u8) {
+    if holder == 0 {
+        note_policy_change();
+    } else {
+        // Rows may have expired before it committed.
+        NOTED.with_borrow_mut(|noted| noted.push((holder, bits | KEPT_TS, true)));
+    }
+}
+
+/// The transaction has aborted, or was prepared. Should nobody tell when that one
+/// commits, the database is looked at regularly.
+pub(crate) fn at_other_end(is_prepared: bool) {
+    let noted = NOTED.with_borrow_mut(std::mem::take);
+    let changed = POLICY_CHANGED.take();
+    if is_prepared {
+        let tables = noted.into_iter().map(|(holder, bits, _)| (holder, bits));
+        prepared::keep(tables.chain(changed.then_some((0, 0))));
+    }
+    if changed && is_prepared {
         let database = background::my_database().to_u32();
         if let Some(slot) = shared::allot_database(database) {
             slot.keep.store(true, Ordering::Relaxed);

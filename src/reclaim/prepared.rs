@@ -2,7 +2,8 @@
 
 use super::judge::Judge;
 use super::plan::{self, Plan};
-use crate::pg::relation;
+use crate::pg::{relation, session};
+use crate::reaper::writes;
 use crate::settings;
 use pgrx::pg_sys;
 use std::ffi::c_void;
@@ -78,6 +79,10 @@ pub(super) unsafe fn prepare(
             && let Some(plan) = plan::of(table)
         {
             (*prepared).judge = Judge::of(&plan.policy);
+            if session::applies_others_changes() {
+                // No executor's hook hears of what is applied, and rows come with their times.
+                writes::note_copy(&plan.policy);
+            }
             if plan.needs_evaluation() {
                 (*prepared).evaluation = evaluation(table, &plan);
             }

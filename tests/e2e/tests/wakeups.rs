@@ -1,0 +1,157 @@
+//! C7: who writes rows that expire soon wakes the workers. The pause between two looks is an
+//! hour here: what nobody is woken for stays.
+
+use std::time::{Duration, Instant};
+
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop};
+
+const SELDOM: [(&str, &str); 4] = [
+    ("ttl.naptime", "1h"),
+    ("max_prepared_transactions", "20"),
+    ("max_connections", "40"),
+    ("wal_level", "logical"),
+];
+
+/// A table whose rows live for a second, and a first row of which is gone.
+fn table_at_rest(database: &Database<'_>, name: &str) -> Session {
+    let mut disk = database.disk();
+    disk.run(&format!(
+        "CREATE TABLE {name} (id integer PRIMARY KEY); SELECT ttl.enable('{name}', 1);
+         INSERT INTO {name} VALUES (0)"
+    ));
+    is_emptied(&mut disk, name);
+    disk
+}
+
+#[track_caller]
+fn is_emptied(disk: &mut Session, table: &str) {
+    disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
+}
+
+/// The rows of a prepared transaction come when it commits, whoever commits it.
+#[test]
+fn prepared_transactions() {
+    let server = Server::start_sweeping(&SELDOM);
+    let database = server.database("d");
+    let mut disk = table_at_rest(&database, "t");
+    let mut other = database.connect();
+    for n in 0..3 {
+        disk.run(&format!(
+            "BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'it''s {n}'"
+        ));
+        let mut ends = if n == 0 {
+            database.connect()
+        } else {
+            database.disk()
+        };
+        if n == 1 {
+            ends.run(&format!("ROLLBACK PREPARED 'it''s {n}'"));
+            assert_eq!(disk.count("t"), 0);
+            continue;
+        }
+        ends.run(&format!("COMMIT PREPARED 'it''s {n}'"));
+        is_emptied(&mut disk, "t");
+    }
+    // With a policy that comes with it; and with the disaster that forgets both.
+    disk.run(
+        "BEGIN; CREATE TABLE young (id integer); SELECT ttl.enable('young', 1);
+         INSERT INTO young VALUES (1); PREPARE TRANSACTION 'policy'",
+    );
+    other.run("COMMIT PREPARED 'policy'");
+    is_emptied(&mut disk, "young");
+    disk.run("BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'crash'");
+    drop((disk, other));
+    server.stop(Stop::Immediate);
+    server.launch();
+    let mut disk = database.disk();
+    disk.run("COMMIT PREPARED 'crash'");
+    disk.run("INSERT INTO t VALUES (2)");
+    is_emptied(&mut disk, "t");
+}
+
+/// What a subscription applies.
+#[test]
+fn logical_replication() {
+    let publisher = Server::start(&SELDOM);
+    let source = publisher.plain_database("app");
+    let mut writer = source.connect();
+    let columns = "(id integer PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT now(), ttl integer)";
+    writer.run(&format!(
+        "CREATE TABLE t {columns}; CREATE PUBLICATION p FOR TABLE t"
+    ));
+    let subscriber = Server::start_sweeping(&SELDOM);
+    let target = subscriber.database("app");
+    let mut disk = target.disk();
+    disk.run(&format!(
+        "CREATE TABLE t {columns}; SELECT ttl.enable('t', 1)"
+    ));
+    disk.run(&format!(
+        "CREATE SUBSCRIPTION s CONNECTION '{}' PUBLICATION p",
+        publisher.conninfo("app")
+    ));
+    disk.wait_until(
+        "SELECT count(*) FROM pg_subscription_rel WHERE srsubstate = 'r'",
+        "1",
+        PATIENCE,
+    );
+    for rows in ["(1)", "(2), (3)"] {
+        writer.run(&format!("INSERT INTO t VALUES {rows}"));
+        let lsn = writer.value("SELECT pg_current_wal_lsn()");
+        let applied = format!(
+            "SELECT latest_end_lsn >= '{lsn}' FROM pg_stat_subscription WHERE relid IS NULL"
+        );
+        disk.wait_until(&applied, "t", PATIENCE);
+        is_emptied(&mut disk, "t");
+    }
+    // By an UPDATE, too.
+    writer.run("INSERT INTO t (id, ttl) VALUES (4, -1)");
+    disk.wait_until("SELECT count(*) FROM t", "1", PATIENCE);
+    writer.run("UPDATE t SET ttl = 1");
+    is_emptied(&mut disk, "t");
+    disk.run("DROP SUBSCRIPTION s");
+}
+
+/// Many clients that make tables, fill them with what is expired, and wait until nothing is on
+/// disk: each order in which workers and writers can meet comes up some time.
+#[test]
+fn many_tables_come_and_go() {
+    const CLIENTS: usize = 12;
+    let rounds = std::env::var("TTL_ROUNDS").map_or(5, |n| n.parse().expect("TTL_ROUNDS"));
+    let server = Server::start_sweeping(&SELDOM);
+    let database = server.database("d");
+    let longest = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let database = &database;
+                scope.spawn(move || come_and_go(database, client, rounds))
+            })
+            .collect();
+        let times = clients
+            .into_iter()
+            .map(|client| client.join().expect("a client"));
+        times.max().expect("clients")
+    });
+    println!("{CLIENTS} clients, {rounds} rounds each: the longest took {longest:?}");
+}
+
+fn come_and_go(database: &Database<'_>, client: usize, rounds: usize) -> Duration {
+    let mut disk = database.disk();
+    let mut longest = Duration::ZERO;
+    for _ in 0..rounds {
+        let table = format!("t{client}");
+        disk.run(&format!(
+            "CREATE TABLE {table} (id integer, expires timestamptz)"
+        ));
+        disk.run(&format!(
+            "SELECT ttl.create_index('{table}', '{{\"expires\": 1}}', '{{\"expireAfterSeconds\": 0}}')"
+        ));
+        let begin = Instant::now();
+        disk.run(&format!(
+            "INSERT INTO {table} SELECT n, pg_catalog.now() - interval '1 hour' FROM generate_series(1, 200) AS n"
+        ));
+        is_emptied(&mut disk, &table);
+        longest = longest.max(begin.elapsed());
+        disk.run(&format!("DROP TABLE {table}"));
+    }
+    longest
+}
