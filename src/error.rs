@@ -101,6 +101,20 @@ impl TtlError {
         ))
     }
 
+    /// 00000, to be raised with [`Self::notice`]: rows have come with their times.
+    pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!("deletion of expired rows of table {table} waits"),
+        )
+        .detail("Rows are being restored, with the times of their last modification.")
+        .hint(format!(
+            "SELECT ttl.resume({}) starts it.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
     /// 55000: expired rows would have to be deleted, which waits for `ttl.resume`.
     pub(crate) fn restored_rows_in_the_way(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);

@@ -3,7 +3,7 @@
 use crate::error::TtlError;
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::extension::{self, Functions};
-use crate::pg::{lists, nodes, planner_input, roles};
+use crate::pg::{defaults, lists, nodes, planner_input, roles};
 use crate::settings;
 use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
@@ -155,8 +155,12 @@ impl Target {
         // SAFETY: a target list of the planner's input.
         unsafe {
             assign(list, &self.clock.ts, |given| match given {
-                // The setting is read again at execution, because a plan can outlive it.
-                Some(given) if self.restores => {
+                // The setting is read again at execution, because a plan can outlive it. What
+                // the rewriter has put there was not given.
+                Some(given)
+                    if self.restores
+                        && !defaults::is_stored(self.relid, self.clock.ts.attno, given) =>
+                {
                     let table = nodes::table(self.relid);
                     let restoring = self.functions.reads_physically;
                     let restoring = nodes::call(restoring, pg_sys::BOOLOID, &[table]);

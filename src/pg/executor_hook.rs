@@ -5,7 +5,7 @@
 use super::{externs, lists};
 use crate::clock::execution;
 use crate::reaper::writes;
-use crate::reclaim::{self, Spared};
+use crate::reclaim::{self, Spared, restoring};
 use crate::store::cache;
 use crate::visibility::row_locks;
 use pgrx::pg_sys;
@@ -57,6 +57,12 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
         }
         if !plan.is_null() && !(*plan).rowMarks.is_null() && !explained {
             note_locks(plan);
+        }
+        let inserts = |plan: *mut pg_sys::PlannedStmt| {
+            !plan.is_null() && (*plan).commandType == pg_sys::CmdType::CMD_INSERT
+        };
+        if !pg_sys::row_security && !explained && inserts(plan) {
+            note_restore(plan);
         }
         outer.resume();
     }
@@ -122,6 +128,12 @@ unsafe extern "C-unwind" fn at_finish(query: *mut pg_sys::QueryDesc) {
         }
         outer.resume();
     }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn note_restore(plan: *mut pg_sys::PlannedStmt) {
+    // SAFETY: the statement has just been started.
+    unsafe { restoring::before_insert(plan) }
 }
 
 #[pg_guard]

@@ -131,11 +131,7 @@ fn look_up() -> Option<Functions> {
         live_at: of_dates(|kind| function(schema, c"live_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(schema, c"earliest", &[kind.array_oid()]))?,
         evaluate_first: function(schema, c"evaluate_first", &[pg_sys::BOOLOID])?,
-        locked_here: function(
-            schema,
-            c"locked_here",
-            &[pg_sys::OIDOID, pg_sys::TIDOID],
-        )?,
+        locked_here: function(schema, c"locked_here", &[pg_sys::OIDOID, pg_sys::TIDOID])?,
     })
 }
 

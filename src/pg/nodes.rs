@@ -240,6 +240,24 @@ pub(crate) fn case_timestamptz(condition: *mut Expr, yes: *mut Expr, no: *mut Ex
     }
 }
 
+/// The function whose answer is the condition of an expression made by [`case_timestamptz`].
+///
+/// # Safety
+/// An expression.
+pub(crate) unsafe fn case_asks(expression: *mut Expr) -> Option<pg_sys::Oid> {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        if tag(expression) != Some(NodeTag::T_CaseExpr) {
+            return None;
+        }
+        let case = expression.cast::<pg_sys::CaseExpr>();
+        let when = lists::nth::<pg_sys::CaseWhen>((*case).args, 0)?;
+        let condition = (*when).expr;
+        (tag(condition) == Some(NodeTag::T_FuncExpr))
+            .then(|| (*condition.cast::<pg_sys::FuncExpr>()).funcid)
+    }
+}
+
 /// A target list entry that assigns `expr` to column `attno`.
 pub(crate) fn assignment(expr: *mut Expr, attno: i16, name: &CStr) -> *mut pg_sys::TargetEntry {
     // SAFETY: pstrdup copies the name into the current memory context.

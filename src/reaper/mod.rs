@@ -26,6 +26,7 @@
 //! | `leave` | databases that somebody wants for themselves |
 //! | `schedule`, `fairness`, `throttle`, `batch_size` | decisions, pure |
 
+mod adopt;
 mod attempt;
 mod batch;
 mod batch_size;

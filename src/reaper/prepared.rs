@@ -47,12 +47,8 @@ pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
     for (holder, bits) in tables.filter(|_| transaction != 0) {
         let is_taken = |slot: &&Prepared| {
             let (old, new) = (0, transaction);
-            let taken = (slot.transaction).compare_exchange(
-                old,
-                new,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
+            let taken =
+                (slot.transaction).compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
             taken.is_ok()
         };
         let Some(slot) = free.find(is_taken) else {

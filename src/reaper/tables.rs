@@ -1,9 +1,9 @@
 //! Which tables and partitions of a database there are to sweep.
 
-use super::blocked;
 use super::shared;
 use super::state::{self, TableKey};
 use super::writes::{self, Writes};
+use super::{adopt, blocked};
 use crate::pg::txn::{self, Failure};
 use crate::pg::{background, catalog, extension, session};
 use crate::policy::Policy;
@@ -80,6 +80,7 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
             |relid| holders.contains(&relid),
         );
     }
+    let restored = adopt::empty_tables(restored);
     let mut full = 0;
     let now = background::now();
     for (&relid, (target, fingerprint)) in &targets {

@@ -8,7 +8,7 @@
 use super::TRIGGER_NAME;
 use crate::error::TtlError;
 use crate::pg::triggers::{self, Trigger};
-use crate::pg::{catalog, extension, index, locks};
+use crate::pg::{catalog, extension, index, locks, roles};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -64,7 +64,13 @@ pub(super) fn wanted(relid: pg_sys::Oid) -> Wanted {
 
 /// Whether a unique index makes the table need the trigger.
 pub(super) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
-    is_on(relid) && !is_restored(relid) && can_carry(relid)
+    is_on(relid) && !is_restored(relid) && !is_brought(relid) && can_carry(relid)
+}
+
+/// Whether a dump's script is running, which will bring the trigger. The table's policy may
+/// have been bound to it before, while it was empty.
+pub(super) fn is_brought(relid: pg_sys::Oid) -> bool {
+    roles::reads_physically(relid) && !has(relid)
 }
 
 /// Whether the table has the trigger.

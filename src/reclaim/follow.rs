@@ -100,10 +100,11 @@ pub(crate) unsafe fn after(followed: Followed, node: *mut pg_sys::Node) {
             .iter()
             .for_each(|&table| attach::remove_if_lone(table));
         reduced.extend(dropped);
-        for table in uncovered(&reduced) {
+        let is_ours = |table: &pg_sys::Oid| !attach::is_brought(*table);
+        for table in uncovered(&reduced).into_iter().filter(is_ours) {
             attach::follow(table);
         }
-        for table in uncovered(&tables) {
+        for table in uncovered(&tables).into_iter().filter(is_ours) {
             attach::complete(table);
         }
     });

@@ -29,6 +29,7 @@ pub(crate) mod purge;
 mod reads_all_rows;
 mod referencing;
 mod removal;
+pub(crate) mod restoring;
 pub(crate) mod revival;
 mod row;
 mod strangers;

@@ -4,7 +4,7 @@
 
 use crate::pg::{catalog, lists, roles};
 use crate::reaper::writes;
-use crate::reclaim;
+use crate::reclaim::{self, restoring};
 use crate::settings;
 use crate::store::cache;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
@@ -50,6 +50,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
         let relid =
             pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
         if let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) {
+            restoring::before_copy(stmt, relid, &policy);
             writes::note_copy(&policy);
             reclaim::begin_copy(stmt, relid);
         }

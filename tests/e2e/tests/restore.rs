@@ -143,6 +143,94 @@ fn label_by_hand() {
     assert_eq!(disk.count("v"), 2);
 }
 
+/// What waits is rows that came with their times, not the table: one that a restore has left
+/// empty is served, and one that is served waits once rows are restored into it.
+#[test]
+fn definitions_and_data_apart() {
+    let server = start();
+    let source = server.database("source");
+    let mut session = source.connect();
+    session.run(TABLES);
+    session.run(
+        "CREATE TABLE dated (id integer PRIMARY KEY, expires timestamptz); CREATE INDEX gone ON dated (expires);
+         SELECT ttl.expire_index('gone', 0); CREATE TABLE bare (id integer); SELECT ttl.enable('bare', 3600);
+         INSERT INTO bare (id) VALUES (1001)",
+    );
+    session.insert_expired("t", 1, 100);
+    session.insert_expired("u", 1, 100);
+    session.run("INSERT INTO dated SELECT n, '2020-01-01' FROM generate_series(1, 100) AS n");
+    let dump = |name: &str, arguments: &[&str]| {
+        let file = server.dir().join(name);
+        server.must_run(source.tool("pg_dump").args(arguments).arg("-f").arg(&file));
+        file
+    };
+    let schema = dump("schema.sql", &["--schema-only"]);
+    let data = dump("data.sql", &["--data-only"]);
+    let inserts = dump("inserts.sql", &["--data-only", "--inserts"]);
+    let columns = dump(
+        "columns.sql",
+        &["--data-only", "--column-inserts", "-t", "t"],
+    );
+    server.reload(&[("ttl.enabled", "on")]);
+    for (name, data, tables) in [
+        ("copied", &data, &["t", "u", "dated"][..]),
+        ("inserted", &inserts, &["t", "u"][..]),
+        ("by_column", &columns, &["t"][..]),
+    ] {
+        let target = server.plain_database(name);
+        let psql = |file| {
+            let mut psql = target.tool("psql");
+            server.must_run(psql.args(["-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(file));
+        };
+        psql(&schema);
+        let mut disk = target.disk();
+        let waiting = "SELECT count(*) FROM ttl.tables WHERE problems::text LIKE '%ttl.resume%'";
+        disk.wait_until(waiting, "0", PATIENCE);
+        // New rows expire, and are deleted.
+        disk.insert_expired("t", 1, 100);
+        disk.wait_for_ids("t", "");
+        let mut user = target.connect();
+        user.run("INSERT INTO u VALUES (7); SET row_security = off; INSERT INTO u VALUES (8)");
+        user.run("DELETE FROM u");
+        assert_eq!(disk.value(waiting), "0", "{name}");
+        psql(data);
+        for table in tables {
+            let problems = problems(&mut disk, table);
+            assert!(
+                problems.contains("ttl.resume"),
+                "{name}, {table}: {problems}"
+            );
+        }
+        disk.run(
+            "CREATE TABLE sentinel (id integer PRIMARY KEY); SELECT ttl.enable('sentinel', 3600)",
+        );
+        disk.look_again("sentinel");
+        for table in tables {
+            assert!(disk.count(table) >= 100, "{name}, {table}");
+        }
+        disk.run("SELECT ttl.resume('t')");
+        disk.wait_for_ids("t", "1001");
+    }
+}
+
+/// Who owns a partition only does not stop the deletion from the rest by it.
+#[test]
+fn a_partition_restored_by_its_owner() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("app");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE ROLE tenant LOGIN; CREATE TABLE p (id integer) PARTITION BY LIST (id);
+         CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2);
+         SELECT ttl.enable('p', 3600); ALTER TABLE p1 OWNER TO tenant",
+    );
+    let mut tenant = database.connect_as("tenant");
+    tenant.run("SET row_security = off; INSERT INTO p1 (id, _ts) VALUES (1, '2020-01-01')");
+    assert_eq!(problems(&mut disk, "p"), "{}");
+    disk.run("SET ttl.preserve_ts = on; INSERT INTO p (id, _ts) VALUES (2, '2020-01-01')");
+    disk.wait_for_ids("p", "");
+}
+
 /// pg_upgrade is no restore.
 #[test]
 fn pg_upgrade_needs_no_resume() {
