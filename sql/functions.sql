@@ -205,7 +205,7 @@ CREATE FUNCTION ttl.table_stats(
     RETURNS SETOF pg_catalog.record ROWS 10
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
 COMMENT ON FUNCTION ttl.table_stats() IS
-    'what background deletion has done in this database since the server started; behind the view ttl.stats';
+    'what background deletion has done in this database; behind the view ttl.stats';
 
 -- Keys -----------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ CREATE VIEW ttl.stats AS
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
        AND l.objsubid OPERATOR(pg_catalog.=) 0;
 
-COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live since the server started';
+COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
 COMMENT ON COLUMN ttl.stats.relation IS 'the table; partitions and inheriting tables are summed up in it';
 COMMENT ON COLUMN ttl.stats.rows_deleted IS 'expired rows deleted; not those to which deletions cascaded, nor those of dropped partitions';
 COMMENT ON COLUMN ttl.stats.batches IS 'transactions that deleted';

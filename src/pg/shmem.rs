@@ -15,6 +15,10 @@ static mut LAYOUT: Layout = Layout {
     entry: 0,
     entries: 0,
 };
+static mut CALLS: Calls = Calls {
+    started: || (),
+    stopping: || (),
+};
 static mut CONTROL: *mut core::ffi::c_void = core::ptr::null_mut();
 static mut TABLE: *mut pg_sys::HTAB = core::ptr::null_mut();
 static mut LOCK: *mut pg_sys::LWLock = core::ptr::null_mut();
@@ -28,12 +32,22 @@ pub(crate) struct Layout {
     pub(crate) entries: i64,
 }
 
+/// What is called in the postmaster, with nobody else there.
+#[derive(Clone, Copy)]
+pub(crate) struct Calls {
+    /// The memory has been made, at the server's start and after a crash.
+    pub(crate) started: fn(),
+    /// The server stops in good order.
+    pub(crate) stopping: fn(),
+}
+
 /// Asks for the memory; once, while libraries are preloaded. The structure is
 /// zeroed before anybody sees it.
-pub(crate) fn init(layout: Layout) {
+pub(crate) fn init(layout: Layout, calls: Calls) {
     // SAFETY: single-threaded, in the postmaster.
     unsafe {
         LAYOUT = layout;
+        CALLS = calls;
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
@@ -83,6 +97,21 @@ unsafe extern "C-unwind" fn startup() {
             flags,
         );
         LOCK = &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock;
+        if !found && !pg_sys::IsUnderPostmaster {
+            let started = CALLS.started;
+            started();
+            pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
+        }
+    }
+}
+
+/// Children of the postmaster forget it when they are forked.
+#[pg_guard]
+unsafe extern "C-unwind" fn stop(code: core::ffi::c_int, _argument: pg_sys::Datum) {
+    if code == 0 {
+        // SAFETY: set once, at load.
+        let stopping = unsafe { CALLS.stopping };
+        stopping();
     }
 }
 
@@ -109,6 +138,11 @@ impl Locked {
     /// Waits for the lock, to read the table.
     pub(crate) fn shared() -> Self {
         Self::acquire(pg_sys::LWLockMode::LW_SHARED)
+    }
+
+    /// Where there is no other process, nor any lock yet or any more: in [`Calls`].
+    pub(crate) fn alone() -> Self {
+        Self(())
     }
 
     fn acquire(mode: pg_sys::LWLockMode::Type) -> Self {

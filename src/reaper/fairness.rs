@@ -70,7 +70,7 @@ pub(crate) struct Habit {
     pub(crate) slow: bool,
     /// That has been said in the log.
     pub(super) said: bool,
-    /// Time used since the server started.
+    /// Time used.
     pub(crate) used: i64,
 }
 

@@ -36,6 +36,7 @@ mod cascade;
 mod claims;
 mod fairness;
 mod job;
+mod kept;
 mod lanes;
 mod launcher;
 pub(crate) mod leave;

@@ -2,11 +2,12 @@
 //! what has been done. Made anew, empty, when the server starts or has crashed.
 
 use super::blocked::BlockedRow;
+use super::kept;
 use super::owners::{Account, OWNERS};
 use super::prepared::{PREPARED, Prepared};
 use super::state::{TableKey, TableState};
 use crate::pg::background;
-use crate::pg::shmem::{self, Layout, Locked};
+use crate::pg::shmem::{self, Calls, Layout, Locked};
 use crate::settings;
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
@@ -121,12 +122,17 @@ impl Worker {
 
 /// Asks for the memory; once, at load.
 pub(super) fn init() {
-    shmem::init(Layout {
+    let layout = Layout {
         control: size_of::<Control>(),
         key: size_of::<TableKey>(),
         entry: size_of::<TableState>(),
         entries: i64::from(settings::max_tables()),
-    });
+    };
+    let calls = Calls {
+        started: kept::read,
+        stopping: kept::write,
+    };
+    shmem::init(layout, calls);
 }
 
 pub(super) fn control() -> &'static Control {

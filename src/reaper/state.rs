@@ -8,6 +8,7 @@ use super::shared;
 use crate::pg::background;
 use crate::pg::receiver::Found;
 use crate::pg::shmem::Locked;
+use serde::{Deserialize, Serialize};
 
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 300;
@@ -61,7 +62,8 @@ pub(crate) struct TableState {
 
 /// What `ttl.stats` shows.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Counters {
     pub(crate) rows_deleted: i64,
     pub(crate) batches: i64,
@@ -93,6 +95,32 @@ impl Counters {
 }
 
 impl TableState {
+    /// Of a table of which nothing else is known yet.
+    pub(super) fn new(key: TableKey, holder: u32, fingerprint: u64, since: i64) -> Self {
+        Self {
+            key,
+            holder,
+            owner: 0,
+            habit: Habit::default(),
+            since,
+            is_seen: false,
+            failing: false,
+            dawdled: false,
+            claimed_by: 0,
+            fingerprint,
+            plan: Plan::new(),
+            progress: Progress::new(),
+            counters: Counters::default(),
+            warned_restored: false,
+            not_whole_before: 0,
+            working: false,
+            died: false,
+            single: None,
+            error_len: 0,
+            error: [0; ERROR_TEXT],
+        }
+    }
+
     /// Whether it is to be swept; else it only holds what has been counted.
     pub(super) fn is_target(&self) -> bool {
         self.fingerprint != 0
@@ -134,28 +162,7 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
         return false;
     };
     if !found {
-        *state = TableState {
-            key,
-            holder,
-            owner: 0,
-            habit: Habit::default(),
-            since,
-            is_seen: false,
-            failing: false,
-            dawdled: false,
-            claimed_by: 0,
-            fingerprint,
-            plan: Plan::new(),
-            progress: Progress::new(),
-            counters: Counters::default(),
-            warned_restored: false,
-            not_whole_before: 0,
-            working: false,
-            died: false,
-            single: None,
-            error_len: 0,
-            error: [0; ERROR_TEXT],
-        };
+        *state = TableState::new(key, holder, fingerprint, since);
     }
     true
 }

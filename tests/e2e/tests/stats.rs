@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{PATIENCE, Server};
+use ttl_ext_e2e::{PATIENCE, Server, Session, Stop};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -76,6 +76,53 @@ fn counters() {
 }
 
 /// Partitions are summed up under the table that has the policy.
+/// A restart does not begin to count anew, a crash does; what is so now is looked at again.
+#[test]
+fn counters_survive_a_restart() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("d");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         CREATE TABLE p (id integer) PARTITION BY LIST (id); CREATE TABLE p1 PARTITION OF p DEFAULT;
+         SELECT ttl.enable('p', 3600); CREATE TABLE gone (id integer); SELECT ttl.enable('gone', 3600)",
+    );
+    for table in ["t", "p", "gone"] {
+        disk.insert_expired(table, 1, 100);
+        disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
+    }
+    let counted = "SELECT relation, rows_deleted, batches >= 1, sub_passes >= 1, last_pass, last_pass_ms > 0, time_used_ms > 0
+         FROM ttl.stats WHERE relation IN ('t'::regclass, 'p'::regclass) ORDER BY relation::text";
+    let all = |session: &mut Session| {
+        let rows = session.rows(counted);
+        rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>()
+    };
+    disk.run("DROP TABLE gone");
+    let before = all(&mut disk);
+    assert!(before[0].contains(" 100 t t"), "{before:?}");
+    server.reload(&[("ttl.enabled", "off")]);
+    server.restart();
+    let mut disk = database.disk();
+    assert_eq!(all(&mut disk), before);
+    server.reload(&[("ttl.enabled", "on")]);
+    disk.insert_expired("t", 1, 100);
+    disk.wait_until(
+        "SELECT rows_deleted FROM ttl.stats WHERE relation = 't'::regclass",
+        "200",
+        PATIENCE,
+    );
+    disk.wait_until("SELECT count(*) FROM ttl.stats", "2", PATIENCE);
+    drop(disk);
+    server.stop(Stop::Immediate);
+    server.launch();
+    let mut disk = database.disk();
+    disk.wait_until(
+        "SELECT coalesce(sum(rows_deleted), 0) FROM ttl.stats",
+        "0",
+        PATIENCE,
+    );
+}
+
 #[test]
 fn sums_of_partitions() {
     let database = server().database("sums");
