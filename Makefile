@@ -31,7 +31,7 @@ PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 MINUTES ?= 30
 
-.PHONY: help deps build install demo test test-lint test-unit test-pgrx \
+.PHONY: help deps deps-drivers build install demo test test-lint test-unit test-pgrx \
 	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-readme clean
 
 help: ## This list
@@ -40,6 +40,10 @@ help: ## This list
 
 deps: ## Install what is missing to build and test with PG
 	@scripts/deps.sh $(PG)
+	@scripts/postgres.sh $(PG) >/dev/null
+
+deps-drivers:
+	@scripts/deps.sh $(PG) drivers
 	@scripts/postgres.sh $(PG) >/dev/null
 
 build: deps ## Build the extension (dev profile) for PG
@@ -53,7 +57,7 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 demo: deps ## Three tables, some traffic, and what users see against what is on disk
 	@scripts/demo.sh $(PG)
 
-test: deps ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails
+test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
@@ -71,7 +75,7 @@ test-regress: deps ## tests/pg_regress, by pg_regress
 test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_regress
 	@scripts/test-regress.sh $(PG) isolation
 
-test-e2e: deps ## tests/e2e: servers of their own, seen from outside
+test-e2e: deps-drivers ## tests/e2e: servers of their own, seen from outside
 	@scripts/test-e2e.sh $(PG) $(FILTER)
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# deps.sh [VERSION]: install what is missing to build the extension and, with a
-# PostgreSQL VERSION, to test it on that version. Rust itself must be there.
+# deps.sh [VERSION [drivers]]: install what is missing to build the extension and, with a
+# PostgreSQL VERSION, to test it on that version; with `drivers`, by other languages' drivers,
+# too. Rust itself must be there.
 #
 # Silent and quick when nothing is missing. Packages come by apt-get,
 # cargo-pgrx by cargo install.
@@ -18,6 +19,12 @@ case $version in
     17 | 18) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
     *) check_version "$version" ;;
 esac
+
+if [ "${2:-}" = drivers ]; then
+    packages+=(libpostgresql-jdbc-java)
+    # Whatever JDK there is will do.
+    command -v javac >/dev/null || packages+=(default-jdk-headless)
+fi
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -59,7 +59,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
             if !new.passes_checks(evaluation) {
                 // PostgreSQL will say so.
                 new.restore(evaluation);
-                return false;
+                return wait.end();
             }
         }
         for (at, key) in plan.keys.iter().enumerate() {

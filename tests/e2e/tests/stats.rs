@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{PATIENCE, Server, Session, Stop};
+use ttl_ext_e2e::{PATIENCE, Server, Session};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -91,7 +91,7 @@ fn counters_survive_a_restart() {
         disk.insert_expired(table, 1, 100);
         disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
     }
-    let counted = "SELECT relation, rows_deleted, batches >= 1, sub_passes >= 1, last_pass, last_pass_ms > 0, time_used_ms > 0
+    let counted = "SELECT relation, rows_deleted, batches >= 1, sub_passes >= 1, last_pass_at, last_pass_ms > 0, time_used_ms > 0
          FROM ttl.stats WHERE relation IN ('t'::regclass, 'p'::regclass) ORDER BY relation::text";
     let all = |session: &mut Session| {
         let rows = session.rows(counted);
@@ -113,7 +113,7 @@ fn counters_survive_a_restart() {
     );
     disk.wait_until("SELECT count(*) FROM ttl.stats", "2", PATIENCE);
     drop(disk);
-    server.stop(Stop::Immediate);
+    server.kill_postmaster();
     server.launch();
     let mut disk = database.disk();
     disk.wait_until(
