@@ -75,7 +75,10 @@ fn psql() {
     )
     .expect("a file");
     let mut psql = database.tool("psql");
-    let output = server.must_run(psql.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-f"]).arg(&script));
+    let output = server.must_run(
+        psql.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-f"])
+            .arg(&script),
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.last(), Some(&"left|0"), "{text}");

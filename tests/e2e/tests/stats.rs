@@ -98,9 +98,14 @@ fn counters_survive_a_restart() {
         rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>()
     };
     disk.run("DROP TABLE gone");
+    server.reload(&[("ttl.enabled", "off")]);
+    disk.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'",
+        "0",
+        PATIENCE,
+    );
     let before = all(&mut disk);
     assert!(before[0].contains(" 100 t t"), "{before:?}");
-    server.reload(&[("ttl.enabled", "off")]);
     server.restart();
     let mut disk = database.disk();
     assert_eq!(all(&mut disk), before);
