@@ -8,6 +8,10 @@ use crate::reclaim::attach;
 use crate::store::{index_of, label_of};
 use pgrx::pg_sys;
 
+/// Partitions and heirs of a table, at most: all are locked at once, and the server's room for
+/// locks is everybody's.
+const FAMILY: usize = 1000;
+
 /// Binds the restored policies of tables that are empty to them; those of which that is
 /// left.
 pub(super) fn empty_tables(mut restored: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
@@ -27,9 +31,10 @@ fn adopt(holder: pg_sys::Oid) -> bool {
     let family = catalog::all_inheritors(holder);
     // Nobody is writing to it, then: who loads rows keeps his lock until they are there.
     let share = pg_sys::ShareLock;
-    if !family
-        .iter()
-        .all(|&relid| locks::try_relation(relid, share) && is_empty(&relid))
+    if family.len() > FAMILY
+        || !family
+            .iter()
+            .all(|&relid| locks::try_relation(relid, share) && is_empty(&relid))
     {
         return false;
     }
