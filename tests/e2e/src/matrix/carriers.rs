@@ -180,11 +180,21 @@ fn strangers() -> Vec<Carrier> {
 /// statements fire. On a plain server it says what the owner can have in any case. In place of a
 /// deferred trigger a deferred one: one that fires before it would end the statement first.
 pub(super) fn equivalent(events: &str, carrier: &Carrier) -> Carrier {
+    equivalent_at(events, carrier, |_| true)
+}
+
+/// The same, without triggers for the statement.
+pub(super) fn equivalent_for_rows(events: &str, carrier: &Carrier) -> Carrier {
+    equivalent_at(events, carrier, |each| each == "ROW")
+}
+
+fn equivalent_at(events: &str, carrier: &Carrier, fires: impl Fn(&str) -> bool) -> Carrier {
     let mut after = String::new();
     let is_deferred = carrier.name.starts_with("deferred");
     let times = TIMES
         .iter()
-        .filter(|(kind, ..)| !is_deferred || *kind == "deferred");
+        .filter(|(kind, ..)| !is_deferred || *kind == "deferred")
+        .filter(|(_, _, each)| fires(each));
     for (kind, how, each) in times {
         let how = how.replace("carry", &format!("carry_{kind}"));
         after += &trigger(kind, &how, each, events, "{t}");

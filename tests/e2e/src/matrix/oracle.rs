@@ -1,7 +1,7 @@
 //! What is not a fault: what PostgreSQL allows by itself, and what follows from the nature of the
 //! visit. The list of the latter is short on purpose.
 
-use super::carriers::{Carrier, equivalent};
+use super::carriers::{Carrier, equivalent, equivalent_for_rows};
 use super::judge::{CRASH, Effects, FAILED, HELD, RAN};
 use super::statements;
 use super::visitors::{Kind, Visitor};
@@ -71,6 +71,11 @@ pub(super) fn instead(carrier: &Carrier, visitor: &Visitor) -> Option<(Carrier, 
     match visitor.kind {
         Kind::Write if visitor.name.starts_with("update") => {
             Some((equivalent("UPDATE", carrier), visitor))
+        }
+        // A statement's trigger that fails before the first row has come ends the session of a
+        // client that sends rows nevertheless.
+        Kind::Write if visitor.name.starts_with("copy") => {
+            Some((equivalent_for_rows("INSERT OR UPDATE", carrier), visitor))
         }
         Kind::Write => Some((equivalent("INSERT OR UPDATE", carrier), visitor)),
         Kind::Parent => {
