@@ -33,13 +33,14 @@ for binary in "${binaries[@]}"; do
     to_workdir "$binary" "${binary##*/}"
 done
 
-# Tests wait more than they work: several binaries at a time, each with its log.
+# Tests wait more than they work: several binaries at a time, each with its log. What they
+# say counts also when all is well: seeds, sizes, times.
 cd "$WORK"
 export filter
 run_binary() { # BINARY
     local name=${1##*/} status=0
     as_server_user env TMPDIR="$WORK" PG_CONFIG="$PG_CONFIG" TTL_PG="$PG_VERSION" \
-        "$WORK/$name" ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
+        "$WORK/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
     say "$name: $(grep -E '^test result' "$OUTPUT/$name.log" || echo "no result")"
     return "$status"
 }
