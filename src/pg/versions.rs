@@ -28,7 +28,7 @@ pub(crate) unsafe fn written_here(
 }
 
 /// Whether the present transaction has locked the row whose version is at this place, and not
-/// changed it. False where there is none, and for another kind of table.
+/// updated it since: a new version takes the locks along. False where there is none, and for another kind of table.
 ///
 /// # Safety
 /// As [`written_here`].
@@ -52,7 +52,9 @@ unsafe fn is_locked_by_us(header: &pg_sys::HeapTupleHeaderData) -> bool {
     unsafe {
         let xmax = header.t_choice.t_heap.t_xmax;
         let is_ours = |xid| pg_sys::TransactionIdIsCurrentTransactionId(xid);
-        if mask & pg_sys::HEAP_XMAX_INVALID != 0 {
+        if mask & pg_sys::HEAP_XMAX_INVALID != 0
+            || mask & pg_sys::HEAP_UPDATED != 0 && is_ours(xmin(header))
+        {
             return false;
         }
         if mask & pg_sys::HEAP_XMAX_IS_MULTI == 0 {
