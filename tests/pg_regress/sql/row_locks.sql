@@ -75,6 +75,12 @@ SELECT id FROM dated;
 SELECT id FROM parted;
 SELECT id FROM heir;
 SELECT id FROM t WHERE id = 2 FOR UPDATE;
+-- What the transaction makes of a row counts as without a lock.
+BEGIN;
+SELECT id FROM dated WHERE id = 1 FOR UPDATE;
+UPDATE dated SET expires = 'epoch' RETURNING id;
+SELECT id FROM dated;
+ROLLBACK;
 
 -- In the plans of sessions that lock rows of the table, and no others.
 EXPLAIN (COSTS off) SELECT v FROM dated WHERE v = 1;
