@@ -29,7 +29,9 @@ pub(super) type Targets = HashMap<u32, Target>;
 /// Reads the policies, and brings the shared states into line with them: new
 /// tables are due now, those with another policy, too. `None` if the extension
 /// is not there, or no table has a policy.
-pub(super) fn load() -> Result<Option<Targets>, Failure> {
+///
+/// `is_told`: because somebody has told of a change.
+pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Failure> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
@@ -37,7 +39,9 @@ pub(super) fn load() -> Result<Option<Targets>, Failure> {
     let found = txn::run(|| {
         // A session tells of a change as soon as others can see it, which is before it sends
         // the messages that end what they remember of the time before.
-        catalog::forget_caches();
+        if is_told {
+            catalog::forget_caches();
+        }
         if !extension::is_present() {
             return Ok(None);
         }

@@ -224,8 +224,9 @@ impl Work {
     fn load(&mut self, slot: &Database, now: i64) -> Result<bool, Failure> {
         let targets = self.targets.as_ref();
         let stale = targets.is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
-        if slot.changed.swap(false, Ordering::AcqRel) || stale {
-            self.targets = tables::load()?.map(|loaded| (loaded, now));
+        let is_told = slot.changed.swap(false, Ordering::AcqRel);
+        if is_told || stale {
+            self.targets = tables::load(is_told)?.map(|loaded| (loaded, now));
         }
         Ok(self.targets.is_some())
     }
