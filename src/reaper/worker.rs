@@ -131,6 +131,8 @@ fn follow_settings() {
 struct Work {
     pace: Pace,
     targets: Option<(Targets, i64)>,
+    /// The count of changes of policy when this worker last loaded the policies.
+    changes: Option<u32>,
     /// The count of writes when this worker last looked for them.
     seen: Option<u32>,
     began: i64,
@@ -142,6 +144,7 @@ fn work(database: u32) -> Result<(), Failure> {
     let mut work = Work {
         pace: Pace::new(),
         targets: None,
+        changes: None,
         seen: None,
         began: background::now(),
         turns: 0,
@@ -224,7 +227,10 @@ impl Work {
     fn load(&mut self, slot: &Database, now: i64) -> Result<bool, Failure> {
         let targets = self.targets.as_ref();
         let stale = targets.is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
-        let is_told = slot.changed.swap(false, Ordering::AcqRel);
+        // Another worker here may have been first to take notice.
+        let changed = slot.changed.swap(false, Ordering::AcqRel);
+        let changes = slot.changes.load(Ordering::Acquire);
+        let is_told = self.changes.replace(changes) != Some(changes) || changed;
         if is_told || stale {
             self.targets = tables::load(is_told)?.map(|loaded| (loaded, now));
         }
