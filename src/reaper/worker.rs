@@ -133,8 +133,10 @@ struct Work {
     targets: Option<(Targets, i64)>,
     /// The count of changes of policy when this worker last loaded the policies.
     changes: Option<u32>,
-    /// The count of writes when this worker last looked for them.
+    /// The count of writes when this worker last looked for them,
     seen: Option<u32>,
+    /// and of those that are urgent.
+    urgent: Option<u32>,
     began: i64,
     /// Turns that it has had.
     turns: u64,
@@ -146,6 +148,7 @@ fn work(database: u32) -> Result<(), Failure> {
         targets: None,
         changes: None,
         seen: None,
+        urgent: None,
         began: background::now(),
         turns: 0,
     };
@@ -167,7 +170,7 @@ fn work(database: u32) -> Result<(), Failure> {
             give_up(slot, now);
             return Ok(());
         }
-        let urgent = work.take_writes(slot, now);
+        let (urgent, fresh) = work.take_writes(slot, now);
         let next = claims::claim_next(database, settings::naptime(), now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
         let crowded = is_crowded();
@@ -180,26 +183,27 @@ fn work(database: u32) -> Result<(), Failure> {
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
+        let timeout = ((due - now) / 1000).clamp(1, 60_000);
+        if fresh && !crowded {
+            // Where they write all the time, not at each of their commits.
+            background::wait(timeout.min(BETWEEN_WRITES));
+            continue;
+        }
         let leaves = due - now > LINGER || crowded;
         if leaves {
             slot.due.store(due, Ordering::Release);
         }
         // Unless somebody has written or changed something just now.
         slot.wants_wake.store(true, Ordering::SeqCst);
-        if slot.changed.load(Ordering::SeqCst) {
-            continue;
-        }
-        if slot.urgent.load(Ordering::SeqCst) != urgent {
-            // Where they write all the time, not at each of their commits.
+        if slot.changed.load(Ordering::SeqCst) || slot.urgent.load(Ordering::SeqCst) != urgent {
             slot.wants_wake.store(false, Ordering::SeqCst);
-            background::wait(BETWEEN_WRITES);
             continue;
         }
         if leaves {
             return Ok(());
         }
         activity::idle();
-        background::wait(((due - now) / 1000).clamp(1, 60_000));
+        background::wait(timeout);
     }
 }
 
@@ -238,8 +242,8 @@ impl Work {
     }
 
     /// Takes what has been written into the schedule; the count of urgent writes that
-    /// belongs to it.
-    fn take_writes(&mut self, slot: &Database, now: i64) -> u32 {
+    /// belongs to it, and whether there were any since the last call.
+    fn take_writes(&mut self, slot: &Database, now: i64) -> (u32, bool) {
         let (writes, urgent) = (
             slot.writes.load(Ordering::SeqCst),
             slot.urgent.load(Ordering::SeqCst),
@@ -250,7 +254,8 @@ impl Work {
             tables::take_writes(targets, now);
         }
         slot.urgent_taken.store(urgent, Ordering::SeqCst);
-        urgent
+        let before = self.urgent.replace(urgent);
+        (urgent, before.is_some_and(|before| before != urgent))
     }
 
     /// Has a turn at each of the tables that are claimed, unless something comes in
