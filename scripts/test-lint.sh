@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test-lint.sh VERSION: what can be said without running anything: rustfmt,
-# clippy and rustdoc, warnings being errors. Counts as three tests.
+# clippy and rustdoc, warnings being errors, and the layers of src/. Counts as
+# five tests.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -25,6 +26,8 @@ check() { # NAME COMMAND...
 }
 
 members=(--workspace --no-default-features)
+check "layers' own tests" cargo test -q -p ttl_layers
+check "layers" cargo run -q -p ttl_layers
 check "rustfmt" cargo fmt --all --check
 check "clippy" cargo clippy "${members[@]}" --features "ttl_ext/pg$version,ttl_ext/pg_test" \
     --all-targets -- -D warnings

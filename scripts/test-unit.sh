@@ -7,13 +7,14 @@
 . "$REPO/scripts/server.sh"
 . "$REPO/scripts/tally.sh"
 
-version=${1:-} filter=${2:-_test::}
+version=${1:-} filter=${2:-}
 check_version "$version"
 use_postgres "$version"
 make_output unit
 cd "$REPO"
 status=0
-cargo test -p ttl_ext --lib "${FEATURES[@]}" --features pg_test "$filter" 2>&1 |
+# Those that need a server have names that pgrx begins with pg_.
+cargo test -p ttl_ext --lib "${FEATURES[@]}" --features pg_test -- ${filter:+"$filter"} --skip ::pg_ 2>&1 |
     tee "$OUTPUT/log" || status=$?
 
 count_cargo "$OUTPUT/log"

@@ -8,14 +8,19 @@ use pgrx::prelude::*;
 
 mod api;
 mod clock;
+mod ddl;
+mod deletion;
 mod error;
+mod hooks;
+mod keys;
+mod mongo;
 mod pg;
 mod policy;
-mod reaper;
-mod reclaim;
 mod settings;
+mod stamp;
 mod store;
 mod visibility;
+mod worker;
 
 #[cfg(any(test, feature = "pg_test"))]
 mod tests;
@@ -37,19 +42,16 @@ extension_sql_file!("../sql/finalize.sql", name = "finalize", finalize);
 pub extern "C-unwind" fn _PG_init() {
     // SAFETY: reads a variable that PostgreSQL sets before it loads libraries.
     if !unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
-        error::TtlError::not_preloaded().raise();
+        error::Error::not_preloaded().raise();
     }
     settings::init();
     clock::parallel::init();
-    pg::extension::init();
-    pg::xact::init();
+    store::extension::init();
     store::cache::init();
     store::label_provider::init();
-    visibility::init();
-    clock::planner_hook::init();
-    pg::utility_hook::init();
-    pg::executor_hook::init();
-    reaper::init();
+    keys::init();
+    hooks::init();
+    worker::init();
 }
 
 /// What pgrx-tests asks of the crate.

@@ -1,9 +1,11 @@
 //! The settings `ttl.*`.
 
-use crate::reaper::WORKERS;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use std::time::Duration;
+
+/// Workers, at most: the greatest `ttl.max_workers`.
+pub(crate) const WORKERS: usize = 64;
 
 /// Off by default. Superusers, and those who are granted SET on it, may see
 /// expired rows that are not deleted yet, and work on them.

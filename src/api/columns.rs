@@ -1,10 +1,10 @@
 //! The columns of a clock: what a table lacks of them, and what is in the way.
 
-use crate::error::{Result, TtlError};
+use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::{defaults, encoding, extension, nodes};
+use crate::pg::{defaults, encoding, nodes};
 use crate::policy::{Added, IndexMethod, Policy};
-use crate::store::label_provider;
+use crate::store::{extension, label_provider};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -126,16 +126,16 @@ pub(super) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) 
     expression.is_some_and(|expression| unsafe { defaults::is_stored(relid, attno, expression) })
 }
 
-fn generated(column: &str, table: &str) -> TtlError {
+fn generated(column: &str, table: &str) -> Error {
     let message = format!("column \"{column}\" of table {table} is a generated column");
-    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+    Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
         .hint("Name another column, or give document_column for an override that is generated from a document.")
 }
 
-fn not_generated(column: &str, table: &str) -> TtlError {
+fn not_generated(column: &str, table: &str) -> Error {
     let message =
         format!("column \"{column}\" of table {table} exists and is not generated from a document");
-    TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
+    Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
         "Name another ttl_column: it will be added as a generated column, and this one is left alone.",
     )
 }

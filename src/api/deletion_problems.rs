@@ -3,8 +3,8 @@
 
 use crate::pg::{catalog, roles, triggers};
 use crate::policy::Policy;
-use crate::reaper::standing::{self, Halt, Trouble};
 use crate::store::label_of;
+use crate::worker::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,12 @@
 //! `ttl.disable`.
 
 use super::{giving_back, guard, label};
-use crate::error::{Result, TtlError, or_raise};
-use crate::pg::{seclabel, session};
-use crate::reclaim::{attach, revival};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
+use crate::pg::report::or_raise;
+use crate::pg::session;
+use crate::store::seclabel;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -49,7 +52,7 @@ fn removal(drop_columns: bool, adopted: bool) -> Result<Removal> {
         (false, false) => Ok(Removal::Nothing),
         (true, false) => Ok(Removal::Added),
         (true, true) => Ok(Removal::AllColumns),
-        (false, true) => Err(TtlError::new(
+        (false, true) => Err(Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "\"drop_adopted_columns\" cannot be given without \"drop_columns\"",
         )
@@ -66,22 +69,22 @@ fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Resul
     };
     guard::lock(relid, lock);
     let Some(policy) = guard::own_policy(relid)? else {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     };
     if !revive_expired {
-        revival::prevent(relid, None, heirs_lock)?;
+        purge_before_change::prevent(relid, None, heirs_lock)?;
     }
     label::tell_of_rules(relid, &policy);
     let adopted_too = match removal {
         Removal::Nothing => {
             label::write(relid, &policy.turned_off());
-            attach::follow(relid);
+            trigger_placement::follow(relid);
             return Ok(());
         }
         Removal::Added => false,
         Removal::AllColumns => true,
     };
     seclabel::set(relid, None);
-    attach::follow(relid);
+    trigger_placement::follow(relid);
     session::with_safe_search_path(|| giving_back::remove(relid, &policy, adopted_too))
 }

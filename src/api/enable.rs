@@ -2,13 +2,15 @@
 
 use super::columns::missing_columns;
 use super::{guard, indexes, label};
-use crate::error::{Result, TtlError, or_raise};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, qualified_name};
+use crate::pg::report::or_raise;
 use crate::pg::values::Text;
-use crate::pg::{encoding, seclabel, session};
+use crate::pg::{encoding, session};
 use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
-use crate::reclaim::{attach, revival};
-use crate::store::{cache, index_of, label_provider};
+use crate::store::{cache, index_of, label_provider, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
@@ -65,7 +67,7 @@ fn turn_on(
 ) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let seconds = default_ttl.ok_or_else(|| {
-        TtlError::new(
+        Error::new(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             "argument \"default_ttl\" must not be null",
         )
@@ -87,7 +89,7 @@ fn turn_on(
         added: Added::default(),
     };
     // The label is read again, so that what is stored can also be loaded.
-    let wanted = Policy::parse(&wanted.to_label()).map_err(|e| TtlError::invalid_label(&e))?;
+    let wanted = Policy::parse(&wanted.to_label()).map_err(|e| Error::invalid_label(&e))?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
@@ -136,7 +138,7 @@ fn change_default(
     guard::check_owner(relid)?;
     let present = own_policy(relid)?;
     if present.ts_column.is_none() && default_ttl.is_some() {
-        return Err(TtlError::no_clock(relid));
+        return Err(Error::no_clock(relid));
     }
     let was_off = present.default_ttl.is_none();
     if was_off && default_ttl.is_some() {
@@ -163,27 +165,27 @@ fn change_default(
         },
     };
     if !revive_expired {
-        revival::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
     label::write(relid, &policy);
-    attach::follow(relid);
+    trigger_placement::follow(relid);
     Ok(())
 }
 
 fn own_policy(relid: pg_sys::Oid) -> Result<Policy> {
-    guard::own_policy(relid)?.ok_or_else(|| TtlError::no_policy(relid))
+    guard::own_policy(relid)?.ok_or_else(|| Error::no_policy(relid))
 }
 
 fn checked_default(value: i32) -> Result<i32> {
     Policy::check_default_ttl(i64::from(value))
-        .map_err(|_| TtlError::invalid_default_ttl(i64::from(value)))
+        .map_err(|_| Error::invalid_default_ttl(i64::from(value)))
 }
 
 fn index_method(name: Option<&str>) -> Result<IndexMethod> {
     let name = guard::required(name, "index")?;
     IndexMethod::from_name(name).ok_or_else(|| {
         let message = format!("unrecognized value for argument \"index\": \"{name}\"");
-        TtlError::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
             .hint("Available values: btree, brin, none.")
     })
 }
@@ -226,7 +228,7 @@ fn merge(
             "table {} has a time to live with other columns",
             qualified_name(relid)
         );
-        return Err(TtlError::new(
+        return Err(Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             message,
         )
@@ -262,7 +264,7 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
         qualified_name(relid)
     );
     Err(
-        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
             .detail("Rows that are written through the partitioned table would not be stamped.")
             .hint("Set it on the partitioned table; it holds for all partitions."),
     )
@@ -278,7 +280,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     let complete = complete.statements.is_empty();
     let (lock, heirs_lock) = if !complete {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
-    } else if attach::will_be_created(relid) {
+    } else if trigger_placement::will_be_created(relid) {
         (pg_sys::ShareRowExclusiveLock, pg_sys::ShareRowExclusiveLock)
     } else {
         (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
@@ -286,7 +288,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     guard::lock(relid, lock);
     guard::check_owner(relid)?;
     let wanted = policy()?;
-    revival::prevent(relid, Some(&wanted), heirs_lock)?;
+    purge_before_change::prevent(relid, Some(&wanted), heirs_lock)?;
     session::with_safe_search_path(|| build(relid, wanted))
 }
 
@@ -300,7 +302,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
     label_provider::check_columns(relid, &policy)?;
     label::write(relid, &policy);
     let Some(columns) = cache::policy(relid) else {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     };
     if indexes::are_missing(relid, &policy, &columns) {
         let built = indexes::build_missing(relid, &policy, &columns)?;
@@ -312,6 +314,6 @@ fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
         policy.added.indexes.extend(built);
         seclabel::set(relid, Some(&policy.to_label()));
     }
-    attach::follow(relid);
+    trigger_placement::follow(relid);
     Ok(())
 }

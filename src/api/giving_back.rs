@@ -1,12 +1,12 @@
 //! A table is given back as `ttl.enable` found it: what that added goes, and nothing else.
 
 use super::columns::override_check;
-use crate::error::{Result, TtlError};
+use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::encoding;
-use crate::pg::index::{self, Wanted};
 use crate::pg::values::Text;
 use crate::policy::Policy;
+use crate::store::expiry_index::{self, Wanted};
 use crate::store::index_of;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -60,7 +60,7 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         .into_iter()
         .filter(|&wanted| wanted == Wanted::AllByTimestamp || ttl.is_some());
     let serving: Vec<pg_sys::Oid> = wanted
-        .flat_map(|wanted| index::find(relid, wanted, &ts, ttl.as_ref()))
+        .flat_map(|wanted| expiry_index::find(relid, wanted, &ts, ttl.as_ref()))
         .collect();
     let named = policy.added.indexes.iter();
     for built in named.filter_map(|name| index_of(relid, name)) {
@@ -132,7 +132,7 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
 }
 
 fn tell_of_kept(table: &str, columns: &[String]) {
-    TtlError::new(
+    Error::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
         format!("table {table} keeps columns: {}", columns.join(", ")),
     )

@@ -1,11 +1,10 @@
 //! What every function of the SQL surface checks first.
 
-use crate::error::{Result, TtlError};
+use crate::error::{Error, Result};
 use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
-use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
 /// The transaction may write, and the server is no standby (25006).
@@ -24,7 +23,7 @@ pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         return Ok(());
     }
     let message = format!("must be owner of table {}", catalog::qualified_name(relid));
-    Err(TtlError::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+    Err(Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
         .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
 }
 
@@ -32,7 +31,7 @@ pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
 pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| {
         let message = format!("argument \"{name}\" must not be null");
-        TtlError::new(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message)
+        Error::new(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message)
     })
 }
 
@@ -49,7 +48,7 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
                 catalog::qualified_name(holder),
             );
             let message = format!("table {table} follows the time to live of {root}");
-            Err(TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
                 .detail("A partitioned or inherited table's time to live holds for all its partitions and heirs.")
                 .hint(format!("Change it on {root}.")))
         }
@@ -73,7 +72,7 @@ pub(super) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
         catalog::qualified_name(relid)
     );
     Err(
-        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
             .detail("It is not a partitioned table.")
             .hint("Leave out drop_partitions: expired rows are deleted one by one."),
     )

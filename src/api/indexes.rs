@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::encoding;
-use crate::pg::index::{self, Wanted};
+use crate::pg::{encoding, index};
 use crate::policy::{IndexMethod, Policy};
+use crate::store::expiry_index::{self, Wanted};
 use crate::store::{Clock, TablePolicy, expected_indexes};
 use pgrx::pg_sys;
 
@@ -21,7 +21,7 @@ pub(super) fn build_missing(
     let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
     let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
     for wanted in expected_indexes(columns) {
-        if !index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty() {
+        if !expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty() {
             continue;
         }
         let definition = match wanted {
@@ -43,8 +43,9 @@ pub(super) fn build_missing(
 
 /// Whether the policy asks for indexes that are still to be built.
 pub(super) fn are_missing(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> bool {
-    let is_missing =
-        |wanted, clock: Clock| index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty();
+    let is_missing = |wanted, clock: Clock| {
+        expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
+    };
     policy.index != IndexMethod::None
         && columns.clock.is_some_and(|clock| {
             let mut expected = expected_indexes(columns).into_iter();

@@ -1,8 +1,8 @@
 //! Writing a table's policy.
 
-use crate::error::TtlError;
-use crate::pg::seclabel;
+use crate::error::Error;
 use crate::policy::Policy;
+use crate::store::seclabel;
 use pgrx::pg_sys;
 
 /// Writes the label; none, if nothing is left of the policy. A guarded one stays so,
@@ -12,7 +12,7 @@ pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     let label = (!policy.is_empty()).then(|| policy.to_label());
     seclabel::set(relid, label.as_deref());
     if policy.is_on() && policy.is_restored(relid.to_u32()) {
-        TtlError::restored(relid).warn();
+        Error::restored(relid).warn();
     }
 }
 
@@ -21,6 +21,6 @@ pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
 pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     let names: Vec<String> = former.rules.iter().map(|rule| rule.index.clone()).collect();
     if !names.is_empty() {
-        TtlError::no_longer_ttl_indexes(relid, &names).notice();
+        Error::no_longer_ttl_indexes(relid, &names).notice();
     }
 }

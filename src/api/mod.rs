@@ -18,4 +18,5 @@ mod purge;
 mod resume;
 mod rules;
 mod stats;
+mod trigger_problems;
 mod ttl_index;

@@ -1,9 +1,10 @@
 //! `ttl.preview`.
 
 use super::guard;
-use crate::error::{Result, TtlError, or_raise};
+use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, relation_name};
 use crate::pg::gate::{self, Visit};
+use crate::pg::report::or_raise;
 use crate::pg::{query, roles};
 use crate::policy::Policy;
 use crate::store::{
@@ -39,23 +40,23 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     label_provider::check_relation(relid)?;
     if let Some(value) = default_ttl {
         Policy::check_default_ttl(i64::from(value))
-            .map_err(|_| TtlError::invalid_default_ttl(i64::from(value)))?;
+            .map_err(|_| Error::invalid_default_ttl(i64::from(value)))?;
     }
     let Some(Inherited { policy, .. }) = governing_label(relid) else {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     };
     let default_ttl = default_ttl.or(policy.default_ttl);
     if policy.ts_column.is_none() && default_ttl.is_some() {
-        return Err(TtlError::no_clock(relid));
+        return Err(Error::no_clock(relid));
     }
     let Some(in_force) = cache::policy(relid) else {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     };
     // The conditions read columns that the query does not name.
     if !roles::may_select(relid) {
         let message = format!("permission denied for table {}", relation_name(relid));
         let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
-        return Err(TtlError::new(code, message));
+        return Err(Error::new(code, message));
     }
     let query = expiring(relid, &policy, &in_force, default_ttl);
     let look = |visit: &Visit| {

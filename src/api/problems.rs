@@ -2,15 +2,16 @@
 
 use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
-use super::{deletion_problems, rules};
-use crate::pg::dates::DateKind;
-use crate::pg::index::{self, Wanted};
+use super::{deletion_problems, rules, trigger_problems};
+use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
-use crate::pg::{catalog, look, ttl_index};
+use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
-use crate::reaper::bounds::{self, DateColumn};
-use crate::reclaim;
-use crate::store::{TablePolicy, cache, expected_indexes, index_of, label_provider, read_label};
+use crate::store::dates::DateKind;
+use crate::store::expiry_index::{self, Wanted};
+use crate::store::{
+    TablePolicy, cache, expected_indexes, index_of, label_provider, read_label, ttl_index,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -63,7 +64,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
             problems.extend(missing_indexes(rel, &policy, &columns));
         }
         if columns.holder == rel && columns.hidden {
-            problems.extend(reclaim::problems::of(rel, &policy));
+            problems.extend(trigger_problems::of(rel, &policy));
         }
     }
     if let (Some(document), Some(ttl)) = (
@@ -134,7 +135,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
     let serves = |wanted: &Wanted| {
         columns.clock.is_some_and(|clock| {
-            !index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
+            !expiry_index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
         })
     };
     let (ts, ttl) = (

@@ -1,8 +1,9 @@
 //! `ttl.purge`.
 
 use super::guard;
-use crate::error::{Result, TtlError, or_raise};
-use crate::reclaim::purge as table;
+use crate::deletion::purge as table;
+use crate::error::{Error, Result};
+use crate::pg::report::or_raise;
 use crate::store::governing_label;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -18,7 +19,7 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
     guard::check_owner(relid)?;
     guard::lock(relid, pg_sys::RowExclusiveLock);
     if governing_label(relid).is_none() {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     }
     let mut deleted = 0;
     for heir in table::lock_tree(relid, pg_sys::RowExclusiveLock) {

@@ -1,11 +1,11 @@
 //! `ttl.resume`.
 
 use super::guard;
-use crate::error::{Result, TtlError, or_raise};
-use crate::pg::seclabel;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
+use crate::pg::report::or_raise;
 use crate::policy::{IndexRule, Policy};
-use crate::reclaim::attach;
-use crate::store::index_of;
+use crate::store::{index_of, seclabel};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -32,14 +32,14 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
     guard::check_owner(relid)?;
     guard::lock(
         relid,
-        if attach::will_be_created(relid) {
+        if trigger_placement::will_be_created(relid) {
             pg_sys::ShareRowExclusiveLock
         } else {
             pg_sys::ShareUpdateExclusiveLock
         },
     );
     let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(TtlError::no_policy(relid));
+        return Err(Error::no_policy(relid));
     };
     if policy.is_restored(relid.to_u32()) {
         policy.table_oid = Some(relid.to_u32());
@@ -47,9 +47,9 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
         let label = (!policy.is_empty()).then(|| policy.to_label());
         seclabel::set(relid, label.as_deref());
         if !missing.is_empty() {
-            TtlError::no_longer_ttl_indexes(relid, &missing).notice();
+            Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
     }
-    attach::follow(relid);
+    trigger_placement::follow(relid);
     Ok(())
 }

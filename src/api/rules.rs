@@ -1,10 +1,10 @@
 //! `ttl.rules`: a table's TTL indexes, as MongoDB's `listIndexes` shows them.
 
-use crate::pg::txn::Failure;
+use crate::error::Error;
+use crate::pg::look;
 use crate::pg::values::Json;
-use crate::pg::{look, predicate, ttl_index};
 use crate::policy::IndexRule;
-use crate::store::{index_of, label_of};
+use crate::store::{index_of, label_of, predicate, ttl_index};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Map, Value, json};
@@ -47,6 +47,6 @@ fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, V
 }
 
 /// The condition of a partial index, as PostgreSQL writes it, or why it cannot be read.
-pub(super) fn condition(index: pg_sys::Oid) -> Option<Result<String, Failure>> {
+pub(super) fn condition(index: pg_sys::Oid) -> Option<Result<String, Error>> {
     ttl_index::is_partial(index).then(|| look::at(|| predicate::written(index)).flatten())
 }

@@ -3,9 +3,9 @@
 use crate::pg::values::Text;
 use crate::pg::{background, look, roles};
 use crate::policy::Policy;
-use crate::reaper::standing::{self, Figures};
-use crate::reaper::state::{self, Counters, TableState};
 use crate::store::labels;
+use crate::worker::standing::{self, Figures};
+use crate::worker::state::{self, Counters, TableState};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -1,13 +1,15 @@
 //! `ttl.expire_index`: rules by TTL indexes (M1, M6-M8).
 
 use super::{guard, label};
-use crate::error::{Result, TtlError, or_raise};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::locks;
-use crate::pg::ttl_index::{self, TtlIndex, Unfit};
+use crate::pg::report::or_raise;
 use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
-use crate::reclaim::{attach, revival};
-use crate::store::index_of;
+use crate::store::ttl_index::{self, TtlIndex, Unfit};
+use crate::store::{index_of, policy_lock};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -46,7 +48,7 @@ fn expire_index(
 fn checked_seconds(value: i32) -> Result<i32> {
     IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
         let message = format!("invalid value for argument \"expire_after_seconds\": {value}");
-        TtlError::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
             .detail("It is a number of seconds from 0 to 2147483647.")
             .hint("NULL makes the index an ordinary one again.")
     })
@@ -61,14 +63,14 @@ pub(super) fn set_rule(
 ) -> Result<Option<i32>> {
     let relid = table_of(index)?;
     guard::check_owner(relid)?;
-    let lock = if attach::will_be_created(relid) {
+    let lock = if trigger_placement::will_be_created(relid) {
         pg_sys::ShareRowExclusiveLock
     } else {
         pg_sys::ShareUpdateExclusiveLock
     };
     guard::lock(relid, lock);
     // An index is renamed under a lock on itself alone, which comes after that on the policy.
-    locks::lock_policy_for_change(relid);
+    policy_lock::lock_policy_for_change(relid);
     locks::relation(index, pg_sys::ShareUpdateExclusiveLock);
     // It may have been dropped, or given to another, while the lock was waited for.
     if table_of(index)? != relid {
@@ -91,7 +93,7 @@ pub(super) fn set_rule(
     if seconds.is_some() {
         policy
             .check_size()
-            .map_err(|error| TtlError::invalid_label(&error))?;
+            .map_err(|error| Error::invalid_label(&error))?;
     }
     policy.hidden = options.hidden.unwrap_or(policy.hidden);
     policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
@@ -99,10 +101,10 @@ pub(super) fn set_rule(
         guard::require_partitioned(relid)?;
     }
     if !options.revive_expired {
-        revival::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
     label::write(relid, &policy);
-    attach::follow(relid);
+    trigger_placement::follow(relid);
     Ok(former)
 }
 
@@ -132,7 +134,7 @@ fn table_of(index: pg_sys::Oid) -> Result<pg_sys::Oid> {
     Ok(table)
 }
 
-fn not_an_index(index: pg_sys::Oid) -> TtlError {
+fn not_an_index(index: pg_sys::Oid) -> Error {
     let (code, message) = match catalog::class(index) {
         Some(_) => (
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -143,13 +145,13 @@ fn not_an_index(index: pg_sys::Oid) -> TtlError {
             format!("index with OID {} does not exist", index.to_u32()),
         ),
     };
-    TtlError::new(code, message)
+    Error::new(code, message)
         .hint("Name the index by which rows shall expire; ttl.enable() sets a table's default.")
 }
 
-fn not_a_ttl_index(index: pg_sys::Oid) -> TtlError {
+fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
     let message = format!("index {} is not a TTL index", qualified_name(index));
-    TtlError::new(
+    Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
     )
@@ -162,7 +164,7 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
         let table = qualified_name(relid);
         let message = format!("cannot set a time to live on partition {table}");
         return Err(
-            TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
                 .detail("A partitioned table's time to live holds for all its partitions.")
                 .hint("Name the index of the partitioned table."),
         );
@@ -175,13 +177,13 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
             quote_identifier(&other)
         );
         return Err(
-            TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+            Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
                 .detail("Rows can expire by one of them only.")
                 .hint("Change the seconds of the TTL index that there is, or make it an ordinary one first."),
         );
     }
     if !fitting.is_valid {
-        TtlError::new(
+        Error::new(
             PgSqlErrorCode::ERRCODE_WARNING,
             format!("index {} is not valid", qualified_name(index)),
         )
@@ -235,13 +237,13 @@ pub(super) fn read(index: pg_sys::Oid) -> Result<TtlIndex> {
     }
 }
 
-fn unfitting(index: pg_sys::Oid, unfit: &Unfit) -> TtlError {
+fn unfitting(index: pg_sys::Oid, unfit: &Unfit) -> Error {
     let code = match unfit {
         Unfit::NotADate(_) => PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
         _ => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
     };
     let message = format!("cannot use {} as a TTL index", qualified_name(index));
-    TtlError::new(code, message)
+    Error::new(code, message)
         .detail(format!("It {}.", unfit.reason()))
         .hint(unfit.remedy())
 }

@@ -32,7 +32,7 @@ impl Registration<'_> {
         let mut worker = pg_sys::BackgroundWorker::default();
         copy_into(&mut worker.bgw_name, self.name);
         copy_into(&mut worker.bgw_type, self.name);
-        copy_into(&mut worker.bgw_library_name, "ttl_ext");
+        copy_into(&mut worker.bgw_library_name, env!("CARGO_PKG_NAME"));
         copy_into(&mut worker.bgw_function_name, self.function);
         worker.bgw_flags = (pg_sys::BGWORKER_SHMEM_ACCESS
             | pg_sys::BGWORKER_BACKEND_DATABASE_CONNECTION)

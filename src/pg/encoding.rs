@@ -7,7 +7,7 @@
 //! In SQL_ASCII PostgreSQL takes bytes as they are; here they are read as LATIN1, so that
 //! every name comes back as the bytes that it is.
 
-use crate::error::TtlError;
+use crate::error::Error;
 use pgrx::pg_sys::{self, pg_enc};
 use pgrx::{PgSqlErrorCode, Spi, spi};
 use std::ffi::{CStr, CString};
@@ -75,7 +75,7 @@ pub(crate) fn to_server(text: &str) -> Option<CString> {
 /// another in its place might name another object.
 pub(crate) fn query(text: &str) -> CString {
     to_server(text).unwrap_or_else(|| {
-        TtlError::new(
+        Error::new(
             PgSqlErrorCode::ERRCODE_UNTRANSLATABLE_CHARACTER,
             "a name has a character that the encoding of the database lacks",
         )

@@ -27,7 +27,7 @@ unsafe extern "C-unwind" {
     );
 
     /// worker.c; cannot fail.
-    pub(super) fn IsLogicalWorker() -> bool;
+    pub(crate) fn IsLogicalWorker() -> bool;
 
     /// xact.c; cannot fail.
     pub(crate) fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
@@ -91,7 +91,7 @@ unsafe extern "C-unwind" {
 }
 
 /// pg_constraint.h, which pgrx does not bind.
-pub(super) mod foreign_keys {
+pub(crate) mod foreign_keys {
     use super::pg_sys;
     use core::ffi::c_int;
 
@@ -181,11 +181,11 @@ pub(super) mod foreign_keys {
 }
 
 /// timeout.h, which pgrx does not bind.
-pub(super) mod timeout {
+pub(crate) mod timeout {
     use core::ffi::c_int;
 
     /// `DEADLOCK_TIMEOUT`, a `TimeoutId`.
-    pub(super) const DEADLOCK_TIMEOUT: c_int = 1;
+    pub(crate) const DEADLOCK_TIMEOUT: c_int = 1;
 
     /// `USER_TIMEOUT`, the first free `TimeoutId`.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -205,7 +205,7 @@ pub(super) mod timeout {
         );
         pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
         /// When it was last enabled, whatever has become of it; cannot fail.
-        pub(super) fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
+        pub(crate) fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
     }
 }
@@ -219,16 +219,16 @@ pub(crate) fn last_wait() -> i64 {
 
 unsafe extern "C" {
     /// latch.h; safe in a signal handler, which pgrx's wrapper is not.
-    pub(super) fn SetLatch(latch: *mut pg_sys::Latch);
+    pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
 }
 
 unsafe extern "C" {
     /// signal.h
-    pub(super) fn kill(pid: c_int, signal: c_int) -> c_int;
+    pub(crate) fn kill(pid: c_int, signal: c_int) -> c_int;
 }
 
 /// Functions that can raise errors; call inside `pg_guard_ffi_boundary`.
-pub(super) mod raising {
+pub(crate) mod raising {
     use super::pg_sys;
     use core::ffi::{c_char, c_int, c_void};
 

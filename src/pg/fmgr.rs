@@ -100,4 +100,4 @@ pub(crate) unsafe fn null(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
 }
 
 #[cfg(not(target_pointer_width = "64"))]
-compile_error!("timestamptz is passed by value: ttl_ext needs a 64-bit system");
+compile_error!("timestamptz is passed by value: this needs a 64-bit system");

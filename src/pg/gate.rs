@@ -14,9 +14,8 @@
 //! Names are resolved, in both, before the identity changes ([`Visit::resolve`]).
 
 use super::{temporary, txn};
-use crate::error::TtlError;
-use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys;
+use crate::error::Error;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -74,8 +73,8 @@ const NO_FORCED_RLS: u32 = pg_sys::SECURITY_NOFORCE_RLS;
 /// What refuses everything that would run or stay after the operation.
 const RESTRICTED: u32 = pg_sys::SECURITY_RESTRICTED_OPERATION;
 
-/// That the session is somebody else just now, on purpose: needed for every query on a table with
-/// TTL that the extension runs by itself.
+/// That the session is somebody else just now, on purpose: needed for every query on a user's
+/// table that the extension runs by itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit {
     names: Identity,
@@ -113,7 +112,7 @@ pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
 }
 
 /// The session has been cleaned.
-pub(super) fn set_clean() {
+pub(crate) fn set_clean() {
     RAN_AS.set(None);
     RAN_AS_SEVERAL.set(false);
 }
@@ -125,7 +124,7 @@ fn note(role: pg_sys::Oid) {
 }
 
 /// For a worker: becomes the table's owner until after the end of the transaction, where
-/// [`super::txn::run`] gives the former identity back.
+/// [`super::txn::run_within`] gives the former identity back.
 ///
 /// `None`, and nothing has changed, if somebody else's code can have left anything in this
 /// session: a turn begins by cleaning it, so that only a change of owner comes in between.
@@ -247,7 +246,7 @@ impl Bounds {
             return;
         }
         if temporary::Objects::now() != self.temporary {
-            TtlError::new(
+            Error::new(
                 PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
                 "cannot create temporary objects within security-restricted operation",
             )

@@ -1,68 +1,12 @@
-//! The indexes that deletion works from (C11).
+//! Indexes.
 
-use super::catalog::{self, Attribute};
-use super::dates::DateType;
 use super::externs::raising;
-use super::predicate::Predicate;
-use super::{encoding, extension, index_entry, nodes, ttl_index};
+use super::{catalog, encoding, index_entry};
 use pgrx::pg_sys;
 
-/// What an index must offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// `(_ts)`, all rows: for a table without an override column.
-    AllByTimestamp,
-    /// `(_ts) WHERE ttl IS NULL`: rows that inherit the default.
-    InheritingByTimestamp,
-    /// `(ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0`: rows that override it.
-    OverridingByExpiry,
-}
-
-/// The valid btree and BRIN indexes of the relation that offer it. Neither it nor they are
-/// locked, and nobody's code runs: anyone may ask, of any table.
-pub(crate) fn find(
-    relid: pg_sys::Oid,
-    wanted: Wanted,
-    ts: &Attribute,
-    ttl: Option<&Attribute>,
-) -> Vec<pg_sys::Oid> {
-    serving(relid, &|index, tuple, form| {
-        // SAFETY: called with an entry of the syscache.
-        has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
-            && unsafe { offers(tuple, form, wanted, ts, ttl) }
-    })
-}
-
-/// The valid indexes of the relation that are in the order of the dates in a column, the
-/// earliest ones of arrays, and hold all rows for which the predicate is true. As [`find`].
-pub(crate) fn find_by_date(
-    relid: pg_sys::Oid,
-    column: &Attribute,
-    date: DateType,
-    predicate: Option<&Predicate>,
-) -> Vec<pg_sys::Oid> {
-    serving(relid, &|index, tuple, form| {
-        // SAFETY: called with an entry of the syscache.
-        has_method(index, &[pg_sys::BTREE_AM_OID])
-            && unsafe { is_by_date(tuple, form, column, date) && has_predicate(tuple, predicate) }
-    })
-}
-
-/// The relation's valid indexes for which `serves` says so.
-fn serving(
-    relid: pg_sys::Oid,
-    serves: &dyn Fn(pg_sys::Oid, pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> bool,
-) -> Vec<pg_sys::Oid> {
-    let is_wanted = |&index: &pg_sys::Oid| {
-        index_entry::with(index, &|tuple, form| {
-            form.indisvalid && serves(index, tuple, form)
-        }) == Some(true)
-    };
-    list(relid).into_iter().filter(is_wanted).collect()
-}
-
 /// The indexes of the relation by their OIDs, those of a partitioned table and invalid ones
-/// included. As [`find`].
+/// included. Neither it nor they are locked, and nobody's code runs: anyone may ask, of any
+/// table.
 pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
     index_entry::each_of(relid, &mut |form| {
@@ -73,11 +17,6 @@ pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     });
     found.sort_unstable_by_key(|index| index.to_u32());
     found
-}
-
-/// Whether the index is of one of these access methods.
-fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
-    catalog::access_method(index).is_some_and(|method| methods.contains(&method))
 }
 
 /// The index of the relation's constraint of that name.
@@ -116,18 +55,6 @@ pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
     )
 }
 
-/// The column of an index on one, of its values or its earliest dates, and whether it is
-/// in descending order.
-pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
-    ttl_index::single_key(index)
-}
-
-/// Whether the index gives NULLs after all others when it is read in ascending order of
-/// its first column.
-pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
-    ttl_index::has_nulls_last(index)
-}
-
 /// Whether rows can be refused for what other rows hold: the relation has a unique
 /// index or an exclusion constraint, even one that is not valid, or still being
 /// built. The catalog is read without a lock on the relation.
@@ -138,81 +65,6 @@ pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
         found
     });
     found
-}
-
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn offers(
-    tuple: pg_sys::HeapTuple,
-    form: &pg_sys::FormData_pg_index,
-    wanted: Wanted,
-    ts: &Attribute,
-    ttl: Option<&Attribute>,
-) -> bool {
-    // SAFETY: as required of the caller; the key has at least one column.
-    unsafe {
-        let first = *form.indkey.values.as_ptr();
-        let predicate = index_entry::predicate(tuple);
-        let covers =
-            |condition: *mut pg_sys::Expr| predicate.is_none_or(|it| nodes::same(it, condition));
-        let ttl_var = || ttl.map(|column| nodes::var(1, column));
-        match wanted {
-            Wanted::AllByTimestamp => first == ts.attno && predicate.is_none(),
-            Wanted::InheritingByTimestamp => {
-                first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
-            }
-            Wanted::OverridingByExpiry => {
-                let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
-                    return false;
-                };
-                let args = [nodes::var(1, ts), ttl, nodes::int4(None)];
-                let expiry = nodes::call(functions.expires_at, pg_sys::TIMESTAMPTZOID, &args);
-                let positive = nodes::greater_than(pg_sys::INT4OID, ttl, nodes::int4(Some(0)));
-                first == 0
-                    && index_entry::first_expression(tuple)
-                        .is_some_and(|expression| nodes::same(expression, expiry))
-                    && covers(positive)
-            }
-        }
-    }
-}
-
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn is_by_date(
-    tuple: pg_sys::HeapTuple,
-    form: &pg_sys::FormData_pg_index,
-    column: &Attribute,
-    date: DateType,
-) -> bool {
-    // SAFETY: as required of the caller; the key has at least one column.
-    unsafe {
-        let first = *form.indkey.values.as_ptr();
-        if !date.is_array {
-            return first == column.attno && ttl_index::orders_dates(tuple, column.type_oid);
-        }
-        let Some(functions) = extension::functions() else {
-            return false;
-        };
-        let earliest = functions.earliest[date.kind.number()];
-        let column = [nodes::var(1, column)];
-        let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
-        first == 0
-            && ttl_index::orders_dates(tuple, pg_sys::TIMESTAMPTZOID)
-            && index_entry::first_expression(tuple).is_some_and(|e| nodes::same(e, earliest))
-    }
-}
-
-/// Whether the index is not partial, or has this predicate.
-///
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn has_predicate(tuple: pg_sys::HeapTuple, wanted: Option<&Predicate>) -> bool {
-    // SAFETY: as required of the caller; the tree is one of the catalog's.
-    unsafe {
-        index_entry::predicate(tuple)
-            .is_none_or(|tree| wanted.is_some_and(|wanted| wanted.is_stored_as(tree)))
-    }
 }
 
 /// The columns on which the key and the predicate depend; what is not above 0 is a

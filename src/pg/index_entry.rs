@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
 /// Reads the index's entry; `None` if there is none.
-pub(super) fn with<T>(
+pub(crate) fn with<T>(
     index: pg_sys::Oid,
     read: &dyn Fn(pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> T,
 ) -> Option<T> {
@@ -30,7 +30,7 @@ pub(super) fn with<T>(
 
 /// Shows `see` the entries of the table's indexes, until it has seen enough: those of a
 /// partitioned table, invalid ones, and those still being built or dropped included.
-pub(super) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&pg_sys::FormData_pg_index) -> bool) {
+pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&pg_sys::FormData_pg_index) -> bool) {
     // SAFETY: a systable scan over a locked catalog, closed before return; the
     // key's function is oideq, of which F_OIDEQ is the OID.
     unsafe {
@@ -64,7 +64,7 @@ pub(super) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&pg_sys::FormData_
 ///
 /// # Safety
 /// A tuple of the syscache for pg_index.
-pub(super) unsafe fn tree(tuple: pg_sys::HeapTuple, number: u32) -> Option<CString> {
+pub(crate) unsafe fn tree(tuple: pg_sys::HeapTuple, number: u32) -> Option<CString> {
     // SAFETY: as required of the caller; the column is of a text type.
     unsafe {
         let datum = attribute(tuple, number)?;
@@ -77,7 +77,7 @@ pub(super) unsafe fn tree(tuple: pg_sys::HeapTuple, number: u32) -> Option<CStri
 ///
 /// # Safety
 /// A tuple of the syscache for pg_index.
-pub(super) unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<pg_sys::Datum> {
+pub(crate) unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<pg_sys::Datum> {
     let mut is_null = false;
     let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
     // SAFETY: as required of the caller.
@@ -89,7 +89,7 @@ pub(super) unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<
 ///
 /// # Safety
 /// A tuple of the syscache for pg_index.
-pub(super) unsafe fn first_expression(tuple: pg_sys::HeapTuple) -> Option<*mut pg_sys::Node> {
+pub(crate) unsafe fn first_expression(tuple: pg_sys::HeapTuple) -> Option<*mut pg_sys::Node> {
     // SAFETY: as required of the caller; the column holds a list of expressions.
     unsafe {
         let text = tree(tuple, pg_sys::Anum_pg_index_indexprs)?;
@@ -102,7 +102,7 @@ pub(super) unsafe fn first_expression(tuple: pg_sys::HeapTuple) -> Option<*mut p
 ///
 /// # Safety
 /// A tuple of the syscache for pg_index.
-pub(super) unsafe fn predicate(tuple: pg_sys::HeapTuple) -> Option<*mut pg_sys::Node> {
+pub(crate) unsafe fn predicate(tuple: pg_sys::HeapTuple) -> Option<*mut pg_sys::Node> {
     // SAFETY: as required of the caller; the column holds an expression.
     unsafe {
         let text = tree(tuple, pg_sys::Anum_pg_index_indpred)?;

@@ -1,8 +1,7 @@
 //! Looking at an object of somebody else's: whatever is wrong with it is a finding.
 
 use super::{session, txn};
-use crate::error::TtlError;
-use crate::pg::txn::Failure;
+use crate::error::Error;
 use pgrx::PgSqlErrorCode;
 
 /// Runs `work`, which looks at one object. Its error is returned, so that the others are
@@ -10,10 +9,10 @@ use pgrx::PgSqlErrorCode;
 /// as long as they like. `work` is to be such as never asks for one.
 ///
 /// Raised is what the session itself is told: that the statement is cancelled.
-pub(crate) fn at<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(crate) fn at<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     let looked = txn::nested(|| Ok(session::without_waiting(work)));
     match looked {
-        Err(failure) if ends_statement(failure.code) => TtlError::from(failure).raise(),
+        Err(failure) if ends_statement(failure.code) => failure.raise(),
         looked => looked,
     }
 }

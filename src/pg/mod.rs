@@ -1,49 +1,39 @@
 //! The unsafe quarter: thin wrappers over PostgreSQL's C functions.
 //!
-//! Nothing here decides. Differences between server versions live here only.
+//! Nothing here decides, or knows what the extension is for. Differences between server
+//! versions live here only.
 
 pub(crate) mod activity;
 pub(crate) mod background;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
-pub(crate) mod database_ddl;
 pub(crate) mod databases;
-pub(crate) mod dates;
 pub(crate) mod defaults;
 pub(crate) mod encoding;
-pub(crate) mod executor_hook;
-pub(crate) mod extension;
 pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod foreign_key;
-pub(crate) mod functions_used;
 pub(crate) mod gate;
 pub(crate) mod index;
-mod index_entry;
+pub(crate) mod index_entry;
 pub(crate) mod inheritance;
 pub(crate) mod lists;
 pub(crate) mod locks;
 pub(crate) mod look;
-pub(crate) mod message;
 pub(crate) mod nodes;
 pub(crate) mod object_access;
-pub(crate) mod partition_key;
-pub(crate) mod plain;
 pub(crate) mod planner_input;
-pub(crate) mod predicate;
 pub(crate) mod query;
-pub(crate) mod receiver;
 pub(crate) mod relation;
+pub(crate) mod report;
 pub(crate) mod roles;
-pub(crate) mod seclabel;
 pub(crate) mod session;
 pub(crate) mod shmem;
 mod temporary;
 pub(crate) mod timeout;
 pub(crate) mod triggers;
-pub(crate) mod ttl_index;
 pub(crate) mod txn;
-pub(crate) mod utility_hook;
+pub(crate) mod unguarded;
 pub(crate) mod values;
 pub(crate) mod versions;
 pub(crate) mod xact;

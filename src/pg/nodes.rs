@@ -97,7 +97,7 @@ pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Exp
 }
 
 /// `function(columns, constant)`, as [`filter_call`] makes it. All of it behind one guard,
-/// not one for each node: it is made for every table with TTL at every planning.
+/// not one for each node: it is made for many tables at every planning.
 pub(crate) fn filter_call_on(
     function: pg_sys::Oid,
     varno: u32,

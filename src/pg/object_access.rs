@@ -5,20 +5,28 @@
 //! `search_path` anew at each change of it, and call it for each function that is prepared
 //! (docs/decisions/0024-what-a-statement-has-dropped.md).
 
-use crate::reclaim::dropped;
 use pgrx::pg_sys::{self, ObjectAccessType};
 use pgrx::prelude::*;
 use std::cell::Cell;
 
+/// Calls for what is about to be dropped: a relation, an extension. Their entries in the
+/// catalogs are still there.
+#[derive(Clone, Copy)]
+pub(crate) struct Calls {
+    pub(crate) relation: fn(pg_sys::Oid),
+    pub(crate) extension: fn(pg_sys::Oid),
+}
+
 static mut PREVIOUS: pg_sys::object_access_hook_type = None;
 
 thread_local! {
-    static IS_INSTALLED: Cell<bool> = const { Cell::new(false) };
+    /// Set while it is installed.
+    static CALLS: Cell<Option<Calls>> = const { Cell::new(None) };
 }
 
 /// Installs the hook, if it is not.
-pub(crate) fn install() {
-    if !IS_INSTALLED.replace(true) {
+pub(crate) fn install(calls: Calls) {
+    if CALLS.replace(Some(calls)).is_none() {
         // SAFETY: variables of this process, which has one thread.
         unsafe {
             PREVIOUS = pg_sys::object_access_hook;
@@ -32,9 +40,9 @@ pub(crate) fn uninstall() {
     // SAFETY: variables of this process, which has one thread.
     unsafe {
         // Another library, loaded meanwhile, may call it as its previous one: then it stays.
-        if IS_INSTALLED.get() && pg_sys::object_access_hook.is_some_and(is_trampoline) {
+        if CALLS.get().is_some() && pg_sys::object_access_hook.is_some_and(is_trampoline) {
             pg_sys::object_access_hook = PREVIOUS;
-            IS_INSTALLED.set(false);
+            CALLS.set(None);
         }
     }
 }
@@ -78,13 +86,16 @@ unsafe extern "C-unwind" fn trampoline(
     }
 }
 
-/// The relation's entries in the catalogs are still there.
 #[pg_guard]
 extern "C-unwind" fn note_relation(relid: pg_sys::Oid) {
-    dropped::note(relid);
+    if let Some(calls) = CALLS.get() {
+        (calls.relation)(relid);
+    }
 }
 
 #[pg_guard]
 extern "C-unwind" fn note_extension(extension: pg_sys::Oid) {
-    dropped::stop_deletion(extension);
+    if let Some(calls) = CALLS.get() {
+        (calls.extension)(extension);
+    }
 }

@@ -60,8 +60,8 @@ unsafe fn unguarded_restriction(
     }
 }
 
-/// Tables are kept nearly free of expired rows by deletion, so that a query on
-/// one is planned like the same query on a plain table.
+/// A filter lets nearly all rows pass, so that a query is planned like the same query
+/// without it.
 pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
 
 /// Has the planner look whether restrictions may be evaluated by parallel workers: it has

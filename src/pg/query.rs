@@ -1,11 +1,11 @@
-//! Queries of the extension on a table with TTL: names are resolved before the identity changes,
+//! Queries of the extension on a user's table: names are resolved before the identity changes,
 //! everything else happens as the table's owner.
 //!
 //! Not by SPI, which looks names up again as whoever runs the query: an owner without USAGE on
 //! the schema could not run it (as with PostgreSQL's own commands on a table, that need not be).
 
 use super::gate::Visit;
-use super::{encoding, lists, plain};
+use super::{encoding, lists, unguarded};
 use core::ffi::c_int;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, PlannedStmt};
 use std::ffi::CString;
@@ -60,7 +60,7 @@ pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) 
 }
 
 /// Runs the query, whose rows the receiver gets; how many rows it has worked on.
-pub(super) fn run(
+pub(crate) fn run(
     visit: &Visit,
     query: &str,
     parameters: &[Parameter],
@@ -82,7 +82,7 @@ fn run_seeing(
     unsafe {
         let context = pg_sys::AllocSetContextCreateInternal(
             pg_sys::CurrentMemoryContext,
-            c"ttl_ext query".as_ptr(),
+            c"query of an extension".as_ptr(),
             pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
             pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
             pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
@@ -214,7 +214,7 @@ unsafe extern "C-unwind" fn keep_first<const N: usize>(
     unsafe {
         let wanted = i32::try_from(N).unwrap_or(0);
         if i32::from((*slot).tts_nvalid) < wanted {
-            plain::slot_getsomeattrs_int(slot, wanted);
+            unguarded::slot_getsomeattrs_int(slot, wanted);
         }
         let state = &mut *receiver.cast::<FirstRow<N>>();
         let mut row = [None; N];
@@ -229,11 +229,11 @@ unsafe extern "C-unwind" fn keep_first<const N: usize>(
     }
 }
 
-pub(super) unsafe extern "C-unwind" fn nothing_at_start(
+pub(crate) unsafe extern "C-unwind" fn nothing_at_start(
     _: *mut DestReceiver,
     _: c_int,
     _: pg_sys::TupleDesc,
 ) {
 }
 
-pub(super) unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}
+pub(crate) unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}

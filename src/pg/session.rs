@@ -1,9 +1,6 @@
 //! The session that a background worker is.
 
 use super::externs;
-use super::gate;
-use super::txn::{self, Failure};
-use crate::settings;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString, c_int};
 
@@ -120,35 +117,18 @@ fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T 
     }
 }
 
-/// DISCARD ALL, as a connection pooler does between two clients: what a user's
-/// code has left in the session (settings, temporary objects, prepared
-/// statements, advisory locks) must not meet the next one's.
-pub(crate) fn discard_all() -> Result<(), Failure> {
-    // Not within what is left of a turn: if it fails, the process ends.
-    txn::run_within(settings::statement_timeout(), || {
-        let mut stmt = pg_sys::DiscardStmt {
-            type_: pg_sys::NodeTag::T_DiscardStmt,
-            target: pg_sys::DiscardMode::DISCARD_ALL,
-        };
-        // SAFETY: outside any block of transactions, as the statement requires.
-        unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                externs::raising::DiscardCommand(&mut stmt, true);
-            });
-        }
-        Ok(())
-    })?;
-    gate::set_clean();
-    Ok(())
-}
-
-/// Cleans the session by [`discard_all`], if the code of anybody but `role` may
-/// have run in it; with `None`, of anybody.
-pub(crate) fn clean_for(role: Option<pg_sys::Oid>) -> Result<(), Failure> {
-    if gate::is_clean_for(role) {
-        return Ok(());
+/// DISCARD ALL, in a transaction of a background worker.
+pub(crate) fn discard_all() {
+    let mut stmt = pg_sys::DiscardStmt {
+        type_: pg_sys::NodeTag::T_DiscardStmt,
+        target: pg_sys::DiscardMode::DISCARD_ALL,
+    };
+    // SAFETY: outside any block of transactions, as the statement requires.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            externs::raising::DiscardCommand(&mut stmt, true);
+        });
     }
-    discard_all()
 }
 
 /// Whether somebody has asked to read the configuration files again.

@@ -4,8 +4,18 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
+/// A C string that begins with the extension's name.
+macro_rules! named {
+    ($what:literal) => {
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_NAME"), $what, "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name without a NUL"),
+        }
+    };
+}
+
 /// The name of the lock's tranche, seen in wait events.
-const TRANCHE: &CStr = c"ttl_ext";
+const TRANCHE: &CStr = named!("");
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
@@ -79,7 +89,7 @@ unsafe extern "C-unwind" fn startup() {
         }
         let layout = LAYOUT;
         let mut found = false;
-        CONTROL = pg_sys::ShmemInitStruct(c"ttl_ext control".as_ptr(), layout.control, &mut found);
+        CONTROL = pg_sys::ShmemInitStruct(named!(" control").as_ptr(), layout.control, &mut found);
         if !found {
             core::ptr::write_bytes(CONTROL.cast::<u8>(), 0, layout.control);
         }
@@ -90,7 +100,7 @@ unsafe extern "C-unwind" fn startup() {
         };
         let flags = (pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS).cast_signed();
         TABLE = pg_sys::ShmemInitHash(
-            c"ttl_ext tables".as_ptr(),
+            named!(" tables").as_ptr(),
             layout.entries,
             layout.entries,
             &mut info,

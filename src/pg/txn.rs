@@ -1,91 +1,18 @@
 //! Transactions of a background worker, and parts of a session's.
 
 use super::gate::Identity;
-use super::timeout::{Limit, Turn};
-use crate::error::TtlError;
-use crate::settings;
-use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
+use super::timeout::Limit;
+use crate::error::Error;
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
-use pgrx::{PgLogLevel, PgSqlErrorCode, PgTryBuilder};
-use std::ffi::CStr;
+use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
-
-/// An error that ended a transaction; what remains of it.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub(crate) code: PgSqlErrorCode,
-    pub(crate) message: String,
-    pub(crate) detail: Option<String>,
-}
-
-impl Failure {
-    pub(crate) fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            detail: None,
-        }
-    }
-
-    fn of(error: CaughtError) -> Self {
-        let (CaughtError::PostgresError(report)
-        | CaughtError::ErrorReport(report)
-        | CaughtError::RustPanic {
-            ereport: report, ..
-        }) = error;
-        Self {
-            code: report.sql_error_code(),
-            message: report.message().to_owned(),
-            detail: report.detail().map(str::to_owned),
-        }
-    }
-
-    /// The error's five characters.
-    pub(crate) fn sqlstate(&self) -> String {
-        // SAFETY: returns a static buffer with a C string.
-        unsafe { CStr::from_ptr(pg_sys::unpack_sql_state(self.code as i32)) }
-            .to_string_lossy()
-            .into_owned()
-    }
-
-    /// Adds what has caused it.
-    pub(crate) fn because(mut self, cause: &str) -> Self {
-        self.message = format!("{} ({cause})", self.message);
-        self
-    }
-
-    /// Ends the process with this error.
-    pub(crate) fn raise_fatal(self) -> ! {
-        let message = super::encoding::for_message(self.message);
-        ErrorReport::new(self.code, message, function_name!()).report(PgLogLevel::FATAL);
-        unreachable!("FATAL does not return")
-    }
-
-    /// Message and detail in one line.
-    pub(crate) fn text(&self) -> String {
-        match &self.detail {
-            Some(detail) => format!("{}: {detail}", self.message),
-            None => self.message.clone(),
-        }
-    }
-}
-
-impl From<TtlError> for Failure {
-    fn from(error: TtlError) -> Self {
-        let (code, message, detail) = error.into_parts();
-        Self {
-            code,
-            message,
-            detail,
-        }
-    }
-}
 
 /// Runs `work` in a subtransaction, which is rolled back if it fails: by an error,
 /// which is returned, or by the `Err` that it returns. For a session's own
 /// transaction, as PL/pgSQL runs a block with an EXCEPTION clause.
-pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // SAFETY: within a transaction; context and owner are those from before, as
     // the functions for internal subtransactions leave others.
     unsafe {
@@ -94,8 +21,8 @@ pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, 
         pg_sys::BeginInternalSubTransaction(core::ptr::null());
         pg_sys::MemoryContextSwitchTo(context);
         let result = PgTryBuilder::new(AssertUnwindSafe(work))
-            .catch_others(|error| Err(Failure::of(error)))
-            .catch_rust_panic(|error| Err(Failure::of(error)))
+            .catch_others(|error| Err(Error::of(error)))
+            .catch_rust_panic(|error| Err(Error::of(error)))
             .execute();
         pg_sys::MemoryContextSwitchTo(context);
         if result.is_ok() {
@@ -142,7 +69,7 @@ fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
         Some(field) => format!("\"{field}\": {}", report.message()),
         None => report.message().to_owned(),
     };
-    let mut reworded = TtlError::new(report.sql_error_code(), message);
+    let mut reworded = Error::new(report.sql_error_code(), message);
     if let Some(detail) = report.detail() {
         reworded = reworded.detail(detail);
     }
@@ -152,24 +79,17 @@ fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
     reworded.or_hint(hint).raise()
 }
 
-/// Runs `work` in a transaction of its own and commits, within the time limit of
-/// the turn that is going on, or `ttl.statement_timeout`, since functions of users may be called wherever a
-/// query is planned. After an error, of
-/// `work` or of the commit, the transaction is rolled back and the error
+/// Runs `work` in a transaction of its own and commits, within a time limit. After an
+/// error, of `work` or of the commit, the transaction is rolled back and the error
 /// returned; an `Err` that `work` returns does the same.
 ///
 /// `work` may change identity by [`super::gate::stay`]: the former one returns
 /// after the end of the transaction, so that what runs at commit (deferred
 /// triggers) runs under the new one.
-pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    run_within(Turn::limit(settings::statement_timeout()), work)
-}
-
-/// As [`run`], within another time limit.
 pub(crate) fn run_within<T>(
     limit: Duration,
-    work: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     let identity = Identity::current();
     let _limit = Limit::start(limit);
     let attempt = AssertUnwindSafe(|| {
@@ -190,26 +110,13 @@ pub(crate) fn run_within<T>(
         Ok(result)
     });
     let result = PgTryBuilder::new(attempt)
-        .catch_others(|error| Err(Failure::of(error)))
-        .catch_rust_panic(|error| Err(Failure::of(error)))
+        .catch_others(|error| Err(Error::of(error)))
+        .catch_rust_panic(|error| Err(Error::of(error)))
         .execute();
     if result.is_err() {
         // SAFETY: valid in any state; also restores the identity from before the transaction.
         unsafe { pg_sys::AbortCurrentTransaction() };
     }
     identity.restore();
-    result.map_err(|failure| {
-        if Limit::gave_way() {
-            failure.because("statement timeout, since others waited")
-        } else if Limit::exceeded() && limit < settings::statement_timeout() {
-            let limit = limit.as_secs_f64();
-            failure.because(&format!(
-                "statement timeout of {limit:.1} s, see ttl.statement_timeout"
-            ))
-        } else if Limit::exceeded() {
-            failure.because("statement timeout, see ttl.statement_timeout")
-        } else {
-            failure
-        }
-    })
+    result
 }

@@ -88,7 +88,7 @@ returned!(Text, Json);
 
 // SAFETY: the types' names; the functions are declared in sql/functions.sql.
 unsafe impl SqlTranslatable for Text {
-    const TYPE_IDENT: &'static str = "ttl_ext::pg::values::Text";
+    const TYPE_IDENT: &'static str = concat!(module_path!(), "::Text");
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
@@ -97,7 +97,7 @@ unsafe impl SqlTranslatable for Text {
 
 // SAFETY: as above.
 unsafe impl SqlTranslatable for Json {
-    const TYPE_IDENT: &'static str = "ttl_ext::pg::values::Json";
+    const TYPE_IDENT: &'static str = concat!(module_path!(), "::Json");
     const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
     const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("jsonb"));
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> =

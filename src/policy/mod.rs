@@ -8,18 +8,14 @@ mod change;
 mod document;
 mod expiry;
 mod label;
-mod mongo;
 mod rule;
 
 pub(crate) use added::Added;
-pub(crate) use document::ttl_of_number_text;
+pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     cutoff, effective_ttl, expires_at, is_live, is_override, stamp, truncate_to_second,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
-pub(crate) use mongo::{
-    CollMod, CollModReply, CommandError, CreateIndex, CreateIndexReply, IndexRef,
-};
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };

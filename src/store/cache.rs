@@ -5,11 +5,11 @@
 //! dropped by relcache invalidation, which a change of label queues for the
 //! table and all that inherit from it (C8).
 
+use super::extension;
 use super::lookup::{self, Inherited, TablePolicy};
+use crate::pg::catalog;
 use crate::pg::inheritance::{Topmost, topmost};
-use crate::pg::{catalog, extension};
 use crate::policy::Policy;
-use crate::reclaim;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
@@ -126,7 +126,6 @@ unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::
     forget(&HEIRS, relid);
     forget(&HOLDERS, relid);
     forget(&LABELS, relid);
-    reclaim::forget(relid);
 }
 
 fn forget<T>(map: &'static LocalKey<RefCell<FxHashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {

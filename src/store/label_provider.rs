@@ -1,7 +1,9 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: what may be stored.
 
-use crate::error::{Result, TtlError, or_raise};
-use crate::pg::{catalog, encoding, seclabel};
+use super::seclabel;
+use crate::error::{Error, Result};
+use crate::pg::report::or_raise;
+use crate::pg::{catalog, encoding};
 use crate::policy::Policy;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -64,7 +66,7 @@ pub(crate) unsafe fn unbind(pstmt: *mut pg_sys::PlannedStmt) -> *mut pg_sys::Pla
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     if object.classId != pg_sys::RelationRelationId || object.objectSubId != 0 {
-        return Err(TtlError::new(
+        return Err(Error::new(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             "time to live can be set on tables only",
         )
@@ -72,7 +74,7 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     }
     check_relation(object.objectId)?;
     let Some(label) = label else { return Ok(()) };
-    let policy = Policy::parse(label).map_err(|e| TtlError::invalid_label(&e))?;
+    let policy = Policy::parse(label).map_err(|e| Error::invalid_label(&e))?;
     check_columns(object.objectId, &policy)
 }
 
@@ -81,16 +83,13 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     let wrong = |detail: &str, hint: &str| {
         let name = catalog::qualified_name(relid);
         let message = format!("cannot set a time to live on {name}");
-        TtlError::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
             .detail(detail)
             .hint(hint)
     };
     let Some(class) = catalog::class(relid) else {
         let message = format!("relation with OID {} does not exist", relid.to_u32());
-        return Err(TtlError::new(
-            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-            message,
-        ));
+        return Err(Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, message));
     };
     if relid.to_u32() < pg_sys::FirstNormalObjectId {
         return Err(wrong("It is a system catalog.", "Use a table of your own."));
@@ -155,7 +154,7 @@ fn check_column(
         None => {
             let message = format!("column \"{name}\" of table {table} does not exist");
             Err(
-                TtlError::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message).hint(
+                Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message).hint(
                     "SELECT ttl.enable('...') adds missing columns for the clock and the override.",
                 ),
             )
@@ -163,7 +162,7 @@ fn check_column(
         Some(column) if column.type_oid != type_oid => {
             let message = format!("column \"{name}\" of table {table} is not of type {type_name}");
             Err(
-                TtlError::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
+                Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
                     .detail("Time to live needs a column of exactly this type.")
                     .hint("Name another column."),
             )

@@ -1,11 +1,12 @@
 //! From a relation to the policy that is in force for it.
 
 use super::cache::governing_label;
+use super::dates::DateType;
+use super::predicate::Predicate;
+use super::seclabel::{self, Label};
+use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::dates::DateType;
-use crate::pg::predicate::Predicate;
-use crate::pg::seclabel::{self, Label};
-use crate::pg::{encoding, index, ttl_index};
+use crate::pg::encoding;
 use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -197,13 +198,13 @@ fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attrib
 
 /// What the indexes must offer that deletion of rows that count from their last
 /// modification works from (C11).
-pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<index::Wanted> {
+pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::Wanted> {
     match policy.clock {
         None => vec![],
-        Some(Clock { ttl: None, .. }) => vec![index::Wanted::AllByTimestamp],
+        Some(Clock { ttl: None, .. }) => vec![expiry_index::Wanted::AllByTimestamp],
         Some(Clock { ttl: Some(_), .. }) => vec![
-            index::Wanted::InheritingByTimestamp,
-            index::Wanted::OverridingByExpiry,
+            expiry_index::Wanted::InheritingByTimestamp,
+            expiry_index::Wanted::OverridingByExpiry,
         ],
     }
 }

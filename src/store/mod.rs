@@ -1,12 +1,20 @@
-//! Where policies are kept (security labels) and how a session finds them.
+//! Where policies are kept (security labels) and how a session finds them; TTL indexes and
+//! the extension itself, as they stand in the catalogs.
 
-mod added;
 pub(crate) mod cache;
-pub(crate) mod ddl;
+pub(crate) mod dates;
+mod errors;
+pub(crate) mod expiry_index;
+pub(crate) mod extension;
+mod functions_used;
 pub(crate) mod label_provider;
 mod lookup;
-pub(crate) mod refusal;
+pub(crate) mod policy_lock;
+pub(crate) mod predicate;
+pub(crate) mod seclabel;
 mod sql;
+pub(crate) mod ttl_index;
+pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
 pub(crate) use lookup::{

@@ -87,9 +87,9 @@ mod tests {
         run(
             "DO $$ BEGIN ALTER TABLE t ADD CHECK (id > 1); EXCEPTION WHEN check_violation THEN NULL; END $$",
         );
-        assert!(crate::pg::xact::constraint_ddl().is_none());
+        assert!(crate::visibility::constraint_ddl::innermost().is_none());
         run("ALTER TABLE t ADD COLUMN x int");
-        assert!(crate::pg::xact::constraint_ddl().is_none());
+        assert!(crate::visibility::constraint_ddl::innermost().is_none());
     }
 
     /// A database's session remembers policies, negative ones too, until they change.

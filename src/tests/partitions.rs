@@ -2,13 +2,13 @@
 
 #[pgrx::pg_schema]
 mod tests {
-    use crate::error::or_raise;
+    use crate::deletion::bounds::DateColumn;
+    use crate::deletion::{bounds, partitions};
     use crate::pg::catalog;
-    use crate::pg::dates::DateKind;
     use crate::pg::gate::{self, Visit};
-    use crate::reaper::bounds::DateColumn;
-    use crate::reaper::{bounds, partitions};
+    use crate::pg::report::or_raise;
     use crate::store::cache;
+    use crate::store::dates::DateKind;
     use pgrx::prelude::*;
 
     fn run(statement: &str) {

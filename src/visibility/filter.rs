@@ -3,7 +3,7 @@
 
 use crate::clock::moment;
 use crate::clock::now::now;
-use crate::error::TtlError;
+use crate::error::Error;
 use crate::pg::fmgr::{self, arg, arg_int4, arg_timestamptz};
 use crate::pg::{catalog, roles};
 use crate::policy;
@@ -123,7 +123,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_expires_at(
         )
     };
     if let Some(default) = default.filter(|&d| d == 0 || d < -1) {
-        TtlError::invalid_default_ttl(i64::from(default)).raise();
+        Error::invalid_default_ttl(i64::from(default)).raise();
     }
     pg_sys::Datum::from(policy::expires_at(ts, policy::effective_ttl(ttl, default)))
 }

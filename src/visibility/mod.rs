@@ -1,16 +1,16 @@
 //! Expired rows are gone for every statement (C6).
 
-pub(crate) mod copy;
+pub(crate) mod constraint_ddl;
+pub(crate) mod copy_to;
 mod deletion_indexes;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
 mod own_query;
 mod referential;
-mod relation_hook;
+pub(crate) mod relation_info;
 mod restriction;
 pub(crate) mod row_locks;
 pub(crate) mod statement;
 mod support;
 
-pub(crate) use relation_hook::init;
 pub(crate) use restriction::{live_by_rules, live_condition};

@@ -4,12 +4,11 @@
 //! hide rows: no predicate is written out and read again, under whatever `search_path`.
 //! In any other query, and if they should not be replaced, they raise an error.
 
-use super::restriction;
-use super::statement;
-use crate::error::TtlError;
+use super::{restriction, statement};
+use crate::error::Error;
 use crate::pg::values::Text;
-use crate::pg::{extension, fmgr, lists, nodes};
-use crate::store::{TablePolicy, cache};
+use crate::pg::{fmgr, lists, nodes};
+use crate::store::{TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr, NodeTag, SupportRequestSimplify};
 use pgrx::prelude::*;
@@ -79,7 +78,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_rule_applies_support(
 pub(crate) unsafe extern "C-unwind" fn ttl_own_query_only(
     _fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    TtlError::new(
+    Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "this function can be used only in the extension's own queries",
     )

@@ -1,8 +1,8 @@
 //! The restriction that hides expired rows, as an expression.
 
-use crate::pg::dates::DateKind;
-use crate::pg::extension::Functions;
 use crate::pg::nodes;
+use crate::store::dates::DateKind;
+use crate::store::extension::Functions;
 use crate::store::{Clock, Rule, TablePolicy};
 use pgrx::pg_sys::{self, Expr, RelOptInfo};
 

@@ -6,7 +6,7 @@
 //! that lock rows of the table (`docs/decisions/0028-rows-that-are-locked.md`).
 
 use crate::clock::moment;
-use crate::error::TtlError;
+use crate::error::Error;
 use crate::pg::{externs, fmgr, lists, nodes, versions};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_locked_here(
 
 #[pg_guard]
 extern "C-unwind" fn refuse() {
-    TtlError::new(
+    Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "ttl.locked_here() can be called only by the extension itself",
     )

@@ -1,5 +1,6 @@
 //! What the planner must know of the statement that it plans.
 
+use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
@@ -58,7 +59,7 @@ pub(crate) fn current() -> Statement {
 pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_char) -> usize {
     // SAFETY: reads backend-local variables.
     let enforcing = unsafe { externs::InNoForceRLSOperation() };
-    let ddl = xact::constraint_ddl();
+    let ddl = constraint_ddl::innermost();
     let referential = if (enforcing || ddl.is_some()) && !query_string.is_null() {
         let circumstances = Circumstances { enforcing, ddl };
         // SAFETY: as required of the caller.

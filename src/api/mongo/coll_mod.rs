@@ -3,12 +3,13 @@
 use super::{field, json, means_default, refused, to_jsonb};
 use crate::api::ttl_index::{self, Options};
 use crate::api::{enable, guard};
-use crate::error::{Result, or_raise};
+use crate::error::Result;
+use crate::mongo::{CollMod, CollModReply, IndexRef};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::index;
+use crate::pg::report::or_raise;
 use crate::pg::values::Json;
-use crate::policy::{CollMod, CollModReply, IndexRef};
-use crate::store::index_of;
+use crate::store::{expiry_index, index_of};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -85,7 +86,7 @@ fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::
     let has_key = |&index: &pg_sys::Oid| {
         // An index of another kind has another key pattern in MongoDB, such as "hashed".
         catalog::is_btree(index)
-            && index::single_key(index)
+            && expiry_index::single_key(index)
                 .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))
     };
     let found: Vec<pg_sys::Oid> = index::list(relid).into_iter().filter(has_key).collect();

@@ -3,15 +3,16 @@
 use super::{field, json, means_default, refused, to_jsonb};
 use crate::api::ttl_index::{self, Options};
 use crate::api::{enable, guard};
-use crate::error::{Result, TtlError, or_raise};
+use crate::error::{Error, Result};
+use crate::mongo::{CreateIndex, CreateIndexReply};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::dates::DateType;
-use crate::pg::index;
-use crate::pg::predicate::{self, Unusable};
-use crate::pg::ttl_index::{TtlIndex, Unfit, read as read_index};
-use crate::pg::txn;
+use crate::pg::report::or_raise;
 use crate::pg::values::Json;
-use crate::policy::{CreateIndex, CreateIndexReply, Policy};
+use crate::pg::{index, txn};
+use crate::policy::Policy;
+use crate::store::dates::DateType;
+use crate::store::predicate::{self, Unusable};
+use crate::store::ttl_index::{TtlIndex, Unfit, read as read_index};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -104,7 +105,7 @@ fn create(
     let after = index::list(relid);
     let created = after.iter().copied().find(|index| !before.contains(index));
     let created = created.ok_or_else(|| {
-        TtlError::new(
+        Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the index that was created is not there",
         )
@@ -119,7 +120,7 @@ fn key(wanted: &CreateIndex) -> String {
 }
 
 /// A predicate that is refused, before any index is built.
-fn unusable(why: &Unusable) -> TtlError {
+fn unusable(why: &Unusable) -> Error {
     let (code, reason, hint) = match why {
         Unusable::NotAnExpression => (
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
@@ -195,7 +196,7 @@ fn existing(
         return Ok(None);
     };
     let conflict = |message: String, hint: &str| {
-        TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+        Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
             .detail("It has the same column and predicate.")
             .hint(hint)
     };
@@ -269,7 +270,7 @@ fn create_default(
                 qualified_name(relid)
             );
             return Err(
-                TtlError::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+                Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
                     .hint("ttl.coll_mod() or ttl.set_default() changes the default."),
             );
         }

@@ -3,11 +3,11 @@
 mod coll_mod;
 mod create_index;
 
-use super::guard;
-use crate::error::{Result, TtlError};
+use crate::api::guard;
+use crate::error::{Error, Result};
+use crate::mongo::CommandError;
 use crate::pg::encoding;
 use crate::pg::values::Json;
-use crate::policy::CommandError;
 use pgrx::{AnyElement, PgSqlErrorCode, direct_function_call, pg_sys};
 use serde::Serialize;
 use std::ffi::CStr;
@@ -29,8 +29,8 @@ fn to_jsonb(reply: &impl Serialize) -> Json {
     Json(serde_json::to_value(reply).unwrap_or_default())
 }
 
-fn refused(error: CommandError) -> TtlError {
-    TtlError::new(
+fn refused(error: CommandError) -> Error {
+    Error::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         error.to_string(),
     )
@@ -38,8 +38,8 @@ fn refused(error: CommandError) -> TtlError {
 }
 
 /// An error about one field of the command.
-fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> TtlError {
-    TtlError::new(code, format!("\"{field}\" {reason}"))
+fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> Error {
+    Error::new(code, format!("\"{field}\" {reason}"))
 }
 
 /// Whether the column, as a key, stands for the table's default: it is the clock, or

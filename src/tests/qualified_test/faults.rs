@@ -1,6 +1,6 @@
 //! What in a piece of SQL is looked up along the `search_path`.
 
-use super::tokens::{self, Token};
+use crate::tests::qualified_test::tokens::{self, Token};
 
 /// Types that the grammar takes from `pg_catalog`.
 const SAFE_TYPES: &[&str] = &[

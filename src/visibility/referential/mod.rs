@@ -10,8 +10,9 @@
 mod text;
 
 use crate::pg::foreign_key::{self, ForeignKey};
-use crate::pg::xact::ConstraintDdl;
-use crate::pg::{catalog, extension, planner_input, roles};
+use crate::pg::{catalog, planner_input, roles};
+use crate::store::extension;
+use crate::visibility::constraint_ddl::ConstraintDdl;
 use pgrx::pg_sys;
 
 /// What a query is to referential integrity.

@@ -1,0 +1,97 @@
+//! What keeps the keys of expired rows from being free, for `ttl.problems`.
+
+use crate::keys::{TRIGGER_NAME, trigger_placement};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::{encoding, index, triggers};
+use crate::policy::Policy;
+use crate::store::cache;
+use pgrx::pg_sys;
+
+/// The problems of the table that carries the policy, and of all that follow it.
+/// The caller has seen that TTL is on.
+pub(crate) fn of(holder: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+    let follows = |table: &pg_sys::Oid| cache::policy(*table).is_some_and(|p| p.holder == holder);
+    catalog::all_inheritors(holder)
+        .into_iter()
+        .filter(follows)
+        .flat_map(|table| {
+            missing(table, holder, policy)
+                .into_iter()
+                .chain(too_late(table))
+        })
+        .collect()
+}
+
+fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    if !trigger_placement::is_needed(table) {
+        return None;
+    }
+    let name = quote_identifier(TRIGGER_NAME);
+    let shown = qualified_name(table);
+    if trigger_placement::has_enabled(table) {
+        return None;
+    }
+    if trigger_placement::has(table) {
+        return Some(format!(
+            "trigger {name} of {shown} is not enabled ALWAYS: keys of expired rows are not free; \
+             ALTER TABLE {shown} ENABLE ALWAYS TRIGGER {name} enables it"
+        ));
+    }
+    // A partition gets its trigger from the table above.
+    let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
+    let mut above = catalog::parents(table, is_partition).into_iter();
+    if is_partition
+        && above
+            .any(|parent| trigger_placement::is_needed(parent) && !trigger_placement::has(parent))
+    {
+        return None;
+    }
+    let holder_name = quote_literal(&qualified_name(holder));
+    let remedy = if policy.is_restored(holder.to_u32()) {
+        format!("SELECT ttl.resume({holder_name})")
+    } else if let (None, Some(rule)) = (policy.default_ttl, policy.rules.first()) {
+        // Not ttl.enable: overrides would count that do not.
+        let index = catalog::quote_literal(&index::qualified_name(holder, &rule.index));
+        format!(
+            "SELECT ttl.expire_index({index}, {})",
+            rule.expire_after_seconds
+        )
+    } else {
+        let default = policy.default_ttl.unwrap_or(-1);
+        // What is not said ends.
+        let partitions = if policy.drop_partitions {
+            ", drop_partitions => true"
+        } else {
+            ""
+        };
+        format!("SELECT ttl.enable({holder_name}, {default}{partitions})")
+    };
+    Some(format!(
+        "trigger {name} of {shown} is missing: keys of expired rows are not free; {remedy} creates it"
+    ))
+}
+
+/// BEFORE triggers that fire after the trigger: it does not see the keys they make.
+fn too_late(table: pg_sys::Oid) -> Vec<String> {
+    if !trigger_placement::has(table) {
+        return vec![];
+    }
+    let name = TRIGGER_NAME.as_bytes();
+    triggers::of(table)
+        .into_iter()
+        .filter(|other| !other.is_clone && other.name.as_slice() > name)
+        .filter(triggers::Trigger::sees_row_before_write)
+        .map(|other| {
+            format!(
+                "trigger {} of {} fires after {}: a key that it sets is not free",
+                quote_identifier(&shown(&other.name)),
+                qualified_name(table),
+                quote_identifier(TRIGGER_NAME)
+            )
+        })
+        .collect()
+}
+
+fn shown(name: &[u8]) -> String {
+    std::ffi::CString::new(name).map_or(String::new(), |name| encoding::from_server(&name))
+}

@@ -1,0 +1,139 @@
+//! Statements that read or check every row of a table must not fail because of rows
+//! that nobody sees (C6): what is expired is deleted first, in their transaction.
+//!
+//! `CREATE UNIQUE INDEX`; `ALTER TABLE` that adds or validates constraints or computes
+//! columns anew; new partitions. They read the heap, past the planner's filter.
+
+use super::{columns, table_scans};
+use crate::deletion::{piecemeal, purge};
+use crate::error::Error;
+use crate::pg::{catalog, locks, roles, txn};
+use crate::settings;
+use crate::store::{cache, extension, governing_label};
+use pgrx::{PgSqlErrorCode, pg_sys};
+use table_scans::{Extent, Reading};
+
+/// Deletes the expired rows that the statement would meet. Errors of the statement
+/// are left to PostgreSQL: it is not even looked at where the user does not own
+/// the table. Nothing is deleted from a table whose policy was restored
+/// (pg_restore adds constraints after the data), nor for somebody who sees expired
+/// rows.
+///
+/// # Safety
+/// `node` is a statement of the parser: CREATE INDEX, CREATE TABLE or ALTER TABLE.
+pub(crate) unsafe fn delete_expired(node: *mut pg_sys::Node) {
+    // SAFETY: reads backend-local variables.
+    let forbidden =
+        unsafe { pg_sys::IsBinaryUpgrade || pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
+    if forbidden || settings::show_expired() || !extension::is_present() {
+        return;
+    }
+    // SAFETY: as required of the caller.
+    unsafe {
+        for reading in table_scans::readings(node) {
+            delete_read(&reading);
+        }
+    }
+}
+
+/// # Safety
+/// `reading` is of a valid statement.
+unsafe fn delete_read(reading: &Reading) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        let Some(relid) = columns::resolve(reading.relation).filter(|&relid| concerns(relid))
+        else {
+            return;
+        };
+        // The statement's own lock, before anything else is locked.
+        locks::relation(relid, reading.lock);
+        if columns::resolve(reading.relation) != Some(relid) || !concerns(relid) {
+            return;
+        }
+        for table in affected(relid, reading) {
+            delete_from(table);
+        }
+    }
+}
+
+/// Whether the user may run the statement, and a row of the table can be expired.
+fn concerns(relid: pg_sys::Oid) -> bool {
+    roles::owns_relation(relid, roles::current_user())
+        && !roles::reads_physically(relid)
+        && catalog::all_inheritors(relid)
+            .into_iter()
+            .any(|table| cache::policy(table).is_some_and(|policy| policy.hides()))
+}
+
+/// The tables that the statement reads, locked.
+///
+/// # Safety
+/// `reading` is of a valid statement.
+unsafe fn affected(relid: pg_sys::Oid, reading: &Reading) -> Vec<pg_sys::Oid> {
+    let partitioned = catalog::class(relid)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    if reading.extent == Extent::DefaultPartition {
+        let default = catalog::default_partition(relid).filter(|_| partitioned);
+        return default.map_or(vec![], |default| {
+            purge::lock_tree(default, pg_sys::AccessExclusiveLock)
+        });
+    }
+    // SAFETY: as required of the caller.
+    let recurses = unsafe { (*reading.relation).inh };
+    if recurses && (partitioned || reading.extent == Extent::Heirs) {
+        purge::lock_tree(relid, reading.lock)
+    } else {
+        vec![relid]
+    }
+}
+
+fn delete_from(relid: pg_sys::Oid) {
+    let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
+    let restored =
+        governing_label(relid).is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+    // What would be deleted is looked at first: DELETE fires triggers of statements.
+    if !in_force || restored || is_pending(relid) || !purge::has_expired(relid) {
+        return;
+    }
+    let deleted = txn::nested(|| {
+        let kept = purge::as_owner(relid, |visit| piecemeal::delete_what_can_go(visit, relid))
+            .transpose()?
+            .flatten();
+        if is_pending(relid) {
+            let reason = "deferred triggers would be pending";
+            return Err(Error::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, reason));
+        }
+        Ok(kept)
+    });
+    match deleted {
+        Ok(None) => {}
+        Ok(Some(failure)) => could_not(relid, &failure),
+        Err(failure) if failure.code == PgSqlErrorCode::ERRCODE_OBJECT_IN_USE => {
+            could_not(relid, &failure);
+        }
+        Err(failure) => failure.raise(),
+    }
+}
+
+/// Whether triggers on the table are to fire at COMMIT: PostgreSQL refuses such
+/// statements meanwhile.
+fn is_pending(relid: pg_sys::Oid) -> bool {
+    // SAFETY: reads backend-local state.
+    unsafe { pg_sys::AfterTriggerPendingOnRel(relid) }
+}
+
+/// The statement may succeed with the rows that are left; if it fails because of
+/// one, this tells which it was.
+fn could_not(relid: pg_sys::Oid, failure: &Error) {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_WARNING,
+        format!("expired rows of table {table} remain, and this statement meets them"),
+    )
+    .detail(format!("They could not be deleted: {}.", failure.text().trim_end_matches('.')))
+    .hint(format!(
+        "If the statement fails because of a row that is not to be seen, remove what keeps the row, then SELECT ttl.purge({}).",
+        catalog::quote_literal(&table)
+    ))
+    .warn();
+}

@@ -1,0 +1,94 @@
+//! Statements that would take away what a time to live needs are refused (C11). Most stand
+//! in a migration that means something else: the HINT says how to go on without losing
+//! values, or the time to live.
+
+use crate::error::Error;
+use crate::pg::{catalog, index};
+use crate::store::label_of;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// What a policy needs, and a statement would take away.
+#[derive(Clone, Copy)]
+pub(crate) enum Needed<'a> {
+    /// A column of that name.
+    Column(&'a str),
+    /// A column's type.
+    Type,
+    /// The expression by which the override follows its document.
+    Expression,
+    /// The last index of its kind.
+    Index,
+    /// The trigger that frees keys.
+    Trigger,
+}
+
+/// Refuses a statement that would take away what the policy of `holder` needs of a table.
+pub(crate) fn refuse(what: &str, needed: Needed<'_>, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot {what} because the time to live of table {table} needs it"),
+    )
+    .hint(advice(needed, holder))
+    .raise()
+}
+
+fn advice(needed: Needed<'_>, holder: pg_sys::Oid) -> String {
+    let table = catalog::quote_literal(&catalog::qualified_name(holder));
+    let for_good = format!(
+        "To turn the time to live off for good: SELECT ttl.disable({table}, drop_columns => true)"
+    );
+    match needed {
+        Needed::Column(name) => {
+            let added = label_of(holder).is_some_and(|policy| policy.added.has_column(name));
+            if added {
+                format!("Leave the column. {for_good}, which drops this column as well.")
+            } else {
+                format!(
+                    "Leave the column. {for_good}, which keeps this column with its values; it can be dropped then."
+                )
+            }
+        }
+        Needed::Type => format!(
+            "Leave the type, and add another column for values of the new one. {for_good}, which drops the columns that ttl.enable() added and keeps the others."
+        ),
+        Needed::Expression => format!(
+            "Leave the expression, by which the override follows its document. {for_good}, which drops the columns that ttl.enable() added and keeps the others."
+        ),
+        Needed::Index => format!(
+            "Leave the index, by which expired rows are found; or create another like it first. {for_good}."
+        ),
+        Needed::Trigger => format!(
+            "Leave the trigger, by which keys of expired rows are free. {for_good}: the trigger goes as well."
+        ),
+    }
+}
+
+/// Refuses to change the type or expression of a column by whose dates rows expire.
+pub(super) fn refuse_change(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid, name: &str) -> ! {
+    let shown = index::qualified_name(holder, name);
+    let index = catalog::quote_literal(&shown);
+    let rule = label_of(holder).and_then(|policy| policy.rule(name).cloned());
+    let seconds = rule.map_or(0, |rule| rule.expire_after_seconds);
+    needed_by_rule(what, relid, &shown)
+        .hint(format!(
+            "In one transaction: SELECT ttl.expire_index({index}, NULL), which deletes what is expired by it; this statement; SELECT ttl.expire_index({index}, {seconds}), for which the column must be of a date type."
+        ))
+        .raise()
+}
+
+/// Refuses to make a TTL index a primary key.
+pub(super) fn refuse_as_primary_key(what: &str, table: pg_sys::Oid, name: &str) -> ! {
+    let shown = index::qualified_name(table, name);
+    needed_by_rule(what, table, &shown)
+        .hint("Create another unique index for the primary key; rows go on expiring by this one.")
+        .raise()
+}
+
+fn needed_by_rule(what: &str, relid: pg_sys::Oid, index: &str) -> Error {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot {what} because rows of table {table} expire by TTL index {index}"),
+    )
+}

@@ -1,0 +1,287 @@
+//! One batch: a transaction that deletes expired rows of one table, as its owner.
+
+use super::cascade::{Cascade, heed_strangers};
+use super::job::{Deleting, Job};
+use super::receiver::{self, Found, Tally};
+use super::set_aside::tid_array;
+use super::{message, probe, transaction};
+use crate::error::Error;
+use crate::pg::gate::{self, Stay, Visit};
+use crate::pg::timeout::Limit;
+use crate::pg::{catalog, locks, query, relation, roles, session};
+use crate::store::{cache, policy_lock};
+use crate::visibility::statement;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// What a batch has done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) tally: Tally,
+    /// Rows changed, cascades included.
+    pub(crate) touched: u64,
+    /// Rows that a trigger or rule has kept.
+    pub(crate) kept: Vec<Found>,
+    pub(crate) took: Duration,
+}
+
+/// Why a batch was rolled back.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The table could not be worked on: locked, changed, gone, no resources.
+    Table(Error),
+    /// A row could not be deleted: this one, if it is known.
+    Row(Error, Option<Found>),
+    /// As `Row`, after so much time that others should have their turn.
+    Slow(Error),
+}
+
+/// What `ttl.purge` has done to one table.
+pub(crate) struct Purged {
+    /// Rows deleted, those not counted to which it cascaded.
+    pub(crate) rows: u64,
+}
+
+/// Deletes the rows that `query` selects, at most `limit`, in a transaction of
+/// its own. Rows that are locked are skipped. Before a single row is deleted by
+/// SQL, `on_single` is told: user code may end the process.
+pub(crate) fn run(
+    job: &Job,
+    query: &str,
+    limit: u32,
+    on_single: &dyn Fn(Found),
+) -> Result<Done, Trouble> {
+    let began = Instant::now();
+    let mut tally = Tally::default();
+    let at_rows = Cell::new(false);
+    let (user_code, begun) = (Cell::new(false), Cell::new(false));
+    let result = transaction::run(|| {
+        let owner = enter(job)?;
+        // Triggers that are deferred fire at commit: as the owner, until after it.
+        let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
+        let table = relation::Open::locked(job.relid);
+        table.check_replica_identity();
+        let done = match deleting(&table) {
+            Deleting::Direct => {
+                let begin = message::for_begin(&job.name);
+                // No trigger fires; but functions of the owner run when the query is planned.
+                gate::restrict();
+                session::without_detours(|| {
+                    statement::with_expired_rows_of(job.relid, || {
+                        receiver::delete_selected(
+                            visit,
+                            &table,
+                            query,
+                            false,
+                            begin.as_deref(),
+                            &mut tally,
+                        );
+                    });
+                });
+                Done {
+                    touched: tally.deleted,
+                    ..Done::default()
+                }
+            }
+            Deleting::Sql => {
+                user_code.set(true);
+                let done =
+                    delete_by_sql(visit, job, query, limit, on_single, &mut tally, &at_rows)?;
+                begun.set(at_rows.get());
+                done
+            }
+        };
+        if tally.first.is_some() && (begun.get() || !user_code.get()) {
+            message::end(&job.name, tally.deleted);
+        }
+        Ok(done)
+    });
+    let too_long = Limit::exceeded();
+    if user_code.get()
+        && let Err(failure) = transaction::discard_all()
+    {
+        // Nothing of a user's may stay: rather end the process.
+        failure.raise_fatal();
+    }
+    match result {
+        Ok(done) => Ok(Done {
+            tally,
+            took: began.elapsed(),
+            ..done
+        }),
+        Err(failure) => Err(classify(failure, too_long, &tally, at_rows.get())),
+    }
+}
+
+/// Whether a failure is that of a row or of the table.
+fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
+    let reached_rows = at_rows || tally.last.is_some();
+    // Resources, shutdown, somebody who cancels, the system.
+    let of_the_server = ["53", "57", "58"]
+        .iter()
+        .any(|class| failure.sqlstate().starts_with(class));
+    if too_long && reached_rows {
+        Trouble::Slow(failure)
+    } else if of_the_server {
+        Trouble::Table(failure)
+    } else if tally.last.is_some() {
+        // The access method failed at this one.
+        Trouble::Row(failure, tally.last)
+    } else if at_rows {
+        Trouble::Row(failure, None)
+    } else {
+        Trouble::Table(failure)
+    }
+}
+
+/// Takes what locks are needed, without waiting, and checks that nothing has
+/// changed; returns the table's owner.
+fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
+    let unavailable = |what: &str| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+            format!("could not obtain lock on {what} {}", job.name),
+        )
+    };
+    if !policy_lock::try_share_extension() {
+        return Err(unavailable("the extension that rules relation"));
+    }
+    if !policy_lock::try_share_policy(job.policy.holder) {
+        return Err(unavailable("the time to live of relation"));
+    }
+    // An ancestor that is locked keeps the table from being moved to another.
+    let ancestors = catalog::ancestors(job.relid);
+    let shared = ancestors
+        .into_iter()
+        .all(|ancestor| locks::try_relation(ancestor, pg_sys::AccessShareLock));
+    if !shared || !locks::try_relation(job.relid, pg_sys::RowExclusiveLock) {
+        return Err(unavailable("relation"));
+    }
+    let unchanged = cache::policy(job.relid).as_ref() == Some(&job.policy)
+        && catalog::qualified_name(job.relid) == job.name;
+    match catalog::class(job.relid) {
+        Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(class.owner),
+        _ => Err(Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("{} has changed meanwhile", job.name),
+        )),
+    }
+}
+
+/// Only a heap table whose deletions concern nobody else is deleted from directly.
+fn deleting(table: &relation::Open) -> Deleting {
+    if table.deletion_concerns_others() {
+        Deleting::Sql
+    } else {
+        Deleting::Direct
+    }
+}
+
+fn delete_by_sql(
+    visit: &Visit,
+    job: &Job,
+    query: &str,
+    limit: u32,
+    on_single: &dyn Fn(Found),
+    tally: &mut Tally,
+    at_rows: &Cell<bool>,
+) -> Result<Done, Error> {
+    let select = |query: &str| {
+        session::without_detours(|| {
+            statement::with_expired_rows_of(job.relid, || {
+                receiver::collect(visit, query, limit as usize)
+            })
+        })
+    };
+    let found = select(query);
+    let (Some(first), Some(last)) = (found.first().copied(), found.last().copied()) else {
+        return Ok(Done::default());
+    };
+    // Rows that somebody else has locked, or has changed just now, are left out.
+    let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
+    let rows = select(&locking);
+    let places: HashSet<(u32, u16)> = rows.iter().map(Found::place).collect();
+    let mut left = found.iter().filter(|row| !places.contains(&row.place()));
+    tally.first_locked = left.next().and_then(|row| row.key);
+    tally.found = found.len() as u64;
+    tally.locked = tally.found - rows.len() as u64;
+    tally.first = Some(first);
+    if rows.is_empty() {
+        tally.last = Some(last);
+        return Ok(Done::default());
+    }
+    let cascade = Cascade::of(job.relid, roles::current_user())?;
+    at_rows.set(true);
+    if let [single] = rows.as_slice() {
+        on_single(*single);
+    }
+    let before = cascade.changed();
+    message::begin(&job.name);
+    let condition = among(&rows);
+    let deleted = update(visit, job, &job.delete(&condition));
+    let mut done = Done {
+        touched: deleted + cascade.changed().saturating_sub(before),
+        ..Done::default()
+    };
+    if deleted < rows.len() as u64 {
+        done.kept = select(&job.remaining(&condition));
+    }
+    tally.deleted = deleted;
+    // Not before all has gone well: which row fails is not known here.
+    tally.last = Some(last);
+    Ok(done)
+}
+
+/// The condition "one of these rows, and". In a sub-select: of an array that the planner
+/// sees it estimates each element, a seventh of all the work.
+fn among(rows: &[Found]) -> String {
+    let places = tid_array(rows.iter().map(Found::place));
+    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
+}
+
+pub(crate) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
+    statement::with_expired_rows_of(job.relid, || query::execute(visit, query))
+}
+
+/// Deletes all expired rows of the table in the present transaction, under the
+/// present identity; waits for rows that are locked. For `ttl.purge`; the caller
+/// holds ROW EXCLUSIVE.
+pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
+    let Some(job) = Job::of(relid) else {
+        return Ok(Purged { rows: 0 });
+    };
+    let table = relation::Open::locked(relid);
+    table.check_replica_identity();
+    let rows = match deleting(&table) {
+        Deleting::Direct => {
+            let mut tally = Tally::default();
+            let begin = message::for_begin(&job.name);
+            statement::with_expired_rows_of(relid, || {
+                receiver::delete_selected(
+                    visit,
+                    &table,
+                    &job.remaining(&job.past()),
+                    true,
+                    begin.as_deref(),
+                    &mut tally,
+                );
+            });
+            if tally.first.is_some() {
+                message::end(&job.name, tally.deleted);
+            }
+            tally.deleted
+        }
+        Deleting::Sql => {
+            heed_strangers(relid)?;
+            message::begin(&job.name);
+            let rows = statement::in_session(|| update(visit, &job, &job.delete(&job.past())));
+            message::end(&job.name, rows);
+            rows
+        }
+    };
+    // SAFETY: within a transaction; the next statement is to see the deletions.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    Ok(Purged { rows })
+}

@@ -1,0 +1,193 @@
+//! How old the rows of a partition must be (M11).
+
+use super::partition_key;
+use crate::error::{Error, Result};
+use crate::pg::values::Text;
+use crate::pg::{catalog, encoding, lists};
+use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
+use crate::store::dates::DateKind;
+use pgrx::prelude::*;
+use pgrx::spi::{SpiClient, SpiError};
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::CString;
+
+/// By how much a partition's end must lie before the present. A row is stamped up
+/// to two seconds before it looks for its partition (C1), and clocks are set back.
+const MARGIN: i64 = 10_000_000;
+
+/// The column by whose value rows expire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DateColumn<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: DateKind,
+}
+
+/// Between which values of the column a partition's rows lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// No row has a later one.
+    pub(crate) newest: i64,
+    /// Rows may have `-infinity`, which is no date (M12).
+    pub(crate) reaches_minus_infinity: bool,
+}
+
+/// The range of the column that a partition's rows can have: the least upper bound that
+/// any level above it gives, an exclusive one (of a key of one column) less a
+/// microsecond, or a day. `None` if no level gives one.
+///
+/// A level counts if it is partitioned by RANGE, the first column of its key is the
+/// plain column of that name and type in its usual order, and its bound for this branch
+/// is a value (not MAXVALUE, not the default partition). PostgreSQL then keeps rows out
+/// that are newer, and rows whose value is NULL.
+///
+/// Sees the catalogs as they are at the time of the call. Under the locks of
+/// [`super::partitions::lock_for_drop`] no newer row gets in until the end of the
+/// transaction, whatever is attached or detached higher up meanwhile.
+pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<Range>> {
+    let query = format!(
+        "SELECT p.partnatts, c.relpartbound::pg_catalog.text \
+           FROM pg_catalog.pg_partition_ancestors({}::pg_catalog.oid::pg_catalog.regclass) AS a (relid) \
+           JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) a.relid \
+           JOIN pg_catalog.pg_inherits AS i ON i.inhrelid OPERATOR(pg_catalog.=) c.oid \
+           JOIN pg_catalog.pg_partitioned_table AS p ON p.partrelid OPERATOR(pg_catalog.=) i.inhparent \
+          WHERE c.relispartition AND {}",
+        leaf.to_u32(),
+        is_range_by(column)
+    );
+    with_latest_snapshot(|client| {
+        let mut narrowest: Option<Range> = None;
+        for level in client.select(&encoding::query(&query), None, &[])? {
+            let (columns, bound) = (level.get::<i16>(1)?, level.get::<Text>(2)?);
+            let range = bound.and_then(|bound| of_bound(&bound.0, column.kind, columns == Some(1)));
+            narrowest = match (narrowest, range) {
+                (Some(a), Some(b)) => Some(Range {
+                    newest: a.newest.min(b.newest),
+                    reaches_minus_infinity: a.reaches_minus_infinity && b.reaches_minus_infinity,
+                }),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(narrowest)
+    })
+}
+
+/// Runs queries that see all that is committed now, and take no transaction ID (as
+/// `Spi::get_one` does). As long as there is none, SPI's queries see by the active
+/// snapshot; then by one of the transaction's, which is new in READ COMMITTED only.
+pub(crate) fn with_latest_snapshot<T>(
+    work: impl FnOnce(&SpiClient<'_>) -> std::result::Result<T, SpiError>,
+) -> Result<T> {
+    // SAFETY: reads a backend-local variable.
+    if unsafe { pg_sys::XactIsoLevel } > pg_sys::XACT_READ_COMMITTED.cast_signed() {
+        return Err(Error::new(
+            PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+            "partitions are looked at in READ COMMITTED transactions only",
+        ));
+    }
+    // SAFETY: pushed and popped in pairs; an error ends the transaction, and with it the stack.
+    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
+    let result = Spi::connect(work);
+    // SAFETY: see above.
+    unsafe { pg_sys::PopActiveSnapshot() };
+    Ok(result?)
+}
+
+/// Whether the table, a partition of it at any level, or a table that it is a
+/// partition of, gives bounds as [`range`] counts them.
+pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
+    let below = catalog::all_inheritors(relid).into_iter();
+    let mut levels = below.chain(catalog::ancestors(relid));
+    levels.any(|table| partition_key::is_range_by(table, column.name, column.kind))
+}
+
+/// The condition on `pg_partitioned_table AS p`. An operator class of one's own may
+/// order times otherwise.
+fn is_range_by(column: DateColumn<'_>) -> String {
+    let operator_class = match column.kind {
+        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
+        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
+        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
+    };
+    format!(
+        "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
+         AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
+              WHERE k.attrelid OPERATOR(pg_catalog.=) p.partrelid \
+                AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
+                AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
+                AND k.atttypid OPERATOR(pg_catalog.=) {})",
+        operator_class.to_u32(),
+        catalog::quote_literal(column.name),
+        column.kind.type_oid().to_u32()
+    )
+}
+
+/// What a RANGE bound says of the first column of its key, of a key of one column
+/// exactly; `None` if it has no upper end.
+fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> {
+    let bound = CString::new(bound).ok()?;
+    // SAFETY: the text is pg_class.relpartbound, a PartitionBoundSpec. All is palloc'd in
+    // the current memory context.
+    unsafe {
+        let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
+        if (*spec).is_default {
+            return None;
+        }
+        let upper = value((*spec).upperdatums, kind)?;
+        Some(Range {
+            newest: newest(upper, kind, is_only_column),
+            reaches_minus_infinity: value((*spec).lowerdatums, kind)
+                .is_none_or(|lower| instant(lower, kind) == i64::MIN),
+        })
+    }
+}
+
+/// The first value of a bound's end, if there is one of this type.
+///
+/// # Safety
+/// A list of PartitionRangeDatum, whose value is a Const if their kind is VALUE.
+unsafe fn value(datums: *mut pg_sys::List, kind: DateKind) -> Option<pg_sys::Datum> {
+    // SAFETY: as required of the caller. All three types are passed by value.
+    unsafe {
+        let value_kind = pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE;
+        let first = lists::iter::<pg_sys::PartitionRangeDatum>(datums).next()?;
+        if (*first).kind != value_kind {
+            return None;
+        }
+        let value = (*first).value.cast::<pg_sys::Const>().as_ref()?;
+        (value.consttype == kind.type_oid() && !value.constisnull).then_some(value.constvalue)
+    }
+}
+
+fn instant(value: pg_sys::Datum, kind: DateKind) -> i64 {
+    match kind {
+        DateKind::Date => instant_of_day(value.value() as i32),
+        DateKind::Timestamptz | DateKind::Timestamp => value.value() as i64,
+    }
+}
+
+/// The newest value below an upper end, or at it.
+fn newest(upper: pg_sys::Datum, kind: DateKind, is_exclusive: bool) -> i64 {
+    let at = instant(upper, kind);
+    if !is_exclusive {
+        return at;
+    }
+    match kind {
+        DateKind::Date => instant_of_day((upper.value() as i32).saturating_sub(1)),
+        DateKind::Timestamptz | DateKind::Timestamp => at.saturating_sub(1),
+    }
+}
+
+/// Whether at `now` every row of the partition that has no override is expired under
+/// the default, and no row that is stamped now can land there; `newest` is that of
+/// [`range`].
+pub(crate) fn is_past(newest: i64, default_ttl: Option<i32>, now: i64) -> bool {
+    !is_live(Some(newest), effective_ttl(None, default_ttl), now)
+        && newest < now.saturating_sub(MARGIN)
+}
+
+/// Whether at `now` every row of the partition is expired by a TTL index of so many
+/// seconds, whose dates are not later than `newest`, and finite. As [`is_past`], not
+/// before the clock could have been set back.
+pub(crate) fn is_past_by_index(newest: i64, seconds: i32, now: i64) -> bool {
+    !is_live_by_index(Some(newest), seconds, now.saturating_sub(MARGIN))
+}

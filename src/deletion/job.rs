@@ -1,0 +1,172 @@
+//! What a batch needs to know of the table that it deletes from.
+
+use super::expiry_keys::{self, Lane};
+use crate::pg::catalog::qualified_name;
+use crate::store::{TablePolicy, cache, governing_label, live_condition};
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// How rows are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deleting {
+    /// By the table access method: nobody else has to do with it.
+    Direct,
+    /// By DELETE: triggers, rules, foreign keys.
+    Sql,
+}
+
+/// What serves to find rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// A btree index, in order.
+    Ordered,
+    /// Another index.
+    Unordered,
+    /// None: the table has to be read.
+    Scan,
+}
+
+/// A table or partition, and how its expired rows are found and deleted.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) relid: pg_sys::Oid,
+    /// Qualified and quoted.
+    pub(crate) name: String,
+    pub(crate) policy: Rc<TablePolicy>,
+    pub(crate) lanes: Vec<Lane>,
+    /// "The row is expired, and one of this table": whatever its name stands for
+    /// by the time the query runs.
+    expired: String,
+}
+
+impl Job {
+    /// For a table that the caller has locked; `None` if nothing in it can expire.
+    pub(crate) fn of(relid: pg_sys::Oid) -> Option<Self> {
+        let policy = cache::policy(relid).filter(|policy| policy.expires())?;
+        let label = governing_label(relid)?.policy;
+        Some(Self {
+            relid,
+            name: qualified_name(relid),
+            lanes: expiry_keys::of(relid, &label, &policy),
+            // A CASE: the planner knows nothing of it, and so does not think that
+            // next to no row is left.
+            expired: format!(
+                "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",
+                live_condition(policy.default_ttl),
+                relid.to_u32()
+            ),
+            policy,
+        })
+    }
+
+    /// The same instant for each lane, by its number.
+    pub(crate) fn cutoffs(&self, instant: i64) -> Vec<i64> {
+        let lanes = self.lanes.iter().map(|lane| lane.number + 1);
+        vec![instant; lanes.max().unwrap_or(0)]
+    }
+
+    /// Selects the expired rows of one lane, `ctid` and key, from `low` on.
+    pub(crate) fn trickle(
+        &self,
+        lane: &Lane,
+        low: i64,
+        now: i64,
+        excluded: &str,
+        limit: u32,
+    ) -> String {
+        let from = if low == i64::MIN {
+            String::new()
+        } else {
+            format!(" AND {}", lane.at_or_after(low))
+        };
+        let order = match lane.access {
+            Access::Ordered => format!(" ORDER BY {}", lane.order),
+            _ => String::new(),
+        };
+        format!(
+            "SELECT ctid, {} FROM ONLY {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
+            lane.instant(),
+            self.name,
+            lane.predicate,
+            lane.at_or_before(now.saturating_sub(lane.offset)),
+            self.expired
+        )
+    }
+
+    /// Selects the expired rows of all lanes in these blocks, in heap order,
+    /// after the row `after` of the first block.
+    pub(crate) fn blocks(
+        &self,
+        from: i64,
+        after: u16,
+        to: i64,
+        excluded: &str,
+        limit: u32,
+    ) -> String {
+        format!(
+            "SELECT ctid, NULL::pg_catalog.timestamptz FROM ONLY {} \
+             WHERE ctid OPERATOR(pg_catalog.>) '({from},{after})'::pg_catalog.tid \
+             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {}{excluded} LIMIT {limit}",
+            self.name, self.expired
+        )
+    }
+
+    /// The condition "a row of any lane whose key is past, and", for a session's own
+    /// statement; by it the planner may use the indexes. Nothing if one is missing,
+    /// as the table is read then anyway.
+    pub(crate) fn past(&self) -> String {
+        if self.lanes.iter().any(|lane| lane.access == Access::Scan) {
+            return String::new();
+        }
+        let lanes: Vec<String> = self.lanes.iter().map(Lane::past).collect();
+        format!("({}) AND ", lanes.join(" OR "))
+    }
+
+    /// Deletes those of these rows that are expired.
+    pub(crate) fn delete(&self, condition: &str) -> String {
+        format!(
+            "DELETE FROM ONLY {} WHERE {condition}{}",
+            self.name, self.expired
+        )
+    }
+
+    /// Selects those of these rows that are expired and still there.
+    pub(crate) fn remaining(&self, condition: &str) -> String {
+        format!(
+            "SELECT ctid, NULL::pg_catalog.timestamptz FROM ONLY {} WHERE {condition}{}",
+            self.name, self.expired
+        )
+    }
+
+    /// Selects, for each lane that has an ordered index, when the first row expires
+    /// after those that were expired at `cutoffs`.
+    pub(crate) fn next_keys(&self, cutoffs: &[i64]) -> Option<String> {
+        let probes: Vec<String> = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.access == Access::Ordered)
+            .map(|lane| {
+                format!(
+                    "(SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
+                     WHERE {} AND {} AND {} ORDER BY {} LIMIT 1)",
+                    lane.instant(),
+                    lane.offset,
+                    self.name,
+                    lane.predicate,
+                    lane.after(cutoffs[lane.number].saturating_sub(lane.offset)),
+                    lane.before_the_end(),
+                    lane.order
+                )
+            })
+            .collect();
+        (!probes.is_empty()).then(|| format!("SELECT LEAST({})", probes.join(", ")))
+    }
+
+    /// Counts a sample of the table: rows that are expired.
+    pub(crate) fn sample(&self, percent: f64) -> String {
+        format!(
+            "SELECT pg_catalog.count(*) FROM ONLY {} TABLESAMPLE pg_catalog.system ({percent}) WHERE {}",
+            self.name, self.expired
+        )
+    }
+}

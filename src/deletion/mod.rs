@@ -1,0 +1,38 @@
+//! Deletion of one table's expired rows, without shared memory.
+//!
+//! | file | what |
+//! |---|---|
+//! | `batch` | one transaction: locks, identity, deletion |
+//! | `transaction` | transactions of a background worker, and what they leave in its session |
+//! | `batch_size` | how many rows a batch takes, and by which way (pure) |
+//! | `job` | what a batch needs to know of its table |
+//! | `expiry_keys` | by what its rows expire, each with its index |
+//! | `receiver` | deletes rows by the table access method while a query finds them |
+//! | `piecemeal`, `purge` | in a session's own transaction: what can be deleted goes |
+//! | `cascade` | tables to which a deletion cascades |
+//! | `set_aside` | rows that are left alone for a while |
+//! | `probe` | looks at a table without deleting |
+//! | `bounds`, `partition_key` | which partitions can hold expired rows only |
+//! | `partitions` | dropping one |
+//! | `message` | messages in the WAL for consumers of logical decoding |
+
+pub(crate) mod batch;
+pub(crate) mod batch_size;
+pub(crate) mod bounds;
+pub(crate) mod cascade;
+pub(crate) mod expiry_keys;
+pub(crate) mod job;
+pub(crate) mod message;
+pub(crate) mod partition_key;
+pub(crate) mod partitions;
+pub(crate) mod piecemeal;
+pub(crate) mod probe;
+pub(crate) mod purge;
+pub(crate) mod receiver;
+pub(crate) mod set_aside;
+pub(crate) mod transaction;
+
+#[cfg(test)]
+mod batch_size_test;
+#[cfg(test)]
+mod bounds_test;

@@ -1,0 +1,127 @@
+//! Deletion in a session's own transaction, before a statement that reads all rows.
+
+use super::batch::{self, update};
+use super::cascade::heed_strangers;
+use super::job::Job;
+use super::{message, receiver};
+use crate::error::Error;
+use crate::pg::gate::Visit;
+use crate::pg::{relation, session, txn};
+use crate::visibility::statement;
+use pgrx::pg_sys;
+
+/// Attempts that may fail before the rest is left as it is.
+const MAX_FAILURES: u32 = 1000;
+
+/// Whether a row of the table is expired and still there. The caller holds a lock
+/// on the table, and is its owner.
+pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
+    Job::of(relid).is_some_and(|job| {
+        let query = format!("{} LIMIT 1", job.remaining(&job.past()));
+        // By the indexes, whatever the planner hopes to meet on the way.
+        !session::without_detours(|| collect(visit, &job, &query, 1)).is_empty()
+    })
+}
+
+fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::Found> {
+    statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, limit))
+}
+
+/// Deletes the expired rows that can be deleted, in subtransactions, as the present
+/// user; returns the first error of those that cannot. An `Err` is no row's: the
+/// statement was cancelled, the server has no memory left and the like.
+///
+/// At first all at once. If that fails, by halves of the table, down to the single
+/// row: one row that a foreign key holds must not keep the others.
+pub(crate) fn delete_what_can_go(
+    visit: &Visit,
+    relid: pg_sys::Oid,
+) -> Result<Option<Error>, Error> {
+    let Some(job) = Job::of(relid) else {
+        return Ok(None);
+    };
+    // Before any subtransaction, whose end would lift what restricts other people's code.
+    if let Err(failure) = heed_strangers(relid) {
+        return Ok(Some(failure));
+    }
+    let failure = match txn::nested(|| batch::delete_all(visit, relid)) {
+        Ok(_) => return Ok(None),
+        Err(failure) if is_of_rows(&failure) => failure,
+        Err(failure) => return Err(failure),
+    };
+    let blocks = relation::Open::locked(relid).blocks();
+    let mut remaining = MAX_FAILURES;
+    message::begin(&job.name);
+    let deleted = delete_blocks(visit, &job, 0, blocks, &mut remaining)?;
+    message::end(&job.name, deleted);
+    Ok(Some(failure))
+}
+
+/// Whether it is an error of the rows, by their triggers or foreign keys, and not
+/// one of the server, of a deadlock or a lock that was waited for too long, or of
+/// somebody who cancels.
+fn is_of_rows(failure: &Error) -> bool {
+    let sqlstate = failure.sqlstate();
+    !["40", "53", "55P03", "57", "58", "XX001", "XX002"]
+        .iter()
+        .any(|class| sqlstate.starts_with(class))
+}
+
+fn delete_blocks(
+    visit: &Visit,
+    job: &Job,
+    from: u32,
+    to: u32,
+    remaining: &mut u32,
+) -> Result<u64, Error> {
+    if from >= to || *remaining == 0 {
+        return Ok(0);
+    }
+    let condition = format!(
+        "ctid OPERATOR(pg_catalog.>=) '({from},0)'::pg_catalog.tid \
+         AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND "
+    );
+    if let Some(deleted) = attempt(visit, job, &condition, remaining)? {
+        return Ok(deleted);
+    }
+    let middle = from + (to - from) / 2;
+    if middle > from {
+        return Ok(delete_blocks(visit, job, from, middle, remaining)?
+            + delete_blocks(visit, job, middle, to, remaining)?);
+    }
+    let mut deleted = 0;
+    for row in collect(visit, job, &job.remaining(&condition), usize::MAX) {
+        let (block, offset) = row.place();
+        let row = format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
+        deleted += attempt(visit, job, &row, remaining)?.unwrap_or(0);
+    }
+    Ok(deleted)
+}
+
+/// Deletes the expired ones of these rows; `None` if that fails, which was undone.
+fn attempt(
+    visit: &Visit,
+    job: &Job,
+    condition: &str,
+    remaining: &mut u32,
+) -> Result<Option<u64>, Error> {
+    if *remaining == 0 {
+        return Ok(None);
+    }
+    match txn::nested(|| {
+        Ok(statement::in_session(|| {
+            update(visit, job, &job.delete(condition))
+        }))
+    }) {
+        Ok(deleted) => {
+            // SAFETY: within a transaction; the next statement is to see the deletions.
+            unsafe { pg_sys::CommandCounterIncrement() };
+            Ok(Some(deleted))
+        }
+        Err(failure) if is_of_rows(&failure) => {
+            *remaining -= 1;
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}

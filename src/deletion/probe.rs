@@ -1,0 +1,140 @@
+//! Looks at a table without deleting: what there is to do, and when.
+
+use super::batch_size::{self, Way};
+use super::job::{Access, Job};
+use super::receiver::{self, Found};
+use super::set_aside::SetAside;
+use super::transaction;
+use crate::error::Error;
+use crate::pg::gate::{self, Stay, Visit};
+use crate::pg::{catalog, locks, query, relation, session};
+use crate::store::governing_label;
+use crate::visibility::statement;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// How much there is to delete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Estimate {
+    pub(crate) expired: u64,
+    pub(crate) blocks: u32,
+}
+
+impl Estimate {
+    pub(crate) fn way(&self) -> Way {
+        batch_size::way(self.expired, u64::from(self.blocks))
+    }
+}
+
+/// Runs `look` in a transaction of its own, as the table's owner, with a weak
+/// lock on the table, if that needs no waiting.
+fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) -> Result<T, Error> {
+    transaction::run(|| {
+        if !locks::try_relation(relid, pg_sys::AccessShareLock) {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                format!(
+                    "could not obtain lock on relation {}",
+                    catalog::qualified_name(relid)
+                ),
+            ));
+        }
+        let Some(class) = catalog::class(relid) else {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("relation with OID {} is gone", relid.to_u32()),
+            ));
+        };
+        let visit = become_owner(class.owner, Stay::Restricted)?;
+        session::without_detours(|| look(&visit))
+    })
+}
+
+/// Becomes a table's owner for the rest of the transaction. A turn begins by cleaning the
+/// session, so that only a change of owner can be in the way.
+pub(crate) fn become_owner(owner: pg_sys::Oid, stay: Stay) -> Result<Visit, Error> {
+    gate::stay(owner, stay).ok_or_else(|| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the owner of the table has changed",
+        )
+    })
+}
+
+/// The table's owner.
+pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
+    transaction::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
+}
+
+/// What is needed to sweep the table; `None` if nothing in it can expire, or its
+/// policy is one that has come from elsewhere meanwhile.
+pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
+    transaction::run(|| {
+        let bound = governing_label(relid)
+            .is_some_and(|label| !label.policy.is_restored(label.holder.to_u32()));
+        Ok(if bound { Job::of(relid) } else { None })
+    })
+}
+
+/// Estimates from a sample of some 200 blocks how many rows are expired.
+pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
+    const SAMPLE: f64 = 200.0;
+    look(job.relid, |visit| {
+        let blocks = relation::Open::locked(job.relid).blocks();
+        let percent = (100.0 * SAMPLE / f64::from(blocks.max(1))).min(100.0);
+        let query = job.sample(percent);
+        let counted =
+            statement::with_expired_rows_of(job.relid, || query::first_value(visit, &query, &[]));
+        let counted = counted.map_or(0, |count| count.value() as i64);
+        let expired = counted as f64 * 100.0 / percent;
+        Ok(Estimate {
+            expired: expired as u64,
+            blocks,
+        })
+    })
+}
+
+/// When the next row expires, after those that were expired at `cutoffs`, as far
+/// as ordered indexes tell.
+pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
+    let Some(query) = job.next_keys(cutoffs) else {
+        return Ok(None);
+    };
+    look(job.relid, |visit| {
+        let next =
+            statement::with_expired_rows_of(job.relid, || query::first_value(visit, &query, &[]));
+        Ok(next.map(|instant| instant.value() as i64))
+    })
+}
+
+/// When a row expired that a pass has left behind and that is not set aside: it
+/// is locked, or has been written since.
+pub(crate) fn left_behind(
+    job: &Job,
+    cutoffs: &[i64],
+    aside: &SetAside,
+) -> Result<Option<i64>, Error> {
+    look(job.relid, |visit| {
+        for lane in job
+            .lanes
+            .iter()
+            .filter(|lane| lane.access == Access::Ordered)
+        {
+            let query = job.trickle(lane, i64::MIN, cutoffs[lane.number], &aside.exclusion(), 1);
+            let rows =
+                statement::with_expired_rows_of(job.relid, || receiver::collect(visit, &query, 1));
+            if let Some(row) = rows.first() {
+                return Ok(Some(row.key.unwrap_or(0).saturating_add(lane.offset)));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// The first row that `query` selects.
+pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<Found>, Error> {
+    look(job.relid, |visit| {
+        let rows =
+            statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, 1));
+        Ok(rows.first().copied())
+    })
+}

@@ -1,0 +1,37 @@
+//! Rows that are left alone for a while, since they could not be deleted.
+
+/// A table's rows that are set aside.
+#[derive(Debug, Default)]
+pub(crate) struct SetAside {
+    /// To be left alone for now.
+    pub(crate) rows: Vec<(u32, u16)>,
+    /// How many there are, those included whose time has come.
+    pub(crate) count: i64,
+    /// When the first of them is to be tried again.
+    pub(crate) next: Option<i64>,
+    /// When the one expired that expired first.
+    pub(crate) oldest: Option<i64>,
+}
+
+impl SetAside {
+    /// A condition that excludes them, to be appended to others.
+    pub(crate) fn exclusion(&self) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        format!(
+            " AND NOT (ctid OPERATOR(pg_catalog.=) ANY ({}))",
+            tid_array(self.rows.iter().copied())
+        )
+    }
+}
+
+/// Rows as an array in SQL.
+pub(crate) fn tid_array(rows: impl Iterator<Item = (u32, u16)>) -> String {
+    let mut array = String::from("'{");
+    for (number, (block, offset)) in rows.enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        array += &format!("{comma}\"({block},{offset})\"");
+    }
+    array + "}'::pg_catalog.tid[]"
+}

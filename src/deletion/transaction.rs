@@ -1,0 +1,58 @@
+//! Transactions of a background worker, each within a time limit, since functions of users
+//! may be called wherever a query is planned; and the session that they leave behind.
+
+use crate::error::Error;
+use crate::pg::timeout::{Limit, Turn};
+use crate::pg::{gate, session, txn};
+use crate::settings;
+use pgrx::pg_sys;
+use std::time::Duration;
+
+/// Runs `work` in a transaction of its own, as [`txn::run_within`], within the time limit of
+/// the turn that is going on, or `ttl.statement_timeout`.
+pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    run_within(Turn::limit(settings::statement_timeout()), work)
+}
+
+/// As [`run`], within another time limit.
+pub(crate) fn run_within<T>(
+    limit: Duration,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    txn::run_within(limit, work).map_err(|error| {
+        if Limit::gave_way() {
+            error.because("statement timeout, since others waited")
+        } else if Limit::exceeded() && limit < settings::statement_timeout() {
+            let limit = limit.as_secs_f64();
+            error.because(&format!(
+                "statement timeout of {limit:.1} s, see ttl.statement_timeout"
+            ))
+        } else if Limit::exceeded() {
+            error.because("statement timeout, see ttl.statement_timeout")
+        } else {
+            error
+        }
+    })
+}
+
+/// DISCARD ALL, as a connection pooler does between two clients: what a user's
+/// code has left in the session (settings, temporary objects, prepared
+/// statements, advisory locks) must not meet the next one's.
+pub(crate) fn discard_all() -> Result<(), Error> {
+    // Not within what is left of a turn: if it fails, the process ends.
+    run_within(settings::statement_timeout(), || {
+        session::discard_all();
+        Ok(())
+    })?;
+    gate::set_clean();
+    Ok(())
+}
+
+/// Cleans the session by [`discard_all`], if the code of anybody but `role` may
+/// have run in it; with `None`, of anybody.
+pub(crate) fn clean_session_for(role: Option<pg_sys::Oid>) -> Result<(), Error> {
+    if gate::is_clean_for(role) {
+        return Ok(());
+    }
+    discard_all()
+}

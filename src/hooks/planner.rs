@@ -1,0 +1,62 @@
+//! The planner hook: stamps `_ts`, and notes what statement is planned.
+//!
+//! No trigger: a BEFORE trigger would cost 1.3 to 1.55 times as much, and turn
+//! off COPY's multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
+
+use crate::pg::externs;
+use crate::stamp;
+use crate::visibility::statement;
+use core::ffi::{c_char, c_int};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+static mut PREVIOUS: pg_sys::planner_hook_type = None;
+
+/// Installs the hook; once, at load.
+pub(super) fn init() {
+    // SAFETY: single-threaded, in the postmaster, before any query.
+    unsafe {
+        PREVIOUS = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(trampoline);
+    }
+}
+
+/// Unguarded, with nothing to drop: an error raised below keeps its CONTEXT,
+/// position and names (`docs/decisions/0004-unguarded-trampolines.md`).
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn trampoline(
+    parse: *mut pg_sys::Query,
+    query_string: *const c_char,
+    cursor_options: c_int,
+    bound_params: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+    unsafe {
+        let outer = inspect(parse, query_string);
+        let plan = match PREVIOUS {
+            Some(previous) => previous(parse, query_string, cursor_options, bound_params),
+            None => externs::standard_planner(parse, query_string, cursor_options, bound_params),
+        };
+        if statement::leave(outer) {
+            (*plan).dependsOnRole = true;
+        }
+        plan
+    }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn inspect(
+    parse: *mut pg_sys::Query,
+    query_string: *const c_char,
+) -> usize {
+    // SAFETY: the planner's arguments; it may scribble on the query.
+    unsafe {
+        let outer = statement::enter(parse, query_string);
+        stamp::stamp_query(parse);
+        outer
+    }
+}

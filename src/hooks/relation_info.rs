@@ -1,0 +1,51 @@
+//! `get_relation_info_hook`: the planner calls it for every relation of every query, after
+//! all rewriting.
+
+use crate::store::cache;
+use crate::visibility::relation_info;
+use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
+use pgrx::prelude::*;
+
+static mut PREVIOUS: pg_sys::get_relation_info_hook_type = None;
+
+/// Installs the hook; once, at load.
+pub(super) fn init() {
+    // SAFETY: single-threaded, in the postmaster, before any query.
+    unsafe {
+        PREVIOUS = pg_sys::get_relation_info_hook;
+        pg_sys::get_relation_info_hook = Some(trampoline);
+    }
+}
+
+/// Unguarded, with nothing to drop: errors of a hook below pass unharmed.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from a C hook is PostgreSQL's own longjmp"
+)]
+unsafe extern "C-unwind" fn trampoline(
+    root: *mut PlannerInfo,
+    relid: pg_sys::Oid,
+    inhparent: bool,
+    rel: *mut RelOptInfo,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, relid, inhparent, rel);
+        }
+        // Most relations of most databases: before the guard, which costs more.
+        if !cache::is_known_to_have_none(relid) {
+            restrict(root, relid, rel);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn restrict(
+    root: *mut PlannerInfo,
+    relid: pg_sys::Oid,
+    rel: *mut RelOptInfo,
+) {
+    // SAFETY: the planner's own structures, valid during the call.
+    unsafe { relation_info::hide_expired(root, relid, rel) }
+}

@@ -1,0 +1,66 @@
+//! The ends of transactions and subtransactions: state that must not outlive the statement
+//! that set it, errors included, and what is told at commit.
+
+use crate::clock::execution;
+use crate::ddl;
+use crate::keys::copy_from;
+use crate::pg::xact;
+use crate::visibility::{constraint_ddl, row_locks, statement};
+use crate::worker::{evict, wakeups};
+use core::ffi::c_void;
+use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
+
+/// Registers the callbacks; once, at load.
+pub(super) fn init() {
+    // SAFETY: the callbacks live as long as the library, and raise no error.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(at_xact_end), core::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(at_subxact_end), core::ptr::null_mut());
+    }
+}
+
+unsafe extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
+    match event {
+        XactEvent::XACT_EVENT_COMMIT => {
+            wakeups::at_commit();
+            constraint_ddl::at_end(0);
+            statement::at_abort(0);
+            row_locks::at_xact_end();
+        }
+        XactEvent::XACT_EVENT_PREPARE => {
+            wakeups::at_other_end(true);
+            row_locks::at_xact_end();
+        }
+        XactEvent::XACT_EVENT_ABORT => {
+            execution::at_abort();
+            copy_from::end_copies();
+            ddl::at_abort(0);
+            wakeups::at_other_end(false);
+            evict::readmit_all();
+            row_locks::at_xact_end();
+            constraint_ddl::at_end(0);
+            statement::at_abort(0);
+        }
+        _ => {}
+    }
+}
+
+unsafe extern "C-unwind" fn at_subxact_end(
+    event: SubXactEvent::Type,
+    _my_subid: pg_sys::SubTransactionId,
+    _parent_subid: pg_sys::SubTransactionId,
+    _arg: *mut c_void,
+) {
+    let level = xact::nest_level();
+    match event {
+        SubXactEvent::SUBXACT_EVENT_START_SUB => execution::at_subxact_start(level),
+        SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
+            execution::at_subxact_abort(level);
+            copy_from::end_copies();
+            ddl::at_abort(level);
+            statement::at_abort(level);
+            constraint_ddl::at_end(level);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,190 @@
+//! Removes the few expired rows of a table before a statement that writes many, so that
+//! the trigger has nothing to do in it.
+
+use super::liveness::Judge;
+use crate::clock::now::now;
+use crate::deletion::message;
+use crate::pg::{catalog, relation};
+use crate::policy;
+use crate::store::expiry_index::{self, Wanted};
+use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
+use pgrx::pg_sys::{self, TM_Result};
+
+/// As many expired rows are removed before a statement, at most.
+const FEW_ROWS: u32 = 1000;
+/// As many entries of an index are looked at, at most; they may be dead.
+const FEW_ENTRIES: u32 = 20_000;
+
+/// Whether no row of the table is expired, after a few have been removed; false also
+/// where that cannot be told quickly.
+///
+/// # Safety
+/// The table is open and locked.
+pub(super) unsafe fn has_no_expired_row(
+    table: &relation::Open,
+    relid: pg_sys::Oid,
+    budget: &mut Budget,
+) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe {
+        if catalog::class(relid).is_none_or(|c| c.relkind != pg_sys::RELKIND_RELATION) {
+            // A partitioned table has no rows of its own.
+            return true;
+        }
+        let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
+            return true;
+        };
+        // By TTL indexes rows may be expired when they come.
+        let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
+            return false;
+        };
+        let judge = Judge::of(&policy);
+        // Of a restored table nothing is deleted but what is in a new row's way.
+        let restored = governing_label(relid)
+            .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+        let may_delete =
+            !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
+        expected_indexes(&policy).into_iter().all(|wanted| {
+            let Some(cutoff) = cutoff(wanted, &policy) else {
+                return true;
+            };
+            expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref())
+                .into_iter()
+                .find(|&index| catalog::is_btree(index))
+                .is_some_and(|index| {
+                    let expired = Expired {
+                        index,
+                        cutoff,
+                        judge,
+                        may_delete,
+                    };
+                    clear(table, &expired, budget)
+                })
+        })
+    }
+}
+
+/// Rows with a key up to this one are expired; `None` if none can be by this index.
+fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
+    match wanted {
+        Wanted::OverridingByExpiry => Some(now()),
+        Wanted::AllByTimestamp | Wanted::InheritingByTimestamp => policy
+            .expiring_default()
+            .map(|seconds| policy::cutoff(now(), seconds)),
+    }
+}
+
+/// How much is done for one statement.
+pub(super) struct Budget {
+    rows: u32,
+    entries: u32,
+    /// Whether a row has been deleted, so that its table must stay locked.
+    pub(super) deleted: bool,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self {
+            rows: FEW_ROWS,
+            entries: FEW_ENTRIES,
+            deleted: false,
+        }
+    }
+}
+
+/// The expired rows that an index leads to.
+struct Expired {
+    index: pg_sys::Oid,
+    /// Their keys are not above this one.
+    cutoff: i64,
+    judge: Judge,
+    /// False where a deletion is somebody else's business, or would fail.
+    may_delete: bool,
+}
+
+/// Removes expired rows; whether none is left. A row that another session is
+/// writing, deleting or holding is left.
+///
+/// The index alone does not tell: one without a predicate also leads to rows that
+/// override the default, and may live.
+unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
+    let (relation, share) = (table.as_ptr(), pg_sys::AccessShareLock.cast_signed());
+    // SAFETY: table and index are open and locked until the scan has ended; the key's
+    // function compares two timestamptz, of which F_TIMESTAMPTZ_LE is the OID.
+    unsafe {
+        let index = pg_sys::index_open(expired.index, share);
+        let mut dirty = pg_sys::SnapshotData {
+            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+            ..Default::default()
+        };
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            1,
+            pg_sys::BTLessEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_TIMESTAMPTZ_LE),
+            pg_sys::Datum::from(expired.cutoff),
+        );
+        let slot = pg_sys::table_slot_create(relation, core::ptr::null_mut());
+        let scan = relation::begin_index_scan(relation, index, &mut dirty, 1);
+        pg_sys::index_rescan(scan, &mut key, 1, core::ptr::null_mut(), 0);
+        let forward = pg_sys::ScanDirection::ForwardScanDirection;
+        let mut clear = true;
+        let (name, mut deleted) = (catalog::qualified_name((*relation).rd_id), 0);
+        while clear && !pg_sys::index_getnext_tid(scan, forward).is_null() {
+            if budget.entries == 0 {
+                clear = false;
+                break;
+            }
+            budget.entries -= 1;
+            while clear && pg_sys::index_fetch_heap(scan, slot) {
+                let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
+                    || dirty.xmax != pg_sys::InvalidTransactionId;
+                clear = !in_progress;
+                if clear && !expired.judge.is_live(slot) {
+                    clear = expired.may_delete && budget.rows > 0;
+                    if !clear {
+                        break;
+                    }
+                    if deleted == 0 {
+                        message::begin(&name);
+                    }
+                    budget.rows -= 1;
+                    budget.deleted = true;
+                    deleted += 1;
+                    clear = delete(relation, &mut (*slot).tts_tid);
+                }
+                if !(*scan).xs_heap_continue {
+                    break;
+                }
+            }
+        }
+        if deleted > 0 {
+            message::end(&name, deleted);
+        }
+        pg_sys::index_endscan(scan);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::index_close(index, share);
+        clear
+    }
+}
+
+/// Deletes a row, unless somebody holds it; whether it is gone.
+unsafe fn delete(relation: pg_sys::Relation, place: &mut pg_sys::ItemPointerData) -> bool {
+    let mut failure = pg_sys::TM_FailureData::default();
+    // SAFETY: an open heap table, whose deletions are nobody else's business.
+    unsafe {
+        pg_sys::CheckCmdReplicaIdentity(relation, pg_sys::CmdType::CMD_DELETE);
+        let result = pg_sys::table_tuple_delete(
+            relation,
+            place,
+            pg_sys::GetCurrentCommandId(true),
+            core::ptr::null_mut(),
+            core::ptr::null_mut(),
+            false,
+            &mut failure,
+            false,
+        );
+        result == TM_Result::TM_Ok
+    }
+}

@@ -1,0 +1,145 @@
+//! COPY FROM keeps its multi-insert, which any BEFORE INSERT trigger would turn off.
+//!
+//! What is expired is so by the statement's clock: a row that lives when COPY starts
+//! lives until COPY ends. So where no row of the table is expired at the start,
+//! there is nothing for the trigger to do, and COPY is not told of it
+//! (`docs/decisions/0016-free-keys-by-trigger.md`). A few expired rows are removed
+//! first; where there are many, or somebody is at work on one, the trigger stays.
+
+use super::bulk_precheck::{Budget, has_no_expired_row};
+use super::{restoring, skip_trigger};
+use crate::pg::{catalog, locks, relation, roles};
+use crate::settings;
+use crate::store::extension::{self, Functions};
+use crate::store::{TablePolicy, cache, written};
+use pgrx::pg_sys::{self, CopyStmt};
+use std::cell::RefCell;
+
+/// As many partitions are looked at, at most.
+const FEW_PARTITIONS: usize = 100;
+
+thread_local! {
+    /// The tables whose triggers COPY is not told of.
+    static SPARED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Prepares a COPY that writes to a table with TTL, and tells the workers of it.
+/// [`end_copies`] comes after it.
+///
+/// # Safety
+/// `stmt` is a statement of the parser.
+pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
+    // In a read-only transaction COPY fails, and PostgreSQL is to say why.
+    // SAFETY: fields of a parsed statement; the lock that COPY takes first.
+    unsafe {
+        if !(*stmt).is_from
+            || (*stmt).relation.is_null()
+            || pg_sys::XactReadOnly
+            || !extension::is_present()
+        {
+            return;
+        }
+        let lock = pg_sys::RowExclusiveLock.cast_signed();
+        let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
+        let relid =
+            pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
+        if let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) {
+            restoring::before_copy(stmt, relid, &policy);
+            written::note_copy(&policy);
+            begin_copy(stmt, relid);
+        }
+    }
+}
+
+/// Before a COPY FROM: leaves the trigger out where it has nothing to do. The table
+/// is locked as COPY will lock it.
+///
+/// # Safety
+/// `stmt` is a COPY FROM of the parser.
+unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
+    let Some(functions) = extension::functions() else {
+        return;
+    };
+    let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
+        return;
+    };
+    // SAFETY: as required of the caller.
+    if settings::show_expired() || !unsafe { stamps_all_rows(stmt, relid, &policy) } {
+        return;
+    }
+    let tables = catalog::all_inheritors(relid);
+    let is_partitioned =
+        catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    // COPY writes to a table itself or, through a partitioned one, to its partitions.
+    let tables = if is_partitioned { tables } else { vec![relid] };
+    if tables.len() > FEW_PARTITIONS || !roles::may_insert(relid) {
+        return;
+    }
+    let mut budget = Budget::new();
+    for table in tables {
+        // A partition to which COPY may not come at all: it must neither be waited for
+        // nor stay locked.
+        let lock = pg_sys::RowExclusiveLock;
+        if !locks::try_relation(table, lock) {
+            continue;
+        }
+        if catalog::class(table).is_some() {
+            // SAFETY: the table is locked, and so cannot vanish.
+            unsafe { spare(table, &functions, &mut budget) };
+            if std::mem::take(&mut budget.deleted) {
+                continue;
+            }
+        }
+        locks::release(table, lock);
+    }
+}
+
+/// Leaves the trigger of one table out, if it is the only one of its kind and has
+/// nothing to do.
+///
+/// # Safety
+/// The table is locked.
+unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
+    // SAFETY: as required of the caller; the description belongs to the open relation.
+    unsafe {
+        let open = relation::Open::locked(table);
+        let needs_look = (*open.as_ptr()).trigdesc.as_ref().is_some_and(|triggers| {
+            triggers.trig_insert_before_row
+                && skip_trigger::is_only_one(triggers, functions, pg_sys::TRIGGER_TYPE_INSERT)
+        });
+        if !needs_look || !has_no_expired_row(&open, table, budget) {
+            return;
+        }
+        // The look may have had the description read anew.
+        if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
+            SPARED.with_borrow_mut(|spared| spared.push(table));
+            triggers.trig_insert_before_row = false;
+        }
+    }
+}
+
+/// After COPY, and when a transaction fails: the tables' triggers are read anew.
+pub(crate) fn end_copies() {
+    for table in SPARED.take() {
+        // SAFETY: what PostgreSQL itself does at an abort, too; reads no catalog then.
+        unsafe { pg_sys::RelationCacheInvalidateEntry(table) };
+    }
+}
+
+/// Whether rows get the time of modification from its default: if the data give it,
+/// rows may be expired when they come.
+unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &TablePolicy) -> bool {
+    // SAFETY: a list of String nodes; NIL means all columns.
+    unsafe {
+        let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
+            return false;
+        };
+        if (*stmt).attlist.is_null() || !clock.ts.has_default {
+            return false;
+        }
+        crate::pg::lists::iter::<pg_sys::String>((*stmt).attlist).all(|node| {
+            let name = crate::pg::encoding::from_pointer((*node).sval);
+            catalog::attribute(relid, &name).is_some_and(|column| column.attno != clock.ts.attno)
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! Rows by which this very transaction refers to an expired row.
+//!
+//! The expired row is deleted, and with it, by ON DELETE CASCADE, SET NULL or SET DEFAULT,
+//! what refers to it. Rows that this transaction has inserted, or has made refer to it, are
+//! meant for a new row in its place: nobody could see the expired one then (a deferred
+//! constraint, or an earlier part of the same statement). They must not go with it silently,
+//! whoever deletes it: the extension, to make room or for a foreign key's check, or a
+//! foreign key's cascade ([`super::unneeded_row`]). Without the expired row they would stay as
+//! they are, and their own check would find the new row or none.
+
+use super::{plan, same_xact_rows};
+use crate::error::{Error, Result};
+use crate::pg::report::or_raise;
+use crate::pg::values::Text;
+use crate::pg::{activity, catalog, gate, query};
+use pgrx::pg_sys::{self, TupleTableSlot};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, Spi};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The actions of foreign keys that delete or change what refers to a deleted row.
+const ACTIONS: [u32; 3] = [
+    pg_sys::F_RI_FKEY_CASCADE_DEL,
+    pg_sys::F_RI_FKEY_SETNULL_DEL,
+    pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
+];
+
+/// Whether a foreign key deletes or changes what refers to a row that is deleted.
+///
+/// # Safety
+/// `table` is open.
+pub(super) unsafe fn has_actions(table: pg_sys::Relation) -> bool {
+    // SAFETY: as required of the caller: an array of that many triggers.
+    unsafe {
+        (*table).trigdesc.as_ref().is_some_and(|triggers| {
+            (0..usize::try_from(triggers.numtriggers).unwrap_or(0))
+                .any(|at| ACTIONS.contains(&(*triggers.triggers.add(at)).tgfoid.to_u32()))
+        })
+    }
+}
+
+thread_local! {
+    /// The foreign keys with such an action, by the referenced table.
+    static REFERENCES: RefCell<HashMap<pg_sys::Oid, Rc<[Reference]>>> = RefCell::new(HashMap::new());
+}
+
+/// Forgets what is known of foreign keys: some relation has changed, perhaps a
+/// referencing one. Raises no error.
+pub(super) fn forget() {
+    REFERENCES.with_borrow_mut(HashMap::clear);
+}
+
+/// A foreign key with such an action.
+struct Reference {
+    name: String,
+    table: pg_sys::Oid,
+    /// The condition that the row with the key `$1`, … is referred to.
+    condition: String,
+    /// The columns of the key in the referenced table.
+    columns: Vec<i16>,
+}
+
+/// Whether foreign keys delete or change what refers to a row of the table that is deleted.
+pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
+    !or_raise(known_references(relid)).is_empty()
+}
+
+/// Raises 23503 if this transaction has made a row refer to the expired one in the slot, by a
+/// foreign key with such an action. `for_new_row`: that one makes room.
+///
+/// # Safety
+/// The slot holds a row of the table, which is open and locked.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn refuse(
+    table: pg_sys::Relation,
+    slot: *mut TupleTableSlot,
+    for_new_row: bool,
+) {
+    // SAFETY: as required of the caller.
+    let relid = unsafe { (*table).rd_id };
+    for reference in or_raise(known_references(relid)).iter() {
+        // SAFETY: as required of the caller.
+        if or_raise(unsafe { refers(reference, relid, slot) }) {
+            let (from, to) = (
+                catalog::qualified_name(reference.table),
+                catalog::qualified_name(relid),
+            );
+            let (message, hint) = if for_new_row {
+                (
+                    format!("cannot put a new row of table {to} in the place of an expired one"),
+                    "Insert the referenced row first, in a statement of its own.",
+                )
+            } else {
+                (
+                    format!("cannot delete an expired row of table {to}"),
+                    "Have these rows refer to a row that is not expired, or delete them, first.",
+                )
+            };
+            Error::new(PgSqlErrorCode::ERRCODE_FOREIGN_KEY_VIOLATION, message)
+                .detail(format!(
+                    "Rows of table {from} that this transaction has written refer to it, and foreign key \"{}\" would delete or change them.",
+                    reference.name
+                ))
+                .hint(hint)
+                .raise();
+        }
+    }
+}
+
+/// [`references`], read once for many rows.
+fn known_references(relid: pg_sys::Oid) -> Result<Rc<[Reference]>> {
+    if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
+        return Ok(known);
+    }
+    let before = plan::generation();
+    let found: Rc<[Reference]> = references(relid)?.into();
+    if plan::generation() == before {
+        REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
+    }
+    Ok(found)
+}
+
+fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
+    let query = format!(
+        "SELECT c.conname::pg_catalog.text, c.conrelid, c.confkey, pg_catalog.string_agg( \
+             '$' OPERATOR(pg_catalog.||) k.n::pg_catalog.text OPERATOR(pg_catalog.||) ' OPERATOR(' \
+             OPERATOR(pg_catalog.||) pg_catalog.quote_ident(s.nspname) OPERATOR(pg_catalog.||) '.' \
+             OPERATOR(pg_catalog.||) o.oprname::pg_catalog.text OPERATOR(pg_catalog.||) ') x.' \
+             OPERATOR(pg_catalog.||) pg_catalog.quote_ident(a.attname), ' AND ') \
+         FROM pg_catalog.pg_constraint c \
+         CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(c.conkey), pg_catalog.unnest(c.conpfeqop)) WITH ORDINALITY AS k (attno, op, n) \
+         JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid \
+              AND a.attnum OPERATOR(pg_catalog.=) k.attno \
+         JOIN pg_catalog.pg_operator o ON o.oid OPERATOR(pg_catalog.=) k.op \
+         JOIN pg_catalog.pg_namespace s ON s.oid OPERATOR(pg_catalog.=) o.oprnamespace \
+         WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {} \
+           AND c.confdeltype OPERATOR(pg_catalog.=) ANY (ARRAY['c', 'n', 'd']::pg_catalog.\"char\"[]) \
+         GROUP BY c.oid, c.conname, c.conrelid, c.confkey",
+        relid.to_u32()
+    );
+    Spi::connect(|client| {
+        let mut found = Vec::new();
+        for row in client.select(&query, None, &[])? {
+            let (name, table) = (row.get::<Text>(1)?, row.get::<pg_sys::Oid>(2)?);
+            let (columns, condition) = (row.get::<Vec<i16>>(3)?, row.get::<Text>(4)?);
+            if let (Some(name), Some(table), Some(columns), Some(condition)) =
+                (name, table, columns, condition)
+            {
+                found.push(Reference {
+                    name: name.0,
+                    table,
+                    condition: condition.0,
+                    columns,
+                });
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// Whether this transaction has made a row refer to the one in the slot. Asked as the
+/// owner of the referring table, as PostgreSQL's own queries for foreign keys.
+///
+/// # Safety
+/// The slot holds a row of the table `relid`.
+unsafe fn refers(
+    reference: &Reference,
+    relid: pg_sys::Oid,
+    slot: *mut TupleTableSlot,
+) -> Result<bool> {
+    if !may_have_written(reference.table) {
+        return Ok(false);
+    }
+    let Some(class) = catalog::class(reference.table) else {
+        return Ok(false);
+    };
+    let mut key = Vec::new();
+    for &attno in &reference.columns {
+        let mut isnull = false;
+        // SAFETY: as required of the caller; the value has the column's type.
+        unsafe {
+            let value = pg_sys::slot_getattr(slot, i32::from(attno), &mut isnull);
+            if isnull {
+                return Ok(false);
+            }
+            key.push((pg_sys::get_atttype(relid, attno), Some(value)));
+        }
+    }
+    let only = if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE {
+        ""
+    } else {
+        "ONLY "
+    };
+    let query = format!(
+        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl.written_here(x.tableoid, x.ctid))",
+        catalog::qualified_name(reference.table),
+        reference.condition
+    );
+    let is_true = |found: Option<pg_sys::Datum>| found.is_some_and(|found| found.value() != 0);
+    Ok(gate::visit(class.owner, |visit| {
+        same_xact_rows::asking_about(reference.table, |question| {
+            // By a snapshot of its own, which sees what this very command has written so far.
+            if !is_true(query::first_value(visit, &query, &key)) {
+                return false;
+            }
+            // Rows that were there before the transaction, and have referred to it all along,
+            // share its fate, whatever else has changed in them.
+            question.leave_out_versions_of(|| {
+                query::read_as_before(visit, &query, &key);
+            });
+            is_true(query::first_value(visit, &query, &key))
+        })
+    }))
+}
+
+/// Whether this transaction can have written rows of the table, partitions included. Costs
+/// next to nothing, and mostly the answer is no.
+fn may_have_written(relid: pg_sys::Oid) -> bool {
+    let tables = catalog::all_inheritors(relid);
+    tables.into_iter().any(activity::may_have_written)
+}

@@ -1,0 +1,101 @@
+//! `ttl.written_here()`: the question which rows are this transaction's own.
+
+use crate::error::Error;
+use crate::pg::versions::{self, Version};
+use crate::pg::{catalog, fmgr};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+fmgr::finfo_v1!(pg_finfo_ttl_written_here);
+
+thread_local! {
+    /// The table, partitions included, about whose rows the extension is asking just now.
+    static ASKED_ABOUT: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
+    /// Whether rows are noted instead, all their versions.
+    static NOTING: Cell<bool> = const { Cell::new(false) };
+    /// Those that do not count.
+    static LEFT_OUT: RefCell<HashSet<Version>> = RefCell::default();
+}
+
+/// That the extension asks.
+pub(super) struct Question(());
+
+/// Allows [`ttl_written_here`] for rows of the table. After an error nobody is allowed more by
+/// it than the owner of the table, who was asked.
+pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -> T) -> T {
+    struct Restore(pg_sys::Oid, bool, HashSet<Version>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ASKED_ABOUT.set(self.0);
+            NOTING.set(self.1);
+            LEFT_OUT.set(core::mem::take(&mut self.2));
+        }
+    }
+    let _outer = Restore(
+        ASKED_ABOUT.replace(table),
+        NOTING.replace(false),
+        LEFT_OUT.take(),
+    );
+    work(&Question(()))
+}
+
+impl Question {
+    /// From here on, versions do not count of the rows about which `work` asks.
+    pub(super) fn leave_out_versions_of(&self, work: impl FnOnce()) {
+        struct Restore;
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                NOTING.set(false);
+            }
+        }
+        NOTING.set(true);
+        let _counting = Restore;
+        work();
+    }
+}
+
+/// Whether the present user, asked by the extension, may know of the table's rows.
+fn is_asked_about(relid: pg_sys::Oid) -> bool {
+    let asked = ASKED_ABOUT.get();
+    asked != pg_sys::InvalidOid && (relid == asked || catalog::ancestors(relid).contains(&asked))
+}
+
+/// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether the version of a row at
+/// this place was written by the present transaction, and counts. False where there is none,
+/// and for another kind of table. Raises 0A000 but in the extension's own question about
+/// that table.
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with two arguments.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL. STRICT.
+    unsafe {
+        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
+            return pg_sys::Datum::from(false);
+        };
+        let relid = pg_sys::Oid::from(relid.value() as u32);
+        if !is_asked_about(relid) {
+            Error::new(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "ttl.written_here() can be called only by the extension itself",
+            )
+            .hint("Compare the row's xmin with pg_current_xact_id().")
+            .raise();
+        }
+        let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        if NOTING.get() {
+            let all = versions::from(relid, place);
+            LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
+            return pg_sys::Datum::from(false);
+        }
+        let counts = versions::written_here(relid, place)
+            .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
+        pg_sys::Datum::from(counts)
+    }
+}

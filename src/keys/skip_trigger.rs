@@ -1,0 +1,149 @@
+//! Where the trigger need not fire: an UPDATE that leaves the keys alone, and an INSERT
+//! of many rows into a table in which none is expired.
+//!
+//! A BEFORE UPDATE trigger makes PostgreSQL lock each row before it updates it. It is
+//! left out of the statement's private copy of the table's triggers; the catalog knows
+//! nothing of it. What is expired is so by the statement's clock: a row that lives when
+//! an INSERT starts lives until it ends.
+
+use super::bulk_precheck::{Budget, has_no_expired_row};
+use super::plan;
+use crate::pg::{lists, relation, roles};
+use crate::settings;
+use crate::store::extension::{self, Functions};
+use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt, ResultRelInfo};
+
+/// From so many rows on, as the planner sees it, it pays to look for expired ones.
+const MANY_ROWS: f64 = 1000.0;
+
+/// What the trigger may be left out of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spared {
+    Nothing,
+    Updates,
+    Inserts,
+    Both,
+}
+
+/// What a statement may be spared. Most statements are told in a few comparisons.
+///
+/// # Safety
+/// `plan` is a plan with result relations.
+pub(crate) unsafe fn may_be_spared(plan: *mut PlannedStmt) -> Spared {
+    // SAFETY: as required of the caller; a plan that writes has a ModifyTable on top.
+    unsafe {
+        match (*plan).commandType {
+            _ if (*plan).hasModifyingCTE => Spared::Updates,
+            CmdType::CMD_INSERT => {
+                let top = (*plan).planTree.cast::<pg_sys::ModifyTable>();
+                if (*top).plan.type_ != pg_sys::NodeTag::T_ModifyTable {
+                    return Spared::Nothing;
+                }
+                let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
+                let source = (*top).plan.lefttree;
+                let many = !source.is_null() && (*source).plan_rows >= MANY_ROWS;
+                match ((*top).onConflictAction == update, many) {
+                    (true, true) => Spared::Both,
+                    (true, false) => Spared::Updates,
+                    (false, true) => Spared::Inserts,
+                    (false, false) => Spared::Nothing,
+                }
+            }
+            CmdType::CMD_DELETE => Spared::Nothing,
+            _ => Spared::Updates,
+        }
+    }
+}
+
+/// Takes the trigger out of a statement where it has nothing to do.
+///
+/// # Safety
+/// `estate` is that of a statement that was just started and will be executed.
+pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
+    let Some(functions) = extension::functions() else {
+        return;
+    };
+    // SAFETY: as required of the caller.
+    unsafe {
+        for relation in lists::iter::<ResultRelInfo>((*estate).es_opened_result_relations) {
+            let Some(triggers) = (*relation).ri_TrigDesc.as_mut() else {
+                continue;
+            };
+            if matches!(spared, Spared::Updates | Spared::Both)
+                && triggers.trig_update_before_row
+                && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_UPDATE)
+                && !updates_a_key(relation, estate)
+            {
+                triggers.trig_update_before_row = false;
+            }
+            if matches!(spared, Spared::Inserts | Spared::Both)
+                && triggers.trig_insert_before_row
+                && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_INSERT)
+                && inserts_live_rows_only(relation)
+            {
+                triggers.trig_insert_before_row = false;
+            }
+        }
+    }
+}
+
+/// Whether no row of the table is expired, nor any that comes: those are stamped, unless
+/// they have a date of their own.
+unsafe fn inserts_live_rows_only(relation: *mut ResultRelInfo) -> bool {
+    // SAFETY: a result relation, which the statement has locked.
+    let relid = unsafe { (*(*relation).ri_RelationDesc).rd_id };
+    if settings::show_expired() || settings::preserve_ts() || roles::reads_physically(relid) {
+        return false;
+    }
+    let table = relation::Open::locked(relid);
+    // SAFETY: open and locked.
+    unsafe { has_no_expired_row(&table, relid, &mut Budget::new()) }
+}
+
+/// Whether the extension's is the only BEFORE trigger for rows and this event.
+///
+/// # Safety
+/// The description of a relation's triggers.
+pub(super) unsafe fn is_only_one(
+    triggers: &pg_sys::TriggerDesc,
+    functions: &Functions,
+    event: u32,
+) -> bool {
+    let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
+    let count = usize::try_from(triggers.numtriggers).unwrap_or(0);
+    let mut found = false;
+    for at in 0..count {
+        // SAFETY: as required of the caller: an array of that many triggers.
+        let trigger = unsafe { &*triggers.triggers.add(at) };
+        if u32::from(trigger.tgtype.cast_unsigned()) & wanted != wanted {
+            continue;
+        }
+        if trigger.tgfoid != functions.free_expired_keys {
+            return false;
+        }
+        found = true;
+    }
+    found
+}
+
+/// Whether the statement assigns to a column on which a key depends.
+unsafe fn updates_a_key(relation: *mut ResultRelInfo, estate: *mut EState) -> bool {
+    // SAFETY: a result relation of the statement, which is locked.
+    unsafe {
+        let Some(plan) = plan::of((*relation).ri_RelationDesc) else {
+            // No row of it can expire.
+            return false;
+        };
+        let updated = pg_sys::ExecGetUpdatedCols(relation, estate);
+        let clock = plan.policy.clock;
+        plan.keys.iter().any(|key| {
+            key.always_changes
+                || key.sources.iter().any(|source| {
+                    let bit = i32::from(source.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+                    // Each update assigns to the time of modification.
+                    Some(source.attno) == clock.map(|clock| clock.ts.attno)
+                        || pg_sys::bms_is_member(bit, updated)
+                })
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! The trigger `~ttl_free_expired_keys` is on the tables that need it, and on no other.
+//!
+//! A table needs it while its TTL is on and it has a unique or exclusion constraint
+//! or index. On a partitioned table PostgreSQL clones it to the partitions. What is
+//! there is compared with what is needed, and only the difference is made; see
+//! `docs/decisions/0017-trigger-follows-constraints.md`.
+
+use super::TRIGGER_NAME;
+use crate::error::Error;
+use crate::pg::triggers::{self, Trigger};
+use crate::pg::{catalog, index, locks, roles};
+use crate::store::{cache, extension};
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+const COMMENT: &str =
+    "time to live (extension ttl_ext): removes the expired row that holds a new row's key";
+
+/// What there should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Present,
+    Absent,
+    /// A restored table (docs/decisions/0010-restore-guard.md): the dump brings the
+    /// trigger, after the constraints or, restored in parallel, before them.
+    AsItIs,
+}
+
+/// What there is.
+enum Found {
+    None,
+    Ours(Trigger),
+    /// A trigger of that name that is not the extension's.
+    Foreign,
+}
+
+/// Whether keys of expired rows can be in the way: TTL is on, and there are keys.
+pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
+    is_on(relid) && index::is_any_unique(relid)
+}
+
+/// Whether the TTL of the table is on, and expired rows are hidden: else their keys are
+/// taken until they are deleted.
+fn is_on(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on)
+}
+
+/// Whether the table waits for `ttl.resume`.
+fn is_restored(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| policy.is_restored)
+}
+
+pub(crate) fn wanted(relid: pg_sys::Oid) -> Wanted {
+    if !is_on(relid) {
+        Wanted::Absent
+    } else if is_restored(relid) {
+        Wanted::AsItIs
+    } else if index::is_any_unique(relid) {
+        Wanted::Present
+    } else {
+        Wanted::Absent
+    }
+}
+
+/// Whether a unique index makes the table need the trigger.
+pub(crate) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
+    is_on(relid) && !is_restored(relid) && !is_brought(relid) && can_carry(relid)
+}
+
+/// Whether a dump's script is running, which will bring the trigger. The table's policy may
+/// have been bound to it before, while it was empty.
+pub(crate) fn is_brought(relid: pg_sys::Oid) -> bool {
+    roles::reads_physically(relid) && !has(relid)
+}
+
+/// Whether the table has the trigger.
+pub(crate) fn has(relid: pg_sys::Oid) -> bool {
+    matches!(find(relid), Found::Ours(_))
+}
+
+/// Whether the table has the trigger, and it fires.
+pub(crate) fn has_enabled(relid: pg_sys::Oid) -> bool {
+    matches!(find(relid), Found::Ours(trigger) if trigger.fires_always())
+}
+
+fn find(relid: pg_sys::Oid) -> Found {
+    let named = |trigger: &Trigger| trigger.name == TRIGGER_NAME.as_bytes();
+    match triggers::of(relid).into_iter().find(named) {
+        None => Found::None,
+        Some(trigger) if is_ours(&trigger) => Found::Ours(trigger),
+        Some(_) => Found::Foreign,
+    }
+}
+
+fn trigger_function() -> Option<pg_sys::Oid> {
+    extension::functions().map(|functions| functions.free_expired_keys)
+}
+
+fn is_ours(trigger: &Trigger) -> bool {
+    Some(trigger.function) == trigger_function() && trigger.is_before_every_write()
+}
+
+/// Whether it is a table of a user's, partitioned or not.
+fn can_carry(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| {
+        let kinds = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE];
+        kinds.contains(&class.relkind) && relid.to_u32() >= pg_sys::FirstNormalObjectId
+    })
+}
+
+/// Brings the table, its partitions and heirs into the right state; ancestors
+/// first, since their triggers are cloned. Cheap where nothing is to be done.
+///
+/// The current user is to own the table, or to have passed PostgreSQL's own checks
+/// for a statement that changes it.
+pub(crate) fn follow(relid: pg_sys::Oid) {
+    for table in family(relid) {
+        complete_one(table);
+        remove_if_needless(table);
+    }
+}
+
+/// As [`follow`], but leaves a trigger that is not needed: for statements that can
+/// only make it necessary. A dump without labels has the trigger nevertheless, and
+/// goes on to enable it, and to comment on it.
+pub(crate) fn complete(relid: pg_sys::Oid) {
+    family(relid).into_iter().for_each(complete_one);
+}
+
+/// The table and what follows it, as far as they can carry the trigger; nothing
+/// where nothing is to be done: without the extension, or under pg_upgrade.
+fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    // SAFETY: reads a variable of the server.
+    if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
+        return vec![];
+    }
+    let mut tables = catalog::all_inheritors(relid);
+    tables.retain(|&table| can_carry(table));
+    tables
+}
+
+fn complete_one(relid: pg_sys::Oid) {
+    match (wanted(relid), find(relid)) {
+        (Wanted::Present, Found::None) => create(relid),
+        (Wanted::Present, Found::Foreign) => refuse_foreign(relid),
+        // What DISABLE TRIGGER ALL, or ENABLE TRIGGER ALL after it, has made of it.
+        (_, Found::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
+            triggers::enable_always(relid, TRIGGER_NAME);
+        }
+        _ => {}
+    }
+}
+
+/// As the second half of [`follow`], for a table whose last key has just been dropped, by
+/// whoever could: that has locked it. Not where partitions may need their clones.
+pub(crate) fn remove_if_lone(relid: pg_sys::Oid) {
+    if !is_partitioned(relid) {
+        remove_if_needless(relid);
+    }
+}
+
+fn remove_if_needless(relid: pg_sys::Oid) {
+    if needless(relid).is_some() {
+        remove(relid);
+    }
+}
+
+/// The table's own trigger, if it is not needed. A clone goes with the trigger it
+/// comes from.
+fn needless(relid: pg_sys::Oid) -> Option<Trigger> {
+    match find(relid) {
+        Found::Ours(trigger) if !trigger.is_clone && wanted(relid) == Wanted::Absent => {
+            Some(trigger)
+        }
+        _ => None,
+    }
+}
+
+/// Creates the trigger if the table lacks it, for a unique index that is about to
+/// be created: before it refuses the first row.
+pub(crate) fn prepare(relid: pg_sys::Oid) {
+    match find(relid) {
+        Found::None => create(relid),
+        Found::Foreign => refuse_foreign(relid),
+        Found::Ours(_) => {}
+    }
+}
+
+/// Creates the trigger; a partition's own would be in the way of its clone.
+fn create(relid: pg_sys::Oid) {
+    let Some(function) = trigger_function() else {
+        return;
+    };
+    if is_partitioned(relid) {
+        remove_own_of_tree(relid);
+    }
+    triggers::create(relid, TRIGGER_NAME, function, COMMENT);
+}
+
+/// Drops the own triggers of the table and its partitions, so that PostgreSQL can
+/// clone that of a partitioned table to them.
+pub(crate) fn remove_own_of_tree(relid: pg_sys::Oid) {
+    for table in catalog::all_inheritors(relid) {
+        match find(table) {
+            Found::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
+            Found::Foreign => refuse_foreign(table),
+            _ => {}
+        }
+    }
+}
+
+/// Drops a trigger that is no longer needed, unless that means to wait for others
+/// who use the table, or a partition that has a clone of it: it does no harm, and the
+/// next change of the table takes it.
+fn remove(relid: pg_sys::Oid) {
+    let lock = pg_sys::AccessExclusiveLock;
+    let mut locked = vec![];
+    // The table first: then no partition comes or goes.
+    let free = locks::try_relation(relid, lock) && {
+        locked.push(relid);
+        partitions(relid).into_iter().all(|partition| {
+            let free = locks::try_relation(partition, lock);
+            locked.extend(free.then_some(partition));
+            free
+        })
+    };
+    // Another session may have dropped it meanwhile, or made it necessary.
+    match needless(relid).filter(|_| free) {
+        Some(trigger) => triggers::drop(trigger.oid),
+        None => locked
+            .into_iter()
+            .for_each(|table| locks::release(table, lock)),
+    }
+}
+
+/// The partitions of a partitioned table, of all levels.
+fn partitions(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    if !is_partitioned(relid) {
+        return vec![];
+    }
+    let mut tables = catalog::all_inheritors(relid);
+    tables.retain(|&table| table != relid);
+    tables
+}
+
+fn is_partitioned(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
+}
+
+/// Whether turning TTL on will create the trigger: it takes a stronger lock
+/// than the rest.
+pub(crate) fn will_be_created(relid: pg_sys::Oid) -> bool {
+    let lacks =
+        |table: &pg_sys::Oid| can_carry(*table) && index::is_any_unique(*table) && !has(*table);
+    catalog::all_inheritors(relid).iter().any(lacks)
+}
+
+fn refuse_foreign(relid: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    let name = catalog::quote_identifier(TRIGGER_NAME);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+        format!("table {table} has a trigger {name} that is not the extension's"),
+    )
+    .detail("The trigger that frees the keys of expired rows needs this name, to fire last.")
+    .hint(format!(
+        "Rename yours: ALTER TRIGGER {name} ON {table} RENAME TO ...;"
+    ))
+    .raise()
+}

@@ -1,0 +1,140 @@
+//! Errors that several rooms raise, and that name tables or labels.
+
+use crate::error::Error;
+use crate::pg::catalog;
+use crate::policy::LabelError;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+impl Error {
+    /// 55000: the table has no TTL.
+    pub(crate) fn no_policy(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("table {table} has no time to live"),
+        )
+        .hint(format!(
+            "Turn it on with SELECT ttl.enable({}, ...).",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 22023: a label or a setting that the rules refuse; 54000 if there is too much of it.
+    pub(crate) fn invalid_label(error: &LabelError) -> Self {
+        if error.is_limit() {
+            return Self::new(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                "time to live label is too large",
+            )
+            .detail(sentence(error))
+            .hint("Make TTL indexes that are not needed ordinary ones: SELECT ttl.expire_index('...', NULL).");
+        }
+        Self::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "invalid time to live label")
+            .detail(format!("{error}."))
+            .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
+    }
+
+    /// 01000, to be raised with [`Self::warn`]: a table that deletion passes over
+    /// until `ttl.resume` is called.
+    pub(crate) fn restored(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!("expired rows of table {table} are not deleted"),
+        )
+        .detail("Its time to live was restored from a dump, or labelled by hand.")
+        .hint(format!(
+            "SELECT ttl.resume({}) starts deletion.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 00000, to be raised with [`Self::notice`]: rows have come with their times.
+    pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!("deletion of expired rows of table {table} waits"),
+        )
+        .detail("Rows are being restored, with the times of their last modification.")
+        .hint(format!(
+            "SELECT ttl.resume({}) starts it.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 55000: expired rows would have to be deleted, which waits for `ttl.resume`.
+    pub(crate) fn restored_rows_in_the_way(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("expired rows of table {table} would live again"),
+        )
+        .detail("Its time to live was restored from a dump, or labelled by hand, so none of its rows are deleted.")
+        .hint(format!(
+            "Call SELECT ttl.resume({}) first, by which they are deleted; or let them live again with revive_expired => true.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 55000: a trigger or rule of the table keeps rows that had to go.
+    pub(crate) fn expired_rows_kept(relid: pg_sys::Oid) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "expired rows of table {} could not be deleted",
+                catalog::qualified_name(relid)
+            ),
+        )
+        .detail("A trigger or rule on the table keeps them.")
+    }
+
+    /// 00000, to be raised with [`Self::notice`]: rules that have ended.
+    pub(crate) fn no_longer_ttl_indexes(relid: pg_sys::Oid, indexes: &[String]) -> Self {
+        let names: Vec<String> = indexes
+            .iter()
+            .map(|name| catalog::quote_identifier(name))
+            .collect();
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!(
+                "indexes of table {table} are no longer TTL indexes: {}",
+                names.join(", ")
+            ),
+        )
+    }
+
+    /// 55000: rows of the table do not count from their last modification.
+    pub(crate) fn no_clock(relid: pg_sys::Oid) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("table {table} has no default time to live"),
+        )
+        .detail("Its rows expire by TTL indexes only: it has no column with the time of their last modification.")
+        .hint(format!(
+            "SELECT ttl.enable({}, ...) adds one.",
+            catalog::quote_literal(&table)
+        ))
+    }
+
+    /// 22023: C2, the range of a table's default.
+    pub(crate) fn invalid_default_ttl(value: i64) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid default time to live: {value}"),
+        )
+        .detail("The default is a number of seconds from 1 to 2147483647, or -1 for TTL without a default, or NULL for off.")
+        .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1.")
+    }
+}
+
+/// What is wrong with a label, as a DETAIL.
+fn sentence(error: &LabelError) -> String {
+    let text = format!("{error}.");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

@@ -1,0 +1,58 @@
+//! A table that a restore has left empty does not wait for `ttl.resume`
+//! (docs/decisions/0029-what-waits-after-a-restore.md).
+
+use crate::deletion::transaction;
+use crate::keys::trigger_placement;
+use crate::pg::{catalog, locks, relation};
+use crate::policy::Policy;
+use crate::store::{index_of, label_of, seclabel};
+use pgrx::pg_sys;
+
+/// Partitions and heirs of a table, at most: all are locked at once, and the server's room for
+/// locks is everybody's.
+const FAMILY: usize = 1000;
+
+/// Binds the restored policies of tables that are empty to them; those of which that is
+/// left.
+pub(super) fn empty_tables(mut restored: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    // One that is in use, or cannot be looked at, waits.
+    restored.retain(|&holder| !transaction::run(|| Ok(adopt(holder))).unwrap_or(false));
+    restored
+}
+
+fn adopt(holder: pg_sys::Oid) -> bool {
+    let is_empty = |relid: &pg_sys::Oid| {
+        catalog::class(*relid).is_some_and(|class| {
+            class.persistence != pg_sys::RELPERSISTENCE_TEMP
+                && (class.relkind != pg_sys::RELKIND_RELATION
+                    || relation::Open::locked(*relid).blocks() == 0)
+        })
+    };
+    let family = catalog::all_inheritors(holder);
+    // Nobody is writing to it, then: who loads rows keeps his lock until they are there.
+    let share = pg_sys::ShareLock;
+    if family.len() > FAMILY
+        || !family
+            .iter()
+            .all(|&relid| locks::try_relation(relid, share) && is_empty(&relid))
+    {
+        return false;
+    }
+    let Some(policy) = label_of(holder).filter(|policy| policy.is_restored(holder.to_u32())) else {
+        return true;
+    };
+    // The dump goes on: indexes, keys and the trigger come after the label.
+    let complete = policy
+        .rules
+        .iter()
+        .all(|rule| index_of(holder, &rule.index).is_some())
+        && !trigger_placement::will_be_created(holder);
+    if complete {
+        let bound = Policy {
+            table_oid: Some(holder.to_u32()),
+            ..policy
+        };
+        seclabel::set(holder, Some(&bound.to_label()));
+    }
+    complete
+}

@@ -1,0 +1,193 @@
+//! A batch within a turn: its size, the pause after it, its failure, what it counts.
+
+use super::turn::{Turn, note_failure};
+use super::{blocked, fairness, state};
+use crate::deletion::batch::{self, Done, Trouble};
+use crate::deletion::expiry_keys::Lane;
+use crate::deletion::receiver::Found;
+use crate::deletion::{batch_size, probe};
+use crate::error::Error;
+use crate::pg::{background, timeout};
+use crate::settings;
+use pgrx::PgSqlErrorCode;
+use std::time::Duration;
+
+impl Turn<'_> {
+    /// One batch and the pause after it; `None` if it failed and is to be tried
+    /// again, smaller or without the row that cannot be deleted.
+    pub(super) fn batch(
+        &mut self,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<Option<Done>, Error> {
+        state::with_table(self.key, |state| {
+            state.progress.batch = limit;
+            state.single = None;
+        });
+        let key = self.key;
+        let on_single = |row| {
+            state::with_table(key, |state| state.single = Some(row));
+        };
+        match batch::run(&self.job, query, limit, &on_single) {
+            Ok(done) => self.after_success(done, limit, lane).map(Some),
+            Err(Trouble::Table(failure)) => Err(failure),
+            Err(Trouble::Row(failure, row)) => {
+                self.after_failure(&failure, row, query, limit, lane)?;
+                self.pace
+                    .settle(1, Duration::from_millis(5), Duration::ZERO)?;
+                Ok(None)
+            }
+            Err(Trouble::Slow(failure)) => {
+                self.after_timeout(&failure, query, limit, lane)?;
+                Err(failure)
+            }
+        }
+    }
+
+    fn after_success(
+        &mut self,
+        done: Done,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<Done, Error> {
+        self.count(&done, lane);
+        let rows = done.touched.max(done.tally.found);
+        if fairness::is_slow_batch(rows, done.took) && rows > 0 {
+            state::with_table(self.key, |state| state.dawdled = true);
+        }
+        self.progress.batch = batch_size::after_success(
+            limit,
+            rows,
+            done.took,
+            settings::batch_size(),
+            self.pace.share(),
+        );
+        let now = background::now();
+        for &row in &done.kept {
+            let error = Error::new(
+                PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
+                format!("a trigger or rule on {} keeps expired rows", self.job.name),
+            );
+            self.set_aside(row, lane, &error, now);
+        }
+        // A table that was behind when its deletion began does not fall behind.
+        let working = now.saturating_sub(self.progress.pass_began);
+        let working = Duration::from_micros(u64::try_from(working).unwrap_or(0));
+        self.pace
+            .settle(rows, done.took, self.lag(now).min(working))?;
+        Ok(done)
+    }
+
+    /// Cuts the batch down, or sets the row aside that cannot be deleted.
+    fn after_failure(
+        &mut self,
+        failure: &Error,
+        row: Option<Found>,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<(), Error> {
+        let row = match (row, batch_size::after_failure(limit)) {
+            (Some(row), _) => Some(row),
+            (None, Some(smaller)) => {
+                self.progress.batch = smaller;
+                None
+            }
+            (None, None) => probe::first_row(&self.job, query)?,
+        };
+        if let Some(row) = row {
+            self.set_aside(row, lane, failure, background::now());
+        }
+        Ok(())
+    }
+
+    /// Cuts the batch down. A row that takes too long alone is set aside if it has had all
+    /// the time that there is; the next turn has more otherwise.
+    fn after_timeout(
+        &mut self,
+        failure: &Error,
+        query: &str,
+        limit: u32,
+        lane: Option<&Lane>,
+    ) -> Result<(), Error> {
+        match batch_size::after_timeout(limit) {
+            Some(smaller) => self.progress.batch = smaller,
+            None if timeout::Turn::is_limited(settings::statement_timeout()) => {}
+            None => return self.after_failure(failure, None, query, limit, lane),
+        }
+        Ok(())
+    }
+
+    fn set_aside(&mut self, row: Found, lane: Option<&Lane>, failure: &Error, now: i64) {
+        note_failure(self.key, failure, now);
+        let expiry = row
+            .key
+            .zip(lane)
+            .map(|(key, lane)| key.saturating_add(lane.offset));
+        if !blocked::set_aside(self.key, row, expiry, now) {
+            // No room for it: passed over, until the next pass.
+            self.pass_over(row, lane);
+            self.leave(1, expiry);
+        }
+        self.aside = blocked::of(self.key, now);
+        let count = self.aside.count;
+        state::with_table(self.key, |state| state.counters.blocked_rows = count);
+    }
+
+    /// Goes on behind the row.
+    fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
+        match (lane, row.key) {
+            (Some(lane), Some(key)) => {
+                let low = self.progress.low(lane.number);
+                let next = low.max(key.saturating_add(1));
+                self.progress.set_low(lane.number, next);
+            }
+            // One of a batch that has succeeded otherwise: that has gone on already.
+            (Some(_), None) => {}
+            (None, _) => {
+                self.progress.next_block = i64::from(row.block);
+                self.progress.next_offset = row.offset;
+            }
+        }
+    }
+
+    /// Notes expired rows that this pass leaves behind.
+    fn leave(&mut self, rows: u64, expiry: Option<i64>) {
+        let progress = &mut self.progress;
+        progress.locked += rows;
+        if let Some(expiry) = expiry
+            && (progress.oldest_locked == 0 || expiry < progress.oldest_locked)
+        {
+            progress.oldest_locked = expiry;
+        }
+    }
+
+    fn count(&mut self, done: &Done, lane: Option<&Lane>) {
+        self.rows += done.tally.found;
+        self.progress.pass_rows += done.tally.deleted;
+        let expiry = done.tally.first_locked.zip(lane);
+        let expiry = expiry.map(|(key, lane)| key.saturating_add(lane.offset));
+        self.leave(done.tally.locked, expiry);
+        let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
+        let reached = lane.and_then(|lane| Some(done.tally.last?.key?.saturating_add(lane.offset)));
+        let progress = self.progress;
+        state::with_table(self.key, |state| {
+            state.progress = progress;
+            state.single = None;
+            state.counters.batches += i64::from(done.tally.deleted > 0);
+            state.counters.rows_deleted += deleted;
+            state.counters.backlog = (state.counters.backlog - deleted).max(0);
+            if let Some(expiry) = reached {
+                state.counters.oldest_expiry = expiry;
+            }
+        });
+    }
+
+    /// How far deletion in this table is behind.
+    fn lag(&self, now: i64) -> Duration {
+        let oldest = state::with_table(self.key, |state| state.counters.oldest_expiry);
+        let oldest = oldest.filter(|&expiry| expiry != 0).unwrap_or(now);
+        Duration::from_micros(u64::try_from(now.saturating_sub(oldest)).unwrap_or(0))
+    }
+}

@@ -1,0 +1,109 @@
+//! Rows that cannot be deleted: set aside with growing pauses, so that all the
+//! others go.
+
+use super::state::TableKey;
+use super::{schedule, shared};
+use crate::deletion::receiver::Found;
+use crate::deletion::set_aside::SetAside;
+use crate::pg::shmem::Locked;
+
+/// A row that could not be deleted, set aside for a while.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockedRow {
+    /// `database` 0: the place is free.
+    pub(super) table: TableKey,
+    pub(super) block: u32,
+    pub(super) offset: u16,
+    /// How often it has failed.
+    pub(super) attempts: u16,
+    /// It is tried again at this time.
+    pub(super) until: i64,
+    /// When it expired; `i64::MIN` = not known.
+    pub(super) expiry: i64,
+}
+
+/// Works on the rows that are set aside, under the lock.
+fn with_blocked<T>(work: impl FnOnce(&mut [BlockedRow]) -> T) -> T {
+    let _lock = Locked::exclusive();
+    // SAFETY: under the exclusive lock.
+    work(unsafe { &mut *shared::control().blocked.get() })
+}
+
+/// What is set aside in this table at this time.
+pub(super) fn of(table: TableKey, now: i64) -> SetAside {
+    let mut result = SetAside::default();
+    with_blocked(|rows| {
+        for row in rows.iter().filter(|row| row.table == table) {
+            result.count += 1;
+            if row.until > now {
+                result.rows.push((row.block, row.offset));
+                result.next = Some(result.next.map_or(row.until, |next| next.min(row.until)));
+            }
+            if row.expiry != i64::MIN {
+                result.oldest = Some(result.oldest.map_or(row.expiry, |old| old.min(row.expiry)));
+            }
+        }
+    });
+    result
+}
+
+/// The most rows of one table, so that others have room.
+const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
+
+/// Sets a row aside; false if there is no room for more.
+pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now: i64) -> bool {
+    with_blocked(|rows| {
+        let same = |row: &BlockedRow| {
+            row.table == table && row.block == found.block && row.offset == found.offset
+        };
+        if rows.iter().filter(|row| row.table == table).count() >= FOR_ONE_TABLE
+            && !rows.iter().any(&same)
+        {
+            return false;
+        }
+        let place = rows
+            .iter()
+            .position(same)
+            .or_else(|| rows.iter().position(|row| row.table.database == 0));
+        let Some(row) = place.and_then(|place| rows.get_mut(place)) else {
+            return false;
+        };
+        let attempts = if same(row) {
+            row.attempts.saturating_add(1)
+        } else {
+            1
+        };
+        *row = BlockedRow {
+            table,
+            block: found.block,
+            offset: found.offset,
+            attempts,
+            until: now.saturating_add(schedule::set_aside(attempts)),
+            expiry: expiry.unwrap_or(i64::MIN),
+        };
+        true
+    })
+}
+
+/// After a whole pass: forgets the rows whose time had come when it began, for
+/// those that failed again have a new one.
+pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
+    with_blocked(|rows| {
+        for row in rows
+            .iter_mut()
+            .filter(|row| row.table == table && row.until <= pass_began)
+        {
+            row.table.database = 0;
+        }
+    });
+}
+
+/// Forgets all of a table's: another policy, another chance.
+pub(super) fn forget_all(table: TableKey) {
+    with_blocked(|rows| {
+        for row in rows.iter_mut().filter(|row| row.table == table) {
+            row.table.database = 0;
+        }
+    });
+}

@@ -1,0 +1,289 @@
+//! Which worker is at which table. In shared memory, under the lock.
+
+use super::fairness::{self, Spent};
+use super::schedule::Outcome;
+use super::state::{Progress, TableKey, TableState};
+use super::{owners, shared};
+use crate::pg::background;
+use crate::pg::shmem::Locked;
+use crate::settings;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The most tables that a worker claims at a time: the search for them goes
+/// through all there are.
+const CLAIMS: usize = 128;
+/// Tables that have to wait until fewer workers are at tables of slow owners are looked at
+/// again after this time.
+const NOT_ADMITTED: i64 = 1_000_000;
+
+/// What it costs an owner, in microseconds, whose code has ended a worker: about what it
+/// took, and the start of another.
+const DEATH: i64 = 3_000_000;
+
+/// What [`claim_next`] has found.
+pub(super) struct Next {
+    pub(super) claimed: Vec<TableKey>,
+    /// When the first table is due that nobody else is at.
+    pub(super) first_due: i64,
+    /// How many are due.
+    pub(super) due: u32,
+    /// All of those are tables of owners who have slow ones.
+    pub(super) only_slow: bool,
+}
+
+/// Workers that are at one table for long: what else they have claimed is anybody's.
+struct Busy(Vec<i32>);
+
+impl Busy {
+    fn now() -> Self {
+        let workers = shared::control().workers.iter();
+        let long = workers.filter(|worker| worker.long.load(Ordering::Acquire));
+        Self(
+            long.map(|worker| worker.pid.load(Ordering::Acquire))
+                .collect(),
+        )
+    }
+
+    /// Whether a worker other than `me` is at the table, or will be soon.
+    fn holds(&self, state: &TableState, me: i32) -> bool {
+        state.claimed_by != 0
+            && state.claimed_by != me
+            && (state.working || !self.0.contains(&state.claimed_by))
+            && background::is_alive(state.claimed_by)
+    }
+}
+
+/// Whether turns at the table count among those of slow owners.
+fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
+    standing.has_slow_table || state.habit.is_suspect()
+}
+
+/// Claims tables that are due, for this process: first those of owners who have used least
+/// time lately, of those the ones that have been due for the longest time; a share of all
+/// that leaves some to others, `CLAIMS` at most.
+pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
+    let me = background::my_pid();
+    let busy = Busy::now();
+    let mut due_now = Vec::new();
+    let mut next = Next {
+        claimed: Vec::new(),
+        first_due: i64::MAX,
+        due: 0,
+        only_slow: true,
+    };
+    let workers = settings::max_workers();
+    let mut lock = Locked::exclusive();
+    let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
+    let (mut tables, mut died) = (Vec::new(), Vec::new());
+    // SAFETY: as in `state::with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.key.database != database || busy.holds(state, me) {
+                return;
+            }
+            if state.claimed_by != me && state.claimed_by != 0 {
+                state.claimed_by = 0;
+                if std::mem::take(&mut state.working) {
+                    // Its worker died at it: like a failure, with its pause.
+                    after_death(state, naptime, now);
+                    died.push(state.owner);
+                }
+            }
+            tables.push((state.plan.due, state.owner, state.habit, state.key));
+        });
+        for owner in died {
+            owners::charge(&lock, owner, DEATH, true, now);
+        }
+        for (due, owner, habit, key) in tables {
+            if due > now {
+                next.first_due = next.first_due.min(due);
+                continue;
+            }
+            let standing = owners::standing(&lock, owner, now);
+            let slow = standing.has_slow_table || habit.is_suspect();
+            if slow && !admits_slow {
+                let again = now.saturating_add(NOT_ADMITTED);
+                next.first_due = next.first_due.min(again);
+                continue;
+            }
+            next.first_due = next.first_due.min(due);
+            next.only_slow &= slow;
+            due_now.push((standing.rank, due, key));
+        }
+        next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
+        fairness::order(&mut due_now);
+        let share = due_now.len().div_ceil(4).min(CLAIMS);
+        for (_, _, key) in due_now.into_iter().take(share) {
+            if let Some(state) = lock.find::<_, TableState>(&key) {
+                state.claimed_by = me;
+                next.claimed.push(key);
+            }
+        }
+    }
+    next
+}
+
+fn after_death(state: &mut TableState, naptime: i64, now: i64) {
+    if state.plan.after_turn(Outcome::Failed, naptime, now) {
+        state.progress = Progress::new();
+    }
+    state.died = true;
+    state.failing = true;
+    let spent = Spent {
+        dawdled: true,
+        timed_out: true,
+        ..Spent::default()
+    };
+    state
+        .habit
+        .after_turn(&spent, settings::statement_timeout());
+}
+
+/// How long the transactions of a turn may take, and when they make room for others.
+pub(super) struct Limits {
+    pub(super) each: Duration,
+    pub(super) patience: Duration,
+}
+
+/// This process's turn at a table begins; `None` if it has lost its claim meanwhile, or
+/// others are at tables of slow owners by now.
+pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
+    let me = background::my_pid();
+    let most = settings::statement_timeout();
+    let workers = settings::max_workers();
+    let own = shared::own();
+    let mut lock = Locked::exclusive();
+    let others = shared::others_in_slow_turns();
+    // SAFETY: as in `state::with_table`.
+    let owner = unsafe { lock.find::<_, TableState>(&key) }?.owner;
+    let standing = owners::standing(&lock, owner, now);
+    // SAFETY: as above.
+    let state = unsafe { lock.find::<_, TableState>(&key) }?;
+    if state.claimed_by != me {
+        return None;
+    }
+    let slow = is_slow(state, standing);
+    if slow && !fairness::admits_slow(others, workers) {
+        state.claimed_by = 0;
+        return None;
+    }
+    state.working = true;
+    state.dawdled = false;
+    state.plan.begin_turn();
+    if let Some(own) = own {
+        own.set_turn(slow, now);
+    }
+    Some(Limits {
+        each: state.habit.limit(most),
+        patience: state.habit.patience(most),
+    })
+}
+
+/// This process's turn at a table is over. Whether the table has just been found to be slow
+/// for the first time.
+pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i64) -> bool {
+    let naptime = settings::naptime();
+    let most = settings::statement_timeout();
+    let took = i64::try_from(spent.took.as_micros()).unwrap_or(i64::MAX);
+    let own = shared::own();
+    let mut lock = Locked::exclusive();
+    if let Some(own) = own {
+        own.clear_turn();
+    }
+    // SAFETY: as in `state::with_table`.
+    let Some(state) = (unsafe { lock.find::<_, TableState>(&key) }) else {
+        return false;
+    };
+    state.claimed_by = 0;
+    state.working = false;
+    spent.dawdled |= state.dawdled;
+    state.habit.after_turn(&spent, most);
+    state.failing &= outcome == Outcome::Failed;
+    if state.plan.after_turn(outcome, naptime, now) {
+        // What it has found was found by another policy.
+        state.progress = Progress::new();
+    } else if state.counters.blocked_rows > 0 {
+        // They stand before the place reached.
+        state.plan.search_again();
+    }
+    let (owner, slow) = (state.owner, state.habit.slow);
+    let first = slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow);
+    owners::charge(&lock, owner, took, slow, now);
+    first
+}
+
+/// The table is this owner's.
+pub(super) fn set_owner(key: TableKey, owner: u32) {
+    super::state::with_table(key, |state| state.owner = owner);
+}
+
+/// Lets go of what this process has claimed, as if it had done nothing.
+pub(super) fn release_claims() {
+    let me = background::my_pid();
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `state::with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.claimed_by == me {
+                state.claimed_by = 0;
+                state.working = false;
+                state.plan.abandon_turn();
+            }
+        });
+    }
+}
+
+/// What waits in a database, beside what its workers are at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    /// When the first table is due that may be worked on.
+    pub(super) first_due: i64,
+    /// The best place of the owners of those that are due; 0 if none is, as far as is known:
+    /// then somebody has written, or changed a policy.
+    pub(super) rank: i64,
+}
+
+/// What waits, by database.
+pub(super) fn waiting(now: i64) -> HashMap<u32, Waiting> {
+    let busy = Busy::now();
+    let workers = settings::max_workers();
+    let mut tables = Vec::new();
+    let mut lock = Locked::shared();
+    let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
+    // SAFETY: as in `state::with_table`; only read.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if !busy.holds(state, 0) && !state.working {
+                tables.push((state.key.database, state.plan.due, state.owner, state.habit));
+            }
+        });
+    }
+    let mut waiting: HashMap<u32, Waiting> = HashMap::new();
+    for (database, due, owner, habit) in tables {
+        let entry = waiting.entry(database).or_insert(Waiting {
+            first_due: i64::MAX,
+            rank: i64::MAX,
+        });
+        if due > now {
+            entry.first_due = entry.first_due.min(due);
+            continue;
+        }
+        let standing = owners::standing(&lock, owner, now);
+        let slow = standing.has_slow_table || habit.is_suspect();
+        if slow && !admits_slow {
+            entry.first_due = entry.first_due.min(now.saturating_add(NOT_ADMITTED));
+        } else {
+            entry.first_due = entry.first_due.min(due);
+            entry.rank = entry.rank.min(standing.rank);
+        }
+    }
+    for (database, entry) in &mut waiting {
+        let told = shared::database(*database).is_some_and(shared::Database::is_told);
+        if told || entry.first_due > now.saturating_add(NOT_ADMITTED) {
+            entry.rank = 0;
+        }
+    }
+    waiting
+}

@@ -1,0 +1,62 @@
+//! What goes to the server's log: problems, with a hint; nothing for each row.
+
+use super::state::TableKey;
+use crate::deletion::transaction;
+use crate::pg::{catalog, encoding, roles};
+use pgrx::prelude::*;
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+thread_local! {
+    static SAID: RefCell<HashSet<String>> = RefCell::new(HashSet::new());
+}
+
+/// A problem.
+pub(super) fn warning(message: &str, hint: &str) {
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_WARNING,
+        encoding::for_message(message.to_owned()),
+        function_name!(),
+    )
+    .set_hint(encoding::for_message(hint.to_owned()))
+    .report(PgLogLevel::WARNING);
+}
+
+/// A problem that this process reports only once, until [`over`].
+pub(super) fn once(topic: &str, message: &str, hint: &str) {
+    if SAID.with_borrow_mut(|said| said.insert(topic.to_owned())) {
+        warning(message, hint);
+    }
+}
+
+/// A problem that is over: the next time it is reported again.
+pub(super) fn over(topic: &str) {
+    SAID.with_borrow_mut(|said| said.remove(topic));
+}
+
+/// A table that takes so long that its owner's tables have to wait behind others'.
+pub(super) fn slow(key: TableKey) {
+    let relid = pg_sys::Oid::from(key.relid);
+    let found = transaction::run(|| {
+        let owner = catalog::class(relid).map(|class| roles::name(class.owner));
+        Ok((catalog::qualified_name(relid), owner.unwrap_or_default()))
+    });
+    let Ok((name, owner)) = found else { return };
+    warning(
+        &format!(
+            "deletion of expired rows of table {name} of role {owner} takes too long: others' tables go first"
+        ),
+        "Look for what its triggers, foreign keys and indexes run when a row is deleted; see \"slow\" and \"last_error\" in ttl.stats.",
+    );
+}
+
+/// What happens by design.
+pub(super) fn debug(message: &str) {
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        encoding::for_message(message.to_owned()),
+        function_name!(),
+    )
+    .report(PgLogLevel::DEBUG1);
+}

@@ -1,0 +1,63 @@
+//! Background deletion: which table is next, in which process, and when.
+//!
+//! | file | what |
+//! |---|---|
+//! | `launcher` | one process for the server: starts a worker where something is due |
+//! | `process` | a worker: one process (or more) for a database; which table is next |
+//! | `tables` | which tables and partitions there are to sweep |
+//! | `adopt` | tables that were restored empty |
+//! | `turn` | a turn at one table, and what comes of it |
+//! | `sweep` | the two ways: in the order of an index, and by ranges of blocks |
+//! | `attempt` | a batch within a turn: its size, its failure, what it counts |
+//! | `blocked` | rows that cannot be deleted |
+//! | `whole` | partitions that go as a whole |
+//! | `pace` | the pause between batches |
+//! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
+//! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
+//! | `kept` | what has been counted survives a restart |
+//! | `standing` | how deletion stands in a table, for whoever looks |
+//! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
+//! | `evict` | databases that somebody wants for themselves |
+//! | `schedule`, `fairness`, `throttle` | decisions, pure |
+
+mod adopt;
+mod attempt;
+mod blocked;
+mod claims;
+pub(crate) mod evict;
+mod fairness;
+mod kept;
+mod launcher;
+mod log;
+mod owners;
+mod pace;
+pub(crate) mod prepared;
+mod process;
+mod progress;
+mod schedule;
+pub(crate) mod shared;
+pub(crate) mod standing;
+pub(crate) mod state;
+mod sweep;
+mod tables;
+mod throttle;
+mod turn;
+pub(crate) mod wakeups;
+mod whole;
+
+#[cfg(test)]
+mod fairness_test;
+#[cfg(test)]
+mod schedule_model_test;
+#[cfg(test)]
+mod schedule_test;
+#[cfg(test)]
+mod tables_test;
+#[cfg(test)]
+mod throttle_test;
+
+/// Asks for shared memory and registers the launcher; once, at load.
+pub(crate) fn init() {
+    shared::init();
+    launcher::register();
+}

@@ -1,0 +1,74 @@
+//! Prepared transactions: what one has written is told when it commits, perhaps in another
+//! session. Kept in shared memory, by a hash of its identifier; a restart forgets it, and what
+//! has no room there is found at the next look (`ttl.naptime`).
+
+use super::{shared, wakeups};
+use crate::pg::background;
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Tables of prepared transactions, at most.
+pub(super) const PREPARED: usize = 1024;
+
+/// A table that a prepared transaction has written to.
+#[repr(C)]
+pub(super) struct Prepared {
+    /// The transaction; 0: free.
+    transaction: AtomicU64,
+    /// The table that carries the policy; 0: a policy has changed.
+    holder: AtomicU32,
+    /// What its mark will be.
+    bits: AtomicU8,
+}
+
+thread_local! {
+    /// The transaction that this session is preparing.
+    static PREPARING: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of a transaction with this identifier, in this database.
+fn number(identifier: &CStr) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (background::my_database().to_u32(), identifier).hash(&mut hasher);
+    hasher.finish().max(1)
+}
+
+/// PREPARE TRANSACTION begins.
+pub(crate) fn begin(identifier: &CStr) {
+    PREPARING.set(number(identifier));
+}
+
+/// The transaction is prepared, and has written to these tables. Raises no error.
+pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
+    let transaction = PREPARING.take();
+    let mut free = shared::control().prepared.iter();
+    for (holder, bits) in tables.filter(|_| transaction != 0) {
+        let is_taken = |slot: &&Prepared| {
+            let (old, new) = (0, transaction);
+            let taken =
+                (slot.transaction).compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let Some(slot) = free.find(is_taken) else {
+            return;
+        };
+        slot.holder.store(holder, Ordering::Relaxed);
+        slot.bits.store(bits, Ordering::Release);
+    }
+}
+
+/// A prepared transaction has ended in this session.
+pub(crate) fn end(identifier: &CStr, committed: bool) {
+    let transaction = number(identifier);
+    let slots = shared::control().prepared.iter();
+    for slot in slots.filter(|slot| slot.transaction.load(Ordering::Acquire) == transaction) {
+        let bits = slot.bits.load(Ordering::Acquire);
+        let holder = slot.holder.load(Ordering::Relaxed);
+        slot.transaction.store(0, Ordering::Release);
+        if committed {
+            wakeups::note_prepared(holder, bits);
+        }
+    }
+}

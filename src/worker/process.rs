@@ -1,0 +1,296 @@
+//! A worker: deletes expired rows in one database, table after table.
+
+use super::claims::{self, Next};
+use super::fairness::LONG_TURN;
+use super::pace::Pace;
+use super::shared::{self, Database, Worker};
+use super::tables::{self, Targets};
+use super::{log, turn};
+use crate::error::Error;
+use crate::pg::{activity, background, session, timeout};
+use crate::settings;
+use core::ffi::c_int;
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// A worker leaves if nothing is due for longer than this.
+const LINGER: i64 = 5_000_000;
+/// After so much time a worker makes room, if another database waits for one.
+const SHARE: i64 = 3_000_000;
+/// And if others are at tables of owners who have slow ones, so that few are left.
+const SMALL_SHARE: i64 = 1_000_000;
+
+/// A database is looked at again so soon after a worker that has died in a turn.
+const AFTER_TURN: i64 = 500_000;
+
+/// The shortest time between two looks at what has been written, in milliseconds.
+const BETWEEN_WRITES: i64 = 10;
+
+/// Its name, for the postmaster.
+pub(super) const ENTRY_POINT: &str = "ttl_ext_worker_main";
+
+/// The entry point of a worker; `slot` is its place in shared memory.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
+    let Some(worker) = shared::control().workers.get(slot.value()) else {
+        return;
+    };
+    background::handle_signals();
+    let database = worker.database.load(Ordering::Acquire);
+    if database == 0 {
+        return;
+    }
+    shared::take_place(slot.value());
+    worker.pid.store(background::my_pid(), Ordering::Release);
+    background::before_exit(leave_slot);
+    background::connect(Some(database.into()));
+    prepare_session();
+    timeout::init(timeout::Calls {
+        is_long: shared::tell_long_turn,
+        is_asked_for_room: shared::is_asked_for_room,
+    });
+    log::debug(&format!(
+        "ttl_ext worker started in database with OID {database}"
+    ));
+    match work(database) {
+        Ok(()) => {}
+        Err(failure) => failure.raise_fatal(),
+    }
+    log::debug(&format!(
+        "ttl_ext worker leaves database with OID {database}"
+    ));
+    background::exit();
+}
+
+unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
+    let me = background::my_pid();
+    let database = background::my_database().to_u32();
+    if let Some(slot) = shared::database(database)
+        && is_held(slot)
+    {
+        // Ended in the middle of a turn by design: nothing is wrong with the table.
+        claims::release_claims();
+    }
+    let slot = |worker: &&Worker| worker.pid.load(Ordering::Relaxed) == me;
+    if let Some(worker) = shared::control().workers.iter().find(slot) {
+        if worker.turn.load(Ordering::Relaxed) != 0
+            && let Some(slot) = shared::database(database)
+        {
+            // By what it was at, which waits now: not the others in the database.
+            slot.due
+                .store(background::now() + AFTER_TURN, Ordering::Release);
+        }
+        worker.clear_turn();
+        worker.database.store(0, Ordering::Relaxed);
+        worker.pid.store(0, Ordering::Release);
+    }
+}
+
+/// What the configuration, the database or the role says for clients is not for
+/// this session.
+fn prepare_session() {
+    for (name, value) in [
+        // Lost deletions are made again.
+        ("synchronous_commit", "off"),
+        ("default_transaction_isolation", "read committed"),
+        ("default_transaction_read_only", "off"),
+        ("default_transaction_deferrable", "off"),
+        ("role", "none"),
+        ("exit_on_error", "off"),
+        ("session_replication_role", "origin"),
+        ("row_security", "on"),
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        ("transaction_timeout", "0"),
+        // Rows are deleted while a query runs: not in parallel, in order, and
+        // by the access paths that batches are made for.
+        ("max_parallel_workers_per_gather", "0"),
+        ("synchronize_seqscans", "off"),
+        ("enable_tidscan", "on"),
+        ("enable_indexscan", "on"),
+        ("enable_bitmapscan", "on"),
+        // A DELETE by a list of rows reads those, not the whole table.
+        ("random_page_cost", "0.1"),
+        ("jit", "off"),
+        ("ttl.show_expired", "off"),
+        ("ttl.preserve_ts", "off"),
+    ] {
+        session::force(name, value);
+    }
+    follow_settings();
+}
+
+/// What follows the settings, which may be reloaded.
+fn follow_settings() {
+    session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
+}
+
+/// What a worker remembers from one round to the next.
+struct Work {
+    pace: Pace,
+    targets: Option<(Targets, i64)>,
+    /// The count of changes of policy when this worker last loaded the policies.
+    changes: Option<u32>,
+    /// The count of writes when this worker last looked for them,
+    seen: Option<u32>,
+    /// and of those that are urgent.
+    urgent: Option<u32>,
+    began: i64,
+    /// Turns that it has had.
+    turns: u64,
+}
+
+fn work(database: u32) -> Result<(), Error> {
+    let mut work = Work {
+        pace: Pace::new(),
+        targets: None,
+        changes: None,
+        seen: None,
+        urgent: None,
+        began: background::now(),
+        turns: 0,
+    };
+    loop {
+        if session::reload_if_asked() {
+            follow_settings();
+        }
+        let Some(slot) = shared::database(database) else {
+            return Ok(());
+        };
+        let now = background::now();
+        if !settings::enabled() || is_held(slot) {
+            return Ok(());
+        }
+        if work.is_over_share(now) {
+            return leave(slot, now);
+        }
+        if !work.load(slot, now)? {
+            give_up(slot, now);
+            return Ok(());
+        }
+        let (urgent, fresh) = work.take_writes(slot, now);
+        let next = claims::claim_next(database, settings::naptime(), now);
+        slot.due_tables.store(next.due, Ordering::Relaxed);
+        let crowded = is_crowded();
+        if !next.claimed.is_empty() {
+            if crowded && next.only_slow && work.turns > 0 {
+                claims::release_claims();
+                return leave(slot, now);
+            }
+            work.turns_at(slot, next);
+            continue;
+        }
+        let due = next.first_due.min(now.saturating_add(settings::naptime()));
+        let timeout = ((due - now) / 1000).clamp(1, 60_000);
+        if fresh && !crowded {
+            // Where they write all the time, not at each of their commits.
+            background::wait(timeout.min(BETWEEN_WRITES));
+            continue;
+        }
+        let leaves = due - now > LINGER || crowded;
+        if leaves {
+            slot.due.store(due, Ordering::Release);
+        }
+        // Unless somebody has written or changed something just now.
+        slot.wants_wake.store(true, Ordering::SeqCst);
+        if slot.changed.load(Ordering::SeqCst) || slot.urgent.load(Ordering::SeqCst) != urgent {
+            slot.wants_wake.store(false, Ordering::SeqCst);
+            continue;
+        }
+        if leaves {
+            return Ok(());
+        }
+        activity::idle();
+        background::wait(timeout);
+    }
+}
+
+/// Whether a database waits for a worker to be free.
+fn is_crowded() -> bool {
+    shared::control().waiting.load(Ordering::Relaxed) > 0
+}
+
+/// Leaves a database where something is due.
+fn leave(slot: &Database, now: i64) -> Result<(), Error> {
+    slot.due.store(now, Ordering::Release);
+    Ok(())
+}
+
+impl Work {
+    fn is_over_share(&self, now: i64) -> bool {
+        let share = || match shared::others_in_slow_turns() {
+            0 => SHARE,
+            _ => SMALL_SHARE,
+        };
+        is_crowded() && now - self.began > share()
+    }
+
+    /// Reads the policies, if they have changed or it is long ago; false if there are none.
+    fn load(&mut self, slot: &Database, now: i64) -> Result<bool, Error> {
+        let targets = self.targets.as_ref();
+        let stale = targets.is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
+        // Another worker here may have been first to take notice.
+        let changed = slot.changed.swap(false, Ordering::AcqRel);
+        let changes = slot.changes.load(Ordering::Acquire);
+        let is_told = self.changes.replace(changes) != Some(changes) || changed;
+        if is_told || stale {
+            self.targets = tables::load(is_told)?.map(|loaded| (loaded, now));
+        }
+        Ok(self.targets.is_some())
+    }
+
+    /// Takes what has been written into the schedule; the count of urgent writes that
+    /// belongs to it, and whether there were any since the last call.
+    fn take_writes(&mut self, slot: &Database, now: i64) -> (u32, bool) {
+        let (writes, urgent) = (
+            slot.writes.load(Ordering::SeqCst),
+            slot.urgent.load(Ordering::SeqCst),
+        );
+        if let Some((targets, _)) = &self.targets
+            && self.seen.replace(writes) != Some(writes)
+        {
+            tables::take_writes(targets, now);
+        }
+        slot.urgent_taken.store(urgent, Ordering::SeqCst);
+        let before = self.urgent.replace(urgent);
+        (urgent, before.is_some_and(|before| before != urgent))
+    }
+
+    /// Has a turn at each of the tables that are claimed, unless something comes in
+    /// between.
+    fn turns_at(&mut self, slot: &Database, next: Next) {
+        for key in next.claimed {
+            let now = background::now();
+            let changed = slot.changed.load(Ordering::Acquire);
+            if session::is_reload_asked() || is_held(slot) || self.is_over_share(now) || changed {
+                break;
+            }
+            let targets = self.targets.as_ref();
+            let known = targets.and_then(|(targets, _)| targets.get(&key.relid));
+            turn::turn(key, known, &mut self.pace);
+            self.turns += 1;
+            // Nobody waits behind what was claimed before.
+            if i128::from(background::now() - now) > LONG_TURN.as_micros().cast_signed() {
+                break;
+            }
+        }
+        claims::release_claims();
+    }
+}
+
+/// Whether somebody wants the database for itself.
+fn is_held(slot: &Database) -> bool {
+    slot.held_until.load(Ordering::Relaxed) > background::now()
+}
+
+/// No table has a policy here: the database's slot is free again, unless a
+/// prepared transaction may bring one.
+fn give_up(slot: &Database, now: i64) {
+    if slot.keep.load(Ordering::Relaxed) {
+        slot.due.store(now + settings::naptime(), Ordering::Release);
+    } else {
+        shared::free_unchanged(slot);
+    }
+}

@@ -1,0 +1,216 @@
+//! No event is lost, in whatever order things happen: all sequences of six events at two
+//! tables, with two workers.
+
+use super::fairness::{Staffed, needs_another};
+use super::schedule::{Outcome, Plan};
+use super::wakeups::Writes;
+
+const SECOND: i64 = 1_000_000;
+const NAP: i64 = 60 * SECOND;
+const START: i64 = 1_000_000 * SECOND;
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// Rows that have expired already come to a table.
+    Written(usize),
+    /// A worker begins a turn at the table that is due first, and sees all that is there.
+    Began(usize),
+    /// The search from the beginning is done, in the worker's turn.
+    Searched(usize),
+    Ended(usize, Outcome),
+    PolicyChanged(usize),
+    Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Table {
+    plan: Plan,
+    /// Something is there that no pass has met which has come to its end.
+    unseen: bool,
+    /// It was there when the turn began that is going on.
+    seen: bool,
+    /// A search from the very beginning has been made since it was there.
+    searched: bool,
+    /// How long it may have to wait: failures and rows that are locked make pauses.
+    patience: i64,
+}
+
+impl Table {
+    /// Rows that are expired already have come to it.
+    fn comes(&mut self) {
+        self.unseen = true;
+        self.seen = false;
+        self.searched = false;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Model {
+    now: i64,
+    tables: [Table; 2],
+    /// The table that each worker is at.
+    at: [Option<usize>; 2],
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut plan = Plan::new();
+        plan.begin_turn();
+        plan.after_full_search(0, START);
+        let done = Outcome::Done {
+            next_expiry: None,
+            leftover: false,
+            interval: 0,
+        };
+        plan.after_turn(done, NAP, START);
+        let table = Table {
+            plan,
+            unseen: false,
+            seen: false,
+            searched: false,
+            patience: SECOND,
+        };
+        Self {
+            now: START + 2 * SECOND,
+            tables: [table; 2],
+            at: [None; 2],
+        }
+    }
+
+    /// False: it cannot happen now.
+    fn apply(&mut self, event: Event) -> bool {
+        let now = self.now;
+        match event {
+            Event::Written(table) => {
+                let writes = Writes {
+                    any: true,
+                    kept_ts: true,
+                };
+                self.tables[table].plan.after_writes(writes, SECOND, now);
+                self.tables[table].comes();
+            }
+            Event::PolicyChanged(table) => {
+                self.tables[table].plan.now();
+                self.tables[table].comes();
+                self.tables[table].patience = SECOND;
+            }
+            Event::Time => self.now += SECOND,
+            Event::Began(worker) => {
+                let other = self.at[1 - worker];
+                let free = |table: &usize| Some(*table) != other;
+                let due = |&table: &usize| self.tables[table].plan.due;
+                let first = (0..2).filter(free).min_by_key(due);
+                let Some(first) = first.filter(|table| due(table) <= now) else {
+                    return false;
+                };
+                if self.at[worker].is_some() {
+                    return false;
+                }
+                self.at[worker] = Some(first);
+                let table = &mut self.tables[first];
+                table.plan.begin_turn();
+                table.seen = true;
+            }
+            Event::Searched(worker) => {
+                let Some(at) = self.at[worker] else {
+                    return false;
+                };
+                let table = &mut self.tables[at];
+                table.plan.after_full_search(0, now);
+                table.searched |= table.seen;
+            }
+            Event::Ended(worker, outcome) => {
+                let Some(at) = self.at[worker].take() else {
+                    return false;
+                };
+                let table = &mut self.tables[at];
+                let void = table.plan.after_turn(outcome, NAP, now);
+                let (done, delayed) = match outcome {
+                    Outcome::Done { leftover, .. } => (true, leftover),
+                    Outcome::Failed => (false, true),
+                    Outcome::Unfinished => (false, false),
+                };
+                if done && table.searched && !void {
+                    table.unseen = false;
+                }
+                table.patience = if delayed && !void { NAP } else { SECOND };
+                table.seen = false;
+            }
+        }
+        true
+    }
+
+    /// What is unseen is looked at in time, from the beginning, and somebody is awake then.
+    fn check(&self, history: &[Event]) {
+        for (number, table) in self.tables.iter().enumerate() {
+            if !table.unseen || self.at.contains(&Some(number)) {
+                continue;
+            }
+            let due = table.plan.due;
+            assert!(due <= self.now + table.patience, "late: {history:?}");
+            assert!(
+                table.searched || table.plan.begins_full(NAP, due.max(self.now)),
+                "not from the beginning: {history:?}"
+            );
+            // A worker that is in no turn sleeps until the first table is due; if there is
+            // none, the launcher must start one then.
+            let long = self.at.iter().flatten().count();
+            let staffed = Staffed {
+                workers: 2,
+                long,
+                unnoticed: false,
+                first_due: due,
+                due_tables: 1,
+            };
+            let helped = needs_another(&staffed, self.now);
+            assert!(long < 2 || helped <= due, "nobody wakes: {history:?}");
+        }
+    }
+}
+
+#[test]
+fn no_order_of_events_loses_one() {
+    let outcomes = [
+        Outcome::Unfinished,
+        Outcome::Failed,
+        Outcome::Done {
+            next_expiry: None,
+            leftover: false,
+            interval: 0,
+        },
+        Outcome::Done {
+            next_expiry: Some(START + 30 * SECOND),
+            leftover: true,
+            interval: 0,
+        },
+    ];
+    let mut events = vec![Event::Time];
+    for n in 0..2 {
+        events.extend([
+            Event::Written(n),
+            Event::PolicyChanged(n),
+            Event::Began(n),
+            Event::Searched(n),
+        ]);
+        events.extend(outcomes.map(|outcome| Event::Ended(n, outcome)));
+    }
+    let mut checked = 0_u64;
+    all(&events, Model::new(), &mut Vec::new(), 6, &mut checked);
+    assert!(checked > 10_000, "{checked}");
+}
+
+fn all(events: &[Event], model: Model, history: &mut Vec<Event>, left: u32, checked: &mut u64) {
+    model.check(history);
+    *checked += 1;
+    if left == 0 {
+        return;
+    }
+    for &event in events {
+        let mut next = model;
+        if next.apply(event) {
+            history.push(event);
+            all(events, next, history, left - 1, checked);
+            history.pop();
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The schedule: naptime as the upper bound, exact expiry, back-off, writes.
+
+use super::schedule::{Outcome, Plan, set_aside};
+use super::wakeups::Writes;
+use proptest::prelude::*;
+
+const SECOND: i64 = 1_000_000;
+const NAP: i64 = 60 * SECOND;
+const NOW: i64 = 1_000_000 * SECOND;
+
+/// Rows with a time of their own.
+const KEPT: Writes = Writes {
+    any: true,
+    kept_ts: true,
+};
+
+fn done(next_expiry: Option<i64>) -> Outcome {
+    Outcome::Done {
+        next_expiry,
+        leftover: false,
+        interval: 0,
+    }
+}
+
+fn after(outcome: Outcome) -> Plan {
+    let mut plan = Plan::new();
+    plan.after_full_search(0, NOW);
+    plan.after_turn(outcome, NAP, NOW);
+    plan
+}
+
+#[test]
+fn a_new_table_is_looked_at_now_and_from_the_beginning() {
+    assert!(Plan::new().due < NOW);
+    assert!(Plan::new().begins_full(NAP, NOW));
+}
+
+#[test]
+fn naptime_is_the_upper_bound() {
+    assert_eq!(after(done(None)).due, NOW + NAP);
+    assert_eq!(after(done(Some(NOW + 2 * NAP))).due, NOW + NAP);
+    assert_eq!(after(done(Some(i64::MAX))).due, NOW + NAP);
+}
+
+#[test]
+fn the_next_expiry_is_met_exactly() {
+    assert_eq!(after(done(Some(NOW + 7 * SECOND))).due, NOW + 7 * SECOND);
+}
+
+#[test]
+fn tables_with_nothing_to_do_are_looked_at_together() {
+    let due = |now, naptime| {
+        let mut plan = Plan::new();
+        plan.after_full_search(0, now);
+        plan.after_turn(done(None), naptime, now);
+        assert!(plan.is_routine());
+        plan.due
+    };
+    assert_eq!(due(NOW + 1, NAP), NOW + NAP);
+    assert_eq!(due(NOW + SECOND - 1, NAP), NOW + NAP);
+    assert_eq!(due(NOW + SECOND, NAP), NOW + NAP + SECOND);
+    // A short naptime stays nearly as long as it is.
+    assert_eq!(due(NOW + SECOND / 2 + 1, SECOND), NOW + SECOND + SECOND / 2);
+}
+
+#[test]
+fn expiry_that_never_stops_does_not_make_a_busy_loop() {
+    assert_eq!(after(done(Some(NOW + 1))).due, NOW + SECOND / 2);
+    assert_eq!(after(done(Some(NOW - NAP))).due, NOW + SECOND / 2);
+}
+
+#[test]
+fn more_to_do_is_due_at_once_but_behind_what_waits_longer() {
+    assert_eq!(after(Outcome::Unfinished).due, NOW);
+}
+
+#[test]
+fn failures_back_off_up_to_naptime() {
+    let mut plan = Plan::new();
+    let mut pauses = vec![];
+    for _ in 0..9 {
+        plan.after_turn(Outcome::Failed, NAP, NOW);
+        pauses.push((plan.due - NOW) / SECOND);
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    plan.after_turn(done(None), NAP, NOW);
+    plan.after_turn(Outcome::Failed, NAP, NOW);
+    assert_eq!(plan.due, NOW + SECOND, "success ends the back-off");
+}
+
+#[test]
+fn rows_left_behind_are_met_again_ever_more_seldom() {
+    let mut plan = Plan::new();
+    let left = Outcome::Done {
+        next_expiry: None,
+        leftover: true,
+        interval: 0,
+    };
+    plan.after_full_search(0, NOW);
+    plan.after_turn(left, NAP, NOW);
+    assert_eq!(plan.due, NOW + SECOND);
+    assert!(
+        plan.begins_full(NAP, NOW),
+        "they may stand before the place reached"
+    );
+    plan.after_turn(left, NAP, NOW);
+    assert_eq!(plan.due, NOW + 2 * SECOND);
+    plan.after_turn(done(None), NAP, NOW);
+    plan.after_turn(left, NAP, NOW);
+    assert_eq!(plan.due, NOW + SECOND);
+}
+
+#[test]
+fn expensive_looks_are_seldom() {
+    let outcome = Outcome::Done {
+        next_expiry: Some(NOW + SECOND),
+        leftover: true,
+        interval: 100 * SECOND,
+    };
+    assert_eq!(after(outcome).due, NOW + 100 * SECOND);
+}
+
+#[test]
+fn writes_make_a_table_due_once_a_second() {
+    let ordinary = Writes {
+        any: true,
+        kept_ts: false,
+    };
+    let mut plan = after(done(None));
+    plan.after_full_search(0, NOW);
+    // An override of one second is the shortest.
+    plan.after_writes(ordinary, SECOND, NOW + 10);
+    assert_eq!(plan.due, NOW + 10 + SECOND);
+    assert!(!plan.begins_full(NAP, NOW + SECOND));
+    // Without overrides nothing can expire before the default.
+    let mut plan = after(done(None));
+    plan.after_writes(ordinary, 30 * SECOND, NOW);
+    assert_eq!(plan.due, NOW + 30 * SECOND);
+    // Rows with a time of their own may be expired already.
+    let mut plan = after(done(None));
+    plan.after_full_search(0, NOW);
+    plan.after_writes(KEPT, 30 * SECOND, NOW + 5);
+    assert_eq!(plan.due, NOW + SECOND);
+    assert!(plan.begins_full(NAP, NOW + SECOND));
+}
+
+#[test]
+fn a_slow_search_from_the_beginning_is_seldom() {
+    let mut plan = Plan::new();
+    plan.after_full_search(SECOND, NOW);
+    plan.after_writes(KEPT, SECOND, NOW);
+    assert!(!plan.begins_full(NAP, NOW + 19 * SECOND));
+    assert!(plan.begins_full(NAP, NOW + 20 * SECOND));
+}
+
+/// What was written with an old time is found in the end, though a search was
+/// made just before that was slow.
+#[test]
+fn a_search_that_is_owed_is_made() {
+    let mut plan = Plan::new();
+    plan.after_full_search(SECOND, NOW);
+    plan.after_writes(KEPT, SECOND, NOW);
+    plan.after_turn(done(None), NAP, NOW + SECOND);
+    assert!(!plan.is_routine());
+    assert_eq!(plan.due, NOW + 20 * SECOND);
+    assert!(plan.begins_full(NAP, plan.due));
+    plan.after_full_search(0, NOW + 20 * SECOND);
+    plan.after_turn(done(None), NAP, NOW + 20 * SECOND);
+    assert!(plan.is_routine());
+    assert!(plan.begins_full(NAP, plan.due));
+}
+
+/// M9: what the searches of all indexes cost together is one part in twenty of the time.
+#[test]
+fn m9_searches_of_further_indexes_count() {
+    let mut plan = Plan::new();
+    plan.after_full_search(SECOND, NOW);
+    plan.after_further_search(2 * SECOND);
+    plan.after_writes(KEPT, SECOND, NOW);
+    plan.after_turn(done(None), NAP, NOW + 3 * SECOND);
+    assert!(!plan.begins_full(NAP, NOW + 60 * SECOND - 1));
+    assert!(plan.begins_full(NAP, NOW + 60 * SECOND));
+    // The search that is owed is not taken for made.
+    let mut plan = Plan::new();
+    plan.after_full_search(0, NOW);
+    plan.after_writes(KEPT, SECOND, NOW);
+    plan.after_further_search(0);
+    assert!(plan.begins_full(NAP, NOW));
+}
+
+#[test]
+fn a_change_of_policy_is_acted_on_now() {
+    let mut plan = after(Outcome::Failed);
+    plan.now();
+    assert!(plan.due < NOW && plan.begins_full(NAP, NOW));
+}
+
+#[test]
+fn set_aside_grows_to_an_hour() {
+    let minutes: Vec<i64> = (1..10).map(|n| set_aside(n) / (60 * SECOND)).collect();
+    assert_eq!(minutes, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(set_aside(u16::MAX), 3600 * SECOND);
+}
+
+proptest! {
+    /// Whatever happens: never in the past of a finished turn, never later than naptime.
+    #[test]
+    fn due_is_bounded(expiry in any::<Option<i64>>(), leftover: bool, naptime in 1i64..86_400, now in 0i64..1 << 60) {
+        let naptime = naptime * SECOND;
+        let mut plan = Plan::new();
+        plan.after_turn(Outcome::Done { next_expiry: expiry, leftover, interval: 0 }, naptime, now);
+        prop_assert!(plan.due >= now && plan.due <= now + naptime);
+        plan.after_turn(Outcome::Failed, naptime, now);
+        prop_assert!(plan.due > now && plan.due <= now + naptime);
+    }
+}
+
+/// How long a look has been waited for: not while one is going on, nor where none is wanted.
+#[test]
+fn waiting_since() {
+    let mut plan = Plan::new();
+    assert_eq!(plan.waiting_since(), Some(i64::MIN));
+    plan.begin_turn();
+    assert_eq!(plan.waiting_since(), None);
+    plan.after_full_search(0, NOW);
+    plan.after_turn(done(Some(NOW + 5 * SECOND)), NAP, NOW);
+    assert_eq!(plan.waiting_since(), Some(NOW + 5 * SECOND));
+    // A change that asks for a look now has not waited since before the last one.
+    plan.now();
+    assert_eq!(plan.waiting_since(), Some(NOW));
+    plan.never();
+    assert_eq!(plan.waiting_since(), None);
+}

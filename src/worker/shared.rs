@@ -1,0 +1,277 @@
+//! What launcher, workers and sessions share: who works where, what is due, and
+//! what has been done. Made anew, empty, when the server starts or has crashed.
+
+use super::blocked::BlockedRow;
+use super::kept;
+use super::owners::{Account, OWNERS};
+use super::prepared::{PREPARED, Prepared};
+use super::state::{TableKey, TableState};
+use crate::pg::background;
+use crate::pg::shmem::{self, Calls, Layout, Locked};
+use crate::settings::{self, WORKERS};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
+};
+
+/// Databases with TTL tables, at most.
+pub(super) const DATABASES: usize = 1024;
+/// Marks of tables that were written to. Two tables may share one, which costs
+/// a look at a table that nobody wrote to; if they are in different databases, a look
+/// that comes only after `ttl.naptime`.
+const MARKS: usize = 16384;
+/// Rows that are set aside, in all tables.
+pub(super) const BLOCKED_ROWS: usize = 8192;
+
+/// In a worker's slot, instead of a PID: the process is being started.
+pub(super) const STARTING: i32 = -1;
+
+/// The structure in shared memory. Valid when zeroed.
+#[repr(C)]
+pub(super) struct Control {
+    pub(super) launcher: AtomicI32,
+    /// Where its latch is, for signal handlers.
+    pub(super) launcher_latch: AtomicUsize,
+    /// Databases that wait for a worker to be free.
+    pub(super) waiting: AtomicU32,
+    /// Since when the launcher has started workers as it should.
+    pub(super) on_since: AtomicI64,
+    pub(super) databases: [Database; DATABASES],
+    pub(super) workers: [Worker; WORKERS],
+    pub(super) marks: [AtomicU8; MARKS],
+    pub(super) prepared: [Prepared; PREPARED],
+    /// Under the lock.
+    pub(super) blocked: core::cell::UnsafeCell<[BlockedRow; BLOCKED_ROWS]>,
+    /// Under the lock.
+    pub(super) owners: core::cell::UnsafeCell<[Account; OWNERS]>,
+}
+
+/// A database that has TTL tables, or is to be looked at for some.
+#[repr(C)]
+pub(super) struct Database {
+    /// 0: the slot is free.
+    pub(super) oid: AtomicU32,
+    /// When a worker should be there next.
+    pub(super) due: AtomicI64,
+    /// A policy has changed: the tables are to be looked up again.
+    pub(super) changed: AtomicBool,
+    /// Counts such changes.
+    pub(super) changes: AtomicU32,
+    /// A prepared transaction may change a policy when nobody looks.
+    pub(super) keep: AtomicBool,
+    /// Counts transactions that have set marks of tables of this database.
+    pub(super) writes: AtomicU32,
+    /// Counts those of them after which a row may expire before the next look.
+    pub(super) urgent: AtomicU32,
+    /// That count, when a worker has last taken the marks into the schedule.
+    pub(super) urgent_taken: AtomicU32,
+    /// Whoever waits for writes to this database wants to be woken.
+    pub(super) wants_wake: AtomicBool,
+    /// Until then no worker may be there: somebody wants the database for itself.
+    pub(super) held_until: AtomicI64,
+    /// When a worker was last started there.
+    pub(super) started_at: AtomicI64,
+    /// How many tables are due, as its workers say.
+    pub(super) due_tables: AtomicU32,
+    /// So many tables have no state, as there is no room.
+    pub(super) without_room: AtomicU32,
+    /// It has no worker, because the server has no slot for one.
+    pub(super) lacks_slot: AtomicBool,
+}
+
+impl Database {
+    /// A policy has changed, or rows were written, that no worker has taken notice of.
+    pub(super) fn is_told(&self) -> bool {
+        self.changed.load(Ordering::SeqCst)
+            || self.urgent.load(Ordering::SeqCst) != self.urgent_taken.load(Ordering::SeqCst)
+    }
+}
+
+/// A worker.
+#[repr(C)]
+pub(super) struct Worker {
+    /// 0: the slot is free; [`STARTING`].
+    pub(super) pid: AtomicI32,
+    pub(super) database: AtomicU32,
+    /// When the turn began that it is in; 0 = none. It takes no notice of anything then.
+    pub(super) turn: AtomicI64,
+    /// That turn has been going on for long.
+    pub(super) long: AtomicBool,
+    /// It is one at a table of an owner who has slow tables.
+    pub(super) slow: AtomicBool,
+    /// Others wait for this worker to be free.
+    pub(super) give_way: AtomicBool,
+}
+
+impl Worker {
+    /// It is in no turn.
+    pub(super) fn clear_turn(&self) {
+        self.slow.store(false, Ordering::Relaxed);
+        self.turn.store(0, Ordering::Relaxed);
+        self.long.store(false, Ordering::Release);
+    }
+
+    /// It is in this turn.
+    pub(super) fn set_turn(&self, slow: bool, now: i64) {
+        self.give_way.store(false, Ordering::Relaxed);
+        self.slow.store(slow, Ordering::Relaxed);
+        self.turn.store(now, Ordering::Release);
+    }
+}
+
+/// Asks for the memory; once, at load.
+pub(super) fn init() {
+    let layout = Layout {
+        control: size_of::<Control>(),
+        key: size_of::<TableKey>(),
+        entry: size_of::<TableState>(),
+        entries: i64::from(settings::max_tables()),
+    };
+    let calls = Calls {
+        started: kept::read,
+        stopping: kept::write,
+    };
+    shmem::init(layout, calls);
+}
+
+pub(super) fn control() -> &'static Control {
+    // SAFETY: the type whose size `init` asks for.
+    unsafe { shmem::control() }
+}
+
+// SAFETY: the cell is accessed under the lock only.
+unsafe impl Sync for Control {}
+
+/// The database's slot.
+///
+/// Asked for at each commit that has written to a table with TTL: so the search begins
+/// where it ended the last time.
+pub(super) fn database(oid: u32) -> Option<&'static Database> {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    let databases = &control().databases;
+    let is_there = |slot: &Database| slot.oid.load(Ordering::Relaxed) == oid;
+    let last = databases.get(LAST.load(Ordering::Relaxed));
+    if let Some(slot) = last.filter(|slot| is_there(slot)) {
+        return Some(slot);
+    }
+    let found = databases.iter().position(is_there)?;
+    LAST.store(found, Ordering::Relaxed);
+    databases.get(found)
+}
+
+/// The database's slot, allotted if there is none, and marked as changed;
+/// `None` if all are taken.
+pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
+    let _lock = Locked::exclusive();
+    if let Some(slot) = database(oid) {
+        slot.changes.fetch_add(1, Ordering::AcqRel);
+        slot.changed.store(true, Ordering::Release);
+        return Some(slot);
+    }
+    let slot = database(0)?;
+    slot.due.store(0, Ordering::Relaxed);
+    slot.changed.store(true, Ordering::Relaxed);
+    slot.keep.store(false, Ordering::Relaxed);
+    slot.writes.store(0, Ordering::Relaxed);
+    slot.urgent.store(0, Ordering::Relaxed);
+    slot.urgent_taken.store(0, Ordering::Relaxed);
+    slot.wants_wake.store(false, Ordering::Relaxed);
+    slot.held_until.store(0, Ordering::Relaxed);
+    slot.started_at.store(0, Ordering::Relaxed);
+    slot.due_tables.store(0, Ordering::Relaxed);
+    slot.without_room.store(0, Ordering::Relaxed);
+    slot.lacks_slot.store(false, Ordering::Relaxed);
+    slot.oid.store(oid, Ordering::Release);
+    Some(slot)
+}
+
+/// Frees the slot of a database that is gone.
+pub(super) fn free_database(slot: &Database) {
+    let _lock = Locked::exclusive();
+    slot.oid.store(0, Ordering::Release);
+}
+
+/// Frees the slot of a database that has no policies, unless it has got some
+/// since somebody looked.
+pub(super) fn free_unchanged(slot: &Database) {
+    let _lock = Locked::exclusive();
+    if !slot.changed.load(Ordering::Acquire) {
+        slot.oid.store(0, Ordering::Release);
+    }
+}
+
+/// The number of the mark of a table's writes.
+pub(super) fn mark_number(database: u32, holder: u32) -> usize {
+    let hash = u64::from(database)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(u64::from(holder))
+        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    usize::try_from(hash >> 40).unwrap_or(0) % MARKS
+}
+
+/// A mark.
+pub(super) fn mark(number: usize) -> &'static AtomicU8 {
+    &control().marks[number]
+}
+
+/// The workers in a database.
+pub(super) fn workers_in(database: u32) -> impl Iterator<Item = &'static Worker> {
+    control().workers.iter().filter(move |worker| {
+        worker.pid.load(Ordering::Acquire) != 0
+            && worker.database.load(Ordering::Relaxed) == database
+    })
+}
+
+/// This process's place among the workers, plus one; 0 = it is none.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// This process has that place.
+pub(super) fn take_place(place: usize) {
+    OWN.store(place + 1, Ordering::Relaxed);
+}
+
+/// This process as a worker.
+pub(super) fn own() -> Option<&'static Worker> {
+    let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
+    control().workers.get(place)
+}
+
+/// This worker's turn takes long: the launcher sees to what waits for it, now and as soon
+/// as somebody writes. In a signal handler: atomics and a latch only.
+pub(super) fn tell_long_turn() {
+    let Some(worker) = own() else { return };
+    worker.long.store(true, Ordering::SeqCst);
+    let oid = worker.database.load(Ordering::Relaxed);
+    let databases = control().databases.iter();
+    let here = |slot: &&Database| slot.oid.load(Ordering::Relaxed) == oid;
+    if let Some(slot) = databases.into_iter().find(here) {
+        slot.wants_wake.store(true, Ordering::SeqCst);
+    }
+    background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
+}
+
+/// Whether somebody waits for this worker. In a signal handler.
+pub(super) fn is_asked_for_room() -> bool {
+    own().is_some_and(|worker| worker.give_way.load(Ordering::Relaxed))
+}
+
+/// How many other workers are in a turn at a table of an owner who has slow ones.
+pub(super) fn others_in_slow_turns() -> usize {
+    let me = background::my_pid();
+    let slow = |worker: &&Worker| {
+        let pid = worker.pid.load(Ordering::Acquire);
+        worker.slow.load(Ordering::Relaxed) && pid != me && background::is_alive(pid)
+    };
+    control().workers.iter().filter(slow).count()
+}
+
+/// Wakes the workers of a database, and the launcher if none of them can take notice.
+pub(super) fn wake(database: u32) {
+    let mut woken = false;
+    for worker in workers_in(database) {
+        background::wake(worker.pid.load(Ordering::Relaxed));
+        woken |= !worker.long.load(Ordering::SeqCst);
+    }
+    if !woken {
+        background::wake(control().launcher.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,278 @@
+//! What is known of each table and partition: its place in the schedule, how far
+//! its deletion is, and what has been counted. In shared memory, under the lock.
+
+use super::fairness::Habit;
+pub(super) use super::progress::Progress;
+use super::schedule::Plan;
+use super::shared;
+use crate::deletion::receiver::Found;
+use crate::pg::background;
+use crate::pg::shmem::Locked;
+use serde::{Deserialize, Serialize};
+
+/// The longest error text that is kept, in bytes.
+const ERROR_TEXT: usize = 300;
+
+/// The key of a table's state.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableKey {
+    pub(crate) database: u32,
+    pub(crate) relid: u32,
+}
+
+/// What is known and counted of a table or partition. Under the lock.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TableState {
+    pub(crate) key: TableKey,
+    /// The table that carries the policy.
+    pub(crate) holder: u32,
+    /// Who owns it; 0 = not known yet.
+    pub(super) owner: u32,
+    /// How it takes its time.
+    pub(crate) habit: Habit,
+    /// What it waits for, it has waited for since then at the earliest: the policy is so old.
+    pub(super) since: i64,
+    /// Backlog and oldest expiry are of a look at the table, by the present policy.
+    pub(super) is_seen: bool,
+    /// The last turn came to nothing, for the error that is kept.
+    pub(super) failing: bool,
+    /// A batch of the turn that is going on has taken very long for few rows.
+    pub(super) dawdled: bool,
+    /// The worker that is at it; 0 for none.
+    pub(super) claimed_by: i32,
+    /// Stands for the policy that the rest was found under.
+    pub(super) fingerprint: u64,
+    pub(super) plan: Plan,
+    pub(super) progress: Progress,
+    pub(crate) counters: Counters,
+    pub(super) warned_restored: bool,
+    /// Before this no attempt is made to drop the partition as a whole.
+    pub(super) not_whole_before: i64,
+    /// A turn is going on.
+    pub(super) working: bool,
+    /// The worker that was at it died in the middle of a turn.
+    pub(super) died: bool,
+    /// The only row of the batch that is going on.
+    pub(super) single: Option<Found>,
+    error_len: u16,
+    error: [u8; ERROR_TEXT],
+}
+
+/// What `ttl.stats` shows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counters {
+    pub(crate) rows_deleted: i64,
+    pub(crate) batches: i64,
+    pub(crate) passes: i64,
+    pub(crate) sub_passes: i64,
+    pub(crate) partitions_dropped: i64,
+    pub(crate) last_pass_at: i64,
+    pub(crate) last_pass_ms: f64,
+    /// When the oldest row expired (or will) that is still on disk; 0 = unknown.
+    pub(crate) oldest_expiry: i64,
+    pub(crate) backlog: i64,
+    pub(crate) blocked_rows: i64,
+    pub(crate) last_error_at: i64,
+}
+
+impl Counters {
+    /// Adds another table's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rows_deleted += other.rows_deleted;
+        self.batches += other.batches;
+        self.passes += other.passes;
+        self.sub_passes += other.sub_passes;
+        self.partitions_dropped += other.partitions_dropped;
+        if other.last_pass_at > self.last_pass_at {
+            self.last_pass_at = other.last_pass_at;
+            self.last_pass_ms = other.last_pass_ms;
+        }
+    }
+}
+
+impl TableState {
+    /// Of a table of which nothing else is known yet.
+    pub(super) fn new(key: TableKey, holder: u32, fingerprint: u64, since: i64) -> Self {
+        Self {
+            key,
+            holder,
+            owner: 0,
+            habit: Habit::default(),
+            since,
+            is_seen: false,
+            failing: false,
+            dawdled: false,
+            claimed_by: 0,
+            fingerprint,
+            plan: Plan::new(),
+            progress: Progress::new(),
+            counters: Counters::default(),
+            warned_restored: false,
+            not_whole_before: 0,
+            working: false,
+            died: false,
+            single: None,
+            error_len: 0,
+            error: [0; ERROR_TEXT],
+        }
+    }
+
+    /// Whether it is to be swept; else it only holds what has been counted.
+    pub(super) fn is_target(&self) -> bool {
+        self.fingerprint != 0
+    }
+
+    /// The last error's text.
+    pub(crate) fn error(&self) -> Option<String> {
+        let bytes = self.error.get(..usize::from(self.error_len))?;
+        (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Keeps an error's text, cut at a character's boundary.
+    pub(super) fn set_error(&mut self, text: &str) {
+        let mut end = text.len().min(ERROR_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        for (to, from) in self.error.iter_mut().zip(&text.as_bytes()[..end]) {
+            *to = *from;
+        }
+        self.error_len = u16::try_from(end).unwrap_or(0);
+    }
+}
+
+/// Works on a table's state, under the lock; `None` if there is none. `work`
+/// must not do anything that can raise an error.
+pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) -> T) -> Option<T> {
+    let mut lock = Locked::exclusive();
+    // SAFETY: the types whose sizes `init` asks for; the reference ends before the lock.
+    unsafe { lock.find::<_, TableState>(&key) }.map(work)
+}
+
+/// Makes sure that a table has a state; false if there is no room.
+pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool {
+    let since = background::now();
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    let Some((state, found)) = (unsafe { lock.enter::<_, TableState>(&key) }) else {
+        return false;
+    };
+    if !found {
+        *state = TableState::new(key, holder, fingerprint, since);
+    }
+    true
+}
+
+/// Forgets the tables for which `gone` says so, and their blocked rows.
+pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
+    let mut keys = Vec::new();
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`; entries are removed after the scan.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if gone(state) {
+                keys.push(state.key);
+            }
+        });
+        for key in &keys {
+            lock.remove(key);
+        }
+        for row in &mut *shared::control().blocked.get() {
+            if keys.contains(&row.table) {
+                row.table.database = 0;
+            }
+        }
+    }
+}
+
+/// Forgets what is no longer to be swept in a database. What was counted is
+/// kept with the table that carries the policy, as long as that is there.
+pub(super) fn remove_targets(
+    database: u32,
+    is_target: impl Fn(u32) -> bool,
+    is_holder: impl Fn(u32) -> bool,
+) {
+    let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
+    let is_sum = |state: &TableState| is_holder(state.key.relid);
+    let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
+    for state in tables_of(database) {
+        if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
+            with_sum(database, state.holder, |sum| {
+                sum.counters.add(&state.counters)
+            });
+        }
+    }
+    remove_tables(|state| gone(state) && !is_sum(state));
+    let mut lock = Locked::exclusive();
+    // SAFETY: as in `with_table`.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if gone(state) {
+                state.plan.never();
+                state.fingerprint = 0;
+            }
+        });
+    }
+}
+
+/// Works on the state of a table that carries a policy, where the counters of what is
+/// gone are kept; it need not be swept itself.
+fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
+    let key = TableKey {
+        database,
+        relid: holder,
+    };
+    if ensure_table(key, holder, 0) {
+        with_table(key, |sum| {
+            if sum.fingerprint == 0 {
+                sum.plan.never();
+            }
+            work(sum);
+        });
+    }
+}
+
+/// Forgets a partition that this process has dropped, and counts it.
+pub(super) fn forget_dropped(key: TableKey, holder: u32) {
+    let counted = with_table(key, |state| state.counters).unwrap_or_default();
+    remove_tables(|state| state.key == key);
+    with_sum(key.database, holder, |sum| {
+        sum.counters.add(&counted);
+        sum.counters.partitions_dropped += 1;
+    });
+}
+
+/// Whether this is the first time that somebody asks about a restored table.
+pub(super) fn warn_restored(key: TableKey) -> bool {
+    ensure_table(key, key.relid, 0)
+        && with_table(key, |state| {
+            state.plan.never();
+            !std::mem::replace(&mut state.warned_restored, true)
+        }) == Some(true)
+}
+
+/// A copy of a table's state.
+pub(super) fn get(key: TableKey) -> Option<TableState> {
+    let mut lock = Locked::shared();
+    // SAFETY: as in `with_table`; only read.
+    unsafe { lock.find::<_, TableState>(&key) }.map(|state| *state)
+}
+
+/// A copy of the states of a database's tables.
+pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
+    let mut states = Vec::new();
+    let mut lock = Locked::shared();
+    // SAFETY: as in `with_table`; only read.
+    unsafe {
+        lock.for_each::<TableState>(|state| {
+            if state.key.database == database {
+                states.push(*state);
+            }
+        });
+    }
+    states
+}

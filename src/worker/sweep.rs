@@ -1,0 +1,239 @@
+//! The two ways to go through a table: in the order of an index, and by ranges
+//! of blocks.
+
+use super::state;
+use super::turn::{Step, Turn};
+use crate::deletion::batch_size::{self, Way};
+use crate::deletion::expiry_keys::Lane;
+use crate::deletion::job::Access;
+use crate::deletion::probe;
+use crate::error::Error;
+use crate::pg::background;
+use crate::settings;
+
+/// Deletion that has not come to an end after so many rows of a pass may be
+/// better done in another way.
+const MANY: u64 = 20_000;
+
+/// Rows may come into the past by so much without anybody being told, in
+/// microseconds: those of a transaction that commits after they have expired.
+/// [`super::wakeups::LONG_TRANSACTION`] is less.
+const SLACK: i64 = 10_000_000;
+
+impl Turn<'_> {
+    /// Goes on where the last turn stopped.
+    pub(super) fn steps(&mut self) -> Result<Step, Error> {
+        let scans = self
+            .job
+            .lanes
+            .iter()
+            .any(|lane| lane.access == Access::Scan);
+        if self.progress.next_block < 0 {
+            if let Step::Pause = self.lanes()? {
+                return Ok(Step::Pause);
+            }
+            if scans && self.progress.next_block < 0 {
+                self.begin_blocks()?;
+            }
+        }
+        if self.progress.next_block >= 0 {
+            if let Step::Pause = self.backlog()? {
+                return Ok(Step::Pause);
+            }
+            if scans {
+                // There is no index to search from its beginning.
+                let now = background::now();
+                state::with_table(self.key, |state| state.plan.after_full_search(0, now));
+            }
+            // What expired meanwhile behind the sweep is found by the indexes.
+            if !scans {
+                return Ok(Step::Pause);
+            }
+        }
+        Ok(Step::Finished)
+    }
+
+    /// Deletes by one index after the other, until each has come to its end since the last
+    /// turn that stopped at one: a search can be slow, so that there is no time for all of
+    /// them in one turn.
+    fn lanes(&mut self) -> Result<Step, Error> {
+        let lanes = self.job.lanes.clone();
+        let count = lanes.len();
+        let mut at = usize::from(self.progress.first_lane) % count.max(1);
+        let mut done = usize::from(self.progress.lanes_done).min(count);
+        for lane in lanes.iter().cycle().skip(at + count - done).take(done) {
+            // Looked at in an earlier turn: up to where, and not until now.
+            self.cutoffs[lane.number] = self.progress.low(lane.number).saturating_add(lane.offset);
+        }
+        while done < count {
+            let lane = &lanes[at];
+            // One that there is no time for comes first in the next turn.
+            let worked = !self.is_over();
+            let step = match lane.access {
+                Access::Scan => Step::Finished,
+                _ => self.trickle(lane)?,
+            };
+            if let Step::Pause = step {
+                // M9: the index after the one at which this turn stopped.
+                if worked {
+                    (at, done) = ((at + 1) % count, 0);
+                }
+                self.progress.first_lane = u16::try_from(at).unwrap_or(0);
+                self.progress.lanes_done = u16::try_from(done).unwrap_or(0);
+                return Ok(Step::Pause);
+            }
+            if self.progress.next_block >= 0 {
+                break;
+            }
+            (at, done) = ((at + 1) % count, done + 1);
+        }
+        self.progress.lanes_done = 0;
+        Ok(Step::Finished)
+    }
+
+    /// Deletes in the order of a lane's index, from where it stopped.
+    fn trickle(&mut self, lane: &Lane) -> Result<Step, Error> {
+        loop {
+            if self.is_over() {
+                return Ok(Step::Pause);
+            }
+            let now = background::now();
+            let limit = self.progress.batch.min(settings::batch_size());
+            let low = self.progress.low(lane.number);
+            let query = self
+                .job
+                .trickle(lane, low, now, &self.aside.exclusion(), limit);
+            let Some(done) = self.batch(&query, limit, Some(lane))? else {
+                continue;
+            };
+            let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
+            if std::mem::take(&mut self.progress.full_search) {
+                state::with_table(self.key, |state| state.plan.after_full_search(cost, now));
+            } else if low == i64::MIN && lane.access == Access::Ordered {
+                state::with_table(self.key, |state| state.plan.after_further_search(cost));
+            }
+            if done.tally.found < u64::from(limit) {
+                self.cutoffs[lane.number] = now;
+                let done = now.saturating_sub(lane.offset + SLACK);
+                self.progress.set_low(lane.number, done);
+                return Ok(Step::Finished);
+            }
+            let reached = done.tally.last.and_then(|row| row.key);
+            let progressing = self.advance(lane, low, reached, done.tally.deleted == 0);
+            let many = self.progress.pass_rows >= MANY;
+            if !progressing && self.progress.swept {
+                // Without an order there is no way round rows that are locked.
+                self.cutoffs[lane.number] = now;
+                return Ok(Step::Finished);
+            }
+            if !progressing
+                || (many && !self.progress.estimated && self.estimate()? == Way::Backlog)
+            {
+                self.begin_blocks()?;
+                return Ok(Step::Finished);
+            }
+        }
+    }
+
+    /// Notes how far a full batch has come; false if the next one would meet the
+    /// same rows again, none of which could be deleted.
+    fn advance(&mut self, lane: &Lane, low: i64, reached: Option<i64>, none_deleted: bool) -> bool {
+        if lane.access != Access::Ordered {
+            return !none_deleted;
+        }
+        if let Some(key) = reached {
+            // Rows of one key that are all locked are passed over, until the next
+            // search from the beginning.
+            let next = if none_deleted && key == low {
+                key.saturating_add(1)
+            } else {
+                key
+            };
+            self.progress.set_low(lane.number, next);
+        }
+        true
+    }
+
+    fn estimate(&mut self) -> Result<Way, Error> {
+        self.progress.estimated = true;
+        let estimate = probe::estimate(&self.job)?;
+        let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        self.note_backlog(backlog);
+        Ok(estimate.way())
+    }
+
+    /// So many rows are expired, by an estimate.
+    fn note_backlog(&self, backlog: i64) {
+        state::with_table(self.key, |state| {
+            state.is_seen = true;
+            state.counters.backlog = backlog;
+        });
+    }
+
+    /// Starts a sweep in heap order.
+    fn begin_blocks(&mut self) -> Result<(), Error> {
+        let estimate = probe::estimate(&self.job)?;
+        self.progress.swept = true;
+        self.progress.sweep_began = background::now();
+        self.progress.estimated = true;
+        self.progress.next_block = 0;
+        self.progress.next_offset = 0;
+        self.progress.end_block = i64::from(estimate.blocks);
+        let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        self.note_backlog(backlog);
+        Ok(())
+    }
+
+    /// Deletes in heap order, from where it stopped.
+    fn backlog(&mut self) -> Result<Step, Error> {
+        while self.progress.next_block < self.progress.end_block {
+            if self.is_over() {
+                return Ok(Step::Pause);
+            }
+            let limit = self.progress.batch.min(settings::batch_size());
+            // Enough blocks for a batch where every row is expired, or in which
+            // there is little to delete: a bound for the time of one query.
+            let from = self.progress.next_block;
+            let to = (from + self.progress.blocks.max(16)).min(self.progress.end_block);
+            let query = self.job.blocks(
+                from,
+                self.progress.next_offset,
+                to,
+                &self.aside.exclusion(),
+                limit,
+            );
+            let Some(done) = self.batch(&query, limit, None)? else {
+                continue;
+            };
+            match done.tally.last {
+                Some(last) if done.tally.found >= u64::from(limit) => {
+                    self.progress.next_block = i64::from(last.block);
+                    self.progress.next_offset = last.offset;
+                }
+                _ => {
+                    self.progress.next_block = to;
+                    self.progress.next_offset = 0;
+                    self.progress.blocks = i64::from(batch_size::after_success(
+                        u32::try_from((to - from).max(16)).unwrap_or(u32::MAX),
+                        1,
+                        done.took,
+                        1 << 20,
+                        self.pace.share(),
+                    ));
+                }
+            }
+        }
+        self.progress.next_block = -1;
+        // What was expired when it began is done, but for rows that were locked or
+        // came with an old time: a search from the beginning finds those.
+        for lane in &self.job.lanes {
+            let done = self
+                .progress
+                .sweep_began
+                .saturating_sub(lane.offset + SLACK);
+            let low = self.progress.low(lane.number).max(done);
+            self.progress.set_low(lane.number, low);
+        }
+        Ok(Step::Finished)
+    }
+}

@@ -1,0 +1,242 @@
+//! Which tables and partitions of a database there are to sweep.
+
+use super::state::{self, TableKey};
+use super::wakeups::{self, Writes};
+use super::{adopt, blocked, shared};
+use crate::deletion::transaction;
+use crate::error::Error;
+use crate::pg::{background, catalog};
+use crate::policy::Policy;
+use crate::store::{self, Clock, TablePolicy, cache, extension};
+use pgrx::pg_sys;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
+
+/// A table or partition with rows of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) holder: pg_sys::Oid,
+    pub(super) owner: pg_sys::Oid,
+    pub(super) drop_partitions: bool,
+    /// How soon a row can expire that is written now, in microseconds.
+    pub(super) shortest: i64,
+}
+
+/// The targets of a database, by OID.
+pub(super) type Targets = HashMap<u32, Target>;
+
+/// Reads the policies, and brings the shared states into line with them: new
+/// tables are due now, those with another policy, too. `None` if the extension
+/// is not there, or no table has a policy.
+///
+/// `is_told`: because somebody has told of a change.
+pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
+    let database = background::my_database().to_u32();
+    let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
+    let before = changes();
+    transaction::clean_session_for(None)?;
+    let found = transaction::run(|| {
+        // A session tells of a change as soon as others can see it, which is before it sends
+        // the messages that end what they remember of the time before.
+        if is_told {
+            catalog::forget_caches();
+        }
+        if !extension::is_present() {
+            return Ok(None);
+        }
+        let mut targets = Found::new();
+        let mut restored = Vec::new();
+        let labels = store::labels();
+        let mut bound = HashMap::new();
+        for (holder, policy) in &labels {
+            // C9: off.
+            if !policy.is_on() || catalog::class(*holder).is_none() {
+                continue;
+            }
+            if policy.is_restored(holder.to_u32()) {
+                restored.push(*holder);
+            } else {
+                bound.insert(*holder, (policy, policy.to_label()));
+            }
+        }
+        // All trees in one walk: they may have branches in common, and tables in the midst
+        // of one may have labels of their own, that do not count.
+        for relid in catalog::all_inheritors_of(bound.keys().copied()) {
+            collect(relid, &bound, &mut targets);
+        }
+        let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
+        Ok((!labels.is_empty()).then_some((targets, restored, holders)))
+    })?;
+    // Another worker may have seen a change that this one has come too early for.
+    let late = changes() != before;
+    let Some((targets, restored, holders)) = found else {
+        if late {
+            return Ok(Some(Targets::new()));
+        }
+        state::remove_tables(|state| state.key.database == database);
+        return Ok(None);
+    };
+    if !late {
+        state::remove_targets(
+            database,
+            |relid| targets.contains_key(&relid),
+            |relid| holders.contains(&relid),
+        );
+    }
+    let restored = adopt::empty_tables(restored);
+    let mut full = 0;
+    let now = background::now();
+    for (&relid, (target, fingerprint)) in &targets {
+        let key = TableKey { database, relid };
+        if !state::ensure_table(key, target.holder.to_u32(), *fingerprint) {
+            full += 1;
+            continue;
+        }
+        let changed = state::with_table(key, |state| {
+            state.holder = target.holder.to_u32();
+            state.owner = target.owner.to_u32();
+            let changed = state.fingerprint != *fingerprint;
+            if changed {
+                state.fingerprint = *fingerprint;
+                // A turn that goes on by the old policy does not keep what it has found.
+                state.progress = state::Progress::new();
+                state.not_whole_before = 0;
+                // Nor is what is known of its rows what is so by the new one.
+                state.is_seen = false;
+                state.counters.backlog = 0;
+                state.counters.oldest_expiry = 0;
+                state.failing = false;
+                state.since = now;
+                state.plan.now();
+            }
+            changed
+        });
+        if changed == Some(true) {
+            blocked::forget_all(key);
+        }
+    }
+    if let Some(slot) = shared::database(database) {
+        slot.without_room.store(full, Ordering::Relaxed);
+    }
+    warn(full, &restored);
+    Ok(Some(
+        targets
+            .into_iter()
+            .map(|(relid, (target, _))| (relid, target))
+            .collect(),
+    ))
+}
+
+/// Targets with the fingerprints of their policies.
+type Found = HashMap<u32, (Target, u64)>;
+
+/// Adds the relation, if it has rows of its own, and one of these policies is in force.
+fn collect(
+    relid: pg_sys::Oid,
+    bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
+    targets: &mut Found,
+) {
+    let Some(class) = catalog::class(relid) else {
+        return;
+    };
+    // Another session's temporary table cannot be read.
+    if class.relkind != pg_sys::RELKIND_RELATION || class.persistence == pg_sys::RELPERSISTENCE_TEMP
+    {
+        return;
+    }
+    let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
+        return;
+    };
+    let Some((policy, label)) = bound.get(&in_force.holder) else {
+        return;
+    };
+    let target = Target {
+        holder: in_force.holder,
+        owner: class.owner,
+        drop_partitions: policy.drop_partitions && class.is_partition,
+        shortest: shortest(&in_force),
+    };
+    targets.insert(relid.to_u32(), (target, fingerprint(label, &in_force)));
+}
+
+fn shortest(policy: &TablePolicy) -> i64 {
+    let seconds = if !policy.rules.is_empty() {
+        0
+    } else if policy.clock.is_some_and(|clock| clock.ttl.is_some()) {
+        1
+    } else {
+        policy.expiring_default().unwrap_or(1)
+    };
+    i64::from(seconds) * 1_000_000
+}
+
+/// Changes with everything that a sweep goes by.
+fn fingerprint(label: &str, in_force: &TablePolicy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
+    in_force.clock.map(columns).hash(&mut hasher);
+    in_force.rules.hash(&mut hasher);
+    // 0 stands for none.
+    hasher.finish() | 1
+}
+
+fn warn(full: u32, restored: &[pg_sys::Oid]) {
+    if full > 0 {
+        super::log::once(
+            "full",
+            &format!(
+                "no room in shared memory for {full} tables with a time to live: their expired rows stay on disk"
+            ),
+            "Raise \"ttl.max_tables\" and restart the server.",
+        );
+    }
+    for &holder in restored {
+        let database = background::my_database().to_u32();
+        if !state::warn_restored(TableKey {
+            database,
+            relid: holder.to_u32(),
+        }) {
+            continue;
+        }
+        let name = transaction::run(|| Ok(catalog::qualified_name(holder))).unwrap_or_default();
+        super::log::warning(
+            &format!(
+                "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
+            ),
+            &format!(
+                "Look at it, then start deletion with SELECT ttl.resume({}).",
+                catalog::quote_literal(&name)
+            ),
+        );
+    }
+}
+
+/// Takes what sessions have written into the schedule.
+pub(super) fn take_writes(targets: &Targets, now: i64) {
+    let database = background::my_database().to_u32();
+    each_written(targets, database, wakeups::take, |relid, target, writes| {
+        state::with_table(TableKey { database, relid }, |state| {
+            state.plan.after_writes(writes, target.shortest, now);
+        });
+    });
+}
+
+/// Each target that was written to. Those that share a mark count as written to together:
+/// `take`, which clears a mark, is called once for each.
+pub(super) fn each_written(
+    targets: &Targets,
+    database: u32,
+    take: impl Fn(usize) -> Writes,
+    mut tell: impl FnMut(u32, &Target, Writes),
+) {
+    let mut taken: HashMap<usize, Writes> = HashMap::new();
+    for (&relid, target) in targets {
+        let mark = shared::mark_number(database, target.holder.to_u32());
+        let writes = *taken.entry(mark).or_insert_with(|| take(mark));
+        if writes.any {
+            tell(relid, target, writes);
+        }
+    }
+}

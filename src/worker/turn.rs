@@ -1,0 +1,321 @@
+//! A turn at one table (M9): until 50,000 rows, one second, or none left.
+
+use super::fairness::{LONG_TURN, Spent};
+use super::pace::Pace;
+use super::schedule::{self, Outcome};
+use super::state::{self, Progress, TableKey};
+use super::tables::Target;
+use super::whole::{self, Whole};
+use super::{blocked, claims, log};
+use crate::deletion::job::{Access, Job};
+use crate::deletion::set_aside::SetAside;
+use crate::deletion::{batch_size, probe, transaction};
+use crate::error::Error;
+use crate::pg::{activity, background, catalog, timeout};
+use crate::settings;
+use pgrx::PgSqlErrorCode;
+use std::time::{Duration, Instant};
+
+/// M9: a turn ends after so many rows,
+const ROWS: u64 = 50_000;
+/// or so much time.
+const TIME: Duration = Duration::from_secs(1);
+/// So many failures in a row are no passing matter.
+const LONG: u32 = 5;
+
+/// A turn that is going on.
+pub(super) struct Turn<'a> {
+    pub(super) key: TableKey,
+    pub(super) job: Job,
+    pub(super) pace: &'a mut Pace,
+    pub(super) began: Instant,
+    pub(super) rows: u64,
+    pub(super) progress: Progress,
+    pub(super) aside: SetAside,
+    /// The instant up to which each lane is done.
+    pub(super) cutoffs: Vec<i64>,
+    /// Rows written to the table when the turn began.
+    written: Option<i64>,
+}
+
+/// How a step of a turn ends.
+pub(super) enum Step {
+    /// The turn is over: rows are left.
+    Pause,
+    /// This part is done.
+    Finished,
+}
+
+/// One turn at a table that this process has claimed; notes in shared memory
+/// what has come of it.
+pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+    let Some(limits) = claims::begin_turn(key, background::now()) else {
+        return;
+    };
+    let drops = target.is_some_and(|target| target.drop_partitions);
+    if !drops && let Some(outcome) = unchanged(key) {
+        claims::end_turn(key, outcome, Spent::default(), background::now());
+        return;
+    }
+    // As long as a turn should take, and two transactions that take all they may.
+    let whole = TIME + limits.each * 2;
+    timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
+    let outcome = work(key, target, pace);
+    let now = background::now();
+    let outcome = outcome.unwrap_or_else(|failure| {
+        if !is_passing(key, &failure) {
+            note_failure(key, &failure, now);
+            state::with_table(key, |state| state.failing = true);
+        }
+        timeout::Turn::leave(limits.each / 2);
+        measure_backlog(key, now);
+        Outcome::Failed
+    });
+    let spent = timeout::Turn::end();
+    let spent = Spent {
+        took: spent.took,
+        longest: spent.longest,
+        timed_out: spent.timed_out,
+        dawdled: false,
+    };
+    if claims::end_turn(key, outcome, spent, background::now()) {
+        log::slow(key);
+    }
+    // A pg_stat_activity that is right, and counters for autovacuum.
+    activity::idle();
+    activity::report_statistics();
+}
+
+/// A table that cannot be worked on may still be looked at: so that its backlog
+/// shows. What goes wrong here has gone wrong before.
+fn measure_backlog(key: TableKey, now: i64) {
+    // What was known before is not so any more.
+    state::with_table(key, |state| state.is_seen = false);
+    let Ok(Some(job)) = probe::job(key.relid.into()) else {
+        return;
+    };
+    let Ok(estimate) = probe::estimate(&job) else {
+        return;
+    };
+    let aside = blocked::of(key, now);
+    let oldest = probe::left_behind(&job, &job.cutoffs(now), &aside)
+        .ok()
+        .flatten();
+    state::with_table(key, |state| {
+        state.is_seen = true;
+        state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        let oldest = [oldest, aside.oldest].into_iter().flatten().min();
+        state.counters.oldest_expiry = oldest.unwrap_or(0);
+    });
+}
+
+fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outcome, Error> {
+    let nothing = Outcome::Done {
+        next_expiry: None,
+        leftover: false,
+        interval: 0,
+    };
+    if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
+        return Ok(nothing);
+    }
+    if let Some(outcome) = unchanged(key) {
+        return Ok(outcome);
+    }
+    let owner = probe::owner(key.relid.into())?;
+    claims::set_owner(key, owner.map_or(0, |owner| owner.to_u32()));
+    transaction::clean_session_for(owner)?;
+    let Some(job) = probe::job(key.relid.into())? else {
+        return Ok(nothing);
+    };
+    activity::working(&format!("ttl: deleting expired rows of {}", job.name));
+    // Somebody has just found that the table is not to be swept any more.
+    Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// A look that is only because a naptime has passed, at a table that nobody has
+/// written to since the last one by its statistics: the next row expires when it was
+/// found to then.
+fn unchanged(key: TableKey) -> Option<Outcome> {
+    let (seen, next) = state::with_table(key, |state| {
+        let quiet = state.plan.is_routine() && state.counters.blocked_rows == 0;
+        let progress = state.progress;
+        quiet.then_some((progress.writes_seen, progress.next_expiry))
+    })??;
+    let written = activity::rows_written(key.relid.into())?;
+    (seen == written).then_some(Outcome::Done {
+        next_expiry: (next != 0).then_some(next),
+        leftover: false,
+        interval: 0,
+    })
+}
+
+/// Tries to drop the partition as a whole. If that cannot be, but for a lock that
+/// may be had soon, its rows are deleted, and it is not tried again for a while:
+/// a look may read all of the partition, and a failure has made others wait.
+fn drop_whole(key: TableKey) -> Result<bool, Error> {
+    const AFTER_FAILURE: i64 = 600_000_000;
+    let before = state::with_table(key, |state| state.not_whole_before).unwrap_or(0);
+    let began = background::now();
+    if began < before {
+        return Ok(false);
+    }
+    transaction::clean_session_for(None)?;
+    let pause = match whole::drop_if_past(key) {
+        Ok(Whole::Dropped) => return Ok(true),
+        Ok(Whole::NotYet) => return Ok(false),
+        Ok(Whole::Kept) => schedule::interval(background::now().saturating_sub(began)),
+        Ok(Whole::NotKnown) => {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+                "to look for live rows in the partition took too long for now",
+            ));
+        }
+        Err(failure) if is_passing(key, &failure) => return Err(failure),
+        Err(failure) => {
+            note_failure(key, &failure, began);
+            AFTER_FAILURE
+        }
+    };
+    state::with_table(key, |state| {
+        state.not_whole_before = background::now() + pause.max(settings::naptime());
+    });
+    Ok(false)
+}
+
+/// A lock that cannot be had, or a change that came in between, is no problem
+/// unless it goes on for long.
+fn is_passing(key: TableKey, failure: &Error) -> bool {
+    let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
+    failures < LONG && ["55P03", "55000"].contains(&failure.sqlstate().as_str())
+}
+
+/// Notes a failure and logs it, once for each kind.
+pub(super) fn note_failure(key: TableKey, failure: &Error, now: i64) {
+    let text = failure.text();
+    state::with_table(key, |state| {
+        state.set_error(&text);
+        state.counters.last_error_at = now;
+    });
+    if timeout::Turn::has_timed_out() {
+        // What takes too long is said once for the table, when it is known to be slow.
+        return;
+    }
+    let name = transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
+    log::once(
+        &format!("{} {}", key.relid, failure.sqlstate()),
+        &format!(
+            "could not delete expired rows of table {}: {text}",
+            name.unwrap_or_default()
+        ),
+        "It is tried again, with growing pauses; see ttl.stats.",
+    );
+}
+
+impl<'a> Turn<'a> {
+    fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
+        let now = background::now();
+        let written = activity::rows_written(key.relid.into());
+        let mut progress = Progress::new();
+        let (mut died, mut single) = (false, None);
+        state::with_table(key, |state| {
+            if state.progress.pass_began == 0 {
+                let full = state.plan.begins_full(settings::naptime(), now);
+                state.progress.begin_pass(now, full);
+            }
+            if state.progress.batch == 0 {
+                state.progress.batch = batch_size::first(settings::batch_size());
+            }
+            died = std::mem::take(&mut state.died);
+            if died {
+                // What killed the worker may be in there: carefully.
+                state.progress.batch = 1;
+                single = state.single.take();
+            }
+            progress = state.progress;
+            state.counters.sub_passes += 1;
+        })?;
+        if died {
+            let failure = Error::new(
+                PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
+                format!("a worker ended while it deleted from {}", job.name),
+            );
+            note_failure(key, &failure, now);
+            if let Some(row) = single {
+                // With no room left for it, it is tried once more.
+                blocked::set_aside(key, row, None, now);
+            }
+        }
+        Some(Self {
+            key,
+            written,
+            cutoffs: job.cutoffs(now),
+            job,
+            pace,
+            began: Instant::now(),
+            rows: 0,
+            progress,
+            aside: blocked::of(key, now),
+        })
+    }
+
+    fn run(mut self) -> Result<Outcome, Error> {
+        let step = self.steps();
+        let progress = self.progress;
+        state::with_table(self.key, |state| state.progress = progress);
+        match step? {
+            Step::Pause => Ok(Outcome::Unfinished),
+            Step::Finished => self.finish(),
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.rows >= ROWS || self.began.elapsed() >= TIME
+    }
+
+    /// A pass is over: nothing is left but what is locked or set aside.
+    fn finish(&mut self) -> Result<Outcome, Error> {
+        blocked::forget_tried(self.key, self.progress.pass_began);
+        let now = background::now();
+        self.aside = blocked::of(self.key, now);
+        let probing = Instant::now();
+        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        let probed = i64::try_from(probing.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let took = now - self.progress.pass_began;
+        let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
+        let oldest = [oldest_locked, self.aside.oldest, next]
+            .into_iter()
+            .flatten()
+            .min();
+        let (locked, aside) = (
+            i64::try_from(self.progress.locked).unwrap_or(0),
+            self.aside.count,
+        );
+        let ordered = self
+            .job
+            .lanes
+            .iter()
+            .all(|lane| lane.access == Access::Ordered);
+        let written = self.written.filter(|_| ordered && locked == 0);
+        state::with_table(self.key, |state| {
+            state.progress.writes_seen = written.unwrap_or(-1);
+            state.progress.next_expiry = next.unwrap_or(0);
+            state.progress.pass_began = 0;
+            state.is_seen = true;
+            state.counters.passes += 1;
+            state.counters.last_pass_at = now;
+            state.counters.last_pass_ms = took as f64 / 1000.0;
+            state.counters.oldest_expiry = oldest.unwrap_or(0);
+            state.counters.backlog = locked + aside;
+            state.counters.blocked_rows = aside;
+        });
+        let cost = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let next_expiry = [next, self.aside.next].into_iter().flatten().min();
+        Ok(Outcome::Done {
+            next_expiry,
+            leftover: locked > 0,
+            // The rows that one index led to are dead in the others, beyond what has
+            // expired by those; to find the next row is to read past them.
+            interval: schedule::interval(if ordered { probed } else { cost }),
+        })
+    }
+}

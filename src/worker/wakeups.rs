@@ -1,0 +1,109 @@
+//! What sessions tell the workers at commit, when others can see it: which tables they have
+//! written to, and that a policy has changed.
+
+use super::{prepared, shared};
+use crate::pg::background;
+use crate::store::written::{self, ANY, KEPT_TS, Written};
+use std::sync::atomic::Ordering;
+
+/// From this age on, in microseconds, a transaction's rows are looked for from the
+/// very beginning of the index.
+pub(super) const LONG_TRANSACTION: i64 = 8_000_000;
+
+/// What has been written to a table since somebody looked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Writes {
+    /// Anything.
+    pub(super) any: bool,
+    /// Rows whose time was given by the statement, so that they may have expired
+    /// before they came.
+    pub(super) kept_ts: bool,
+}
+
+/// The transaction has committed.
+pub(crate) fn at_commit() {
+    let (noted, changed) = written::take();
+    if !changed && noted.is_empty() {
+        return;
+    }
+    let database = background::my_database().to_u32();
+    if changed {
+        tell_of_change(database);
+    }
+    if noted.is_empty() {
+        return;
+    }
+    // Rows of a long transaction may have expired before it commits.
+    let long = background::transaction_age() >= LONG_TRANSACTION;
+    let mut wake = false;
+    for Written { holder, bits, soon } in noted {
+        let bits = if long { bits | KEPT_TS } else { bits };
+        let mark = shared::mark(shared::mark_number(database, holder));
+        mark.fetch_or(bits, Ordering::SeqCst);
+        wake |= soon || long;
+    }
+    let Some(slot) = shared::database(database) else {
+        // The worker that comes first looks at every table.
+        return;
+    };
+    // After the marks: each worker looks at those of its tables if it has changed.
+    slot.writes.fetch_add(1, Ordering::SeqCst);
+    if !wake {
+        return;
+    }
+    slot.urgent.fetch_add(1, Ordering::SeqCst);
+    // Who waits sets this first, and then looks at the count. Loaded first: most commits find
+    // it down.
+    if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
+        shared::wake(database);
+    }
+}
+
+/// A transaction that was prepared has committed: this was noted of it. Told when the
+/// present one commits, which is COMMIT PREPARED's own.
+pub(super) fn note_prepared(holder: u32, bits: u8) {
+    if holder == 0 {
+        written::note_policy_change();
+    } else {
+        written::note_prepared(holder, bits);
+    }
+}
+
+/// The transaction has aborted, or was prepared. Should nobody tell when that one
+/// commits, the database is looked at regularly.
+pub(crate) fn at_other_end(is_prepared: bool) {
+    let (noted, changed) = written::take();
+    if is_prepared {
+        let tables = noted
+            .into_iter()
+            .map(|written| (written.holder, written.bits));
+        prepared::keep(tables.chain(changed.then_some((0, 0))));
+    }
+    if changed && is_prepared {
+        let database = background::my_database().to_u32();
+        if let Some(slot) = shared::allot_database(database) {
+            slot.keep.store(true, Ordering::Relaxed);
+        }
+        tell_of_change(database);
+    }
+}
+
+fn tell_of_change(database: u32) {
+    if let Some(slot) = shared::allot_database(database) {
+        slot.due.store(0, Ordering::Release);
+        shared::wake(database);
+    }
+}
+
+/// What has been written to the tables of this mark since the last call.
+pub(super) fn take(number: usize) -> Writes {
+    let mark = shared::mark(number);
+    if mark.load(Ordering::Relaxed) == 0 {
+        return Writes::default();
+    }
+    let bits = mark.swap(0, Ordering::SeqCst);
+    Writes {
+        any: bits & ANY != 0,
+        kept_ts: bits & KEPT_TS != 0,
+    }
+}

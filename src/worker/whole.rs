@@ -1,0 +1,224 @@
+//! M11: a partition whose every row is expired goes as a whole.
+
+use super::log;
+use super::state::{self, TableKey};
+use crate::deletion::bounds::{self, DateColumn};
+use crate::deletion::{partitions, probe, transaction};
+use crate::error::Error;
+use crate::pg::gate::Stay;
+use crate::pg::timeout::Turn;
+use crate::pg::{background, catalog, locks, session};
+use crate::settings;
+use crate::store::dates::DateKind;
+use crate::store::{Rule, TablePolicy, cache, governing_label, policy_lock};
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What has become of the attempt to drop a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// It is gone; the caller forgets the table.
+    Dropped,
+    /// Its time has not come.
+    NotYet,
+    /// Its time has passed, but it holds live rows, or others than its parent's owner have to do
+    /// with it.
+    Kept,
+    /// To look took longer than it may for now; the next turn has more time.
+    NotKnown,
+}
+
+/// Everybody who comes through the parent waits while the partition is looked at
+/// under the lock and dropped: no longer than this.
+const LOCKED: Duration = Duration::from_secs(1);
+/// Who waits for that lock makes others wait, too: milliseconds.
+const LOCK_TIMEOUT: i32 = 100;
+
+/// Drops the partition if its time has passed and no row in it is live.
+///
+/// Looked at twice: without a lock that hinders anybody, then under the lock. Each time in a
+/// transaction in which the worker becomes the owner, once, and stays it until the commit: code
+/// of the owner may run when a query on the partition is planned, or when it is dropped.
+pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
+    let leaf = pg_sys::Oid::from(key.relid);
+    let (holder, owner) = match transaction::run(|| {
+        let found = candidate(leaf)?;
+        if let Candidate::Ready(ready) = &found
+            && ready.must_look
+            && ready.has_live_row(leaf)?
+        {
+            return Ok(Candidate::Kept);
+        }
+        Ok(found)
+    }) {
+        Ok(Candidate::Ready(ready)) => (ready.policy.holder, ready.owner),
+        Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
+        Ok(Candidate::Kept) => return Ok(Whole::Kept),
+        Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
+            return Ok(Whole::NotKnown);
+        }
+        Err(failure) => return Err(failure),
+    };
+    transaction::clean_session_for(None)?;
+    session::force(
+        "lock_timeout",
+        &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
+    );
+    let dropped = transaction::run_within(LOCKED, || {
+        if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(holder) {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                "the time to live is being changed",
+            ));
+        }
+        if partitions::lock_for_drop(leaf).is_none() {
+            return Ok(None);
+        }
+        let ready = match candidate(leaf)? {
+            Candidate::Ready(ready) if ready.policy.holder == holder && ready.owner == owner => {
+                ready
+            }
+            _ => return Ok(None),
+        };
+        let name = catalog::qualified_name(leaf);
+        let visit = probe::become_owner(ready.owner, Stay::Restricted)?;
+        if ready.must_look && partitions::has_live_row(&visit, leaf, &ready.policy) {
+            return Ok(None);
+        }
+        partitions::drop_whole(&visit, leaf)?;
+        Ok(Some(name))
+    });
+    session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
+    let Some(name) = dropped? else {
+        return Ok(Whole::Kept);
+    };
+    state::forget_dropped(key, holder.to_u32());
+    log::debug(&format!(
+        "ttl_ext dropped partition {name}, in which every row was expired"
+    ));
+    Ok(Whole::Dropped)
+}
+
+/// Whether a partition may go.
+enum Candidate {
+    Ready(Ready),
+    NotYet,
+    Kept,
+}
+
+/// A partition whose time has passed.
+struct Ready {
+    policy: Rc<TablePolicy>,
+    /// Who drops it.
+    owner: pg_sys::Oid,
+    /// Single rows may live nevertheless.
+    must_look: bool,
+}
+
+impl Ready {
+    /// For the rest of the transaction the worker is the owner.
+    fn has_live_row(&self, leaf: pg_sys::Oid) -> Result<bool, Error> {
+        if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                format!(
+                    "could not obtain lock on relation {}",
+                    catalog::qualified_name(leaf)
+                ),
+            ));
+        }
+        let visit = probe::become_owner(self.owner, Stay::Restricted)?;
+        Ok(partitions::has_live_row(&visit, leaf, &self.policy))
+    }
+}
+
+/// Whether the partition's time has passed, by the default or a TTL index; from the catalogs.
+fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
+    // A partition with a label of its own has no parent that asked for it.
+    let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
+    let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
+        return Ok(Candidate::NotYet);
+    };
+    if !label.policy.drop_partitions || label.policy.is_restored(label.holder.to_u32()) {
+        return Ok(Candidate::NotYet);
+    }
+    let now = background::now();
+    let past = match past_by_rule(leaf, &policy, now)? {
+        Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
+        past => past,
+    };
+    let must_look = match past {
+        Past::No => return Ok(Candidate::NotYet),
+        Past::PerhapsNotAll => true,
+        Past::All => false,
+    };
+    Ok(match partitions::sole_owner(leaf) {
+        Some(owner) => Candidate::Ready(Ready {
+            policy,
+            owner,
+            must_look,
+        }),
+        None => Candidate::Kept,
+    })
+}
+
+/// What a partition's bounds say of its rows.
+enum Past {
+    No,
+    /// Single rows may live nevertheless.
+    PerhapsNotAll,
+    All,
+}
+
+fn past_by_clock(
+    leaf: pg_sys::Oid,
+    policy: &TablePolicy,
+    ts_column: Option<&str>,
+    now: i64,
+) -> Result<Past, Error> {
+    let (Some(clock), Some(name)) = (policy.clock, ts_column) else {
+        return Ok(Past::No);
+    };
+    let column = DateColumn {
+        name,
+        kind: DateKind::Timestamptz,
+    };
+    let range = bounds::range(leaf, column)?;
+    Ok(match range {
+        Some(range) if bounds::is_past(range.newest, policy.default_ttl, now) => {
+            if clock.ttl.is_some() {
+                Past::PerhapsNotAll
+            } else {
+                Past::All
+            }
+        }
+        _ => Past::No,
+    })
+}
+
+/// The column by whose value rows expire by the rule.
+fn date_column(rule: &Rule) -> DateColumn<'_> {
+    DateColumn {
+        name: &rule.column_name,
+        kind: rule.date.kind,
+    }
+}
+
+/// M11 by the column of a TTL index that all rows are in.
+fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<Past, Error> {
+    for rule in policy.rules.iter().filter(|rule| rule.covers_all_rows()) {
+        let range = bounds::range(leaf, date_column(rule))?;
+        match range {
+            Some(range) if bounds::is_past_by_index(range.newest, rule.seconds, now) => {
+                return Ok(if range.reaches_minus_infinity {
+                    Past::PerhapsNotAll
+                } else {
+                    Past::All
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(Past::No)
+}

@@ -1,0 +1,58 @@
+//! `ttl_layers [SRC]`: every use between the rooms of `src/` runs downwards.
+//!
+//! A room is a folder or a file right below `src/`. Prints how often each uses which, the
+//! uses that run upwards, and the largest circle of files; fails if there is an upward use,
+//! a room without a place in the order, or a word that a room must not know.
+
+mod circle;
+mod order;
+mod source;
+
+use order::{ORDER, WORDS};
+use source::Source;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let default = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src"));
+    let root = std::env::args().nth(1).map_or(default, PathBuf::from);
+    let source = match Source::read(&root) {
+        Ok(source) => source,
+        Err(error) => {
+            eprintln!("ttl_layers: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let faults = order::faults(&source, ORDER, WORDS);
+    let mut between: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for used in source.between_rooms() {
+        *between.entry((used.room, used.to_room)).or_default() += 1;
+    }
+    for room in ORDER {
+        let uses: Vec<String> = between
+            .iter()
+            .filter(|((from, _), _)| from == room)
+            .map(|((_, to), count)| format!("{to} {count}"))
+            .collect();
+        println!("{room:<12} {}", uses.join(", "));
+    }
+    for fault in &faults {
+        println!("{fault}");
+    }
+    let circle = circle::largest(&source);
+    println!(
+        "{} uses between rooms, {} faults, largest circle of files: {}",
+        between.values().sum::<usize>(),
+        faults.len(),
+        circle.len()
+    );
+    if std::env::var_os("TTL_CIRCLE").is_some() {
+        println!("{}", circle.join("\n"));
+    }
+    if faults.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
