@@ -165,6 +165,18 @@ pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     (default != pg_sys::InvalidOid).then_some(default)
 }
 
+/// The column's name; empty if there is none.
+pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe {
+        let name = pg_sys::get_attname(relid, attno, true);
+        if name.is_null() {
+            return String::new();
+        }
+        encoding::from_pointer(name)
+    }
+}
+
 /// The columns that COPY writes when none are named: neither dropped nor
 /// generated, in order. The caller holds a lock on the relation.
 pub(crate) fn copied_columns(relid: pg_sys::Oid) -> Vec<String> {
