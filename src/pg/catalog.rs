@@ -160,8 +160,7 @@ pub(crate) fn quote_literal(text: &str) -> String {
 /// The default partition of a partitioned table.
 pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a syscache look-up within a transaction.
-    let default =
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raising::get_default_partition_oid(relid)) };
+    let default = unsafe { at_boundary!(raising::get_default_partition_oid(relid)) };
     (default != pg_sys::InvalidOid).then_some(default)
 }
 

@@ -24,9 +24,11 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     let name = encoding::to_server(name)?;
     // SAFETY: the name outlives the call; syscache look-ups within a transaction.
     unsafe {
-        let constraint = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            raising::get_relation_constraint_oid(relid, name.as_ptr(), true)
-        });
+        let constraint = at_boundary!(raising::get_relation_constraint_oid(
+            relid,
+            name.as_ptr(),
+            true
+        ));
         let index =
             (constraint != pg_sys::InvalidOid).then(|| pg_sys::get_constraint_index(constraint))?;
         (index != pg_sys::InvalidOid).then_some(index)
