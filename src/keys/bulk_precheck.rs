@@ -1,5 +1,5 @@
-//! Removes the few expired rows of a table before a statement that writes many, so that
-//! the trigger has nothing to do in it.
+//! Before a statement that writes many rows: removes the table's few expired rows, so that the
+//! trigger can be skipped.
 
 use super::liveness::Judge;
 use crate::clock::now::now;
@@ -10,13 +10,13 @@ use crate::store::expiry_index::{self, Wanted};
 use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
 use pgrx::pg_sys::{self, TM_Result};
 
-/// As many expired rows are removed before a statement, at most.
+/// The most expired rows that are removed before one statement.
 const FEW_ROWS: u32 = 1000;
-/// As many entries of an index are looked at, at most; they may be dead.
+/// The most index entries that are read for it; they may be dead.
 const FEW_ENTRIES: u32 = 20_000;
 
-/// Whether no row of the table is expired, after a few have been removed; false also
-/// where that cannot be told quickly.
+/// True if no row of the table is expired, after removing a few; false also where that cannot be
+/// told quickly.
 ///
 /// # Safety
 /// The table is open and locked.
@@ -34,12 +34,12 @@ pub(super) unsafe fn has_no_expired_row(
         let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
             return true;
         };
-        // By TTL indexes rows may be expired when they come.
+        // By a TTL index new rows may come expired.
         let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
             return false;
         };
         let judge = Judge::of(&policy);
-        // Of a restored table nothing is deleted but what is in a new row's way.
+        // In a restored table only the row in a new row's way is deleted.
         let restored = governing_label(relid)
             .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
         let may_delete =
@@ -64,7 +64,7 @@ pub(super) unsafe fn has_no_expired_row(
     }
 }
 
-/// Rows with a key up to this one are expired; `None` if none can be by this index.
+/// Rows whose key is not above this one are expired; `None` if none can be by this index.
 fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
     match wanted {
         Wanted::OverridingByExpiry => Some(now()),
@@ -74,11 +74,11 @@ fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
     }
 }
 
-/// How much is done for one statement.
+/// What may be spent on one statement.
 pub(super) struct Budget {
     rows: u32,
     entries: u32,
-    /// Whether a row has been deleted, so that its table must stay locked.
+    /// A row was deleted, so the table must stay locked.
     pub(super) deleted: bool,
 }
 
@@ -95,18 +95,21 @@ impl Budget {
 /// The expired rows that an index leads to.
 struct Expired {
     index: pg_sys::Oid,
-    /// Their keys are not above this one.
+    /// Rows with greater keys are live.
     cutoff: i64,
     judge: Judge,
-    /// False where a deletion is somebody else's business, or would fail.
+    /// False if DELETE has side effects, or would fail.
     may_delete: bool,
 }
 
-/// Removes expired rows; whether none is left. A row that another session is
-/// writing, deleting or holding is left.
+/// Removes expired rows; true if none is left. A row that another session writes, deletes or
+/// locks is left.
 ///
-/// The index alone does not tell: one without a predicate also leads to rows that
-/// override the default, and may live.
+/// The index alone does not decide: without a predicate it also holds rows whose override may
+/// keep them live.
+///
+/// # Safety
+/// The table is open and locked.
 unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
     let (relation, share) = (table.as_ptr(), pg_sys::AccessShareLock.cast_signed());
     // SAFETY: table and index are open and locked until the scan has ended; the key's
@@ -169,10 +172,13 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
     }
 }
 
-/// Deletes a row, unless somebody holds it; whether it is gone.
+/// Deletes a row unless another session has locked it; true if it is gone.
+///
+/// # Safety
+/// `relation` is an open and locked heap, and DELETE has no side effects.
 unsafe fn delete(relation: pg_sys::Relation, place: &mut pg_sys::ItemPointerData) -> bool {
     let mut failure = pg_sys::TM_FailureData::default();
-    // SAFETY: an open heap table, whose deletions are nobody else's business.
+    // SAFETY: as required of the caller.
     unsafe {
         pg_sys::CheckCmdReplicaIdentity(relation, pg_sys::CmdType::CMD_DELETE);
         let result = pg_sys::table_tuple_delete(

@@ -8,16 +8,16 @@ use crate::store::{TablePolicy, extension};
 use crate::visibility::{self, row_locks};
 use pgrx::pg_sys::{self, TupleTableSlot};
 
-/// Judges rows of one table. Nothing in it needs dropping, so that PostgreSQL's errors
-/// may pass.
+/// Tells live rows of one table from expired ones. Holds nothing that needs dropping, so that
+/// PostgreSQL's errors may pass.
 #[derive(Clone, Copy)]
 pub(super) struct Judge {
     default_ttl: Option<i32>,
-    /// The column with the time of the last modification; 0: rows do not expire by it.
+    /// The column with the time of the last modification; 0 if rows do not expire by it.
     ts: i16,
-    /// The column with the override; 0: none.
+    /// The column with the override; 0 for none.
     ttl: i16,
-    /// "The row is live by all TTL indexes"; null if there are none.
+    /// The condition "live by all TTL indexes"; null if there are none.
     by_rules: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
@@ -32,7 +32,7 @@ impl Judge {
         context: core::ptr::null_mut(),
     };
 
-    /// In the current memory context, which is to live as long.
+    /// Allocated in the current memory context, which must live as long.
     ///
     /// # Safety
     /// Within a transaction.
@@ -61,8 +61,8 @@ impl Judge {
         judge
     }
 
-    /// Whether the row in the slot is live for this statement, or its transaction has locked
-    /// it (C15).
+    /// Whether the row in the slot is live for this statement, or locked by this transaction
+    /// (C15).
     ///
     /// # Safety
     /// The slot holds a row of the table; reading it may raise.
@@ -74,6 +74,8 @@ impl Judge {
         }
     }
 
+    /// # Safety
+    /// As [`Self::is_live`].
     unsafe fn is_live_by_clock(&self, slot: *mut TupleTableSlot) -> bool {
         if self.ts == 0 {
             return true;
@@ -90,6 +92,8 @@ impl Judge {
         }
     }
 
+    /// # Safety
+    /// As [`Self::is_live`].
     unsafe fn is_live_by_rules(&self, slot: *mut TupleTableSlot) -> bool {
         if self.by_rules.is_null() {
             return true;
@@ -102,7 +106,7 @@ impl Judge {
             let former = pg_sys::MemoryContextSwitchTo(memory);
             let live = unguarded::value_of(self.by_rules, self.context);
             pg_sys::MemoryContextSwitchTo(former);
-            // An answer that does not come is not "expired".
+            // NULL means live.
             live.is_none_or(|live| live.value() as u8 != 0)
         }
     }

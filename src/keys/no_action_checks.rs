@@ -1,9 +1,9 @@
-//! Foreign keys with NO ACTION, when an expired row makes room for a new one.
+//! ON DELETE NO ACTION, when an expired row makes room for a new one.
 //!
-//! All that a deletion sets off happens before the new row comes: what CASCADE and its
-//! like do must not reach rows that will refer to the new one. Only the check of NO
-//! ACTION is for the end of the user's statement: it is content with a new row that
-//! has the old one's key. So it is taken out of the deletion, and queued by itself.
+//! Everything else that a deletion sets off happens before the new row is written: CASCADE and
+//! the like must not reach rows that will refer to the new one. Only the check of NO ACTION
+//! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
+//! taken out of the deletion, and queued by itself.
 
 use crate::pg::relation;
 use pgrx::pg_sys::{self, ItemPointerData, TriggerDesc};
@@ -28,6 +28,9 @@ fn check_function() -> pg_sys::Oid {
 }
 
 /// Disables the triggers of these functions in a private copy of a table's triggers.
+///
+/// # Safety
+/// The description of a table's triggers.
 unsafe fn disable(triggers: &mut TriggerDesc, which: impl Fn(pg_sys::Oid) -> bool) {
     for at in 0..usize::try_from(triggers.numtriggers).unwrap_or(0) {
         // SAFETY: an array of that many triggers.
@@ -38,7 +41,7 @@ unsafe fn disable(triggers: &mut TriggerDesc, which: impl Fn(pg_sys::Oid) -> boo
     }
 }
 
-/// Queues the checks for the row that was deleted at this place.
+/// Queues the checks for the deleted row with this TID.
 ///
 /// # Safety
 /// `table` is open and locked; a statement is running whose triggers are yet to fire.

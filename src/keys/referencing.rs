@@ -1,8 +1,8 @@
 //! `ttl.live_or_removed()`: a foreign key meets an expired row on its referencing side.
 //!
-//! When a referenced row is deleted or its key changes, PostgreSQL looks for rows that
-//! reference it, and refuses, updates or deletes. A row that is expired must do no
-//! harm there (C6), and must not be left behind as an orphan either: it is removed.
+//! When a referenced row is deleted or its key changes, PostgreSQL looks for referencing rows,
+//! and refuses, updates or deletes. An expired row must not matter there (C6), nor stay behind
+//! as an orphan: it is removed.
 
 use super::liveness::Judge;
 use super::removal::{self, Deletion, Removal};
@@ -15,14 +15,13 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 
-/// `ttl.live_or_removed(relation oid, place tid, live boolean) RETURNS boolean`: whether
-/// the row counts. False: it was expired and is gone. An expired row that a trigger
-/// keeps counts.
+/// `ttl.live_or_removed(relation oid, place tid, live boolean) RETURNS boolean`: whether the row
+/// counts. False: it was expired and is gone. An expired row that a trigger keeps counts.
 ///
-/// Anybody may call it, since the statements of foreign keys run as the tables'
-/// owners; so only the calls count that were put into such a statement when it was planned:
-/// others could name any place. It believes no argument all the same: what it removes is
-/// expired by the row on disk and the policy in force. Raises 0A000 elsewhere.
+/// Anybody may call it, since the statements of foreign keys run as the tables' owners. Only
+/// calls that the planner has put into such a statement count: others could name any TID. It
+/// trusts no argument: it removes what is expired by the row on disk and the policy in force.
+/// Raises 0A000 elsewhere.
 ///
 /// Unguarded, with nothing to drop: errors pass unharmed.
 ///
@@ -66,7 +65,7 @@ struct Way {
     deletion: Deletion,
 }
 
-/// `None` if no row of the table can be expired. The table stays locked.
+/// `None` if no row of the table can be expired. Leaves the table locked.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Option<Way> {
@@ -93,9 +92,9 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Opti
     }
 }
 
-/// Whether a foreign key's statement can have met a row here: it runs as the owner of
-/// the referencing table, or of that of which this one is a partition. A plan that is kept
-/// could be run again by somebody else.
+/// Whether a foreign key's statement can have met a row here: it runs as the owner of the
+/// referencing table, or of a table that this one is a partition of. Somebody else could run a
+/// cached plan again.
 fn is_enforced_on(relid: pg_sys::Oid) -> bool {
     let user = roles::current_user();
     catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)

@@ -1,8 +1,8 @@
-//! Rows that come with their times in a restore wait for `ttl.resume`
+//! Rows that a restore brings with their `_ts`: deletion waits for `ttl.resume`
 //! (docs/decisions/0029-what-waits-after-a-restore.md).
 //!
 //! pg_dump's scripts run with `row_security = off`, as the tables' owner or a superuser, and
-//! name `_ts` among the columns of their COPY and INSERT. Nobody else writes like that.
+//! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
 
 use crate::error::Error;
 use crate::pg::{lists, nodes, roles};
@@ -30,7 +30,7 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
 /// # Safety
 /// A list of the parser, of names of columns.
 unsafe fn is_named(columns: *mut pg_sys::List, relid: pg_sys::Oid, attno: i16) -> bool {
-    // SAFETY: as required of the caller; a name that is none of the table's has number 0.
+    // SAFETY: as required of the caller; a name that is no column of the table has number 0.
     unsafe {
         lists::iter::<pg_sys::String>(columns)
             .any(|name| pg_sys::get_attnum(relid, (*name).sval) == attno)
@@ -81,8 +81,8 @@ unsafe fn keeps_given_time(plan: *mut pg_sys::Plan, ts: i16) -> bool {
     }
 }
 
-/// From now on nothing is deleted from the table that carries the policy, until somebody
-/// says so. Who restores a partition of a table that is not theirs has no say in that.
+/// From now on nothing is deleted from the table that carries the label, until `ttl.resume`. Who
+/// restores a partition of another's table cannot cause that.
 fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
     let holder = policy.holder;
     let concerns = !policy.is_restored && policy.is_on;

@@ -12,15 +12,15 @@ use pgrx::prelude::*;
 
 fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
-/// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row.
-/// Removes the expired rows that hold a key of the new row (C6) and returns it as it
-/// is, or with the time after the wait where it had to wait for another session (C14).
-/// On a table without a time to live it does nothing.
+/// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row. Removes the
+/// expired rows that hold a key of the new row (C6). Returns the new row as it is, or, if it had
+/// to wait for another session, stamped with the time after the wait (C14). On a table without
+/// TTL it does nothing.
 ///
 /// Raises 39P01 if it is called in any other way, and what removing a row raises.
 ///
-/// Unguarded, with nothing to drop: errors of DELETE triggers and of expressions in
-/// indexes keep all their fields (`docs/decisions/0004-unguarded-trampolines.md`).
+/// Unguarded, with nothing to drop: errors of DELETE triggers and of expressions in indexes keep
+/// all their fields (`docs/decisions/0004-unguarded-trampolines.md`).
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.
@@ -61,15 +61,18 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
     }
 }
 
-/// The new row as it is written after a wait: it counts from now on, or it might come
-/// expired. One whose time was given keeps it.
+/// The new row as it is written after a wait: it counts from now on, or it might come expired. A
+/// `_ts` that the statement has given stays.
+///
+/// # Safety
+/// `tuple` is a row of the trigger's table, which has the column `ts`.
 unsafe fn stamp_anew(
     new: &row::New,
     tuple: pg_sys::HeapTuple,
     ts: i16,
     updates: bool,
 ) -> pg_sys::HeapTuple {
-    // SAFETY: a row of the trigger's table, which has this column.
+    // SAFETY: as required of the caller.
     unsafe {
         let relation = new.relation;
         if settings::preserve_ts() || (!updates && keeps_times((*relation).rd_id)) {
@@ -98,9 +101,12 @@ extern "C-unwind" fn keeps_times(relid: pg_sys::Oid) -> bool {
     roles::reads_physically(relid)
 }
 
-/// Whether it is called as a BEFORE trigger for a row that is written.
+/// Whether it is called as a BEFORE trigger of INSERT or UPDATE, for a row.
+///
+/// # Safety
+/// `data` is a function call's context: null or a node.
 unsafe fn is_called_rightly(data: *mut TriggerData) -> bool {
-    // SAFETY: a function call's context is null or a node.
+    // SAFETY: as required of the caller.
     unsafe {
         if data.is_null() || (*data).type_ != pg_sys::NodeTag::T_TriggerData {
             return false;
