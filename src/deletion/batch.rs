@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) tally: Tally,
-    /// Rows changed, cascades included.
+    /// Rows changed, including those changed by cascades.
     pub(crate) touched: u64,
     /// Rows that a trigger or rule has kept.
     pub(crate) kept: Vec<Found>,
@@ -34,19 +34,19 @@ pub(crate) enum Trouble {
     Table(Error),
     /// A row could not be deleted: this one, if it is known.
     Row(Error, Option<Found>),
-    /// As `Row`, after so much time that others should have their turn.
+    /// As `Row`, after so long that other tables should have their turn.
     Slow(Error),
 }
 
 /// What `ttl.purge` has done to one table.
 pub(crate) struct Purged {
-    /// Rows deleted, those not counted to which it cascaded.
+    /// Rows deleted in the table itself, without cascades.
     pub(crate) rows: u64,
 }
 
-/// Deletes the rows that `query` selects, at most `limit`, in a transaction of
-/// its own. Rows that are locked are skipped. Before a single row is deleted by
-/// SQL, `on_single` is told: user code may end the process.
+/// Deletes the rows that `query` selects, at most `limit`, in a transaction of its own. Locked
+/// rows are skipped. Before SQL deletes a single row, `on_single` is told of it: user code may
+/// end the process.
 pub(crate) fn run(
     job: &Job,
     query: &str,
@@ -59,14 +59,14 @@ pub(crate) fn run(
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let result = transaction::run(|| {
         let owner = enter(job)?;
-        // Triggers that are deferred fire at commit: as the owner, until after it.
+        // Deferred triggers fire at commit: the worker stays the owner until after it.
         let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let done = match deleting(&table) {
             Deleting::Direct => {
                 let begin = message::for_begin(&job.name);
-                // No trigger fires; but functions of the owner run when the query is planned.
+                // No trigger fires, but planning the query runs functions of the owner.
                 gate::restrict();
                 session::without_detours(|| {
                     statement::with_expired_rows_of(job.relid, || {
@@ -102,7 +102,7 @@ pub(crate) fn run(
     if user_code.get()
         && let Err(failure) = transaction::discard_all()
     {
-        // Nothing of a user's may stay: rather end the process.
+        // Nothing of a user's may stay in the session: better to end the process.
         failure.raise_fatal();
     }
     match result {
@@ -115,10 +115,10 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a failure is that of a row or of the table.
+/// Whether a row, the table or the server caused the failure.
 fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
     let reached_rows = at_rows || tally.last.is_some();
-    // Resources, shutdown, somebody who cancels, the system.
+    // Resources, shutdown, cancellation, the system.
     let of_the_server = ["53", "57", "58"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));
@@ -127,7 +127,7 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     } else if of_the_server {
         Trouble::Table(failure)
     } else if tally.last.is_some() {
-        // The access method failed at this one.
+        // The table access method failed at this row.
         Trouble::Row(failure, tally.last)
     } else if at_rows {
         Trouble::Row(failure, None)
@@ -136,8 +136,8 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     }
 }
 
-/// Takes what locks are needed, without waiting, and checks that nothing has
-/// changed; returns the table's owner.
+/// Takes the locks without waiting, and checks that nothing has changed; returns the table's
+/// owner.
 fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     let unavailable = |what: &str| {
         Error::new(
@@ -151,7 +151,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     if !policy_lock::try_share_policy(job.policy.holder) {
         return Err(unavailable("the time to live of relation"));
     }
-    // An ancestor that is locked keeps the table from being moved to another.
+    // While its ancestors are locked, the table cannot be moved to another one.
     let ancestors = catalog::ancestors(job.relid);
     let shared = ancestors
         .into_iter()
@@ -170,7 +170,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     }
 }
 
-/// Only a heap table whose deletions concern nobody else is deleted from directly.
+/// A heap whose DELETE has no side effects is deleted from directly.
 fn deleting(table: &relation::Open) -> Deleting {
     if table.deletion_concerns_others() {
         Deleting::Sql
@@ -199,7 +199,7 @@ fn delete_by_sql(
     let (Some(first), Some(last)) = (found.first().copied(), found.last().copied()) else {
         return Ok(Done::default());
     };
-    // Rows that somebody else has locked, or has changed just now, are left out.
+    // Rows that another session has locked, or just changed, are left out.
     let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
     let rows = select(&locking);
     let places: HashSet<(u32, u16)> = rows.iter().map(Found::place).collect();
@@ -229,13 +229,13 @@ fn delete_by_sql(
         done.kept = select(&job.remaining(&condition));
     }
     tally.deleted = deleted;
-    // Not before all has gone well: which row fails is not known here.
+    // Set at the end only: a failure does not tell which row it is.
     tally.last = Some(last);
     Ok(done)
 }
 
-/// The condition "one of these rows, and". In a sub-select: of an array that the planner
-/// sees it estimates each element, a seventh of all the work.
+/// The condition "one of these rows, and". A sub-select, because the planner would estimate each
+/// element of an array that it sees: a seventh of the whole work.
 fn among(rows: &[Found]) -> String {
     let places = tid_array(rows.iter().map(Found::place));
     format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
@@ -245,9 +245,8 @@ pub(crate) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
     statement::with_expired_rows_of(job.relid, || query::execute(visit, query))
 }
 
-/// Deletes all expired rows of the table in the present transaction, under the
-/// present identity; waits for rows that are locked. For `ttl.purge`; the caller
-/// holds ROW EXCLUSIVE.
+/// Deletes all expired rows of the table in the current transaction, as the current user; waits
+/// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
 pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });

@@ -1,4 +1,4 @@
-//! The rules by which a table's rows expire, each with the index that leads to them.
+//! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
 use super::job::Access;
 use crate::pg::catalog::{self, quote_identifier};
@@ -8,32 +8,32 @@ use crate::store::expiry_index::{self, Wanted};
 use crate::store::{Clock, Rule, TablePolicy, rule_applies};
 use pgrx::pg_sys;
 
-/// So many rules of a table have their place kept; further ones are searched from the
+/// For so many expiry keys a table's progress is kept; further ones are searched from the
 /// beginning.
 pub(crate) const LANES: usize = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Rows that expire by one rule: those that inherit the default, those that override
-/// it, those of a TTL index.
+/// Rows that expire in one way: those that inherit the default, those that override it, or those
+/// of one TTL index.
 #[derive(Debug, Clone)]
 pub(crate) struct Lane {
-    /// Its place in [`crate::worker::state::Progress`].
+    /// Its number in [`crate::worker::state::Progress`].
     pub(crate) number: usize,
-    /// The value by which the index is ordered,
+    /// The expression that the index is ordered by,
     pub(crate) key: String,
     /// and its type.
     kind: DateKind,
-    /// What the rows have in common.
+    /// The condition that the rows have in common.
     pub(crate) predicate: String,
-    /// A row expires this many microseconds after its key.
+    /// A row expires this many microseconds after the expression's value.
     pub(crate) offset: i64,
     pub(crate) access: Access,
-    /// ORDER BY, so that an index with this access needs no sorting.
+    /// ORDER BY, such that an ordered index needs no sorting.
     pub(crate) order: String,
 }
 
-/// The lanes of a relation that the caller has locked.
+/// The expiry keys of a relation that the caller has locked.
 pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<Lane> {
     let mut lanes = policy
         .expiring_clock()
@@ -93,7 +93,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
     let predicate = rule.predicate.as_ref();
     let serving = expiry_index::find_by_date(relid, &rule.column, rule.date, predicate);
     let access = match access(&serving) {
-        // How far it is cannot be kept for so many.
+        // For so many expiry keys no progress is kept.
         Access::Ordered if number >= LANES => Access::Unordered,
         access => access,
     };
@@ -126,8 +126,8 @@ fn access(serving: &[pg_sys::Oid]) -> Access {
     }
 }
 
-/// "By the key", NULLs where one of the indexes has them: there are none among the rows
-/// that are looked for, but PostgreSQL would sort for it.
+/// Orders by the key, NULLs where one of the indexes has them: no row that is looked for has
+/// one, but PostgreSQL would sort for it.
 fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
     let btrees = || serving.iter().filter(|&&index| catalog::is_btree(index));
     let nulls_first =
@@ -159,7 +159,8 @@ impl Lane {
     /// "The key is at or after this instant."
     pub(crate) fn at_or_after(&self, instant: i64) -> String {
         let operator = match self.kind {
-            // Of a day that began before the instant, only later ones are.
+            // A day that began before the instant is before it, so that only later days are at
+            // or after it.
             DateKind::Date if crate::policy::instant_of_day(day_of_instant(instant)) < instant => {
                 ">"
             }
@@ -168,7 +169,7 @@ impl Lane {
         self.compare(operator, &literal(self.kind, instant))
     }
 
-    /// "The key is no infinity", nor so late that nothing can be added to it.
+    /// "The key is finite", and not so late that nothing can be added to it.
     pub(crate) fn before_the_end(&self) -> String {
         let end = format!("'290000-01-01'::pg_catalog.{}", type_name(self.kind));
         self.compare("<", &end)
@@ -201,11 +202,10 @@ const fn type_name(kind: DateKind) -> &'static str {
     }
 }
 
-/// An instant as a literal, exact whatever DateStyle and time zone; of type date, its
-/// day.
+/// An instant as a literal, exact under any DateStyle and time zone; for type date, its day.
 fn literal(kind: DateKind, micros: i64) -> String {
     let type_name = type_name(kind);
-    // Beyond the type's range nothing is expired, and nothing is before.
+    // Beyond the type's range nothing is expired.
     const FIRST: i64 = -211_813_488_000_000_000;
     if micros <= FIRST {
         return format!("'-infinity'::pg_catalog.{type_name}");
@@ -214,7 +214,7 @@ fn literal(kind: DateKind, micros: i64) -> String {
         DateKind::Timestamptz => "'2000-01-01 00:00:00+00'",
         DateKind::Timestamp | DateKind::Date => "'2000-01-01'",
     };
-    // An interval of microseconds has 64 bits, too.
+    // An interval's microseconds have 64 bits, too.
     let since = match kind {
         DateKind::Date => day_of_instant(micros).to_string(),
         _ => format!("'{micros} microseconds'::pg_catalog.interval"),

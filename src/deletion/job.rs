@@ -9,20 +9,20 @@ use std::rc::Rc;
 /// How rows are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deleting {
-    /// By the table access method: nobody else has to do with it.
+    /// By the table access method: DELETE has no side effects.
     Direct,
-    /// By DELETE: triggers, rules, foreign keys.
+    /// By DELETE: there are triggers, rules or foreign keys.
     Sql,
 }
 
-/// What serves to find rows.
+/// What finds the expired rows of one expiry key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// A btree index, in order.
+    /// A btree, in order.
     Ordered,
     /// Another index.
     Unordered,
-    /// None: the table has to be read.
+    /// No index: the table must be read.
     Scan,
 }
 
@@ -34,8 +34,7 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
     pub(crate) lanes: Vec<Lane>,
-    /// "The row is expired, and one of this table": whatever its name stands for
-    /// by the time the query runs.
+    /// "The row is expired, and one of this table": whatever the name means when the query runs.
     expired: String,
 }
 
@@ -48,8 +47,7 @@ impl Job {
             relid,
             name: qualified_name(relid),
             lanes: expiry_keys::of(relid, &label, &policy),
-            // A CASE: the planner knows nothing of it, and so does not think that
-            // next to no row is left.
+            // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
                 "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",
                 live_condition(policy.default_ttl),
@@ -59,13 +57,13 @@ impl Job {
         })
     }
 
-    /// The same instant for each lane, by its number.
+    /// The same instant for each expiry key, by its number.
     pub(crate) fn cutoffs(&self, instant: i64) -> Vec<i64> {
         let lanes = self.lanes.iter().map(|lane| lane.number + 1);
         vec![instant; lanes.max().unwrap_or(0)]
     }
 
-    /// Selects the expired rows of one lane, `ctid` and key, from `low` on.
+    /// Selects the expired rows of one expiry key, `ctid` and key, from `low` on.
     pub(crate) fn trickle(
         &self,
         lane: &Lane,
@@ -93,8 +91,8 @@ impl Job {
         )
     }
 
-    /// Selects the expired rows of all lanes in these blocks, in heap order,
-    /// after the row `after` of the first block.
+    /// Selects the expired rows of all expiry keys in these blocks, in heap order, after the row
+    /// `after` of the first block.
     pub(crate) fn blocks(
         &self,
         from: i64,
@@ -111,9 +109,9 @@ impl Job {
         )
     }
 
-    /// The condition "a row of any lane whose key is past, and", for a session's own
-    /// statement; by it the planner may use the indexes. Nothing if one is missing,
-    /// as the table is read then anyway.
+    /// The condition "a row whose expiry key is past, and", for a session's own statement; it
+    /// lets the planner use the indexes. Empty if one is missing, as the table is read then
+    /// anyway.
     pub(crate) fn past(&self) -> String {
         if self.lanes.iter().any(|lane| lane.access == Access::Scan) {
             return String::new();
@@ -138,8 +136,8 @@ impl Job {
         )
     }
 
-    /// Selects, for each lane that has an ordered index, when the first row expires
-    /// after those that were expired at `cutoffs`.
+    /// Selects, for each expiry key with an ordered index, when the first row expires after
+    /// those that were expired at `cutoffs`.
     pub(crate) fn next_keys(&self, cutoffs: &[i64]) -> Option<String> {
         let probes: Vec<String> = self
             .lanes

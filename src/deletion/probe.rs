@@ -1,4 +1,4 @@
-//! Looks at a table without deleting: what there is to do, and when.
+//! Looks at a table without deleting: how much there is to delete, and when.
 
 use super::batch_size::{self, Way};
 use super::job::{Access, Job};
@@ -25,8 +25,8 @@ impl Estimate {
     }
 }
 
-/// Runs `look` in a transaction of its own, as the table's owner, with a weak
-/// lock on the table, if that needs no waiting.
+/// Runs `look` in a transaction of its own, as the table's owner, with a weak lock on the table
+/// if that needs no waiting.
 fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) -> Result<T, Error> {
     transaction::run(|| {
         if !locks::try_relation(relid, pg_sys::AccessShareLock) {
@@ -49,8 +49,8 @@ fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) ->
     })
 }
 
-/// Becomes a table's owner for the rest of the transaction. A turn begins by cleaning the
-/// session, so that only a change of owner can be in the way.
+/// Becomes a table's owner for the rest of the transaction. A turn begins with a clean session,
+/// so this fails only if the owner has changed since.
 pub(crate) fn become_owner(owner: pg_sys::Oid, stay: Stay) -> Result<Visit, Error> {
     gate::stay(owner, stay).ok_or_else(|| {
         Error::new(
@@ -65,8 +65,8 @@ pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
     transaction::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
 }
 
-/// What is needed to sweep the table; `None` if nothing in it can expire, or its
-/// policy is one that has come from elsewhere meanwhile.
+/// What a sweep of the table needs; `None` if nothing in it can expire, or its policy has been
+/// restored meanwhile.
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
         let bound = governing_label(relid)
@@ -93,8 +93,8 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
     })
 }
 
-/// When the next row expires, after those that were expired at `cutoffs`, as far
-/// as ordered indexes tell.
+/// When the next row expires after those that were expired at `cutoffs`, as far as ordered
+/// indexes tell.
 pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
     let Some(query) = job.next_keys(cutoffs) else {
         return Ok(None);
@@ -106,8 +106,8 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
-/// When a row expired that a pass has left behind and that is not set aside: it
-/// is locked, or has been written since.
+/// When a row expired that a pass has left behind and that is not set aside: it is locked, or
+/// was written since.
 pub(crate) fn left_behind(
     job: &Job,
     cutoffs: &[i64],

@@ -1,8 +1,8 @@
-//! Receivers of a query's rows that work while the query runs.
+//! Receivers that delete or collect a query's rows while it runs.
 //!
-//! Their functions are called by the executor and call the table access method,
-//! both in C. They are plain and unguarded, with nothing to drop, so that an
-//! error passes them unharmed (`docs/decisions/0004-unguarded-trampolines.md`).
+//! The executor, in C, calls their functions, which call the table access method, in C, too.
+//! They are unguarded, with nothing to drop, so that an error passes them unharmed
+//! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 use super::message;
 use crate::pg::gate::Visit;
@@ -13,7 +13,7 @@ use core::ffi::c_char;
 use pgrx::pg_sys::{self, DestReceiver, ItemPointerData, TM_Result};
 use std::ffi::CStr;
 
-/// A row's place on disk, and its key: the value by which its index is ordered.
+/// A row's TID, and its key: the value by which its index is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) block: u32,
@@ -29,12 +29,12 @@ impl Found {
     }
 }
 
-/// What became of the rows that a query gave.
+/// What became of the rows that a query selected.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) found: u64,
     pub(crate) deleted: u64,
-    /// Locked or being changed by somebody else.
+    /// Locked, or being changed by another session.
     pub(crate) locked: u64,
     /// The key of the first row that was not deleted because it was locked.
     pub(crate) first_locked: Option<i64>,
@@ -60,15 +60,13 @@ struct Collecting {
     limit: usize,
 }
 
-/// Runs a query that selects `ctid` and a timestamptz key of rows of the
-/// relation, and deletes each row as it comes, by the table access method: one
-/// pass, no trigger. A row that is locked is skipped, or waited for with `wait`;
-/// one that was changed since the query's snapshot is left alone in any case.
+/// Runs a query that selects `ctid` and a timestamptz key of rows of the relation, and deletes
+/// each row as it comes, by the table access method. No trigger fires. A locked row is skipped,
+/// or waited for with `wait`; one changed since the query's snapshot is left alone in any case.
 ///
-/// The caller holds a lock on the relation that allows to delete, and has made
-/// sure that nothing but the access method has to do with a deletion. `begin` is
-/// written to the log before the first one. After an error, `tally.last` is the
-/// row at which it happened.
+/// The caller holds a lock on the relation that allows deleting, and has made sure that DELETE
+/// has no side effects. `begin` is written to the WAL before the first deletion. After an error,
+/// `tally.last` is the row that it happened at.
 pub(crate) fn delete_selected(
     visit: &Visit,
     relation: &Open,
@@ -152,8 +150,8 @@ unsafe extern "C-unwind" fn delete_row(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut DestReceiver,
 ) -> bool {
-    // SAFETY: the executor passes the slot and our receiver. The snapshot is the
-    // query's, whose command ID is the current one, as in an ordinary DELETE.
+    // SAFETY: the executor passes the slot and our receiver. The query's snapshot has the
+    // current command ID, as in an ordinary DELETE.
     unsafe {
         let state = receiver.cast::<Deleting>();
         let (tid, key) = row(slot);
@@ -190,7 +188,7 @@ unsafe extern "C-unwind" fn delete_row(
                     tally.first_locked = key;
                 }
             }
-            // Changed or deleted since: that version is judged by itself.
+            // Changed or deleted since; the new version is judged by itself.
             _ => {}
         }
         true

@@ -95,7 +95,7 @@ impl Budget {
 /// The expired rows that an index leads to.
 struct Expired {
     index: pg_sys::Oid,
-    /// Rows with greater keys are live.
+    /// Expired rows have keys up to this one.
     cutoff: i64,
     judge: Judge,
     /// False if DELETE has side effects, or would fail.
