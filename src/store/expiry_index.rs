@@ -7,7 +7,7 @@ use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, index_entry, nodes};
 use pgrx::pg_sys;
 
-/// What an index must offer.
+/// What deletion needs of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// `(_ts)`, all rows: for a table without an override column.
@@ -18,8 +18,8 @@ pub(crate) enum Wanted {
     OverridingByExpiry,
 }
 
-/// The valid btree and BRIN indexes of the relation that offer it. Neither it nor they are
-/// locked, and nobody's code runs: anyone may ask, of any table.
+/// The relation's valid btree and BRIN indexes that offer it. Locks nothing and runs nobody's
+/// code, so that anyone may ask about any table.
 pub(crate) fn find(
     relid: pg_sys::Oid,
     wanted: Wanted,
@@ -33,8 +33,8 @@ pub(crate) fn find(
     })
 }
 
-/// The valid indexes of the relation that are in the order of the dates in a column, the
-/// earliest ones of arrays, and hold all rows for which the predicate is true. As [`find`].
+/// The relation's valid indexes that order the dates in a column (of arrays the earliest) and
+/// hold all rows for which the predicate is true. Otherwise as [`find`].
 pub(crate) fn find_by_date(
     relid: pg_sys::Oid,
     column: &Attribute,
@@ -48,7 +48,7 @@ pub(crate) fn find_by_date(
     })
 }
 
-/// The relation's valid indexes for which `serves` says so.
+/// The relation's valid indexes that `serves` accepts.
 fn serving(
     relid: pg_sys::Oid,
     serves: &dyn Fn(pg_sys::Oid, pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> bool,
@@ -66,14 +66,13 @@ fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
     catalog::access_method(index).is_some_and(|method| methods.contains(&method))
 }
 
-/// The column of an index on one, of its values or its earliest dates, and whether it is
-/// in descending order.
+/// The column of a single-column index, of its values or its earliest dates, and whether the
+/// order is descending.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     ttl_index::single_key(index)
 }
 
-/// Whether the index gives NULLs after all others when it is read in ascending order of
-/// its first column.
+/// Whether NULLs come last when the index is read in ascending order of its first column.
 pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     ttl_index::has_nulls_last(index)
 }
