@@ -1,4 +1,4 @@
-//! A table that a restore has left empty does not wait for `ttl.resume`
+//! A table that a restore has left empty need not wait for `ttl.resume`
 //! (docs/decisions/0029-what-waits-after-a-restore.md).
 
 use crate::deletion::transaction;
@@ -8,14 +8,14 @@ use crate::policy::Policy;
 use crate::store::{index_of, label_of, seclabel};
 use pgrx::pg_sys;
 
-/// Partitions and heirs of a table, at most: all are locked at once, and the server's room for
-/// locks is everybody's.
+/// The most partitions and children of a table: all are locked at once, and the lock table is
+/// shared by the whole server.
 const FAMILY: usize = 1000;
 
-/// Binds the restored policies of tables that are empty to them; those of which that is
-/// left.
+/// Binds restored policies to their tables if these are empty; returns the tables that still
+/// wait.
 pub(super) fn empty_tables(mut restored: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
-    // One that is in use, or cannot be looked at, waits.
+    // A table that is in use, or cannot be looked at, waits.
     restored.retain(|&holder| !transaction::run(|| Ok(adopt(holder))).unwrap_or(false));
     restored
 }
@@ -29,7 +29,8 @@ fn adopt(holder: pg_sys::Oid) -> bool {
         })
     };
     let family = catalog::all_inheritors(holder);
-    // Nobody is writing to it, then: who loads rows keeps his lock until they are there.
+    // This lock conflicts with writers: who loads rows keeps theirs until the rows are
+    // committed.
     let share = pg_sys::ShareLock;
     if family.len() > FAMILY
         || !family
@@ -41,7 +42,7 @@ fn adopt(holder: pg_sys::Oid) -> bool {
     let Some(policy) = label_of(holder).filter(|policy| policy.is_restored(holder.to_u32())) else {
         return true;
     };
-    // The dump goes on: indexes, keys and the trigger come after the label.
+    // The restore goes on: indexes, keys and the trigger come after the label.
     let complete = policy
         .rules
         .iter()

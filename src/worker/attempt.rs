@@ -1,4 +1,4 @@
-//! A batch within a turn: its size, the pause after it, its failure, what it counts.
+//! A batch within a turn: its size, its failure, its counters and the pause after it.
 
 use super::turn::{Turn, note_failure};
 use super::{blocked, fairness, state};
@@ -13,8 +13,8 @@ use pgrx::PgSqlErrorCode;
 use std::time::Duration;
 
 impl Turn<'_> {
-    /// One batch and the pause after it; `None` if it failed and is to be tried
-    /// again, smaller or without the row that cannot be deleted.
+    /// One batch and the pause after it; `None` if it failed and is to be tried again, smaller
+    /// or without the row that cannot be deleted.
     pub(super) fn batch(
         &mut self,
         query: &str,
@@ -71,7 +71,7 @@ impl Turn<'_> {
             );
             self.set_aside(row, lane, &error, now);
         }
-        // A table that was behind when its deletion began does not fall behind.
+        // No more than the pass has taken: a table that was behind before is not falling behind.
         let working = now.saturating_sub(self.progress.pass_began);
         let working = Duration::from_micros(u64::try_from(working).unwrap_or(0));
         self.pace
@@ -79,7 +79,7 @@ impl Turn<'_> {
         Ok(done)
     }
 
-    /// Cuts the batch down, or sets the row aside that cannot be deleted.
+    /// Makes the next batch smaller, or sets the row aside that cannot be deleted.
     fn after_failure(
         &mut self,
         failure: &Error,
@@ -102,8 +102,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Cuts the batch down. A row that takes too long alone is set aside if it has had all
-    /// the time that there is; the next turn has more otherwise.
+    /// Makes the next batch smaller. A single row that takes too long is set aside only if it
+    /// had the full time limit; otherwise the next turn has more time.
     fn after_timeout(
         &mut self,
         failure: &Error,
@@ -126,7 +126,7 @@ impl Turn<'_> {
             .zip(lane)
             .map(|(key, lane)| key.saturating_add(lane.offset));
         if !blocked::set_aside(self.key, row, expiry, now) {
-            // No room for it: passed over, until the next pass.
+            // No room to set it aside: skipped until the next pass.
             self.pass_over(row, lane);
             self.leave(1, expiry);
         }
@@ -135,7 +135,7 @@ impl Turn<'_> {
         state::with_table(self.key, |state| state.counters.blocked_rows = count);
     }
 
-    /// Goes on behind the row.
+    /// Continues after the row.
     fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
         match (lane, row.key) {
             (Some(lane), Some(key)) => {
@@ -143,7 +143,7 @@ impl Turn<'_> {
                 let next = low.max(key.saturating_add(1));
                 self.progress.set_low(lane.number, next);
             }
-            // One of a batch that has succeeded otherwise: that has gone on already.
+            // A row that a successful batch has kept: the batch has gone on already.
             (Some(_), None) => {}
             (None, _) => {
                 self.progress.next_block = i64::from(row.block);
@@ -152,7 +152,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes expired rows that this pass leaves behind.
+    /// Counts expired rows that this pass leaves behind.
     fn leave(&mut self, rows: u64, expiry: Option<i64>) {
         let progress = &mut self.progress;
         progress.locked += rows;
@@ -184,7 +184,7 @@ impl Turn<'_> {
         });
     }
 
-    /// How far deletion in this table is behind.
+    /// By how much deletion in this table is behind.
     fn lag(&self, now: i64) -> Duration {
         let oldest = state::with_table(self.key, |state| state.counters.oldest_expiry);
         let oldest = oldest.filter(|&expiry| expiry != 0).unwrap_or(now);

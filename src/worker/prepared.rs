@@ -1,6 +1,6 @@
-//! Prepared transactions: what one has written is told when it commits, perhaps in another
-//! session. Kept in shared memory, by a hash of its identifier; a restart forgets it, and what
-//! has no room there is found at the next look (`ttl.naptime`).
+//! Prepared transactions: their writes are announced when they commit, perhaps in another
+//! session. Kept in shared memory by a hash of the identifier. What a restart loses, or has no
+//! room, is found at the next routine look (`ttl.naptime`).
 
 use super::{shared, wakeups};
 use crate::pg::background;
@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Tables of prepared transactions, at most.
+/// The most entries, one for each table of a prepared transaction.
 pub(super) const PREPARED: usize = 1024;
 
 /// A table that a prepared transaction has written to.
@@ -17,9 +17,9 @@ pub(super) const PREPARED: usize = 1024;
 pub(super) struct Prepared {
     /// The transaction; 0: free.
     transaction: AtomicU64,
-    /// The table that carries the policy; 0: a policy has changed.
+    /// The labelled table; 0: a policy has changed.
     holder: AtomicU32,
-    /// What its mark will be.
+    /// The bits of its mark.
     bits: AtomicU8,
 }
 

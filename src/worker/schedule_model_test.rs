@@ -1,5 +1,4 @@
-//! No event is lost, in whatever order things happen: all sequences of six events at two
-//! tables, with two workers.
+//! No event is lost in any order: all sequences of six events at two tables with two workers.
 
 use super::fairness::{Staffed, needs_another};
 use super::schedule::{Outcome, Plan};
@@ -13,7 +12,7 @@ const START: i64 = 1_000_000 * SECOND;
 enum Event {
     /// Rows that have expired already come to a table.
     Written(usize),
-    /// A worker begins a turn at the table that is due first, and sees all that is there.
+    /// A worker begins a turn at the table that is due first, and sees everything there.
     Began(usize),
     /// The search from the beginning is done, in the worker's turn.
     Searched(usize),
@@ -25,13 +24,13 @@ enum Event {
 #[derive(Debug, Clone, Copy)]
 struct Table {
     plan: Plan,
-    /// Something is there that no pass has met which has come to its end.
+    /// Something is there that no complete pass has met.
     unseen: bool,
-    /// It was there when the turn began that is going on.
+    /// It was there when the current turn began.
     seen: bool,
     /// A search from the very beginning has been made since it was there.
     searched: bool,
-    /// How long it may have to wait: failures and rows that are locked make pauses.
+    /// How long it may have to wait: failures and locked rows cause pauses.
     patience: i64,
 }
 
@@ -77,7 +76,7 @@ impl Model {
         }
     }
 
-    /// False: it cannot happen now.
+    /// False if it cannot happen now.
     fn apply(&mut self, event: Event) -> bool {
         let now = self.now;
         match event {
@@ -140,7 +139,7 @@ impl Model {
         true
     }
 
-    /// What is unseen is looked at in time, from the beginning, and somebody is awake then.
+    /// What is unseen is looked at in time, from the beginning, and somebody is awake for it.
     fn check(&self, history: &[Event]) {
         for (number, table) in self.tables.iter().enumerate() {
             if !table.unseen || self.at.contains(&Some(number)) {

@@ -1,5 +1,4 @@
-//! The two ways to go through a table: in the order of an index, and by ranges
-//! of blocks.
+//! The two orders in which a table is swept: an index's, and the heap's.
 
 use super::state;
 use super::turn::{Step, Turn};
@@ -11,17 +10,16 @@ use crate::error::Error;
 use crate::pg::background;
 use crate::settings;
 
-/// Deletion that has not come to an end after so many rows of a pass may be
-/// better done in another way.
+/// After so many rows of a pass, the other order may be better.
 const MANY: u64 = 20_000;
 
-/// Rows may come into the past by so much without anybody being told, in
-/// microseconds: those of a transaction that commits after they have expired.
-/// [`super::wakeups::LONG_TRANSACTION`] is less.
+/// How long rows may have been expired, in microseconds, before anybody is told of them: a
+/// transaction may commit after its rows have expired. [`super::wakeups::LONG_TRANSACTION`] is
+/// less.
 const SLACK: i64 = 10_000_000;
 
 impl Turn<'_> {
-    /// Goes on where the last turn stopped.
+    /// Continues where the last turn stopped.
     pub(super) fn steps(&mut self) -> Result<Step, Error> {
         let scans = self
             .job
@@ -45,7 +43,7 @@ impl Turn<'_> {
                 let now = background::now();
                 state::with_table(self.key, |state| state.plan.after_full_search(0, now));
             }
-            // What expired meanwhile behind the sweep is found by the indexes.
+            // The indexes find what has expired behind the sweep.
             if !scans {
                 return Ok(Step::Pause);
             }
@@ -53,28 +51,27 @@ impl Turn<'_> {
         Ok(Step::Finished)
     }
 
-    /// Deletes by one index after the other, until each has come to its end since the last
-    /// turn that stopped at one: a search can be slow, so that there is no time for all of
-    /// them in one turn.
+    /// Sweeps one index after the other, until each has come to its end since the last turn that
+    /// stopped at one. A search can be slow, so one turn may not have time for all.
     fn lanes(&mut self) -> Result<Step, Error> {
         let lanes = self.job.lanes.clone();
         let count = lanes.len();
         let mut at = usize::from(self.progress.first_lane) % count.max(1);
         let mut done = usize::from(self.progress.lanes_done).min(count);
         for lane in lanes.iter().cycle().skip(at + count - done).take(done) {
-            // Looked at in an earlier turn: up to where, and not until now.
+            // Searched in an earlier turn: up to that time, not until now.
             self.cutoffs[lane.number] = self.progress.low(lane.number).saturating_add(lane.offset);
         }
         while done < count {
             let lane = &lanes[at];
-            // One that there is no time for comes first in the next turn.
+            // An index for which no time is left is the first in the next turn.
             let worked = !self.is_over();
             let step = match lane.access {
                 Access::Scan => Step::Finished,
                 _ => self.trickle(lane)?,
             };
             if let Step::Pause = step {
-                // M9: the index after the one at which this turn stopped.
+                // M9: the next turn begins after the index at which this one stopped.
                 if worked {
                     (at, done) = ((at + 1) % count, 0);
                 }
@@ -91,7 +88,7 @@ impl Turn<'_> {
         Ok(Step::Finished)
     }
 
-    /// Deletes in the order of a lane's index, from where it stopped.
+    /// Deletes in the order of an index, from where it stopped.
     fn trickle(&mut self, lane: &Lane) -> Result<Step, Error> {
         loop {
             if self.is_over() {
@@ -122,7 +119,7 @@ impl Turn<'_> {
             let progressing = self.advance(lane, low, reached, done.tally.deleted == 0);
             let many = self.progress.pass_rows >= MANY;
             if !progressing && self.progress.swept {
-                // Without an order there is no way round rows that are locked.
+                // Without an order, locked rows cannot be passed.
                 self.cutoffs[lane.number] = now;
                 return Ok(Step::Finished);
             }
@@ -135,15 +132,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes how far a full batch has come; false if the next one would meet the
-    /// same rows again, none of which could be deleted.
+    /// Notes how far a full batch has come; false if the next one would meet the same rows
+    /// again, as none could be deleted.
     fn advance(&mut self, lane: &Lane, low: i64, reached: Option<i64>, none_deleted: bool) -> bool {
         if lane.access != Access::Ordered {
             return !none_deleted;
         }
         if let Some(key) = reached {
-            // Rows of one key that are all locked are passed over, until the next
-            // search from the beginning.
+            // If all rows of one key are locked, they are skipped until the next search from the
+            // beginning.
             let next = if none_deleted && key == low {
                 key.saturating_add(1)
             } else {
@@ -162,7 +159,7 @@ impl Turn<'_> {
         Ok(estimate.way())
     }
 
-    /// So many rows are expired, by an estimate.
+    /// Notes an estimate of how many rows are expired.
     fn note_backlog(&self, backlog: i64) {
         state::with_table(self.key, |state| {
             state.is_seen = true;
@@ -170,7 +167,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Starts a sweep in heap order.
+    /// Begins a heap sweep.
     fn begin_blocks(&mut self) -> Result<(), Error> {
         let estimate = probe::estimate(&self.job)?;
         self.progress.swept = true;
@@ -191,8 +188,8 @@ impl Turn<'_> {
                 return Ok(Step::Pause);
             }
             let limit = self.progress.batch.min(settings::batch_size());
-            // Enough blocks for a batch where every row is expired, or in which
-            // there is little to delete: a bound for the time of one query.
+            // Enough blocks for a batch if every row is expired; but no more than one query can
+            // read in its time if few are.
             let from = self.progress.next_block;
             let to = (from + self.progress.blocks.max(16)).min(self.progress.end_block);
             let query = self.job.blocks(
@@ -224,8 +221,8 @@ impl Turn<'_> {
             }
         }
         self.progress.next_block = -1;
-        // What was expired when it began is done, but for rows that were locked or
-        // came with an old time: a search from the beginning finds those.
+        // All rows that were expired at its begin are done, except those that were locked or
+        // came with an old `_ts`: a search from the beginning finds them.
         for lane in &self.job.lanes {
             let done = self
                 .progress

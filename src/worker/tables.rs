@@ -1,4 +1,4 @@
-//! Which tables and partitions of a database there are to sweep.
+//! Which tables and partitions of a database are to be swept.
 
 use super::state::{self, TableKey};
 use super::wakeups::{self, Writes};
@@ -19,26 +19,25 @@ pub(super) struct Target {
     pub(super) holder: pg_sys::Oid,
     pub(super) owner: pg_sys::Oid,
     pub(super) drop_partitions: bool,
-    /// How soon a row can expire that is written now, in microseconds.
+    /// How soon a row that is written now can expire, in microseconds.
     pub(super) shortest: i64,
 }
 
 /// The targets of a database, by OID.
 pub(super) type Targets = HashMap<u32, Target>;
 
-/// Reads the policies, and brings the shared states into line with them: new
-/// tables are due now, those with another policy, too. `None` if the extension
-/// is not there, or no table has a policy.
+/// Reads the policies and updates the shared states: new tables and those with another policy
+/// are due now. `None` if the extension is absent, or no table has a policy.
 ///
-/// `is_told`: because somebody has told of a change.
+/// `is_told`: a session has announced a change.
 pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
     transaction::clean_session_for(None)?;
     let found = transaction::run(|| {
-        // A session tells of a change as soon as others can see it, which is before it sends
-        // the messages that end what they remember of the time before.
+        // A session announces a change as soon as others can see it, before it sends the
+        // invalidations of their caches.
         if is_told {
             catalog::forget_caches();
         }
@@ -50,7 +49,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         let labels = store::labels();
         let mut bound = HashMap::new();
         for (holder, policy) in &labels {
-            // C9: off.
+            // C9: TTL is off.
             if !policy.is_on() || catalog::class(*holder).is_none() {
                 continue;
             }
@@ -60,15 +59,15 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
                 bound.insert(*holder, (policy, policy.to_label()));
             }
         }
-        // All trees in one walk: they may have branches in common, and tables in the midst
-        // of one may have labels of their own, that do not count.
+        // All trees in one walk: they may share branches, and tables within one may have labels
+        // of their own that are not in force.
         for relid in catalog::all_inheritors_of(bound.keys().copied()) {
             collect(relid, &bound, &mut targets);
         }
         let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
         Ok((!labels.is_empty()).then_some((targets, restored, holders)))
     })?;
-    // Another worker may have seen a change that this one has come too early for.
+    // Another worker may have seen a change that was committed too late for this one.
     let late = changes() != before;
     let Some((targets, restored, holders)) = found else {
         if late {
@@ -99,10 +98,10 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
-                // A turn that goes on by the old policy does not keep what it has found.
+                // A turn that goes on by the old policy does not keep its findings.
                 state.progress = state::Progress::new();
                 state.not_whole_before = 0;
-                // Nor is what is known of its rows what is so by the new one.
+                // Nor do its findings about rows hold under the new one.
                 state.is_seen = false;
                 state.counters.backlog = 0;
                 state.counters.oldest_expiry = 0;
@@ -131,7 +130,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
 /// Targets with the fingerprints of their policies.
 type Found = HashMap<u32, (Target, u64)>;
 
-/// Adds the relation, if it has rows of its own, and one of these policies is in force.
+/// Adds the relation if it has rows of its own and one of these policies is in force.
 fn collect(
     relid: pg_sys::Oid,
     bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
@@ -171,7 +170,7 @@ fn shortest(policy: &TablePolicy) -> i64 {
     i64::from(seconds) * 1_000_000
 }
 
-/// Changes with everything that a sweep goes by.
+/// Changes with everything that a sweep depends on.
 fn fingerprint(label: &str, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
@@ -213,7 +212,7 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
     }
 }
 
-/// Takes what sessions have written into the schedule.
+/// Takes sessions' writes into the schedule.
 pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
     each_written(targets, database, wakeups::take, |relid, target, writes| {
@@ -223,8 +222,8 @@ pub(super) fn take_writes(targets: &Targets, now: i64) {
     });
 }
 
-/// Each target that was written to. Those that share a mark count as written to together:
-/// `take`, which clears a mark, is called once for each.
+/// Calls for each target that was written to. Tables that share a mark count as written to
+/// together: `take`, which clears a mark, is called once for each mark.
 pub(super) fn each_written(
     targets: &Targets,
     database: u32,

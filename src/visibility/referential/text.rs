@@ -51,7 +51,7 @@ pub(super) fn cascaded_update(key: &ForeignKey) -> Vec<u8> {
     text
 }
 
-/// SET NULL and SET DEFAULT, of these columns.
+/// SET NULL and SET DEFAULT of these columns; none given: of all.
 fn set(key: &ForeignKey, value: &str, columns: &[Vec<u8>]) -> Vec<u8> {
     let all: Vec<_> = key.pairs.iter().map(|pair| &pair.referencing[..]).collect();
     let columns = if columns.is_empty() {
