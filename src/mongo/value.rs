@@ -1,5 +1,5 @@
-//! The values in commands. Each checks the JSON as written, and is refused with a reason of
-//! ours.
+//! The values in commands. Each checks the JSON as written; a bad one is refused with a reason
+//! of ours.
 
 use super::json::{checked, must_be, object};
 use super::{CommandError, shortened};

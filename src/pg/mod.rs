@@ -1,7 +1,7 @@
-//! The unsafe quarter: thin wrappers over PostgreSQL's C functions.
+//! Thin, mostly unsafe wrappers over PostgreSQL's C functions.
 //!
-//! Nothing here decides, or knows what the extension is for. Differences between server
-//! versions live here only.
+//! Nothing here decides, or knows what the extension is for. All differences between server
+//! versions are here.
 
 pub(crate) mod activity;
 pub(crate) mod background;
