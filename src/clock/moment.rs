@@ -40,7 +40,7 @@ pub(crate) unsafe fn is_check_again(fcinfo: pg_sys::FunctionCallInfo) -> bool {
             return false;
         };
         if info.fn_extra.is_null() {
-            info.fn_extra = place(fcinfo, info.fn_mcxt);
+            info.fn_extra = kind_of_call(fcinfo, info.fn_mcxt);
         }
         info.fn_extra.cast_const() == address(&CHECKED_AGAIN)
     }
@@ -65,7 +65,10 @@ pub(crate) fn waits_count() -> bool {
 /// # Safety
 /// As [`of_call`]; the context is that of `fn_extra`.
 #[cold]
-unsafe fn place(fcinfo: pg_sys::FunctionCallInfo, context: pg_sys::MemoryContext) -> *mut c_void {
+unsafe fn kind_of_call(
+    fcinfo: pg_sys::FunctionCallInfo,
+    context: pg_sys::MemoryContext,
+) -> *mut c_void {
     // SAFETY: as required of the caller; a context has a name.
     let again = unsafe {
         execution::time().is_some()
@@ -78,6 +81,6 @@ unsafe fn place(fcinfo: pg_sys::FunctionCallInfo, context: pg_sys::MemoryContext
     address(if again { &CHECKED_AGAIN } else { &ORDINARY }).cast_mut()
 }
 
-fn address(place: &'static u8) -> *const c_void {
-    core::ptr::from_ref(place).cast()
+fn address(mark: &'static u8) -> *const c_void {
+    core::ptr::from_ref(mark).cast()
 }

@@ -1,8 +1,8 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
 use super::cascade::{Cascade, heed_strangers};
-use super::job::{Deleting, Job};
-use super::receiver::{self, Found, Tally};
+use super::job::{DeletionWay, Job};
+use super::receiver::{self, FoundRow, Tally};
 use super::set_aside::tid_array;
 use super::{message, probe, transaction};
 use crate::error::Error;
@@ -23,7 +23,7 @@ pub(crate) struct Done {
     /// Rows changed, including those changed by cascades.
     pub(crate) touched: u64,
     /// Rows that a trigger or rule has kept.
-    pub(crate) kept: Vec<Found>,
+    pub(crate) kept: Vec<FoundRow>,
     pub(crate) took: Duration,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Trouble {
     /// The table could not be worked on: locked, changed, gone, no resources.
     Table(Error),
     /// A row could not be deleted: this one, if it is known.
-    Row(Error, Option<Found>),
+    Row(Error, Option<FoundRow>),
     /// As `Row`, after so long that other tables should have their turn.
     Slow(Error),
 }
@@ -51,7 +51,7 @@ pub(crate) fn run(
     job: &Job,
     query: &str,
     limit: u32,
-    on_single: &dyn Fn(Found),
+    on_single: &dyn Fn(FoundRow),
 ) -> Result<Done, Trouble> {
     let began = Instant::now();
     let mut tally = Tally::default();
@@ -63,12 +63,12 @@ pub(crate) fn run(
         let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
-        let done = match deleting(&table) {
-            Deleting::Direct => {
+        let done = match deletion_way(&table) {
+            DeletionWay::Direct => {
                 let begin = message::for_begin(&job.name);
                 // No trigger fires, but planning the query runs functions of the owner.
                 gate::restrict();
-                session::without_detours(|| {
+                session::index_only(|| {
                     statement::with_expired_rows_of(job.relid, || {
                         receiver::delete_selected(
                             visit,
@@ -85,7 +85,7 @@ pub(crate) fn run(
                     ..Done::default()
                 }
             }
-            Deleting::Sql => {
+            DeletionWay::Sql => {
                 user_code.set(true);
                 let done =
                     delete_by_sql(visit, job, query, limit, on_single, &mut tally, &at_rows)?;
@@ -171,11 +171,11 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
 }
 
 /// A heap whose DELETE has no side effects is deleted from directly.
-fn deleting(table: &relation::Open) -> Deleting {
+fn deletion_way(table: &relation::Open) -> DeletionWay {
     if table.deletion_concerns_others() {
-        Deleting::Sql
+        DeletionWay::Sql
     } else {
-        Deleting::Direct
+        DeletionWay::Direct
     }
 }
 
@@ -184,12 +184,12 @@ fn delete_by_sql(
     job: &Job,
     query: &str,
     limit: u32,
-    on_single: &dyn Fn(Found),
+    on_single: &dyn Fn(FoundRow),
     tally: &mut Tally,
     at_rows: &Cell<bool>,
 ) -> Result<Done, Error> {
     let select = |query: &str| {
-        session::without_detours(|| {
+        session::index_only(|| {
             statement::with_expired_rows_of(job.relid, || {
                 receiver::collect(visit, query, limit as usize)
             })
@@ -202,8 +202,8 @@ fn delete_by_sql(
     // Rows that another session has locked, or just changed, are left out.
     let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
     let rows = select(&locking);
-    let places: HashSet<(u32, u16)> = rows.iter().map(Found::place).collect();
-    let mut left = found.iter().filter(|row| !places.contains(&row.place()));
+    let tids: HashSet<(u32, u16)> = rows.iter().map(FoundRow::tid).collect();
+    let mut left = found.iter().filter(|row| !tids.contains(&row.tid()));
     tally.first_locked = left.next().and_then(|row| row.key);
     tally.found = found.len() as u64;
     tally.locked = tally.found - rows.len() as u64;
@@ -236,9 +236,9 @@ fn delete_by_sql(
 
 /// The condition "one of these rows, and". A sub-select, because the planner would estimate each
 /// element of an array that it sees: a seventh of the whole work.
-fn among(rows: &[Found]) -> String {
-    let places = tid_array(rows.iter().map(Found::place));
-    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
+fn among(rows: &[FoundRow]) -> String {
+    let tids = tid_array(rows.iter().map(FoundRow::tid));
+    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {tids})::pg_catalog.tid[]) AND ")
 }
 
 pub(crate) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
@@ -253,8 +253,8 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
     };
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
-    let rows = match deleting(&table) {
-        Deleting::Direct => {
+    let rows = match deletion_way(&table) {
+        DeletionWay::Direct => {
             let mut tally = Tally::default();
             let begin = message::for_begin(&job.name);
             statement::with_expired_rows_of(relid, || {
@@ -272,7 +272,7 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
             }
             tally.deleted
         }
-        Deleting::Sql => {
+        DeletionWay::Sql => {
             heed_strangers(relid)?;
             message::begin(&job.name);
             let rows = statement::in_session(|| update(visit, &job, &job.delete(&job.past())));

@@ -50,20 +50,20 @@ pub(crate) fn after_timeout(size: u32) -> Option<u32> {
 
 /// In which order a table is swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum SweepOrder {
     /// In index order: reads only expired rows.
-    Trickle,
+    Index,
     /// In heap order, by ranges of blocks: reads everything, but each block once.
-    Backlog,
+    Heap,
 }
 
 /// The order for so many expired rows, by estimate, in a table of so many blocks. With more than
 /// one in two blocks, index order would read nearly every block anyway, perhaps several times.
-pub(crate) fn way(expired: u64, blocks: u64) -> Way {
+pub(crate) fn sweep_order(expired: u64, blocks: u64) -> SweepOrder {
     const FEW: u64 = 20_000;
     if expired >= FEW && expired >= blocks / 2 {
-        Way::Backlog
+        SweepOrder::Heap
     } else {
-        Way::Trickle
+        SweepOrder::Index
     }
 }

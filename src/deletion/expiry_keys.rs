@@ -10,14 +10,14 @@ use pgrx::pg_sys;
 
 /// For so many expiry keys a table's progress is kept; further ones are searched from the
 /// beginning.
-pub(crate) const LANES: usize = 16;
+pub(crate) const EXPIRY_KEYS: usize = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Rows that expire in one way: those that inherit the default, those that override it, or those
 /// of one TTL index.
 #[derive(Debug, Clone)]
-pub(crate) struct Lane {
+pub(crate) struct ExpiryKey {
     /// Its number in [`crate::worker::state::Progress`].
     pub(crate) number: usize,
     /// The expression that the index is ordered by,
@@ -34,30 +34,35 @@ pub(crate) struct Lane {
 }
 
 /// The expiry keys of a relation that the caller has locked.
-pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<Lane> {
-    let mut lanes = policy
+pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<ExpiryKey> {
+    let mut expiry_keys = policy
         .expiring_clock()
         .map_or(vec![], |clock| of_clock(relid, label, policy, &clock));
     for (at, rule) in policy.rules.iter().enumerate() {
-        lanes.push(of_rule(relid, rule, at + 2));
+        expiry_keys.push(of_rule(relid, rule, at + 2));
     }
-    lanes
+    expiry_keys
 }
 
-fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Clock) -> Vec<Lane> {
+fn of_clock(
+    relid: pg_sys::Oid,
+    label: &Policy,
+    policy: &TablePolicy,
+    clock: &Clock,
+) -> Vec<ExpiryKey> {
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };
     let find = |wanted| expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref());
     let ttl = label.ttl_column.as_deref().map(quote_identifier);
-    let mut lanes = Vec::new();
+    let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
         let (predicate, wanted) = match &ttl {
             Some(ttl) => (format!("{ttl} IS NULL"), Wanted::InheritingByTimestamp),
             None => ("true".to_owned(), Wanted::AllByTimestamp),
         };
         let serving = find(wanted);
-        lanes.push(Lane {
+        expiry_keys.push(ExpiryKey {
             number: 0,
             order: order(&ts, &serving),
             key: ts.clone(),
@@ -70,7 +75,7 @@ fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Cl
     if let Some(ttl) = ttl {
         let serving = find(Wanted::OverridingByExpiry);
         let key = format!("ttl.expires_at({ts}, {ttl}, NULL)");
-        lanes.push(Lane {
+        expiry_keys.push(ExpiryKey {
             number: 1,
             order: order(&key, &serving),
             key,
@@ -80,10 +85,10 @@ fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Cl
             access: access(&serving),
         });
     }
-    lanes
+    expiry_keys
 }
 
-fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
+fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     let column = quote_identifier(&rule.column_name);
     let (key, kind) = if rule.date.is_array {
         (format!("ttl.earliest({column})"), DateKind::Timestamptz)
@@ -94,7 +99,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
     let serving = expiry_index::find_by_date(relid, &rule.column, rule.date, predicate);
     let access = match access(&serving) {
         // For so many expiry keys no progress is kept.
-        Access::Ordered if number >= LANES => Access::Unordered,
+        Access::Ordered if number >= EXPIRY_KEYS => Access::Unordered,
         access => access,
     };
     let finite = format!(
@@ -105,7 +110,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
         Some(_) => format!("{} AND {finite}", rule_applies(&rule.index)),
         None => finite,
     };
-    Lane {
+    ExpiryKey {
         number,
         order: order(&key, &serving),
         key,
@@ -135,7 +140,7 @@ fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
     format!("{key}{}", if nulls_first { " NULLS FIRST" } else { "" })
 }
 
-impl Lane {
+impl ExpiryKey {
     /// The key as a timestamptz.
     pub(crate) fn instant(&self) -> String {
         let key = &self.key;

@@ -19,11 +19,11 @@ pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
     Job::of(relid).is_some_and(|job| {
         let query = format!("{} LIMIT 1", job.remaining(&job.past()));
         // By the indexes, whatever the planner expects to find early in the table.
-        !session::without_detours(|| collect(visit, &job, &query, 1)).is_empty()
+        !session::index_only(|| collect(visit, &job, &query, 1)).is_empty()
     })
 }
 
-fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::Found> {
+fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
     statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, limit))
 }
 
@@ -90,7 +90,7 @@ fn delete_blocks(
     }
     let mut deleted = 0;
     for row in collect(visit, job, &job.remaining(&condition), usize::MAX) {
-        let (block, offset) = row.place();
+        let (block, offset) = row.tid();
         let row = format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
         deleted += attempt(visit, job, &row, remaining)?.unwrap_or(0);
     }

@@ -1,8 +1,8 @@
 //! Looks at a table without deleting: how much there is to delete, and when.
 
-use super::batch_size::{self, Way};
+use super::batch_size::{self, SweepOrder};
 use super::job::{Access, Job};
-use super::receiver::{self, Found};
+use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
 use super::transaction;
 use crate::error::Error;
@@ -20,8 +20,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    pub(crate) fn way(&self) -> Way {
-        batch_size::way(self.expired, u64::from(self.blocks))
+    pub(crate) fn order(&self) -> SweepOrder {
+        batch_size::sweep_order(self.expired, u64::from(self.blocks))
     }
 }
 
@@ -45,7 +45,7 @@ fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) ->
             ));
         };
         let visit = become_owner(class.owner, Stay::Restricted)?;
-        session::without_detours(|| look(&visit))
+        session::index_only(|| look(&visit))
     })
 }
 
@@ -114,16 +114,22 @@ pub(crate) fn left_behind(
     aside: &SetAside,
 ) -> Result<Option<i64>, Error> {
     look(job.relid, |visit| {
-        for lane in job
-            .lanes
+        for expiry_key in job
+            .expiry_keys
             .iter()
-            .filter(|lane| lane.access == Access::Ordered)
+            .filter(|expiry_key| expiry_key.access == Access::Ordered)
         {
-            let query = job.trickle(lane, i64::MIN, cutoffs[lane.number], &aside.exclusion(), 1);
+            let query = job.index_sweep(
+                expiry_key,
+                i64::MIN,
+                cutoffs[expiry_key.number],
+                &aside.exclusion(),
+                1,
+            );
             let rows =
                 statement::with_expired_rows_of(job.relid, || receiver::collect(visit, &query, 1));
             if let Some(row) = rows.first() {
-                return Ok(Some(row.key.unwrap_or(0).saturating_add(lane.offset)));
+                return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
             }
         }
         Ok(None)
@@ -131,7 +137,7 @@ pub(crate) fn left_behind(
 }
 
 /// The first row that `query` selects.
-pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<Found>, Error> {
+pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows =
             statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, 1));

@@ -15,16 +15,16 @@ use std::ffi::CStr;
 
 /// A row's TID, and its key: the value by which its index is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundRow {
     pub(crate) block: u32,
     pub(crate) offset: u16,
     /// `None`: the query gave none.
     pub(crate) key: Option<i64>,
 }
 
-impl Found {
+impl FoundRow {
     /// Block and offset.
-    pub(crate) fn place(&self) -> (u32, u16) {
+    pub(crate) fn tid(&self) -> (u32, u16) {
         (self.block, self.offset)
     }
 }
@@ -38,12 +38,12 @@ pub(crate) struct Tally {
     pub(crate) locked: u64,
     /// The key of the first row that was not deleted because it was locked.
     pub(crate) first_locked: Option<i64>,
-    pub(crate) first: Option<Found>,
-    pub(crate) last: Option<Found>,
+    pub(crate) first: Option<FoundRow>,
+    pub(crate) last: Option<FoundRow>,
 }
 
 #[repr(C)]
-struct Deleting {
+struct DeletingReceiver {
     receiver: DestReceiver,
     relation: pg_sys::Relation,
     wait: bool,
@@ -54,9 +54,9 @@ struct Deleting {
 }
 
 #[repr(C)]
-struct Collecting {
+struct CollectingReceiver {
     receiver: DestReceiver,
-    rows: Vec<Found>,
+    rows: Vec<FoundRow>,
     limit: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn delete_selected(
     begin: Option<&CStr>,
     tally: &mut Tally,
 ) {
-    let mut receiver = Deleting {
+    let mut receiver = DeletingReceiver {
         receiver: receiver(delete_row),
         relation: relation.as_ptr(),
         wait,
@@ -87,8 +87,8 @@ pub(crate) fn delete_selected(
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
-pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<Found> {
-    let mut receiver = Collecting {
+pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<FoundRow> {
+    let mut receiver = CollectingReceiver {
         receiver: receiver(collect_row),
         rows: Vec::with_capacity(limit.min(10_000)),
         limit,
@@ -130,11 +130,11 @@ unsafe fn row(slot: *mut pg_sys::TupleTableSlot) -> (*mut ItemPointerData, Optio
 /// # Safety
 /// `tid` points to a valid item pointer.
 #[inline]
-unsafe fn found(tid: *mut ItemPointerData, key: Option<i64>) -> Found {
+unsafe fn found(tid: *mut ItemPointerData, key: Option<i64>) -> FoundRow {
     // SAFETY: as required of the caller.
     unsafe {
         let block = (*tid).ip_blkid;
-        Found {
+        FoundRow {
             block: u32::from(block.bi_hi) << 16 | u32::from(block.bi_lo),
             offset: (*tid).ip_posid,
             key,
@@ -153,7 +153,7 @@ unsafe extern "C-unwind" fn delete_row(
     // SAFETY: the executor passes the slot and our receiver. The query's snapshot has the
     // current command ID, as in an ordinary DELETE.
     unsafe {
-        let state = receiver.cast::<Deleting>();
+        let state = receiver.cast::<DeletingReceiver>();
         let (tid, key) = row(slot);
         let row = found(tid, key);
         let relation = (*state).relation;
@@ -201,7 +201,7 @@ unsafe extern "C-unwind" fn collect_row(
 ) -> bool {
     // SAFETY: the executor passes the slot and our receiver.
     unsafe {
-        let state = receiver.cast::<Collecting>();
+        let state = receiver.cast::<CollectingReceiver>();
         let (tid, key) = row(slot);
         let rows = &mut (*state).rows;
         if rows.len() < (*state).limit {

@@ -1,7 +1,7 @@
 //! Before a statement that writes many rows: removes the table's few expired rows, so that the
 //! trigger can be skipped.
 
-use super::liveness::Judge;
+use super::liveness::Liveness;
 use crate::clock::now::now;
 use crate::deletion::message;
 use crate::pg::{catalog, relation};
@@ -38,7 +38,7 @@ pub(super) unsafe fn has_no_expired_row(
         let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
             return false;
         };
-        let judge = Judge::of(&policy);
+        let liveness = Liveness::of(&policy);
         // In a restored table only the row in a new row's way is deleted.
         let restored = governing_label(relid)
             .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
@@ -55,10 +55,10 @@ pub(super) unsafe fn has_no_expired_row(
                     let expired = Expired {
                         index,
                         cutoff,
-                        judge,
+                        liveness,
                         may_delete,
                     };
-                    clear(table, &expired, budget)
+                    remove_expired(table, &expired, budget)
                 })
         })
     }
@@ -97,7 +97,7 @@ struct Expired {
     index: pg_sys::Oid,
     /// Expired rows have keys up to this one.
     cutoff: i64,
-    judge: Judge,
+    liveness: Liveness,
     /// False if DELETE has side effects, or would fail.
     may_delete: bool,
 }
@@ -110,7 +110,7 @@ struct Expired {
 ///
 /// # Safety
 /// The table is open and locked.
-unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
+unsafe fn remove_expired(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
     let (relation, share) = (table.as_ptr(), pg_sys::AccessShareLock.cast_signed());
     // SAFETY: table and index are open and locked until the scan has ended; the key's
     // function compares two timestamptz, of which F_TIMESTAMPTZ_LE is the OID.
@@ -132,21 +132,21 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
         let scan = relation::begin_index_scan(relation, index, &mut dirty, 1);
         pg_sys::index_rescan(scan, &mut key, 1, core::ptr::null_mut(), 0);
         let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        let mut clear = true;
+        let mut none_left = true;
         let (name, mut deleted) = (catalog::qualified_name((*relation).rd_id), 0);
-        while clear && !pg_sys::index_getnext_tid(scan, forward).is_null() {
+        while none_left && !pg_sys::index_getnext_tid(scan, forward).is_null() {
             if budget.entries == 0 {
-                clear = false;
+                none_left = false;
                 break;
             }
             budget.entries -= 1;
-            while clear && pg_sys::index_fetch_heap(scan, slot) {
+            while none_left && pg_sys::index_fetch_heap(scan, slot) {
                 let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
                     || dirty.xmax != pg_sys::InvalidTransactionId;
-                clear = !in_progress;
-                if clear && !expired.judge.is_live(slot) {
-                    clear = expired.may_delete && budget.rows > 0;
-                    if !clear {
+                none_left = !in_progress;
+                if none_left && !expired.liveness.is_live(slot) {
+                    none_left = expired.may_delete && budget.rows > 0;
+                    if !none_left {
                         break;
                     }
                     if deleted == 0 {
@@ -155,7 +155,7 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
                     budget.rows -= 1;
                     budget.deleted = true;
                     deleted += 1;
-                    clear = delete(relation, &mut (*slot).tts_tid);
+                    none_left = delete(relation, &mut (*slot).tts_tid);
                 }
                 if !(*scan).xs_heap_continue {
                     break;
@@ -168,7 +168,7 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
         pg_sys::index_endscan(scan);
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::index_close(index, share);
-        clear
+        none_left
     }
 }
 
@@ -176,14 +176,14 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
 ///
 /// # Safety
 /// `relation` is an open and locked heap, and DELETE has no side effects.
-unsafe fn delete(relation: pg_sys::Relation, place: &mut pg_sys::ItemPointerData) -> bool {
+unsafe fn delete(relation: pg_sys::Relation, tid: &mut pg_sys::ItemPointerData) -> bool {
     let mut failure = pg_sys::TM_FailureData::default();
     // SAFETY: as required of the caller.
     unsafe {
         pg_sys::CheckCmdReplicaIdentity(relation, pg_sys::CmdType::CMD_DELETE);
         let result = pg_sys::table_tuple_delete(
             relation,
-            place,
+            tid,
             pg_sys::GetCurrentCommandId(true),
             core::ptr::null_mut(),
             core::ptr::null_mut(),

@@ -19,7 +19,7 @@ const FEW_PARTITIONS: usize = 100;
 
 thread_local! {
     /// The tables whose trigger is hidden from COPY.
-    static SPARED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+    static HIDDEN: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Prepares a COPY that writes to a table with TTL, and notes the write for the workers.
@@ -83,7 +83,7 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
         }
         if catalog::class(table).is_some() {
             // SAFETY: the table is locked, and so cannot vanish.
-            unsafe { spare(table, &functions, &mut budget) };
+            unsafe { hide_trigger(table, &functions, &mut budget) };
             if std::mem::take(&mut budget.deleted) {
                 continue;
             }
@@ -97,7 +97,7 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
 ///
 /// # Safety
 /// The table is locked.
-unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
+unsafe fn hide_trigger(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
     // SAFETY: as required of the caller; the description belongs to the open relation.
     unsafe {
         let open = relation::Open::locked(table);
@@ -110,7 +110,7 @@ unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) 
         }
         // The check may have reloaded the description.
         if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
-            SPARED.with_borrow_mut(|spared| spared.push(table));
+            HIDDEN.with_borrow_mut(|hidden| hidden.push(table));
             triggers.trig_insert_before_row = false;
         }
     }
@@ -118,7 +118,7 @@ unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) 
 
 /// After COPY, and when a transaction fails: PostgreSQL reads the triggers again.
 pub(crate) fn end_copies() {
-    for table in SPARED.take() {
+    for table in HIDDEN.take() {
         // SAFETY: what PostgreSQL itself does at an abort, too; reads no catalog then.
         unsafe { pg_sys::RelationCacheInvalidateEntry(table) };
     }

@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, TupleTableSlot};
 /// Tells live rows of one table from expired ones. Holds nothing that needs dropping, so that
 /// PostgreSQL's errors may pass.
 #[derive(Clone, Copy)]
-pub(super) struct Judge {
+pub(super) struct Liveness {
     default_ttl: Option<i32>,
     /// The column with the time of the last modification; 0 if rows do not expire by it.
     ts: i16,
@@ -22,7 +22,7 @@ pub(super) struct Judge {
     context: *mut pg_sys::ExprContext,
 }
 
-impl Judge {
+impl Liveness {
     /// For a table in which nothing expires.
     pub(super) const NOTHING: Self = Self {
         default_ttl: None,
@@ -38,7 +38,7 @@ impl Judge {
     /// Within a transaction.
     pub(super) unsafe fn of(policy: &TablePolicy) -> Self {
         let clock = policy.expiring_clock();
-        let mut judge = Self {
+        let mut liveness = Self {
             default_ttl: policy.default_ttl,
             ts: clock.map_or(0, |clock| clock.ts.attno),
             ttl: clock
@@ -53,12 +53,12 @@ impl Judge {
                 execution::keep_in((*estate).es_query_cxt);
                 let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
                 let condition = visibility::live_by_rules(&functions, policy, 1);
-                judge.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
-                judge.context = pg_sys::MakePerTupleExprContext(estate);
+                liveness.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
+                liveness.context = pg_sys::MakePerTupleExprContext(estate);
                 pg_sys::MemoryContextSwitchTo(former);
             }
         }
-        judge
+        liveness
     }
 
     /// Whether the row in the slot is live for this statement, or locked by this transaction

@@ -8,8 +8,8 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::liveness::Judge;
-use super::plan::{Key, Plan};
+use super::liveness::Liveness;
+use super::plan::{Key, KeyPlan};
 use super::prepared::{Evaluation, Prepared};
 use super::removal::{self, Removal};
 use super::row::New;
@@ -67,7 +67,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
                 let lookup = Lookup {
                     new,
                     plan,
-                    judge: &prepared.judge,
+                    liveness: &prepared.liveness,
                     key,
                     at,
                     evaluation,
@@ -108,8 +108,8 @@ impl Wait {
 /// A key of a new row that is looked up.
 struct Lookup<'a> {
     new: &'a New,
-    plan: &'a Plan,
-    judge: &'a Judge,
+    plan: &'a KeyPlan,
+    liveness: &'a Liveness,
     key: &'a Key,
     /// The key's index in the plan.
     at: usize,
@@ -227,7 +227,7 @@ impl Lookup<'_> {
                     && writer != pg_sys::InvalidTransactionId
                     && moment::waits_count();
                 if self.new.replaces(&(*slot).tts_tid)
-                    || (!may_expire && self.judge.is_live(slot))
+                    || (!may_expire && self.liveness.is_live(slot))
                     || ((*scan).xs_recheck && !self.conflicts(slot, sought))
                 {
                     continue;

@@ -46,7 +46,7 @@ unsafe fn disable(triggers: &mut TriggerDesc, which: impl Fn(pg_sys::Oid) -> boo
 /// # Safety
 /// `table` is open and locked; a statement is running whose triggers are yet to fire.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, place: *mut ItemPointerData) {
+pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, tid: *mut ItemPointerData) {
     // SAFETY: as required of the caller; what is made here is freed with the estate.
     unsafe {
         let estate = pg_sys::CreateExecutorState();
@@ -55,7 +55,7 @@ pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, place: *mu
         if let Some(triggers) = (*target).ri_TrigDesc.as_mut() {
             disable(triggers, |function| function != check_function());
             let none = core::ptr::null_mut();
-            pg_sys::ExecARDeleteTriggers(estate, target, place, none, none.cast(), false);
+            pg_sys::ExecARDeleteTriggers(estate, target, tid, none, none.cast(), false);
         }
         pg_sys::MemoryContextSwitchTo(former);
         relation::free_execution(estate);

@@ -47,7 +47,7 @@ pub(super) struct Key {
 
 /// A table with keys, whose rows can expire.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct KeyPlan {
     pub(super) policy: Rc<TablePolicy>,
     pub(super) deletion: Deletion,
     pub(super) keys: Vec<Key>,
@@ -55,7 +55,7 @@ pub(super) struct Plan {
     pub(super) generated: Vec<i16>,
 }
 
-impl Plan {
+impl KeyPlan {
     /// Whether there is anything to evaluate before a key is known.
     pub(super) fn needs_evaluation(&self) -> bool {
         !self.generated.is_empty() || self.keys.iter().any(|key| key.needs_evaluation)
@@ -63,7 +63,7 @@ impl Plan {
 }
 
 thread_local! {
-    static PLANS: RefCell<HashMap<pg_sys::Oid, Option<Rc<Plan>>>> = RefCell::new(HashMap::new());
+    static PLANS: RefCell<HashMap<pg_sys::Oid, Option<Rc<KeyPlan>>>> = RefCell::new(HashMap::new());
     /// Counts invalidations, so that an answer read before one is not stored after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
@@ -72,7 +72,7 @@ thread_local! {
 ///
 /// # Safety
 /// `table` is open and locked.
-pub(super) unsafe fn of(table: pg_sys::Relation) -> Option<Rc<Plan>> {
+pub(super) unsafe fn of(table: pg_sys::Relation) -> Option<Rc<KeyPlan>> {
     // SAFETY: as required of the caller.
     let relid = unsafe { (*table).rd_id };
     if let Some(known) = PLANS.with_borrow(|plans| plans.get(&relid).cloned()) {
@@ -115,9 +115,9 @@ unsafe extern "C-unwind" fn forget(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
 
 /// # Safety
 /// `table` is open and locked.
-unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
+unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<KeyPlan> {
     let policy = cache::policy(relid).filter(|policy| policy.hides())?;
-    let mut plan = Plan {
+    let mut plan = KeyPlan {
         policy,
         // SAFETY: open.
         deletion: unsafe { Deletion::of(table, relid) },

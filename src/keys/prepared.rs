@@ -1,7 +1,7 @@
 //! A table's key plan, prepared for one statement.
 
-use super::liveness::Judge;
-use super::plan::{self, Plan};
+use super::liveness::Liveness;
+use super::plan::{self, KeyPlan};
 use crate::pg::{relation, session};
 use crate::settings;
 use crate::store::written;
@@ -53,8 +53,8 @@ impl Evaluation {
 pub(super) struct Prepared {
     /// Null if there is nothing to do. Kept until the statement's end, even if the cache forgets
     /// it.
-    pub(super) plan: *const Plan,
-    pub(super) judge: Judge,
+    pub(super) plan: *const KeyPlan,
+    pub(super) liveness: Liveness,
     pub(super) evaluation: Evaluation,
 }
 
@@ -72,13 +72,13 @@ pub(super) unsafe fn prepare(
         let prepared = pg_sys::palloc(size_of::<Prepared>()).cast::<Prepared>();
         prepared.write(Prepared {
             plan: core::ptr::null(),
-            judge: Judge::NOTHING,
+            liveness: Liveness::NOTHING,
             evaluation: Evaluation::NONE,
         });
         if !settings::show_expired()
             && let Some(plan) = plan::of(table)
         {
-            (*prepared).judge = Judge::of(&plan.policy);
+            (*prepared).liveness = Liveness::of(&plan.policy);
             if session::applies_others_changes() {
                 // Logical replication fires no executor hook, and its rows come with their
                 // `_ts`.
@@ -98,10 +98,10 @@ pub(super) unsafe fn prepare(
 ///
 /// # Safety
 /// `context` is a memory context.
-unsafe fn keep(plan: Rc<Plan>, context: pg_sys::MemoryContext) -> *const Plan {
+unsafe fn keep(plan: Rc<KeyPlan>, context: pg_sys::MemoryContext) -> *const KeyPlan {
     unsafe extern "C-unwind" fn release(plan: *mut c_void) {
         // SAFETY: made by `into_raw`, and released once.
-        unsafe { Rc::decrement_strong_count(plan.cast::<Plan>()) }
+        unsafe { Rc::decrement_strong_count(plan.cast::<KeyPlan>()) }
     }
     // SAFETY: the callback is allocated in the context that calls it.
     unsafe {
@@ -117,7 +117,7 @@ unsafe fn keep(plan: Rc<Plan>, context: pg_sys::MemoryContext) -> *const Plan {
 
 /// # Safety
 /// `table` is open, and the executor has opened and locked its indexes.
-unsafe fn evaluation(table: pg_sys::Relation, plan: &Plan) -> Evaluation {
+unsafe fn evaluation(table: pg_sys::Relation, plan: &KeyPlan) -> Evaluation {
     let no_lock = pg_sys::NoLock.cast_signed();
     // SAFETY: as required of the caller.
     unsafe {

@@ -4,7 +4,7 @@
 //! and refuses, updates or deletes. An expired row must not matter there (C6), nor stay behind
 //! as an orphan: it is removed.
 
-use super::liveness::Judge;
+use super::liveness::Liveness;
 use super::removal::{self, Deletion, Removal};
 use crate::error::Error;
 use crate::pg::fmgr::{self, arg};
@@ -40,18 +40,24 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
         if arg(fcinfo, 2).is_none_or(|live| live.value() as u8 != 0) {
             return pg_sys::Datum::from(true);
         }
-        let (Some(relid), Some(place)) = (arg(fcinfo, 0), arg(fcinfo, 1)) else {
+        let (Some(relid), Some(tid)) = (arg(fcinfo, 0), arg(fcinfo, 1)) else {
             return pg_sys::Datum::from(true);
         };
         let relid = pg_sys::Oid::from(relid.value() as u32);
-        let Some(way) = prepare(relid, nodes::is_called_by_filter(fcinfo)) else {
+        let Some(removing) = removing(relid, nodes::is_called_by_filter(fcinfo)) else {
             return pg_sys::Datum::from(true);
         };
-        let mut place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let mut tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
         let no_lock = pg_sys::NoLock.cast_signed();
         let table = unguarded::table_open(relid, no_lock);
         let slot = unguarded::table_slot_create(table, core::ptr::null_mut());
-        let removal = removal::remove_if_expired(table, slot, &mut place, way.deletion, &way.judge);
+        let removal = removal::remove_if_expired(
+            table,
+            slot,
+            &mut tid,
+            removing.deletion,
+            &removing.liveness,
+        );
         unguarded::ExecDropSingleTupleTableSlot(slot);
         unguarded::table_close(table, no_lock);
         pg_sys::Datum::from(removal != Removal::Gone)
@@ -60,15 +66,15 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
 
 /// How a row of the table is removed.
 #[derive(Clone, Copy)]
-struct Way {
-    judge: Judge,
+struct Removing {
+    liveness: Liveness,
     deletion: Deletion,
 }
 
 /// `None` if no row of the table can be expired. Leaves the table locked.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Option<Way> {
+unsafe extern "C-unwind" fn removing(relid: pg_sys::Oid, by_filter: bool) -> Option<Removing> {
     // SAFETY: reads a backend-local variable.
     if !by_filter || !unsafe { externs::InNoForceRLSOperation() } {
         Error::new(
@@ -87,8 +93,8 @@ unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Opti
         let table = pg_sys::table_open(relid, pg_sys::RowExclusiveLock.cast_signed());
         let deletion = Deletion::of(table, relid);
         pg_sys::table_close(table, pg_sys::NoLock.cast_signed());
-        let judge = Judge::of(&policy);
-        Some(Way { judge, deletion })
+        let liveness = Liveness::of(&policy);
+        Some(Removing { liveness, deletion })
     }
 }
 

@@ -7,7 +7,7 @@
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::liveness::Judge;
+use super::liveness::Liveness;
 use super::{same_xact_children, with_triggers};
 use crate::deletion::message;
 use crate::pg::{catalog, externs, relation, unguarded};
@@ -65,18 +65,18 @@ pub(super) unsafe fn remove(
         if unguarded::TransactionIdIsCurrentTransactionId(unguarded::slot_xmin(slot)) {
             unguarded::CommandCounterIncrement();
         }
-        let mut place = (*slot).tts_tid;
+        let mut tid = (*slot).tts_tid;
         // A transaction that has written nothing has no ID.
         let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
         if !deletion.direct
-            && let Some(other) = lock(table, slot, &mut place, 0)
+            && let Some(other) = lock(table, slot, &mut tid, 0)
         {
             return other;
         }
         if deletion.has_actions && has_written {
             same_xact_children::refuse(table, slot, true);
         }
-        delete(table, &mut place, deletion, true)
+        delete(table, &mut tid, deletion, true)
     }
 }
 
@@ -88,26 +88,26 @@ pub(super) unsafe fn remove(
 pub(super) unsafe fn remove_if_expired(
     table: pg_sys::Relation,
     slot: *mut TupleTableSlot,
-    place: &mut pg_sys::ItemPointerData,
+    tid: &mut pg_sys::ItemPointerData,
     deletion: Deletion,
-    judge: &Judge,
+    liveness: &Liveness,
 ) -> Removal {
     // SAFETY: as required of the caller; once locked, the row is in the slot.
     unsafe {
-        if !fetch(table, slot, place) || judge.is_live(slot) {
+        if !fetch(table, slot, tid) || liveness.is_live(slot) {
             return Removal::Kept;
         }
         let newest = pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
-        if let Some(other) = lock(table, slot, place, newest) {
+        if let Some(other) = lock(table, slot, tid, newest) {
             return other;
         }
-        if judge.is_live(slot) {
+        if liveness.is_live(slot) {
             return Removal::Kept;
         }
         if deletion.has_actions {
             same_xact_children::refuse(table, slot, false);
         }
-        delete(table, place, deletion, false)
+        delete(table, tid, deletion, false)
     }
 }
 
@@ -120,22 +120,22 @@ pub(super) unsafe fn remove_if_expired(
 pub(super) unsafe fn fetch(
     table: pg_sys::Relation,
     slot: *mut TupleTableSlot,
-    place: &mut pg_sys::ItemPointerData,
+    tid: &mut pg_sys::ItemPointerData,
 ) -> bool {
     let mut any = pg_sys::SnapshotData {
         snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
         ..Default::default()
     };
-    let block = u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo);
+    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
     let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
     // SAFETY: every table access method has this function.
     unsafe {
         let Some(fetch_version) = (*(*table).rd_tableam).tuple_fetch_row_version else {
             return false;
         };
-        place.ip_posid != 0
+        tid.ip_posid != 0
             && block < unguarded::RelationGetNumberOfBlocksInFork(table, fork)
-            && fetch_version(table, place, &mut any, slot)
+            && fetch_version(table, tid, &mut any, slot)
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) unsafe fn fetch(
 unsafe fn lock(
     table: pg_sys::Relation,
     slot: *mut TupleTableSlot,
-    place: &mut pg_sys::ItemPointerData,
+    tid: &mut pg_sys::ItemPointerData,
     flags: u8,
 ) -> Option<Removal> {
     let mut failure = pg_sys::TM_FailureData::default();
@@ -158,7 +158,7 @@ unsafe fn lock(
         };
         let result = tuple_lock(
             table,
-            place,
+            tid,
             externs::GetActiveSnapshot(),
             slot,
             externs::GetCurrentCommandId(false),
@@ -178,7 +178,7 @@ unsafe fn lock(
 /// The transaction has locked the table, and the row with this TID unless `deletion` is direct.
 unsafe fn delete(
     table: pg_sys::Relation,
-    place: &mut pg_sys::ItemPointerData,
+    tid: &mut pg_sys::ItemPointerData,
     deletion: Deletion,
     for_new_row: bool,
 ) -> Removal {
@@ -188,9 +188,9 @@ unsafe fn delete(
         announce(deletion.relid, false);
         // Looked up again: deletion with triggers relies on them.
         let removal = if !relation::has_delete_triggers(table) {
-            delete_directly(table, place, externs::GetCurrentCommandId(true))
+            delete_directly(table, tid, externs::GetCurrentCommandId(true))
         } else {
-            with_triggers::delete(table, place, for_new_row)
+            with_triggers::delete(table, tid, for_new_row)
         };
         if removal == Removal::Gone {
             announce(deletion.relid, true);
@@ -206,7 +206,7 @@ unsafe fn delete(
 /// `table` is open and locked.
 pub(super) unsafe fn delete_directly(
     table: pg_sys::Relation,
-    place: &mut pg_sys::ItemPointerData,
+    tid: &mut pg_sys::ItemPointerData,
     command: pg_sys::CommandId,
 ) -> Removal {
     let mut failure = pg_sys::TM_FailureData::default();
@@ -217,7 +217,7 @@ pub(super) unsafe fn delete_directly(
         };
         let result = tuple_delete(
             table,
-            place,
+            tid,
             command,
             externs::GetActiveSnapshot(),
             core::ptr::null_mut(),

@@ -37,8 +37,8 @@ impl New {
     }
 
     /// Whether this is the TID of the version to be replaced.
-    pub(super) fn replaces(&self, place: &pg_sys::ItemPointerData) -> bool {
-        self.old.is_some_and(|(_, old)| same_place(&old, place))
+    pub(super) fn replaces(&self, tid: &pg_sys::ItemPointerData) -> bool {
+        self.old.is_some_and(|(_, old)| same_tid(&old, tid))
     }
 
     /// Whether the row's key may differ from that of the version it replaces.
@@ -154,7 +154,7 @@ impl New {
 }
 
 /// Whether the two TIDs are equal.
-pub(super) fn same_place(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
+pub(super) fn same_tid(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
     let parts = |p: &pg_sys::ItemPointerData| (p.ip_blkid.bi_hi, p.ip_blkid.bi_lo, p.ip_posid);
     parts(a) == parts(b)
 }

@@ -75,7 +75,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL. STRICT.
     unsafe {
-        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
+        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
             return pg_sys::Datum::from(false);
         };
         let relid = pg_sys::Oid::from(relid.value() as u32);
@@ -87,13 +87,13 @@ pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
             .hint("Compare the row's xmin with pg_current_xact_id().")
             .raise();
         }
-        let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
         if NOTING.get() {
-            let all = versions::from(relid, place);
+            let all = versions::from(relid, tid);
             LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
             return pg_sys::Datum::from(false);
         }
-        let counts = versions::written_here(relid, place)
+        let counts = versions::written_here(relid, tid)
             .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
         pg_sys::Datum::from(counts)
     }

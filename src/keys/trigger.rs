@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
         }
         let call = (*fcinfo).flinfo;
         if (*call).fn_extra.is_null() {
-            (*call).fn_extra = prepare((*data).tg_relation, (*call).fn_mcxt).cast();
+            (*call).fn_extra = prepare_guarded((*data).tg_relation, (*call).fn_mcxt).cast();
         }
         let prepared = (*call).fn_extra.cast::<Prepared>();
         let updates = !(*data).tg_newtuple.is_null();
@@ -131,7 +131,7 @@ extern "C-unwind" fn refuse() {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn prepare(
+unsafe extern "C-unwind" fn prepare_guarded(
     relation: pg_sys::Relation,
     context: pg_sys::MemoryContext,
 ) -> *mut Prepared {

@@ -33,13 +33,13 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_unneeded(
             .raise();
         }
         let is_live = fmgr::arg(fcinfo, 2).is_none_or(|live| live.value() as u8 != 0);
-        if let (false, Some(relid), Some(place)) =
+        if let (false, Some(relid), Some(tid)) =
             (is_live, fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1))
         {
             let relid = pg_sys::Oid::from(relid.value() as u32);
-            let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+            let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
             if same_xact_children::has_references(relid) {
-                ask(relid, place);
+                ask(relid, tid);
             }
         }
         pg_sys::Datum::from(true)
@@ -48,12 +48,12 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_unneeded(
 
 /// # Safety
 /// The transaction has locked the table.
-unsafe fn ask(relid: pg_sys::Oid, mut place: pg_sys::ItemPointerData) {
+unsafe fn ask(relid: pg_sys::Oid, mut tid: pg_sys::ItemPointerData) {
     let table = relation::Open::locked(relid);
     // SAFETY: as required of the caller; errors that pass here free the slot with its context.
     unsafe {
         let slot = pg_sys::table_slot_create(table.as_ptr(), core::ptr::null_mut());
-        if removal::fetch(table.as_ptr(), slot, &mut place) {
+        if removal::fetch(table.as_ptr(), slot, &mut tid) {
             same_xact_children::refuse(table.as_ptr(), slot, false);
         }
         pg_sys::ExecDropSingleTupleTableSlot(slot);

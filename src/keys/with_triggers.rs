@@ -43,7 +43,7 @@ struct Execution {
 /// `table` is open and locked.
 pub(super) unsafe fn delete(
     table: pg_sys::Relation,
-    place: &mut ItemPointerData,
+    tid: &mut ItemPointerData,
     for_new_row: bool,
 ) -> Removal {
     // SAFETY: as required of the caller. An error ends the subtransaction, with which
@@ -60,19 +60,19 @@ pub(super) unsafe fn delete(
         } = begin(table, for_new_row);
         unguarded::ExecBSDeleteTriggers(estate, target);
         let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
-            && !unguarded::before_row_delete_triggers(estate, recheck, target, place);
+            && !unguarded::before_row_delete_triggers(estate, recheck, target, tid);
         let removal = if kept {
             Removal::Kept
         } else {
             // By the command ID from before the triggers: one of them may have changed the row
             // itself.
-            removal::delete_directly(table, place, (*estate).es_output_cid)
+            removal::delete_directly(table, tid, (*estate).es_output_cid)
         };
         if removal == Removal::Gone {
             unguarded::ExecARDeleteTriggers(
                 estate,
                 target,
-                place,
+                tid,
                 core::ptr::null_mut(),
                 capture,
                 false,
@@ -81,7 +81,7 @@ pub(super) unsafe fn delete(
         unguarded::ExecASDeleteTriggers(estate, target, capture);
         unguarded::AfterTriggerEndQuery(estate);
         if removal == Removal::Gone && for_new_row {
-            no_action_checks::queue(table, place);
+            no_action_checks::queue(table, tid);
         }
         end(estate, recheck, settings, bounds);
         removal

@@ -30,7 +30,7 @@ pub(crate) fn applies_others_changes() -> bool {
 /// Plans the queries of `work` without sorting or reading whole tables if there is another way,
 /// whatever the statistics say: a batch must read no more than it deletes. An error ends the
 /// settings with the transaction.
-pub(crate) fn without_detours<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn index_only<T>(work: impl FnOnce() -> T) -> T {
     with_settings(
         &[(c"enable_sort", c"off"), (c"enable_seqscan", c"off")],
         work,

@@ -166,23 +166,21 @@ pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
     estate: *mut pg_sys::EState,
     epq: *mut pg_sys::EPQState,
     target: *mut pg_sys::ResultRelInfo,
-    place: pg_sys::ItemPointer,
+    tid: pg_sys::ItemPointer,
 ) -> bool {
     let (foreign, none) = (core::ptr::null_mut(), core::ptr::null_mut());
     // SAFETY: as required of the caller.
     unsafe {
         #[cfg(feature = "pg15")]
-        return ExecBRDeleteTriggers(estate, epq, target, place, foreign, none);
+        return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none);
         #[cfg(not(feature = "pg15"))]
         {
             let (result, failure) = (core::ptr::null_mut(), core::ptr::null_mut());
             #[cfg(not(feature = "pg18"))]
-            return ExecBRDeleteTriggers(
-                estate, epq, target, place, foreign, none, result, failure,
-            );
+            return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none, result, failure);
             #[cfg(feature = "pg18")]
             return ExecBRDeleteTriggers(
-                estate, epq, target, place, foreign, none, result, failure, false,
+                estate, epq, target, tid, foreign, none, result, failure, false,
             );
         }
     }

@@ -12,12 +12,12 @@ pub(crate) type Version = (pg_sys::Oid, u32, u16);
 /// Within a transaction with a snapshot; raises if there is no such table.
 pub(crate) unsafe fn written_here(
     relid: pg_sys::Oid,
-    place: pg_sys::ItemPointerData,
+    tid: pg_sys::ItemPointerData,
 ) -> Option<Version> {
     let mut found = None;
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |version, header| {
+        each_from(relid, tid, |version, header| {
             // SAFETY: reads backend-local variables.
             let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin(header));
             found = own.then_some(version);
@@ -33,11 +33,11 @@ pub(crate) unsafe fn written_here(
 ///
 /// # Safety
 /// As [`written_here`].
-pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     let mut found = false;
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |_, header| {
+        each_from(relid, tid, |_, header| {
             found = is_locked_by_us(header);
             false
         });
@@ -73,11 +73,11 @@ unsafe fn is_locked_by_us(header: &pg_sys::HeapTupleHeaderData) -> bool {
 ///
 /// # Safety
 /// As [`written_here`].
-pub(crate) unsafe fn from(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> Vec<Version> {
+pub(crate) unsafe fn from(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Vec<Version> {
     let mut found = Vec::new();
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |version, _| {
+        each_from(relid, tid, |version, _| {
             found.push(version);
             true
         });
@@ -92,7 +92,7 @@ pub(crate) unsafe fn from(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) ->
 /// As [`written_here`].
 unsafe fn each_from(
     relid: pg_sys::Oid,
-    mut place: pg_sys::ItemPointerData,
+    mut tid: pg_sys::ItemPointerData,
     mut take: impl FnMut(Version, &pg_sys::HeapTupleHeaderData) -> bool,
 ) {
     let share = pg_sys::AccessShareLock.cast_signed();
@@ -108,20 +108,20 @@ unsafe fn each_from(
             && (*class).relam == pg_sys::HEAP_TABLE_AM_OID;
         let mut writer = None;
         while is_heap
-            && is_on_disk(table, &place)
-            && pg_sys::table_tuple_fetch_row_version(table, &mut place, any, slot)
+            && is_on_disk(table, &tid)
+            && pg_sys::table_tuple_fetch_row_version(table, &mut tid, any, slot)
         {
             let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
             // A TID that was freed may hold another row by now.
             if writer.is_some_and(|writer| writer != xmin(&*header))
-                || !take((relid, block(&place), place.ip_posid), &*header)
+                || !take((relid, block(&tid), tid.ip_posid), &*header)
             {
                 break;
             }
-            let Some((xid, next)) = successor(header, &place) else {
+            let Some((xid, next)) = successor(header, &tid) else {
                 break;
             };
-            (writer, place) = (Some(xid), next);
+            (writer, tid) = (Some(xid), next);
         }
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::table_close(table, share);
@@ -141,13 +141,13 @@ fn xmin(header: &pg_sys::HeapTupleHeaderData) -> pg_sys::TransactionId {
 /// A header in a buffer that is pinned.
 unsafe fn successor(
     header: *mut pg_sys::HeapTupleHeaderData,
-    place: &pg_sys::ItemPointerData,
+    tid: &pg_sys::ItemPointerData,
 ) -> Option<(pg_sys::TransactionId, pg_sys::ItemPointerData)> {
     // SAFETY: as required of the caller; the rest reads backend-local variables.
     unsafe {
         let (mask, next) = (u32::from((*header).t_infomask), (*header).t_ctid);
         if mask & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) != 0
-            || (block(&next), next.ip_posid) == (block(place), place.ip_posid)
+            || (block(&next), next.ip_posid) == (block(tid), tid.ip_posid)
         {
             return None;
         }

@@ -86,18 +86,18 @@ fn are_there() -> bool {
 ///
 /// # Safety
 /// The transaction has locked the table.
-pub(crate) unsafe fn holds(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+pub(crate) unsafe fn holds(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     // SAFETY: as required of the caller.
-    are_there() && unsafe { is_locked(relid, place) }
+    are_there() && unsafe { is_locked(relid, tid) }
 }
 
 /// # Safety
 /// As [`holds`].
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     // SAFETY: as required of the caller.
-    unsafe { versions::is_locked_here(relid, place) }
+    unsafe { versions::is_locked_here(relid, tid) }
 }
 
 /// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_locked_here(
         if !nodes::is_called_by_filter(fcinfo) {
             refuse();
         }
-        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
+        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
             return pg_sys::Datum::from(false);
         };
         // By now the statement itself has locked it.
@@ -123,8 +123,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_locked_here(
             return pg_sys::Datum::from(false);
         }
         let relid = pg_sys::Oid::from(relid.value() as u32);
-        let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        pg_sys::Datum::from(holds(relid, place))
+        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        pg_sys::Datum::from(holds(relid, tid))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::state::TableKey;
 use super::{schedule, shared};
-use crate::deletion::receiver::Found;
+use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::pg::shmem::Locked;
 
@@ -51,7 +51,7 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
 const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
 
 /// Sets a row aside; false if there is no room for more.
-pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now: i64) -> bool {
+pub(super) fn set_aside(table: TableKey, found: FoundRow, expiry: Option<i64>, now: i64) -> bool {
     with_blocked(|rows| {
         let same = |row: &BlockedRow| {
             row.table == table && row.block == found.block && row.offset == found.offset

@@ -89,7 +89,7 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
                     died.push(state.owner);
                 }
             }
-            tables.push((state.plan.due, state.owner, state.habit, state.key));
+            tables.push((state.schedule.due, state.owner, state.habit, state.key));
         });
         for owner in died {
             owners::charge(&lock, owner, DEATH, true, now);
@@ -124,7 +124,7 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
 }
 
 fn after_death(state: &mut TableState, naptime: i64, now: i64) {
-    if state.plan.after_turn(Outcome::Failed, naptime, now) {
+    if state.schedule.after_turn(Outcome::Failed, naptime, now) {
         state.progress = Progress::new();
     }
     state.died = true;
@@ -169,7 +169,7 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     }
     state.working = true;
     state.dawdled = false;
-    state.plan.begin_turn();
+    state.schedule.begin_turn();
     if let Some(own) = own {
         own.set_turn(slow, now);
     }
@@ -199,12 +199,12 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     spent.dawdled |= state.dawdled;
     state.habit.after_turn(&spent, most);
     state.failing &= outcome == Outcome::Failed;
-    if state.plan.after_turn(outcome, naptime, now) {
+    if state.schedule.after_turn(outcome, naptime, now) {
         // What the turn found belongs to the former policy.
         state.progress = Progress::new();
     } else if state.counters.blocked_rows > 0 {
         // The rows that are left are before the position reached.
-        state.plan.search_again();
+        state.schedule.search_again();
     }
     let (owner, slow) = (state.owner, state.habit.slow);
     let first = slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow);
@@ -227,7 +227,7 @@ pub(super) fn release_claims() {
             if state.claimed_by == me {
                 state.claimed_by = 0;
                 state.working = false;
-                state.plan.abandon_turn();
+                state.schedule.abandon_turn();
             }
         });
     }
@@ -254,7 +254,12 @@ pub(super) fn waiting(now: i64) -> HashMap<u32, Waiting> {
     unsafe {
         lock.for_each::<TableState>(|state| {
             if !busy.holds(state, 0) && !state.working {
-                tables.push((state.key.database, state.plan.due, state.owner, state.habit));
+                tables.push((
+                    state.key.database,
+                    state.schedule.due,
+                    state.owner,
+                    state.habit,
+                ));
             }
         });
     }

@@ -50,7 +50,7 @@ fn enter(kept: &Kept) {
     if let Some((state, _)) = unsafe { lock.enter::<_, TableState>(&key) } {
         *state = TableState::new(key, kept.holder, 0, 0);
         // It is swept once a worker has found its policy.
-        state.plan.never();
+        state.schedule.never();
         state.counters = kept.counters;
         state.habit.used = kept.used;
     }

@@ -1,6 +1,6 @@
 //! How far deletion in a table has come.
 
-use crate::deletion::expiry_keys::LANES;
+use crate::deletion::expiry_keys::EXPIRY_KEYS;
 
 /// How far deletion in a table has come.
 #[repr(C)]
@@ -17,11 +17,11 @@ pub(crate) struct Progress {
     /// How many blocks a batch of that sweep reads.
     pub(super) blocks: i64,
     /// For each expiry key: keys below this have been dealt with.
-    low: [i64; LANES],
+    low: [i64; EXPIRY_KEYS],
     /// The expiry key that the next turn begins with (M9),
-    pub(super) first_lane: u16,
+    pub(super) first_expiry_key: u16,
     /// and how many before it, in a row, have come to their end in this pass.
-    pub(super) lanes_done: u16,
+    pub(super) expiry_keys_done: u16,
     /// When the pass that is going on began; 0 = none.
     pub(super) pass_began: i64,
     /// Rows deleted in it.
@@ -35,7 +35,7 @@ pub(crate) struct Progress {
     /// and when the first of them expired; 0 = not known.
     pub(super) oldest_locked: i64,
     /// The pass has begun a heap sweep,
-    pub(super) swept: bool,
+    pub(super) heap_swept: bool,
     /// at this time.
     pub(super) sweep_began: i64,
     /// Rows inserted and updated, by the table's statistics, at the last look that left nothing
@@ -53,16 +53,16 @@ impl Progress {
             end_block: 0,
             next_offset: 0,
             blocks: 0,
-            low: [i64::MIN; LANES],
-            first_lane: 0,
-            lanes_done: 0,
+            low: [i64::MIN; EXPIRY_KEYS],
+            first_expiry_key: 0,
+            expiry_keys_done: 0,
             pass_began: 0,
             pass_rows: 0,
             full_search: false,
             estimated: false,
             locked: 0,
             oldest_locked: 0,
-            swept: false,
+            heap_swept: false,
             sweep_began: 0,
             writes_seen: -1,
             next_expiry: 0,
@@ -70,13 +70,13 @@ impl Progress {
     }
 
     /// Keys of this expiry key below the value have been dealt with.
-    pub(super) fn low(&self, lane: usize) -> i64 {
-        self.low.get(lane).copied().unwrap_or(i64::MIN)
+    pub(super) fn low(&self, expiry_key: usize) -> i64 {
+        self.low.get(expiry_key).copied().unwrap_or(i64::MIN)
     }
 
     /// Notes how far an expiry key has come, if its progress is kept.
-    pub(super) fn set_low(&mut self, lane: usize, key: i64) {
-        if let Some(low) = self.low.get_mut(lane) {
+    pub(super) fn set_low(&mut self, expiry_key: usize, key: i64) {
+        if let Some(low) = self.low.get_mut(expiry_key) {
             *low = key;
         }
     }
@@ -85,7 +85,11 @@ impl Progress {
     pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
         *self = Self {
             batch: self.batch,
-            low: if full { [i64::MIN; LANES] } else { self.low },
+            low: if full {
+                [i64::MIN; EXPIRY_KEYS]
+            } else {
+                self.low
+            },
             pass_began: now,
             full_search: full,
             ..Self::new()

@@ -16,7 +16,7 @@ const FULL_SEARCH_SHARE: i64 = 20;
 /// A table's place in the schedule.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Schedule {
     /// When to look next.
     pub(super) due: i64,
     last_look: i64,
@@ -85,7 +85,7 @@ fn pause(times: u32, naptime: i64) -> i64 {
     doubled.min(naptime.max(FIRST_PAUSE))
 }
 
-impl Plan {
+impl Schedule {
     /// For an unknown table: look now, from the beginning.
     pub(super) const fn new() -> Self {
         Self {

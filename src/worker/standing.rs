@@ -122,7 +122,7 @@ fn judge(state: &TableState, now: i64) -> Standing {
     let patience = NEGLECTED.max(settings::naptime().saturating_mul(2));
     let on_since = shared::control().on_since.load(Ordering::Relaxed);
     let is_neglected = state
-        .plan
+        .schedule
         .waiting_since()
         .map(|at| at.max(state.since).max(on_since))
         .is_some_and(|since| now.saturating_sub(since) > patience);
@@ -131,7 +131,7 @@ fn judge(state: &TableState, now: i64) -> Standing {
             backlog: state.counters.backlog,
             oldest_expiry: state.counters.oldest_expiry,
         }),
-        trouble: if state.failing && state.plan.failures() >= FAILURES {
+        trouble: if state.failing && state.schedule.failures() >= FAILURES {
             Some(Trouble::Failing(state.error()))
         } else if is_neglected {
             Some(Trouble::Neglected)

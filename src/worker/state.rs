@@ -3,9 +3,9 @@
 
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
-use super::schedule::Plan;
+use super::schedule::Schedule;
 use super::shared;
-use crate::deletion::receiver::Found;
+use crate::deletion::receiver::FoundRow;
 use crate::pg::background;
 use crate::pg::shmem::Locked;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(crate) struct TableState {
     pub(super) claimed_by: i32,
     /// A hash of the policy that the rest was found under.
     pub(super) fingerprint: u64,
-    pub(super) plan: Plan,
+    pub(super) schedule: Schedule,
     pub(super) progress: Progress,
     pub(crate) counters: Counters,
     pub(super) warned_restored: bool,
@@ -55,7 +55,7 @@ pub(crate) struct TableState {
     /// The worker that was at it died in the middle of a turn.
     pub(super) died: bool,
     /// The only row of the current batch.
-    pub(super) single: Option<Found>,
+    pub(super) single: Option<FoundRow>,
     error_len: u16,
     error: [u8; ERROR_TEXT],
 }
@@ -108,7 +108,7 @@ impl TableState {
             dawdled: false,
             claimed_by: 0,
             fingerprint,
-            plan: Plan::new(),
+            schedule: Schedule::new(),
             progress: Progress::new(),
             counters: Counters::default(),
             warned_restored: false,
@@ -212,7 +212,7 @@ pub(super) fn remove_targets(
     unsafe {
         lock.for_each::<TableState>(|state| {
             if gone(state) {
-                state.plan.never();
+                state.schedule.never();
                 state.fingerprint = 0;
             }
         });
@@ -229,7 +229,7 @@ fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
     if ensure_table(key, holder, 0) {
         with_table(key, |sum| {
             if sum.fingerprint == 0 {
-                sum.plan.never();
+                sum.schedule.never();
             }
             work(sum);
         });
@@ -250,7 +250,7 @@ pub(super) fn forget_dropped(key: TableKey, holder: u32) {
 pub(super) fn warn_restored(key: TableKey) -> bool {
     ensure_table(key, key.relid, 0)
         && with_table(key, |state| {
-            state.plan.never();
+            state.schedule.never();
             !std::mem::replace(&mut state.warned_restored, true)
         }) == Some(true)
 }

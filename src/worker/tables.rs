@@ -44,7 +44,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         if !extension::is_present() {
             return Ok(None);
         }
-        let mut targets = Found::new();
+        let mut targets = FoundTargets::new();
         let mut restored = Vec::new();
         let labels = store::labels();
         let mut bound = HashMap::new();
@@ -107,7 +107,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
                 state.counters.oldest_expiry = 0;
                 state.failing = false;
                 state.since = now;
-                state.plan.now();
+                state.schedule.now();
             }
             changed
         });
@@ -128,13 +128,13 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
 }
 
 /// Targets with the fingerprints of their policies.
-type Found = HashMap<u32, (Target, u64)>;
+type FoundTargets = HashMap<u32, (Target, u64)>;
 
 /// Adds the relation if it has rows of its own and one of these policies is in force.
 fn collect(
     relid: pg_sys::Oid,
     bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
-    targets: &mut Found,
+    targets: &mut FoundTargets,
 ) {
     let Some(class) = catalog::class(relid) else {
         return;
@@ -217,7 +217,7 @@ pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
     each_written(targets, database, wakeups::take, |relid, target, writes| {
         state::with_table(TableKey { database, relid }, |state| {
-            state.plan.after_writes(writes, target.shortest, now);
+            state.schedule.after_writes(writes, target.shortest, now);
         });
     });
 }

@@ -135,7 +135,7 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
 /// look: the next row expires when that look said.
 fn unchanged(key: TableKey) -> Option<Outcome> {
     let (seen, next) = state::with_table(key, |state| {
-        let quiet = state.plan.is_routine() && state.counters.blocked_rows == 0;
+        let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
         let progress = state.progress;
         quiet.then_some((progress.writes_seen, progress.next_expiry))
     })??;
@@ -183,7 +183,7 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
 /// Whether the failure is a lock that cannot be had, or a change in between: no problem unless
 /// it lasts.
 fn is_passing(key: TableKey, failure: &Error) -> bool {
-    let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
+    let failures = state::with_table(key, |state| state.schedule.failures()).unwrap_or(0);
     failures < LONG && ["55P03", "55000"].contains(&failure.sqlstate().as_str())
 }
 
@@ -217,7 +217,7 @@ impl<'a> Turn<'a> {
         let (mut died, mut single) = (false, None);
         state::with_table(key, |state| {
             if state.progress.pass_began == 0 {
-                let full = state.plan.begins_full(settings::naptime(), now);
+                let full = state.schedule.begins_full(settings::naptime(), now);
                 state.progress.begin_pass(now, full);
             }
             if state.progress.batch == 0 {
@@ -290,9 +290,9 @@ impl<'a> Turn<'a> {
         );
         let ordered = self
             .job
-            .lanes
+            .expiry_keys
             .iter()
-            .all(|lane| lane.access == Access::Ordered);
+            .all(|expiry_key| expiry_key.access == Access::Ordered);
         let written = self.written.filter(|_| ordered && locked == 0);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);
