@@ -131,20 +131,20 @@ unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
     // SAFETY: as required of the caller.
     let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
     // INSERT never marks its target as inherited, but routes rows to partitions.
-    let reaches_heirs = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
-    let Some(heir) = cache::heir_with_ttl(relid).filter(|_| reaches_heirs) else {
+    let reaches_children = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
         return;
     };
-    let (table, heir) = (
+    let (table, child) = (
         catalog::qualified_name(relid),
-        catalog::qualified_name(heir),
+        catalog::qualified_name(child),
     );
     Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("cannot write through table {table} to table {heir}, which has a time to live"),
+        format!("cannot write through table {table} to table {child}, which has a time to live"),
     )
     .detail("The time of last modification would not be set.")
-    .hint(format!("Write to {heir} itself, or set a time to live on {table}: it holds for all its partitions and heirs."))
+    .hint(format!("Write to {child} itself, or set a time to live on {table}: it holds for all its partitions and children."))
     .raise()
 }
 

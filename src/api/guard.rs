@@ -49,7 +49,7 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
             );
             let message = format!("table {table} follows the time to live of {root}");
             Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-                .detail("A partitioned or inherited table's time to live holds for all its partitions and heirs.")
+                .detail("A partitioned or inherited table's time to live holds for all its partitions and children.")
                 .hint(format!("Change it on {root}.")))
         }
         None => Ok(None),

@@ -8,7 +8,7 @@ use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{
     TablePolicy, cache, expected_indexes, index_of, label_provider, read_label, ttl_index,
 };
@@ -133,7 +133,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
-    let serves = |wanted: &Wanted| {
+    let serves = |wanted: &ExpectedIndex| {
         columns.clock.is_some_and(|clock| {
             !expiry_index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
         })
@@ -147,9 +147,9 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
         .filter(|wanted| !serves(wanted))
         .map(|wanted| {
             let definition = match wanted {
-                Wanted::AllByTimestamp => format!("({ts})"),
-                Wanted::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-                Wanted::OverridingByExpiry => {
+                ExpectedIndex::AllByTimestamp => format!("({ts})"),
+                ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+                ExpectedIndex::OverridingByExpiry => {
                     format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} > 0")
                 }
             };

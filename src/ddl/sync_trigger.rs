@@ -104,7 +104,7 @@ pub(crate) unsafe fn after(followed: Followed, node: *mut pg_sys::Node) {
         reduced.extend(dropped);
         let is_ours = |table: &pg_sys::Oid| !trigger_placement::is_brought(*table);
         for table in uncovered(&reduced).into_iter().filter(is_ours) {
-            trigger_placement::follow(table);
+            trigger_placement::sync(table);
         }
         for table in uncovered(&tables).into_iter().filter(is_ours) {
             trigger_placement::complete(table);
@@ -210,7 +210,7 @@ unsafe fn before_index(stmt: *mut pg_sys::IndexStmt, outermost: bool) {
     // SAFETY: as above. The name may have come to mean another table meanwhile,
     // which is then seen to afterwards.
     if unsafe { resolve((*stmt).relation) } == Some(table) {
-        trigger_placement::prepare(table);
+        trigger_placement::create_if_missing(table);
     }
 }
 

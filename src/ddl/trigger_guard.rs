@@ -83,7 +83,7 @@ unsafe fn check_table(verb: &str, relation: *mut pg_sys::RangeVar) {
     };
     // `pg_restore --clean` drops it before the table.
     if !trigger_placement::has(table)
-        || trigger_placement::wanted(table) == trigger_placement::Wanted::Absent
+        || trigger_placement::placement(table) == trigger_placement::Placement::Absent
         || roles::reads_physically(table)
     {
         return;

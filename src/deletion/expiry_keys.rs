@@ -4,7 +4,7 @@ use super::job::Access;
 use crate::pg::catalog::{self, quote_identifier};
 use crate::policy::{Policy, day_of_instant};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{Clock, Rule, TablePolicy, rule_applies};
 use pgrx::pg_sys;
 
@@ -21,7 +21,7 @@ pub(crate) struct ExpiryKey {
     /// Its number in [`crate::worker::state::Progress`].
     pub(crate) number: usize,
     /// The expression that the index is ordered by,
-    pub(crate) key: String,
+    pub(crate) expression: String,
     /// and its type.
     kind: DateKind,
     /// The condition that the rows have in common.
@@ -53,19 +53,22 @@ fn of_clock(
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };
-    let find = |wanted| expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref());
+    let find = |expected| expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
     let ttl = label.ttl_column.as_deref().map(quote_identifier);
     let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
-        let (predicate, wanted) = match &ttl {
-            Some(ttl) => (format!("{ttl} IS NULL"), Wanted::InheritingByTimestamp),
-            None => ("true".to_owned(), Wanted::AllByTimestamp),
+        let (predicate, expected) = match &ttl {
+            Some(ttl) => (
+                format!("{ttl} IS NULL"),
+                ExpectedIndex::InheritingByTimestamp,
+            ),
+            None => ("true".to_owned(), ExpectedIndex::AllByTimestamp),
         };
-        let serving = find(wanted);
+        let serving = find(expected);
         expiry_keys.push(ExpiryKey {
             number: 0,
             order: order(&ts, &serving),
-            key: ts.clone(),
+            expression: ts.clone(),
             kind: DateKind::Timestamptz,
             predicate,
             offset: i64::from(default) * MICROS_PER_SECOND,
@@ -73,12 +76,12 @@ fn of_clock(
         });
     }
     if let Some(ttl) = ttl {
-        let serving = find(Wanted::OverridingByExpiry);
+        let serving = find(ExpectedIndex::OverridingByExpiry);
         let key = format!("ttl.expires_at({ts}, {ttl}, NULL)");
         expiry_keys.push(ExpiryKey {
             number: 1,
             order: order(&key, &serving),
-            key,
+            expression: key,
             kind: DateKind::Timestamptz,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
@@ -113,7 +116,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     ExpiryKey {
         number,
         order: order(&key, &serving),
-        key,
+        expression: key,
         kind,
         predicate,
         offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
@@ -143,7 +146,7 @@ fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
 impl ExpiryKey {
     /// The key as a timestamptz.
     pub(crate) fn instant(&self) -> String {
-        let key = &self.key;
+        let key = &self.expression;
         match self.kind {
             DateKind::Timestamptz => key.clone(),
             DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {key})"),
@@ -195,7 +198,10 @@ impl ExpiryKey {
     }
 
     fn compare(&self, operator: &str, value: &str) -> String {
-        format!("{} OPERATOR(pg_catalog.{operator}) {value}", self.key)
+        format!(
+            "{} OPERATOR(pg_catalog.{operator}) {value}",
+            self.expression
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use crate::clock::now::now;
 use crate::deletion::message;
 use crate::pg::{catalog, relation};
 use crate::policy;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
 use pgrx::pg_sys::{self, TM_Result};
 
@@ -44,11 +44,11 @@ pub(super) unsafe fn has_no_expired_row(
             .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
         let may_delete =
             !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
-        expected_indexes(&policy).into_iter().all(|wanted| {
-            let Some(cutoff) = cutoff(wanted, &policy) else {
+        expected_indexes(&policy).into_iter().all(|expected| {
+            let Some(cutoff) = cutoff(expected, &policy) else {
                 return true;
             };
-            expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref())
+            expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref())
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
                 .is_some_and(|index| {
@@ -65,10 +65,10 @@ pub(super) unsafe fn has_no_expired_row(
 }
 
 /// Rows whose key is not above this one are expired; `None` if none can be by this index.
-fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
-    match wanted {
-        Wanted::OverridingByExpiry => Some(now()),
-        Wanted::AllByTimestamp | Wanted::InheritingByTimestamp => policy
+fn cutoff(expected: ExpectedIndex, policy: &TablePolicy) -> Option<i64> {
+    match expected {
+        ExpectedIndex::OverridingByExpiry => Some(now()),
+        ExpectedIndex::AllByTimestamp | ExpectedIndex::InheritingByTimestamp => policy
             .expiring_default()
             .map(|seconds| policy::cutoff(now(), seconds)),
     }

@@ -17,7 +17,7 @@ const MANY_ROWS: f64 = 1000.0;
 
 /// The events for which the trigger may be skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spared {
+pub(crate) enum SkipFor {
     Nothing,
     Updates,
     Inserts,
@@ -28,28 +28,28 @@ pub(crate) enum Spared {
 ///
 /// # Safety
 /// `plan` is a plan with result relations.
-pub(crate) unsafe fn may_be_spared(plan: *mut PlannedStmt) -> Spared {
+pub(crate) unsafe fn may_skip(plan: *mut PlannedStmt) -> SkipFor {
     // SAFETY: as required of the caller; a plan that writes has a ModifyTable on top.
     unsafe {
         match (*plan).commandType {
-            _ if (*plan).hasModifyingCTE => Spared::Updates,
+            _ if (*plan).hasModifyingCTE => SkipFor::Updates,
             CmdType::CMD_INSERT => {
                 let top = (*plan).planTree.cast::<pg_sys::ModifyTable>();
                 if (*top).plan.type_ != pg_sys::NodeTag::T_ModifyTable {
-                    return Spared::Nothing;
+                    return SkipFor::Nothing;
                 }
                 let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
                 let source = (*top).plan.lefttree;
                 let many = !source.is_null() && (*source).plan_rows >= MANY_ROWS;
                 match ((*top).onConflictAction == update, many) {
-                    (true, true) => Spared::Both,
-                    (true, false) => Spared::Updates,
-                    (false, true) => Spared::Inserts,
-                    (false, false) => Spared::Nothing,
+                    (true, true) => SkipFor::Both,
+                    (true, false) => SkipFor::Updates,
+                    (false, true) => SkipFor::Inserts,
+                    (false, false) => SkipFor::Nothing,
                 }
             }
-            CmdType::CMD_DELETE => Spared::Nothing,
-            _ => Spared::Updates,
+            CmdType::CMD_DELETE => SkipFor::Nothing,
+            _ => SkipFor::Updates,
         }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) unsafe fn may_be_spared(plan: *mut PlannedStmt) -> Spared {
 ///
 /// # Safety
 /// `estate` is that of a statement that was just started and will be executed.
-pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
+pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
     let Some(functions) = extension::functions() else {
         return;
     };
@@ -68,14 +68,14 @@ pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
             let Some(triggers) = (*relation).ri_TrigDesc.as_mut() else {
                 continue;
             };
-            if matches!(spared, Spared::Updates | Spared::Both)
+            if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
                 && triggers.trig_update_before_row
                 && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_UPDATE)
                 && !updates_a_key(relation, estate)
             {
                 triggers.trig_update_before_row = false;
             }
-            if matches!(spared, Spared::Inserts | Spared::Both)
+            if matches!(skip_for, SkipFor::Inserts | SkipFor::Both)
                 && triggers.trig_insert_before_row
                 && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_INSERT)
                 && inserts_live_rows_only(relation)

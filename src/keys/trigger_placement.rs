@@ -17,7 +17,7 @@ const COMMENT: &str =
 
 /// What a table needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Placement {
     Present,
     Absent,
     /// A restored table (docs/decisions/0010-restore-guard.md): the dump brings the
@@ -26,7 +26,7 @@ pub(crate) enum Wanted {
 }
 
 /// What a table has.
-enum Found {
+enum Existing {
     None,
     Ours(Trigger),
     /// A trigger of that name that is not the extension's.
@@ -49,15 +49,15 @@ fn is_restored(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
-pub(crate) fn wanted(relid: pg_sys::Oid) -> Wanted {
+pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
     if !is_on(relid) {
-        Wanted::Absent
+        Placement::Absent
     } else if is_restored(relid) {
-        Wanted::AsItIs
+        Placement::AsItIs
     } else if index::is_any_unique(relid) {
-        Wanted::Present
+        Placement::Present
     } else {
-        Wanted::Absent
+        Placement::Absent
     }
 }
 
@@ -74,20 +74,20 @@ pub(crate) fn is_brought(relid: pg_sys::Oid) -> bool {
 
 /// Whether the table has the trigger.
 pub(crate) fn has(relid: pg_sys::Oid) -> bool {
-    matches!(find(relid), Found::Ours(_))
+    matches!(find(relid), Existing::Ours(_))
 }
 
 /// Whether the table has the trigger, and it fires.
 pub(crate) fn has_enabled(relid: pg_sys::Oid) -> bool {
-    matches!(find(relid), Found::Ours(trigger) if trigger.fires_always())
+    matches!(find(relid), Existing::Ours(trigger) if trigger.fires_always())
 }
 
-fn find(relid: pg_sys::Oid) -> Found {
+fn find(relid: pg_sys::Oid) -> Existing {
     let named = |trigger: &Trigger| trigger.name == TRIGGER_NAME.as_bytes();
     match triggers::of(relid).into_iter().find(named) {
-        None => Found::None,
-        Some(trigger) if is_ours(&trigger) => Found::Ours(trigger),
-        Some(_) => Found::Foreign,
+        None => Existing::None,
+        Some(trigger) if is_ours(&trigger) => Existing::Ours(trigger),
+        Some(_) => Existing::Foreign,
     }
 }
 
@@ -112,14 +112,14 @@ fn can_carry(relid: pg_sys::Oid) -> bool {
 ///
 /// The current user owns the table, or has passed PostgreSQL's checks for a statement that
 /// changes it.
-pub(crate) fn follow(relid: pg_sys::Oid) {
+pub(crate) fn sync(relid: pg_sys::Oid) {
     for table in family(relid) {
         complete_one(table);
         remove_if_needless(table);
     }
 }
 
-/// As [`follow`], but keeps a trigger that is not needed: for statements that can only make it
+/// As [`sync`], but keeps a trigger that is not needed: for statements that can only make it
 /// necessary. A dump without labels has the trigger all the same, enables it and comments on it.
 pub(crate) fn complete(relid: pg_sys::Oid) {
     family(relid).into_iter().for_each(complete_one);
@@ -138,18 +138,18 @@ fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 fn complete_one(relid: pg_sys::Oid) {
-    match (wanted(relid), find(relid)) {
-        (Wanted::Present, Found::None) => create(relid),
-        (Wanted::Present, Found::Foreign) => refuse_foreign(relid),
+    match (placement(relid), find(relid)) {
+        (Placement::Present, Existing::None) => create(relid),
+        (Placement::Present, Existing::Foreign) => refuse_foreign(relid),
         // DISABLE TRIGGER ALL, or ENABLE TRIGGER ALL after it, has changed it.
-        (_, Found::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
+        (_, Existing::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
             triggers::enable_always(relid, TRIGGER_NAME);
         }
         _ => {}
     }
 }
 
-/// As the second half of [`follow`], for a table whose last key was just dropped, and which is
+/// As the second half of [`sync`], for a table whose last key was just dropped, and which is
 /// locked for that. Not for partitioned tables, whose partitions may need their clones.
 pub(crate) fn remove_if_lone(relid: pg_sys::Oid) {
     if !is_partitioned(relid) {
@@ -166,7 +166,7 @@ fn remove_if_needless(relid: pg_sys::Oid) {
 /// The table's own trigger, if it is not needed. A clone goes with its original.
 fn needless(relid: pg_sys::Oid) -> Option<Trigger> {
     match find(relid) {
-        Found::Ours(trigger) if !trigger.is_clone && wanted(relid) == Wanted::Absent => {
+        Existing::Ours(trigger) if !trigger.is_clone && placement(relid) == Placement::Absent => {
             Some(trigger)
         }
         _ => None,
@@ -175,11 +175,11 @@ fn needless(relid: pg_sys::Oid) -> Option<Trigger> {
 
 /// Creates the trigger if it is missing, for a unique index that is about to be created: before
 /// that one rejects its first row.
-pub(crate) fn prepare(relid: pg_sys::Oid) {
+pub(crate) fn create_if_missing(relid: pg_sys::Oid) {
     match find(relid) {
-        Found::None => create(relid),
-        Found::Foreign => refuse_foreign(relid),
-        Found::Ours(_) => {}
+        Existing::None => create(relid),
+        Existing::Foreign => refuse_foreign(relid),
+        Existing::Ours(_) => {}
     }
 }
 
@@ -199,8 +199,8 @@ fn create(relid: pg_sys::Oid) {
 pub(crate) fn remove_own_of_tree(relid: pg_sys::Oid) {
     for table in catalog::all_inheritors(relid) {
         match find(table) {
-            Found::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
-            Found::Foreign => refuse_foreign(table),
+            Existing::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
+            Existing::Foreign => refuse_foreign(table),
             _ => {}
         }
     }

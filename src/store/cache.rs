@@ -18,7 +18,7 @@ use std::thread::LocalKey;
 thread_local! {
     static POLICIES: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::default();
     /// For relations without a policy: a child whose rows count from their last modification.
-    static HEIRS: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
+    static CHILDREN_WITH_TTL: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
     /// The relation whose label is in force, kept for each relation that a look-up passes, so
     /// that a whole tree costs no more than one walk.
     static HOLDERS: RefCell<Topmost> = RefCell::default();
@@ -95,18 +95,18 @@ fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
 
 /// A partition or child of the relation whose rows count from their last modification, if the
 /// relation itself has no policy: rows written through it cannot be stamped.
-pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if policy(relid).is_some() || !catalog::has_subclass(relid) {
         return None;
     }
-    if let Some(known) = HEIRS.with_borrow(|heirs| heirs.get(&relid).copied()) {
+    if let Some(known) = CHILDREN_WITH_TTL.with_borrow(|children| children.get(&relid).copied()) {
         return known;
     }
     let before = GENERATION.get();
-    let is_on = |heir: &pg_sys::Oid| policy(*heir).is_some_and(|p| p.needs_clock());
+    let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
     let found = catalog::all_inheritors(relid).into_iter().find(is_on);
     if GENERATION.get() == before {
-        HEIRS.with_borrow_mut(|heirs| heirs.insert(relid, found));
+        CHILDREN_WITH_TTL.with_borrow_mut(|children| children.insert(relid, found));
     }
     found
 }
@@ -121,7 +121,7 @@ pub(crate) fn init() {
 unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
-    forget(&HEIRS, relid);
+    forget(&CHILDREN_WITH_TTL, relid);
     forget(&HOLDERS, relid);
     forget(&LABELS, relid);
 }

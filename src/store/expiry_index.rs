@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 /// What deletion needs of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ExpectedIndex {
     /// `(_ts)`, all rows: for a table without an override column.
     AllByTimestamp,
     /// `(_ts) WHERE ttl IS NULL`: rows that inherit the default.
@@ -22,14 +22,14 @@ pub(crate) enum Wanted {
 /// code, so that anyone may ask about any table.
 pub(crate) fn find(
     relid: pg_sys::Oid,
-    wanted: Wanted,
+    expected: ExpectedIndex,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
     serving(relid, &|index, tuple, form| {
         // SAFETY: called with an entry of the syscache.
         has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
-            && unsafe { offers(tuple, form, wanted, ts, ttl) }
+            && unsafe { offers(tuple, form, expected, ts, ttl) }
     })
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
 unsafe fn offers(
     tuple: pg_sys::HeapTuple,
     form: &pg_sys::FormData_pg_index,
-    wanted: Wanted,
+    expected: ExpectedIndex,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> bool {
@@ -93,12 +93,12 @@ unsafe fn offers(
         let covers =
             |condition: *mut pg_sys::Expr| predicate.is_none_or(|it| nodes::same(it, condition));
         let ttl_var = || ttl.map(|column| nodes::var(1, column));
-        match wanted {
-            Wanted::AllByTimestamp => first == ts.attno && predicate.is_none(),
-            Wanted::InheritingByTimestamp => {
+        match expected {
+            ExpectedIndex::AllByTimestamp => first == ts.attno && predicate.is_none(),
+            ExpectedIndex::InheritingByTimestamp => {
                 first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
             }
-            Wanted::OverridingByExpiry => {
+            ExpectedIndex::OverridingByExpiry => {
                 let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
                     return false;
                 };

@@ -196,13 +196,13 @@ fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attrib
 }
 
 /// The indexes that deletion needs for rows that count from their last modification (C11).
-pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::Wanted> {
+pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::ExpectedIndex> {
     match policy.clock {
         None => vec![],
-        Some(Clock { ttl: None, .. }) => vec![expiry_index::Wanted::AllByTimestamp],
+        Some(Clock { ttl: None, .. }) => vec![expiry_index::ExpectedIndex::AllByTimestamp],
         Some(Clock { ttl: Some(_), .. }) => vec![
-            expiry_index::Wanted::InheritingByTimestamp,
-            expiry_index::Wanted::OverridingByExpiry,
+            expiry_index::ExpectedIndex::InheritingByTimestamp,
+            expiry_index::ExpectedIndex::OverridingByExpiry,
         ],
     }
 }

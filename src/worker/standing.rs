@@ -111,14 +111,14 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
         relid: relid.to_u32(),
     };
     if let Some(state) = state::get(key).filter(TableState::is_target) {
-        return judge(&state, background::now());
+        return assess(&state, background::now());
     }
     let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
     let is_full = shared::database(key.database).is_some_and(is_full);
     unknown(is_full.then_some(Trouble::NoRoom))
 }
 
-fn judge(state: &TableState, now: i64) -> Standing {
+fn assess(state: &TableState, now: i64) -> Standing {
     let patience = NEGLECTED.max(settings::naptime().saturating_mul(2));
     let on_since = shared::control().on_since.load(Ordering::Relaxed);
     let is_neglected = state
