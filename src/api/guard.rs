@@ -39,10 +39,14 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
 /// inheriting table follows its ancestor (42809).
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     match store::governing_label(relid) {
-        Some(Inherited { holder, policy }) if holder == relid => {
-            Ok(Some(Rc::unwrap_or_clone(policy)))
-        }
-        Some(Inherited { holder, .. }) => {
+        Some(Inherited {
+            labelled_table: holder,
+            policy,
+        }) if holder == relid => Ok(Some(Rc::unwrap_or_clone(policy))),
+        Some(Inherited {
+            labelled_table: holder,
+            ..
+        }) => {
             let (table, root) = (
                 catalog::qualified_name(relid),
                 catalog::qualified_name(holder),

@@ -53,7 +53,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
     };
     let mut problems = overruled(rel, &columns);
     if policy.is_on() {
-        if columns.holder == rel {
+        if columns.labelled_table == rel {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
             problems.extend(guarded(rel, &policy));
@@ -63,7 +63,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         if columns.needs_clock() {
             problems.extend(missing_indexes(rel, &policy, &columns));
         }
-        if columns.holder == rel && columns.hidden {
+        if columns.labelled_table == rel && columns.hidden {
             problems.extend(trigger_problems::of(rel, &policy));
         }
     }
@@ -213,8 +213,8 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
 
 /// A label that does not count, or that rows can be written around.
 fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
-    if columns.holder != relid {
-        let holder = catalog::qualified_name(columns.holder);
+    if columns.labelled_table != relid {
+        let holder = catalog::qualified_name(columns.labelled_table);
         return vec![format!("overruled by the time to live of {holder}")];
     }
     let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);

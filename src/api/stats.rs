@@ -53,7 +53,7 @@ fn table_stats() -> TableIterator<
         figures.insert(holder.to_u32(), found.ok().flatten());
     }
     for state in state::tables_of(background::my_database().to_u32()) {
-        let (sum, used, slow, error) = sums.entry(state.holder).or_default();
+        let (sum, used, slow, error) = sums.entry(state.labelled_table).or_default();
         *used += state.habit.used;
         *slow |= state.habit.slow;
         sum.add(&state.counters);

@@ -10,7 +10,8 @@ use pgrx::pg_sys;
 /// The problems of the table that carries the policy, and of all that follow it.
 /// The caller has seen that TTL is on.
 pub(crate) fn of(holder: pg_sys::Oid, policy: &Policy) -> Vec<String> {
-    let follows = |table: &pg_sys::Oid| cache::policy(*table).is_some_and(|p| p.holder == holder);
+    let follows =
+        |table: &pg_sys::Oid| cache::policy(*table).is_some_and(|p| p.labelled_table == holder);
     catalog::all_inheritors(holder)
         .into_iter()
         .filter(follows)

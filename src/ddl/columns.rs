@@ -85,7 +85,7 @@ pub(crate) unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
                 if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
                     let name = catalog::quote_identifier(&catalog::relation_name(dropping));
                     let what = format!("drop index {name}");
-                    refuse(&what, Needed::Index, table, policy.holder);
+                    refuse(&what, Needed::Index, table, policy.labelled_table);
                 }
             }
         }
@@ -163,10 +163,10 @@ pub(crate) unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
                         RETYPE => Needed::Type,
                         _ => Needed::Expression,
                     };
-                    refuse(&what, needed, table, policy.holder);
+                    refuse(&what, needed, table, policy.labelled_table);
                 }
                 if let Some(rule) = of_rule(name, verb) {
-                    refuse_change(&what, table, policy.holder, &rule.index);
+                    refuse_change(&what, table, policy.labelled_table, &rule.index);
                 }
             }
         }

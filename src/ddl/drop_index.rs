@@ -73,7 +73,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     let holder = *holder;
     let concerns = || {
         cache::policy(holder).is_some_and(|policy| {
-            policy.holder == holder
+            policy.labelled_table == holder
                 && policy.hides()
                 && policy.rules.iter().any(|rule| names.contains(&rule.index))
         })

@@ -89,8 +89,8 @@ unsafe fn affected(relid: pg_sys::Oid, reading: &Reading) -> Vec<pg_sys::Oid> {
 
 fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
-    let restored =
-        governing_label(relid).is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+    let restored = governing_label(relid)
+        .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
     // What would be deleted is looked at first: DELETE fires triggers of statements.
     if !in_force || restored || is_pending(relid) || !purge::has_expired(relid) {
         return;

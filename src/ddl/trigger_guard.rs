@@ -91,6 +91,6 @@ unsafe fn check_table(verb: &str, relation: *mut pg_sys::RangeVar) {
     if let Some(policy) = cache::policy(table) {
         let name = catalog::quote_identifier(TRIGGER_NAME);
         let what = format!("{verb} trigger {name}");
-        refuse(&what, Needed::Trigger, table, policy.holder);
+        refuse(&what, Needed::Trigger, table, policy.labelled_table);
     }
 }

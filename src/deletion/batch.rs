@@ -148,7 +148,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     if !policy_lock::try_share_extension() {
         return Err(unavailable("the extension that rules relation"));
     }
-    if !policy_lock::try_share_policy(job.policy.holder) {
+    if !policy_lock::try_share_policy(job.policy.labelled_table) {
         return Err(unavailable("the time to live of relation"));
     }
     // While its ancestors are locked, the table cannot be moved to another one.

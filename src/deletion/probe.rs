@@ -70,7 +70,7 @@ pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
         let bound = governing_label(relid)
-            .is_some_and(|label| !label.policy.is_restored(label.holder.to_u32()));
+            .is_some_and(|label| !label.policy.is_restored(label.labelled_table.to_u32()));
         Ok(if bound { Job::of(relid) } else { None })
     })
 }

@@ -41,7 +41,7 @@ pub(super) unsafe fn has_no_expired_row(
         let liveness = Liveness::of(&policy);
         // In a restored table only the row in a new row's way is deleted.
         let restored = governing_label(relid)
-            .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+            .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
         let may_delete =
             !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
         expected_indexes(&policy).into_iter().all(|expected| {

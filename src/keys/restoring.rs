@@ -84,14 +84,15 @@ unsafe fn keeps_given_time(plan: *mut pg_sys::Plan, ts: i16) -> bool {
 /// From now on nothing is deleted from the table that carries the label, until `ttl.resume`. Who
 /// restores a partition of another's table cannot cause that.
 fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
-    let holder = policy.holder;
+    let labelled_table = policy.labelled_table;
     let concerns = !policy.is_restored && policy.is_on;
-    if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(holder) {
+    if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(labelled_table) {
         return;
     }
-    policy_lock::lock_policy_for_change(holder);
+    policy_lock::lock_policy_for_change(labelled_table);
     // Another session of the same restore may have been first.
-    let Some(policy) = label_of(holder).filter(|policy| !policy.is_restored(holder.to_u32()))
+    let Some(policy) =
+        label_of(labelled_table).filter(|policy| !policy.is_restored(labelled_table.to_u32()))
     else {
         return;
     };
@@ -99,6 +100,6 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
         table_oid: None,
         ..policy
     };
-    seclabel::set(holder, Some(&guarded.to_label()));
-    Error::rows_restored(holder).notice();
+    seclabel::set(labelled_table, Some(&guarded.to_label()));
+    Error::rows_restored(labelled_table).notice();
 }

@@ -21,7 +21,7 @@ thread_local! {
     static CHILDREN_WITH_TTL: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
     /// The relation whose label is in force, kept for each relation that a look-up passes, so
     /// that a whole tree costs no more than one walk.
-    static HOLDERS: RefCell<Topmost> = RefCell::default();
+    static LABELLED_TABLES: RefCell<Topmost> = RefCell::default();
     /// The relations' own labels.
     static LABELS: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<Policy>>>> = RefCell::default();
     /// Counts invalidations, so that an answer read before one is not stored after it.
@@ -59,25 +59,29 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
 /// parent's restriction to all its children. With several parents, the first with a label above
 /// it counts.
 pub(crate) fn governing_label(relid: pg_sys::Oid) -> Option<Inherited> {
-    let holder = holder(relid)?;
-    let policy = own_label(holder)?;
-    Some(Inherited { holder, policy })
+    let labelled_table = labelled_table(relid)?;
+    let policy = own_label(labelled_table)?;
+    Some(Inherited {
+        labelled_table,
+        policy,
+    })
 }
 
 /// The relation whose label is in force for this one.
-pub(crate) fn holder(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    let known = |relid| HOLDERS.with_borrow(|holders| holders.get(&relid).copied());
+pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let known =
+        |relid| LABELLED_TABLES.with_borrow(|labelled_tables| labelled_tables.get(&relid).copied());
     if let Some(known) = known(relid) {
         return known;
     }
     let before = GENERATION.get();
     let mut found = Topmost::default();
     let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
-    let holder = topmost(relid, known, &mut found, holds);
+    let labelled_table = topmost(relid, known, &mut found, holds);
     if GENERATION.get() == before {
-        HOLDERS.with_borrow_mut(|holders| holders.extend(found));
+        LABELLED_TABLES.with_borrow_mut(|labelled_tables| labelled_tables.extend(found));
     }
-    holder
+    labelled_table
 }
 
 /// The relation's own label, as [`lookup::label_of`] but cached.
@@ -122,7 +126,7 @@ unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
     forget(&CHILDREN_WITH_TTL, relid);
-    forget(&HOLDERS, relid);
+    forget(&LABELLED_TABLES, relid);
     forget(&LABELS, relid);
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct TablePolicy {
     /// Whether the policy waits for `ttl.resume`.
     pub(crate) is_restored: bool,
     /// The relation that carries the label: this one or an ancestor.
-    pub(crate) holder: pg_sys::Oid,
+    pub(crate) labelled_table: pg_sys::Oid,
 }
 
 /// The columns by which rows count from their last modification.
@@ -91,7 +91,7 @@ impl TablePolicy {
 
 /// A label and the relation that carries it.
 pub(crate) struct Inherited {
-    pub(crate) holder: pg_sys::Oid,
+    pub(crate) labelled_table: pg_sys::Oid,
     pub(crate) policy: Rc<Policy>,
 }
 
@@ -120,11 +120,14 @@ pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
 
 /// The policy in force for a relation, from the catalogs.
 pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
-    let Inherited { holder, policy } = governing_label(relid)?;
+    let Inherited {
+        labelled_table,
+        policy,
+    } = governing_label(relid)?;
     let rules = policy
         .rules
         .iter()
-        .filter_map(|rule| look_up_rule(relid, holder, rule))
+        .filter_map(|rule| look_up_rule(relid, labelled_table, rule))
         .collect();
     // A policy whose columns do not fit is not in force, so that rows live.
     let clock = match &policy.ts_column {
@@ -137,8 +140,8 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),
-        is_restored: policy.is_restored(holder.to_u32()),
-        holder,
+        is_restored: policy.is_restored(labelled_table.to_u32()),
+        labelled_table,
     })
 }
 
@@ -153,8 +156,8 @@ fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Cloc
 }
 
 /// The index of that name, if it is one of the labelled table's.
-pub(crate) fn index_of(holder: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
-    let schema = catalog::class(holder)?.namespace;
+pub(crate) fn index_of(labelled_table: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
+    let schema = catalog::class(labelled_table)?.namespace;
     let name = encoding::to_server(name)?;
     // SAFETY: syscache look-ups within a transaction.
     let (index, table) = unsafe {
@@ -164,21 +167,23 @@ pub(crate) fn index_of(holder: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
         }
         (index, pg_sys::IndexGetRelation(index, true))
     };
-    (table == holder).then_some(index)
+    (table == labelled_table).then_some(index)
 }
 
 /// The TTL index as it applies to the relation. `None` if it is not in force, so that rows live:
 /// it is missing (a dump is being restored), not valid, or of a kind by which no row can expire.
 /// `ttl.problems` tells.
-fn look_up_rule(relid: pg_sys::Oid, holder: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
-    let index = ttl_index::read(index_of(holder, &rule.index)?)?.ok()?;
+fn look_up_rule(relid: pg_sys::Oid, labelled_table: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
+    let index = ttl_index::read(index_of(labelled_table, &rule.index)?)?.ok()?;
     if !index.is_valid {
         return None;
     }
-    let column_name = ttl_index::column_name(holder, index.attno);
+    let column_name = ttl_index::column_name(labelled_table, index.attno);
     let (column, date) = ttl_index::date_column(relid, &column_name)?;
     let predicate = match index.predicate {
-        Some(predicate) if relid != holder => Some(predicate.translate(holder, relid)?),
+        Some(predicate) if relid != labelled_table => {
+            Some(predicate.translate(labelled_table, relid)?)
+        }
         predicate => predicate,
     };
     Some(Rule {

@@ -12,8 +12,8 @@ const OWN_LOCK: u16 = 0x7474;
 /// The lock on a table's policy. A change of the policy waits for a batch that goes by the old
 /// one, and the next batch sees the new one. A lock on the table would not do: what conflicts
 /// with a change of label also conflicts with VACUUM.
-fn policy_tag(holder: pg_sys::Oid) -> pg_sys::LOCKTAG {
-    object_tag(pg_sys::RelationRelationId, holder, OWN_LOCK)
+fn policy_tag(labelled_table: pg_sys::Oid) -> pg_sys::LOCKTAG {
+    object_tag(pg_sys::RelationRelationId, labelled_table, OWN_LOCK)
 }
 
 /// The lock on the extension: DROP waits for all batches, and no batch begins meanwhile.
@@ -23,14 +23,14 @@ fn extension_tag(extension: pg_sys::Oid) -> pg_sys::LOCKTAG {
 
 /// Keeps the policy from changing during this transaction; false if another session is changing
 /// it just now.
-pub(crate) fn try_share_policy(holder: pg_sys::Oid) -> bool {
-    try_acquire(&policy_tag(holder), pg_sys::ShareLock)
+pub(crate) fn try_share_policy(labelled_table: pg_sys::Oid) -> bool {
+    try_acquire(&policy_tag(labelled_table), pg_sys::ShareLock)
 }
 
 /// Waits for batches under the current policy, and prevents new ones until the end of the
 /// transaction.
-pub(crate) fn lock_policy_for_change(holder: pg_sys::Oid) {
-    acquire(&policy_tag(holder), pg_sys::ExclusiveLock);
+pub(crate) fn lock_policy_for_change(labelled_table: pg_sys::Oid) {
+    acquire(&policy_tag(labelled_table), pg_sys::ExclusiveLock);
 }
 
 /// Keeps the extension from being dropped during this transaction; false if it is absent, or

@@ -14,7 +14,7 @@ pub(crate) const KEPT_TS: u8 = 2;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     /// The table that carries the policy.
-    pub(crate) holder: u32,
+    pub(crate) labelled_table: u32,
     /// [`ANY`], [`KEPT_TS`].
     pub(crate) bits: u8,
     /// Rows may expire before the next routine look.
@@ -45,22 +45,29 @@ fn note_bits(policy: &TablePolicy, bits: u8) {
         || policy
             .default_ttl
             .is_some_and(|default| default <= settings::naptime_seconds());
-    let holder = policy.holder.to_u32();
-    WRITTEN.with_borrow_mut(
-        |all| match all.iter_mut().find(|known| known.holder == holder) {
+    let labelled_table = policy.labelled_table.to_u32();
+    WRITTEN.with_borrow_mut(|all| {
+        match all
+            .iter_mut()
+            .find(|known| known.labelled_table == labelled_table)
+        {
             Some(known) => {
                 known.bits |= bits;
                 known.soon |= soon;
             }
-            None => all.push(Written { holder, bits, soon }),
-        },
-    );
+            None => all.push(Written {
+                labelled_table,
+                bits,
+                soon,
+            }),
+        }
+    });
 }
 
 /// Notes what a prepared transaction had written, which this one commits.
-pub(crate) fn note_prepared(holder: u32, bits: u8) {
+pub(crate) fn note_prepared(labelled_table: u32, bits: u8) {
     let written = Written {
-        holder,
+        labelled_table,
         bits: bits | KEPT_TS,
         soon: true,
     };

@@ -136,7 +136,7 @@ unsafe fn restrict(
             let clause = unless_physical(root, functions, entry, varno, condition);
             planner_input::put_restriction_first(root, rel, clause);
         };
-        if row_locks::are_taken_under(policy.holder) {
+        if row_locks::are_taken_under(policy.labelled_table) {
             put_first(restriction::live_or_locked(functions, policy, varno));
         } else {
             if let Some(pruning) = restriction::pruning_condition(functions, policy, rel) {
@@ -171,11 +171,12 @@ unsafe fn restrict_child(
         let info = *(*root).append_rel_array.add(varno as usize);
         let parent = *(*root).simple_rte_array.add((*info).parent_relid as usize);
         if (*parent).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && cache::policy((*parent).relid).is_some_and(|p| p.holder == policy.holder)
+            && cache::policy((*parent).relid)
+                .is_some_and(|p| p.labelled_table == policy.labelled_table)
         {
             return;
         }
-        let live = if row_locks::are_taken_under(policy.holder) {
+        let live = if row_locks::are_taken_under(policy.labelled_table) {
             vec![restriction::live_or_locked(functions, policy, varno)]
         } else {
             restriction::live_conditions(functions, policy, varno)

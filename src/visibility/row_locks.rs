@@ -47,7 +47,7 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
             let policy = entry.and_then(|entry| cache::policy((*entry).relid));
             if let Some(policy) = policy.filter(|policy| policy.hides()) {
                 IN_TRANSACTION.set(true);
-                is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.holder));
+                is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table));
             }
         }
         if is_first {
@@ -67,8 +67,8 @@ fn is_lock(mark: RowMarkType::Type) -> bool {
 }
 
 /// Whether this session locks rows under the policy of this table.
-pub(super) fn are_taken_under(holder: pg_sys::Oid) -> bool {
-    TABLES.with_borrow(|tables| tables.contains(&holder))
+pub(super) fn are_taken_under(labelled_table: pg_sys::Oid) -> bool {
+    TABLES.with_borrow(|tables| tables.contains(&labelled_table))
 }
 
 /// The transaction is over. Raises no error.

@@ -18,7 +18,8 @@ struct Kept {
     database: u32,
     table: u32,
     /// The labelled table.
-    holder: u32,
+    #[serde(rename = "holder")]
+    labelled_table: u32,
     counters: Counters,
     /// The time that it has used, in microseconds.
     used: i64,
@@ -48,7 +49,7 @@ fn enter(kept: &Kept) {
     let mut lock = Locked::alone();
     // SAFETY: the types whose sizes `shared::init` asks for; nobody else is there.
     if let Some((state, _)) = unsafe { lock.enter::<_, TableState>(&key) } {
-        *state = TableState::new(key, kept.holder, 0, 0);
+        *state = TableState::new(key, kept.labelled_table, 0, 0);
         // It is swept once a worker has found its policy.
         state.schedule.never();
         state.counters = kept.counters;
@@ -66,7 +67,7 @@ pub(super) fn write() {
             all.push(Kept {
                 database: state.key.database,
                 table: state.key.relid,
-                holder: state.holder,
+                labelled_table: state.labelled_table,
                 counters: Counters {
                     // These are current values, not counters.
                     oldest_expiry: 0,

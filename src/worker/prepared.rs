@@ -18,7 +18,7 @@ pub(super) struct Prepared {
     /// The transaction; 0: free.
     transaction: AtomicU64,
     /// The labelled table; 0: a policy has changed.
-    holder: AtomicU32,
+    labelled_table: AtomicU32,
     /// The bits of its mark.
     bits: AtomicU8,
 }
@@ -44,7 +44,7 @@ pub(crate) fn begin(identifier: &CStr) {
 pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
     let transaction = PREPARING.take();
     let mut free = shared::control().prepared.iter();
-    for (holder, bits) in tables.filter(|_| transaction != 0) {
+    for (labelled_table, bits) in tables.filter(|_| transaction != 0) {
         let is_taken = |slot: &&Prepared| {
             let (old, new) = (0, transaction);
             let taken =
@@ -54,7 +54,7 @@ pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
         let Some(slot) = free.find(is_taken) else {
             return;
         };
-        slot.holder.store(holder, Ordering::Relaxed);
+        slot.labelled_table.store(labelled_table, Ordering::Relaxed);
         slot.bits.store(bits, Ordering::Release);
     }
 }
@@ -65,10 +65,10 @@ pub(crate) fn end(identifier: &CStr, committed: bool) {
     let slots = shared::control().prepared.iter();
     for slot in slots.filter(|slot| slot.transaction.load(Ordering::Acquire) == transaction) {
         let bits = slot.bits.load(Ordering::Acquire);
-        let holder = slot.holder.load(Ordering::Relaxed);
+        let labelled_table = slot.labelled_table.load(Ordering::Relaxed);
         slot.transaction.store(0, Ordering::Release);
         if committed {
-            wakeups::note_prepared(holder, bits);
+            wakeups::note_prepared(labelled_table, bits);
         }
     }
 }

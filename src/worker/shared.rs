@@ -197,10 +197,10 @@ pub(super) fn free_unchanged(slot: &Database) {
 }
 
 /// The number of the mark of a table's writes.
-pub(super) fn mark_number(database: u32, holder: u32) -> usize {
+pub(super) fn mark_number(database: u32, labelled_table: u32) -> usize {
     let hash = u64::from(database)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add(u64::from(holder))
+        .wrapping_add(u64::from(labelled_table))
         .wrapping_mul(0xD6E8_FEB8_6659_FD93);
     usize::try_from(hash >> 40).unwrap_or(0) % MARKS
 }

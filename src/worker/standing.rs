@@ -52,14 +52,15 @@ pub(crate) fn halted() -> Option<Halt> {
 }
 
 /// The tables and partitions whose rows expire by this table's policy.
-pub(crate) fn expiring(holder: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let has_rows = |relid: &pg_sys::Oid| {
         catalog::class(*relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
     };
     let follows = |relid: &pg_sys::Oid| {
-        cache::policy(*relid).is_some_and(|policy| policy.holder == holder && policy.expires())
+        cache::policy(*relid)
+            .is_some_and(|policy| policy.labelled_table == labelled_table && policy.expires())
     };
-    catalog::all_inheritors(holder)
+    catalog::all_inheritors(labelled_table)
         .into_iter()
         .filter(has_rows)
         .filter(follows)

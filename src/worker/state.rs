@@ -27,7 +27,7 @@ pub(crate) struct TableKey {
 pub(crate) struct TableState {
     pub(crate) key: TableKey,
     /// The labelled table.
-    pub(crate) holder: u32,
+    pub(crate) labelled_table: u32,
     /// Who owns it; 0 = not known yet.
     pub(super) owner: u32,
     /// How much time it takes.
@@ -96,10 +96,10 @@ impl Counters {
 
 impl TableState {
     /// The state of a table about which nothing is known yet.
-    pub(super) fn new(key: TableKey, holder: u32, fingerprint: u64, since: i64) -> Self {
+    pub(super) fn new(key: TableKey, labelled_table: u32, fingerprint: u64, since: i64) -> Self {
         Self {
             key,
-            holder,
+            labelled_table,
             owner: 0,
             habit: Habit::default(),
             since,
@@ -154,7 +154,7 @@ pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) ->
 }
 
 /// Makes sure that a table has a state; false if there is no room.
-pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool {
+pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64) -> bool {
     let since = background::now();
     let mut lock = Locked::exclusive();
     // SAFETY: as in `with_table`.
@@ -162,7 +162,7 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
         return false;
     };
     if !found {
-        *state = TableState::new(key, holder, fingerprint, since);
+        *state = TableState::new(key, labelled_table, fingerprint, since);
     }
     true
 }
@@ -200,8 +200,8 @@ pub(super) fn remove_targets(
     let is_sum = |state: &TableState| is_holder(state.key.relid);
     let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
     for state in tables_of(database) {
-        if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
-            with_sum(database, state.holder, |sum| {
+        if gone(&state) && !is_sum(&state) && is_holder(state.labelled_table) {
+            with_sum(database, state.labelled_table, |sum| {
                 sum.counters.add(&state.counters)
             });
         }
@@ -221,12 +221,12 @@ pub(super) fn remove_targets(
 
 /// Calls `work` with the state of a labelled table, which keeps the counters of dropped ones; it
 /// need not be swept itself.
-fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
+fn with_sum(database: u32, labelled_table: u32, work: impl FnOnce(&mut TableState)) {
     let key = TableKey {
         database,
-        relid: holder,
+        relid: labelled_table,
     };
-    if ensure_table(key, holder, 0) {
+    if ensure_table(key, labelled_table, 0) {
         with_table(key, |sum| {
             if sum.fingerprint == 0 {
                 sum.schedule.never();
@@ -237,10 +237,10 @@ fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
 }
 
 /// Forgets a partition that this process has dropped, and counts it.
-pub(super) fn forget_dropped(key: TableKey, holder: u32) {
+pub(super) fn forget_dropped(key: TableKey, labelled_table: u32) {
     let counted = with_table(key, |state| state.counters).unwrap_or_default();
     remove_tables(|state| state.key == key);
-    with_sum(key.database, holder, |sum| {
+    with_sum(key.database, labelled_table, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;
     });

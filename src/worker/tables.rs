@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 /// A table or partition with rows of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
-    pub(super) holder: pg_sys::Oid,
+    pub(super) labelled_table: pg_sys::Oid,
     pub(super) owner: pg_sys::Oid,
     pub(super) drop_partitions: bool,
     /// How soon a row that is written now can expire, in microseconds.
@@ -48,15 +48,15 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         let mut restored = Vec::new();
         let labels = store::labels();
         let mut bound = HashMap::new();
-        for (holder, policy) in &labels {
+        for (labelled_table, policy) in &labels {
             // C9: TTL is off.
-            if !policy.is_on() || catalog::class(*holder).is_none() {
+            if !policy.is_on() || catalog::class(*labelled_table).is_none() {
                 continue;
             }
-            if policy.is_restored(holder.to_u32()) {
-                restored.push(*holder);
+            if policy.is_restored(labelled_table.to_u32()) {
+                restored.push(*labelled_table);
             } else {
-                bound.insert(*holder, (policy, policy.to_label()));
+                bound.insert(*labelled_table, (policy, policy.to_label()));
             }
         }
         // All trees in one walk: they may share branches, and tables within one may have labels
@@ -64,12 +64,15 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         for relid in catalog::all_inheritors_of(bound.keys().copied()) {
             collect(relid, &bound, &mut targets);
         }
-        let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
-        Ok((!labels.is_empty()).then_some((targets, restored, holders)))
+        let labelled_tables: HashSet<u32> = labels
+            .iter()
+            .map(|(labelled_table, _)| labelled_table.to_u32())
+            .collect();
+        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables)))
     })?;
     // Another worker may have seen a change that was committed too late for this one.
     let late = changes() != before;
-    let Some((targets, restored, holders)) = found else {
+    let Some((targets, restored, labelled_tables)) = found else {
         if late {
             return Ok(Some(Targets::new()));
         }
@@ -80,7 +83,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         state::remove_targets(
             database,
             |relid| targets.contains_key(&relid),
-            |relid| holders.contains(&relid),
+            |relid| labelled_tables.contains(&relid),
         );
     }
     let restored = adopt::empty_tables(restored);
@@ -88,12 +91,12 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let now = background::now();
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
-        if !state::ensure_table(key, target.holder.to_u32(), *fingerprint) {
+        if !state::ensure_table(key, target.labelled_table.to_u32(), *fingerprint) {
             full += 1;
             continue;
         }
         let changed = state::with_table(key, |state| {
-            state.holder = target.holder.to_u32();
+            state.labelled_table = target.labelled_table.to_u32();
             state.owner = target.owner.to_u32();
             let changed = state.fingerprint != *fingerprint;
             if changed {
@@ -147,11 +150,11 @@ fn collect(
     let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
         return;
     };
-    let Some((policy, label)) = bound.get(&in_force.holder) else {
+    let Some((policy, label)) = bound.get(&in_force.labelled_table) else {
         return;
     };
     let target = Target {
-        holder: in_force.holder,
+        labelled_table: in_force.labelled_table,
         owner: class.owner,
         drop_partitions: policy.drop_partitions && class.is_partition,
         shortest: shortest(&in_force),
@@ -191,15 +194,16 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
             "Raise \"ttl.max_tables\" and restart the server.",
         );
     }
-    for &holder in restored {
+    for &labelled_table in restored {
         let database = background::my_database().to_u32();
         if !state::warn_restored(TableKey {
             database,
-            relid: holder.to_u32(),
+            relid: labelled_table.to_u32(),
         }) {
             continue;
         }
-        let name = transaction::run(|| Ok(catalog::qualified_name(holder))).unwrap_or_default();
+        let name =
+            transaction::run(|| Ok(catalog::qualified_name(labelled_table))).unwrap_or_default();
         super::log::warning(
             &format!(
                 "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
@@ -232,7 +236,7 @@ pub(super) fn each_written(
 ) {
     let mut taken: HashMap<usize, Writes> = HashMap::new();
     for (&relid, target) in targets {
-        let mark = shared::mark_number(database, target.holder.to_u32());
+        let mark = shared::mark_number(database, target.labelled_table.to_u32());
         let writes = *taken.entry(mark).or_insert_with(|| take(mark));
         if writes.any {
             tell(relid, target, writes);

@@ -35,9 +35,14 @@ pub(crate) fn at_commit() {
     // A long transaction's rows may have expired before its commit.
     let long = background::transaction_age() >= LONG_TRANSACTION;
     let mut wake = false;
-    for Written { holder, bits, soon } in noted {
+    for Written {
+        labelled_table,
+        bits,
+        soon,
+    } in noted
+    {
         let bits = if long { bits | KEPT_TS } else { bits };
-        let mark = shared::mark(shared::mark_number(database, holder));
+        let mark = shared::mark(shared::mark_number(database, labelled_table));
         mark.fetch_or(bits, Ordering::SeqCst);
         wake |= soon || long;
     }
@@ -60,11 +65,11 @@ pub(crate) fn at_commit() {
 
 /// Notes what a prepared transaction has written. It is announced when the current transaction
 /// commits, which is that of COMMIT PREPARED.
-pub(super) fn note_prepared(holder: u32, bits: u8) {
-    if holder == 0 {
+pub(super) fn note_prepared(labelled_table: u32, bits: u8) {
+    if labelled_table == 0 {
         written::note_policy_change();
     } else {
-        written::note_prepared(holder, bits);
+        written::note_prepared(labelled_table, bits);
     }
 }
 
@@ -75,7 +80,7 @@ pub(crate) fn at_other_end(is_prepared: bool) {
     if is_prepared {
         let tables = noted
             .into_iter()
-            .map(|written| (written.holder, written.bits));
+            .map(|written| (written.labelled_table, written.bits));
         prepared::keep(tables.chain(changed.then_some((0, 0))));
     }
     if changed && is_prepared {

@@ -42,7 +42,7 @@ const LOCK_TIMEOUT: i32 = 100;
 /// of the owner may run when a query on the partition is planned, or when it is dropped.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
-    let (holder, owner) = match transaction::run(|| {
+    let (labelled_table, owner) = match transaction::run(|| {
         let found = candidate(leaf)?;
         if let Candidate::Ready(ready) = &found
             && ready.must_look
@@ -52,7 +52,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         }
         Ok(found)
     }) {
-        Ok(Candidate::Ready(ready)) => (ready.policy.holder, ready.owner),
+        Ok(Candidate::Ready(ready)) => (ready.policy.labelled_table, ready.owner),
         Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
         Ok(Candidate::Kept) => return Ok(Whole::Kept),
         Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
@@ -66,7 +66,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
     );
     let dropped = transaction::run_within(LOCKED, || {
-        if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(holder) {
+        if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(labelled_table) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
                 "the time to live is being changed",
@@ -76,7 +76,9 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
             return Ok(None);
         }
         let ready = match candidate(leaf)? {
-            Candidate::Ready(ready) if ready.policy.holder == holder && ready.owner == owner => {
+            Candidate::Ready(ready)
+                if ready.policy.labelled_table == labelled_table && ready.owner == owner =>
+            {
                 ready
             }
             _ => return Ok(None),
@@ -93,7 +95,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let Some(name) = dropped? else {
         return Ok(Whole::Kept);
     };
-    state::forget_dropped(key, holder.to_u32());
+    state::forget_dropped(key, labelled_table.to_u32());
     log::debug(&format!(
         "ttl_ext dropped partition {name}, in which every row was expired"
     ));
@@ -136,11 +138,11 @@ impl Ready {
 /// Whether the partition's time has passed, by the default or a TTL index; from the catalogs.
 fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
     // No parent has asked for it if the partition has a label of its own.
-    let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
+    let policy = cache::policy(leaf).filter(|policy| policy.labelled_table != leaf);
     let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
         return Ok(Candidate::NotYet);
     };
-    if !label.policy.drop_partitions || label.policy.is_restored(label.holder.to_u32()) {
+    if !label.policy.drop_partitions || label.policy.is_restored(label.labelled_table.to_u32()) {
         return Ok(Candidate::NotYet);
     }
     let now = background::now();
