@@ -1,4 +1,4 @@
--- Everybody may look, and use the functions that a filter or a default calls.
+-- Everybody may use the views, and the functions that a filter or a default calls.
 -- ttl.enable, ttl.set_default, ttl.disable, ttl.resume and ttl.purge check that the
 -- caller owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
 -- Granted by name: a database may have revoked what PUBLIC gets by default.
@@ -10,5 +10,5 @@ REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
 
--- Tables may have kept their labels from an extension that was dropped.
+-- Tables may still have labels from before the extension was dropped.
 SELECT ttl.invalidate_plans();

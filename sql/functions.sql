@@ -110,8 +110,8 @@ COMMENT ON FUNCTION ttl.reads_physically(pg_catalog.oid) IS
 
 -- Turning it on and off ---------------------------------------------------
 
--- Those that may delete are without a search_path of their own, so that triggers
--- find what they always find; what else they run has a safe one.
+-- Functions that may delete set no search_path, so that triggers find what they always
+-- find; the rest of their work has a safe one.
 
 CREATE FUNCTION ttl.enable(
         rel pg_catalog.regclass, default_ttl integer DEFAULT -1, ts_column pg_catalog.name DEFAULT '_ts',
@@ -170,8 +170,8 @@ COMMENT ON FUNCTION ttl.rules(pg_catalog.regclass) IS
 
 -- Looking and deleting ----------------------------------------------------
 
--- Without a search_path of its own, so that triggers find what they always find;
--- its query names everything with its schema.
+-- Sets no search_path, so that triggers find what they always find; its query qualifies
+-- all names.
 
 CREATE FUNCTION ttl.purge(rel pg_catalog.regclass) RETURNS bigint
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_wrapper';
@@ -214,13 +214,13 @@ CREATE FUNCTION ttl.free_expired_keys() RETURNS pg_catalog.trigger
 COMMENT ON FUNCTION ttl.free_expired_keys() IS
     'trigger on tables with a time to live and a unique or exclusion constraint: removes the expired row that holds a new row''s key';
 
--- Its cost has it evaluated after every other condition.
+-- By its cost it is evaluated after all other conditions.
 CREATE FUNCTION ttl.live_or_removed(relation pg_catalog.oid, place pg_catalog.tid, live boolean) RETURNS boolean
     LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_removed';
 COMMENT ON FUNCTION ttl.live_or_removed(pg_catalog.oid, pg_catalog.tid, boolean) IS
     'whether a row is not expired; removes one that is; in the statements of foreign keys on the referencing side';
 
--- Likewise.
+-- The same holds here.
 CREATE FUNCTION ttl.live_or_unneeded(relation pg_catalog.oid, place pg_catalog.tid, live boolean) RETURNS boolean
     LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_unneeded';
 COMMENT ON FUNCTION ttl.live_or_unneeded(pg_catalog.oid, pg_catalog.tid, boolean) IS

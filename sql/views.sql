@@ -1,5 +1,5 @@
--- What is in the labels is read by ttl.policy(), for which one that cannot be read is none:
--- the library refuses such labels, but the view must not fail if there is one. NULLs then.
+-- ttl.policy() reads the labels. The library refuses invalid ones, but the view must not fail
+-- if there is one: its columns are NULL then.
 CREATE VIEW ttl.tables AS
     SELECT l.objoid::pg_catalog.regclass AS relation,
            (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4 AS default_ttl,
@@ -26,7 +26,7 @@ CREATE VIEW ttl.stats AS
            COALESCE(s.partitions_dropped, 0) AS partitions_dropped,
            s.last_pass_at,
            s.last_pass_ms,
-           -- NULL where it is not known: 0 would say that all is well.
+           -- NULL if unknown: 0 would mean that all is well.
            CASE WHEN s.lag_is_known THEN
                 CASE WHEN s.oldest_expiry OPERATOR(pg_catalog.<) pg_catalog.clock_timestamp()
                      THEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry

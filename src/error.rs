@@ -1,5 +1,5 @@
-//! One error type: SQLSTATE, message, DETAIL, HINT. How it is raised: `pg::report`; errors
-//! that name tables: `store::errors`.
+//! The one error type: SQLSTATE, message, DETAIL, HINT. `pg::report` raises it; errors that name
+//! tables are in `store::errors`.
 
 use pgrx::PgSqlErrorCode;
 
@@ -46,7 +46,7 @@ impl Error {
         .hint("Add ttl_ext to \"shared_preload_libraries\" in postgresql.conf and restart the server.")
     }
 
-    /// The hint, if there is none yet.
+    /// Sets the hint, if there is none yet.
     pub(crate) fn or_hint(mut self, hint: &str) -> Self {
         self.hint.get_or_insert_with(|| hint.to_owned());
         self

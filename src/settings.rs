@@ -7,13 +7,13 @@ use std::time::Duration;
 /// Workers, at most: the greatest `ttl.max_workers`.
 pub(crate) const WORKERS: usize = 64;
 
-/// Off by default. Superusers, and those who are granted SET on it, may see
-/// expired rows that are not deleted yet, and work on them.
+/// Off by default. Superusers, and those who are granted SET on it, may see and change expired
+/// rows that are not deleted yet.
 static SHOW_EXPIRED: GucSetting<bool> = GucSetting::<bool>::new(false);
 
-/// Off by default. On: statements keep the `_ts` that they give instead of
-/// having it replaced by the current time, for back-fills. Any user may set it:
-/// who can write a row can write it at any time anyway.
+/// Off by default. On: statements keep the `_ts` that they give, for back-fills, instead of
+/// having it replaced by the current time. Any user may set it: who can write a row can write it
+/// at any time anyway.
 static PRESERVE_TS: GucSetting<bool> = GucSetting::<bool>::new(false);
 
 /// The background worker's main switch; a reload is enough.
@@ -22,27 +22,26 @@ static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Seconds: the longest sleep between two looks at a table.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
 
-/// Rows: the most that one transaction deletes. Batches adapt to their time
-/// below that.
+/// Rows: the most that one transaction deletes. Below that, batches adapt to the time they take.
 static BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
 /// Workers at a time in all databases, out of max_worker_processes.
 static MAX_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(3);
 
-/// Percent of its time that a worker deletes however busy the server is.
+/// Percent: the share of its time that a worker deletes, however busy the server is.
 static MIN_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(1);
 
-/// Percent of its time that a worker deletes however idle the server is.
+/// Percent: the share of its time that a worker deletes, however idle the server is.
 static MAX_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(100);
 
-/// Seconds by which a table may be behind before it is given more.
+/// Seconds: by how much a table may be behind before deletion gets a larger share.
 static MAX_LAG: GucSetting<i32> = GucSetting::<i32>::new(600);
 
-/// Seconds by which a standby may be behind before it is waited for; -1: never.
+/// Seconds: by how much a standby may lag before deletion slows down; -1: by any time.
 static MAX_REPLICA_LAG: GucSetting<i32> = GucSetting::<i32>::new(10);
 
-/// Milliseconds: the longest wait for a lock while deleting. Below the default
-/// deadlock_timeout, so that the worker gives way before anybody is cancelled.
+/// Milliseconds: the longest wait for a lock while deleting. Below the default deadlock_timeout,
+/// so that the worker gives way before anybody is cancelled.
 static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
 
 /// Seconds: the longest time for one batch, triggers included.
@@ -86,12 +85,12 @@ pub(crate) fn max_effort() -> i32 {
     MAX_EFFORT.get()
 }
 
-/// By how much a table may be behind before it is given more.
+/// By how much a table may be behind before deletion gets a larger share.
 pub(crate) fn max_lag() -> Duration {
     Duration::from_secs(u64::try_from(MAX_LAG.get()).unwrap_or(0))
 }
 
-/// By how much a standby may be behind before it is waited for; `None`: whatever.
+/// By how much a standby may lag before deletion slows down; `None`: by any time.
 pub(crate) fn max_replica_lag() -> Option<Duration> {
     u64::try_from(MAX_REPLICA_LAG.get())
         .ok()
@@ -123,8 +122,8 @@ pub(crate) fn preserve_ts() -> bool {
     PRESERVE_TS.get()
 }
 
-/// Both settings decide how a statement is planned, so plans that are cached
-/// are made anew. Runs also when the value returns at the end of a transaction.
+/// Both settings decide how a statement is planned, so cached plans are made again. Also runs
+/// when the value is reset at the end of a transaction.
 unsafe extern "C-unwind" fn replan(_new_value: bool, _extra: *mut core::ffi::c_void) {
     // SAFETY: marks the cached plans of this session as invalid; needs no transaction.
     unsafe { pg_sys::ResetPlanCache() }
@@ -132,7 +131,7 @@ unsafe extern "C-unwind" fn replan(_new_value: bool, _extra: *mut core::ffi::c_v
 
 /// Defines the settings; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the hook is a plain function that neither panics nor keeps its arguments.
+    // SAFETY: the hook neither panics nor keeps its arguments.
     unsafe {
         GucRegistry::define_bool_guc_with_hooks(
             c"ttl.show_expired",
@@ -172,7 +171,7 @@ pub(crate) fn init() {
     unsafe { pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr()) };
 }
 
-/// What the background worker goes by: a reload is enough.
+/// The settings of background workers: a reload is enough.
 fn define_reload() {
     GucRegistry::define_bool_guc(
         c"ttl.enabled",

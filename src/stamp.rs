@@ -13,14 +13,14 @@ use pgrx::pg_sys::{
 };
 use std::rc::Rc;
 
-/// What a statement writes into one table.
+/// A table that a statement writes to.
 struct Target {
     relid: pg_sys::Oid,
     functions: Functions,
     policy: Rc<TablePolicy>,
     clock: Clock,
     varno: u32,
-    /// INSERT keeps the `_ts` that it gives: pg_dump's INSERTs are being restored.
+    /// INSERT keeps the `_ts` that it gives: it restores a dump.
     restores: bool,
 }
 
@@ -46,8 +46,10 @@ pub(super) unsafe fn stamp_query(query: *mut Query) {
     }
 }
 
+/// # Safety
+/// As [`stamp_query`].
 unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
-    // SAFETY: as for `stamp_query`; list cells are replaced by nodes of the same kind.
+    // SAFETY: as required of the caller; list cells are replaced by nodes of the same kind.
     unsafe {
         let command = (*query).commandType;
         let varno = u32::try_from((*query).resultRelation).unwrap_or(0);
@@ -59,7 +61,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         let Some(policy) = cache::policy((*entry).relid) else {
             return refuse_unstamped(entry);
         };
-        // Rows that expire by TTL indexes only have no time of modification.
+        // Rows that expire by TTL indexes only have no `_ts`.
         let Some(clock) = policy.clock else {
             return;
         };
@@ -98,7 +100,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
         if updates {
             let dependents = planner_input::dependents_of_update((*entry).relid, clock.ts.attno);
             if !dependents.is_empty() {
-                // The role's privileges decide how they are marked.
+                // The marks depend on the role's privileges.
                 statement::depends_on_role();
                 planner_input::mark_updated(query, entry, &dependents);
             }
@@ -106,7 +108,7 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
     }
 }
 
-/// Whether the statement inserts or updates; a MERGE may only delete.
+/// Whether the statement inserts or updates. A MERGE may only delete.
 ///
 /// # Safety
 /// `query` is the planner's input.
@@ -120,8 +122,8 @@ unsafe fn writes_rows(query: *mut Query) -> bool {
     }
 }
 
-/// Rows written through a parent without a policy would not be stamped where a
-/// partition or heir has one; they would expire although they were just written.
+/// Refuses to write through a parent without a policy where a partition or child has one: the
+/// rows would not be stamped, and would expire although they were just written.
 ///
 /// # Safety
 /// `entry` is the result relation's entry in the range table.
@@ -129,20 +131,20 @@ unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
     // SAFETY: as required of the caller.
     let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
     // INSERT never marks its target as inherited, but routes rows to partitions.
-    let reaches_heirs = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
-    let Some(heir) = cache::heir_with_ttl(relid).filter(|_| reaches_heirs) else {
+    let reaches_children = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
         return;
     };
-    let (table, heir) = (
+    let (table, child) = (
         catalog::qualified_name(relid),
-        catalog::qualified_name(heir),
+        catalog::qualified_name(child),
     );
     Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("cannot write through table {table} to table {heir}, which has a time to live"),
+        format!("cannot write through table {table} to table {child}, which has a time to live"),
     )
     .detail("The time of last modification would not be set.")
-    .hint(format!("Write to {heir} itself, or set a time to live on {table}: it holds for all its partitions and heirs."))
+    .hint(format!("Write to {child} itself, or set a time to live on {table}: it holds for all its partitions and children."))
     .raise()
 }
 
@@ -151,12 +153,14 @@ impl Target {
         nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
     }
 
+    /// # Safety
+    /// `list` is a target list of the planner's input.
     unsafe fn stamp_insert(&self, list: *mut List) -> *mut List {
-        // SAFETY: a target list of the planner's input.
+        // SAFETY: as required of the caller.
         unsafe {
             assign(list, &self.clock.ts, |given| match given {
-                // The setting is read again at execution, because a plan can outlive it. What
-                // the rewriter has put there was not given.
+                // A plan can outlive the setting, so it is read again at execution. What the
+                // rewriter has put there was not given by the statement.
                 Some(given)
                     if self.restores
                         && !defaults::is_stored(self.relid, self.clock.ts.attno, given) =>
@@ -171,9 +175,12 @@ impl Target {
         }
     }
 
-    /// A cascade may reach an expired row, which must not come back to life by it.
+    /// A cascade may reach an expired row, which must not become live by it.
+    ///
+    /// # Safety
+    /// As [`Self::stamp_insert`].
     unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
-        // SAFETY: a target list of the planner's input.
+        // SAFETY: as required of the caller.
         unsafe {
             assign(list, &self.clock.ts, |_given| {
                 let statement = statement::current();
@@ -191,9 +198,12 @@ impl Target {
         }
     }
 
-    /// Whether the action is an UPDATE.
+    /// Stamps what the action writes. True if it is an UPDATE.
+    ///
+    /// # Safety
+    /// `action` is an action of the planner's input.
     unsafe fn stamp_merge_action(&self, action: *mut MergeAction) -> bool {
-        // SAFETY: an action of the planner's input.
+        // SAFETY: as required of the caller.
         unsafe {
             match (*action).commandType {
                 CmdType::CMD_INSERT => {
@@ -209,14 +219,17 @@ impl Target {
     }
 }
 
-/// Replaces what is assigned to the column, or adds an assignment where the
-/// planner expects it: in the order of columns, before resjunk entries.
+/// Replaces what is assigned to the column, or adds an assignment where the planner expects it:
+/// in the order of columns, before resjunk entries.
+///
+/// # Safety
+/// `list` is a target list of the planner's input.
 unsafe fn assign(
     list: *mut List,
     column: &Attribute,
     value: impl FnOnce(Option<*mut Expr>) -> *mut Expr,
 ) -> *mut List {
-    // SAFETY: a target list of the planner's input.
+    // SAFETY: as required of the caller.
     unsafe {
         let mut position = 0;
         for entry in lists::iter::<TargetEntry>(list) {

@@ -42,7 +42,7 @@ fn halt_text(halt: Halt) -> Option<&'static str> {
 }
 
 /// One line for each kind of trouble, however many partitions have it.
-fn troubles(holder: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
+fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
     let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
     let (mut full, mut temporary, mut neglected) = (0, 0, 0);
     for &table in tables {
@@ -58,7 +58,7 @@ fn troubles(holder: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
     if let Some((table, error)) = failing.first() {
         // It may quote rows.
         let user = roles::current_user();
-        let may_see = roles::reads_all_statistics() || roles::owns_relation(holder, user);
+        let may_see = roles::reads_all_statistics() || roles::owns_relation(labelled_table, user);
         let error = error.as_deref().filter(|_| may_see);
         let table = catalog::qualified_name(*table);
         problems.push(format!(

@@ -78,13 +78,13 @@ fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Resul
     let adopted_too = match removal {
         Removal::Nothing => {
             label::write(relid, &policy.turned_off());
-            trigger_placement::follow(relid);
+            trigger_placement::sync(relid);
             return Ok(());
         }
         Removal::Added => false,
         Removal::AllColumns => true,
     };
     seclabel::set(relid, None);
-    trigger_placement::follow(relid);
+    trigger_placement::sync(relid);
     session::with_safe_search_path(|| giving_back::remove(relid, &policy, adopted_too))
 }

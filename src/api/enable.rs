@@ -168,7 +168,7 @@ fn change_default(
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
     label::write(relid, &policy);
-    trigger_placement::follow(relid);
+    trigger_placement::sync(relid);
     Ok(())
 }
 
@@ -314,6 +314,6 @@ fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
         policy.added.indexes.extend(built);
         seclabel::set(relid, Some(&policy.to_label()));
     }
-    trigger_placement::follow(relid);
+    trigger_placement::sync(relid);
     Ok(())
 }

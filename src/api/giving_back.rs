@@ -6,7 +6,7 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::encoding;
 use crate::pg::values::Text;
 use crate::policy::Policy;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::index_of;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -52,13 +52,13 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     };
     let ttl = column(&policy.ttl_column);
     let wanted = [
-        Wanted::AllByTimestamp,
-        Wanted::InheritingByTimestamp,
-        Wanted::OverridingByExpiry,
+        ExpectedIndex::AllByTimestamp,
+        ExpectedIndex::InheritingByTimestamp,
+        ExpectedIndex::OverridingByExpiry,
     ];
     let wanted = wanted
         .into_iter()
-        .filter(|&wanted| wanted == Wanted::AllByTimestamp || ttl.is_some());
+        .filter(|&wanted| wanted == ExpectedIndex::AllByTimestamp || ttl.is_some());
     let serving: Vec<pg_sys::Oid> = wanted
         .flat_map(|wanted| expiry_index::find(relid, wanted, &ts, ttl.as_ref()))
         .collect();

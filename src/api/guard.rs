@@ -39,17 +39,21 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
 /// inheriting table follows its ancestor (42809).
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     match store::governing_label(relid) {
-        Some(Inherited { holder, policy }) if holder == relid => {
-            Ok(Some(Rc::unwrap_or_clone(policy)))
-        }
-        Some(Inherited { holder, .. }) => {
+        Some(Inherited {
+            labelled_table: labelled_table,
+            policy,
+        }) if labelled_table == relid => Ok(Some(Rc::unwrap_or_clone(policy))),
+        Some(Inherited {
+            labelled_table: labelled_table,
+            ..
+        }) => {
             let (table, root) = (
                 catalog::qualified_name(relid),
-                catalog::qualified_name(holder),
+                catalog::qualified_name(labelled_table),
             );
             let message = format!("table {table} follows the time to live of {root}");
             Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-                .detail("A partitioned or inherited table's time to live holds for all its partitions and heirs.")
+                .detail("A partitioned or inherited table's time to live holds for all its partitions and children.")
                 .hint(format!("Change it on {root}.")))
         }
         None => Ok(None),

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::{encoding, index};
 use crate::policy::{IndexMethod, Policy};
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{Clock, TablePolicy, expected_indexes};
 use pgrx::pg_sys;
 
@@ -25,9 +25,9 @@ pub(super) fn build_missing(
             continue;
         }
         let definition = match wanted {
-            Wanted::AllByTimestamp => format!("({ts})"),
-            Wanted::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-            Wanted::OverridingByExpiry => {
+            ExpectedIndex::AllByTimestamp => format!("({ts})"),
+            ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+            ExpectedIndex::OverridingByExpiry => {
                 format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
             }
         };

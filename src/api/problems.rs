@@ -8,7 +8,7 @@ use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{
     TablePolicy, cache, expected_indexes, index_of, label_provider, read_label, ttl_index,
 };
@@ -53,7 +53,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
     };
     let mut problems = overruled(rel, &columns);
     if policy.is_on() {
-        if columns.holder == rel {
+        if columns.labelled_table == rel {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
             problems.extend(guarded(rel, &policy));
@@ -63,7 +63,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         if columns.needs_clock() {
             problems.extend(missing_indexes(rel, &policy, &columns));
         }
-        if columns.holder == rel && columns.hidden {
+        if columns.labelled_table == rel && columns.hidden {
             problems.extend(trigger_problems::of(rel, &policy));
         }
     }
@@ -133,7 +133,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
-    let serves = |wanted: &Wanted| {
+    let serves = |wanted: &ExpectedIndex| {
         columns.clock.is_some_and(|clock| {
             !expiry_index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
         })
@@ -147,9 +147,9 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
         .filter(|wanted| !serves(wanted))
         .map(|wanted| {
             let definition = match wanted {
-                Wanted::AllByTimestamp => format!("({ts})"),
-                Wanted::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-                Wanted::OverridingByExpiry => {
+                ExpectedIndex::AllByTimestamp => format!("({ts})"),
+                ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+                ExpectedIndex::OverridingByExpiry => {
                     format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} > 0")
                 }
             };
@@ -213,9 +213,9 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
 
 /// A label that does not count, or that rows can be written around.
 fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
-    if columns.holder != relid {
-        let holder = catalog::qualified_name(columns.holder);
-        return vec![format!("overruled by the time to live of {holder}")];
+    if columns.labelled_table != relid {
+        let labelled_table = catalog::qualified_name(columns.labelled_table);
+        return vec![format!("overruled by the time to live of {labelled_table}")];
     }
     let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
     catalog::parents(relid, is_partition)

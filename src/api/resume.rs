@@ -50,6 +50,6 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
             Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
     }
-    trigger_placement::follow(relid);
+    trigger_placement::sync(relid);
     Ok(())
 }

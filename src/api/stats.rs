@@ -47,13 +47,13 @@ fn table_stats() -> TableIterator<
     let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
     let mut figures = BTreeMap::new();
     let is_halted = standing::halted().is_some();
-    for (holder, policy) in labels() {
-        sums.entry(holder.to_u32()).or_default();
-        let found = look::at(|| figures_of(holder, &policy, is_halted));
-        figures.insert(holder.to_u32(), found.ok().flatten());
+    for (labelled_table, policy) in labels() {
+        sums.entry(labelled_table.to_u32()).or_default();
+        let found = look::at(|| figures_of(labelled_table, &policy, is_halted));
+        figures.insert(labelled_table.to_u32(), found.ok().flatten());
     }
     for state in state::tables_of(background::my_database().to_u32()) {
-        let (sum, used, slow, error) = sums.entry(state.holder).or_default();
+        let (sum, used, slow, error) = sums.entry(state.labelled_table).or_default();
         *used += state.habit.used;
         *slow |= state.habit.slow;
         sum.add(&state.counters);
@@ -67,11 +67,11 @@ fn table_stats() -> TableIterator<
     let user = roles::current_user();
     let rows = sums
         .into_iter()
-        .map(move |(holder, (sum, used, slow, error))| {
-            let relid = pg_sys::Oid::from(holder);
+        .map(move |(labelled_table, (sum, used, slow, error))| {
+            let relid = pg_sys::Oid::from(labelled_table);
             let visible = everything || roles::owns_relation(relid, user);
             let ran = sum.last_pass_at != 0;
-            let known = figures.get(&holder).copied().flatten();
+            let known = figures.get(&labelled_table).copied().flatten();
             let oldest = known.map_or(0, |known| known.oldest_expiry);
             (
                 relid,
@@ -101,7 +101,7 @@ fn table_stats() -> TableIterator<
 }
 
 /// What is known of all that follow the table's policy; `None` if that is not all of it.
-fn figures_of(holder: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<Figures> {
+fn figures_of(labelled_table: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<Figures> {
     let mut sum = Figures {
         backlog: 0,
         oldest_expiry: 0,
@@ -109,8 +109,8 @@ fn figures_of(holder: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<F
     if !policy.is_on() {
         return Some(sum);
     }
-    let tables = standing::expiring(holder);
-    if !tables.is_empty() && (is_halted || policy.is_restored(holder.to_u32())) {
+    let tables = standing::expiring(labelled_table);
+    if !tables.is_empty() && (is_halted || policy.is_restored(labelled_table.to_u32())) {
         return None;
     }
     for table in tables {

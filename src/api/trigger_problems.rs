@@ -9,20 +9,22 @@ use pgrx::pg_sys;
 
 /// The problems of the table that carries the policy, and of all that follow it.
 /// The caller has seen that TTL is on.
-pub(crate) fn of(holder: pg_sys::Oid, policy: &Policy) -> Vec<String> {
-    let follows = |table: &pg_sys::Oid| cache::policy(*table).is_some_and(|p| p.holder == holder);
-    catalog::all_inheritors(holder)
+pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+    let follows = |table: &pg_sys::Oid| {
+        cache::policy(*table).is_some_and(|p| p.labelled_table == labelled_table)
+    };
+    catalog::all_inheritors(labelled_table)
         .into_iter()
         .filter(follows)
         .flat_map(|table| {
-            missing(table, holder, policy)
+            missing(table, labelled_table, policy)
                 .into_iter()
                 .chain(too_late(table))
         })
         .collect()
 }
 
-fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<String> {
+fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> Option<String> {
     if !trigger_placement::is_needed(table) {
         return None;
     }
@@ -46,12 +48,12 @@ fn missing(table: pg_sys::Oid, holder: pg_sys::Oid, policy: &Policy) -> Option<S
     {
         return None;
     }
-    let holder_name = quote_literal(&qualified_name(holder));
-    let remedy = if policy.is_restored(holder.to_u32()) {
+    let holder_name = quote_literal(&qualified_name(labelled_table));
+    let remedy = if policy.is_restored(labelled_table.to_u32()) {
         format!("SELECT ttl.resume({holder_name})")
     } else if let (None, Some(rule)) = (policy.default_ttl, policy.rules.first()) {
         // Not ttl.enable: overrides would count that do not.
-        let index = catalog::quote_literal(&index::qualified_name(holder, &rule.index));
+        let index = catalog::quote_literal(&index::qualified_name(labelled_table, &rule.index));
         format!(
             "SELECT ttl.expire_index({index}, {})",
             rule.expire_after_seconds

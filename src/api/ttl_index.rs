@@ -104,7 +104,7 @@ pub(super) fn set_rule(
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
     label::write(relid, &policy);
-    trigger_placement::follow(relid);
+    trigger_placement::sync(relid);
     Ok(former)
 }
 

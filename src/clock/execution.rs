@@ -1,8 +1,7 @@
-//! An execution keeps the time at which it began (`docs/decisions/0025-a-cursor-keeps-its-time.md`).
+//! A query keeps the time at which it began (`docs/decisions/0025-a-cursor-keeps-its-time.md`).
 //!
-//! A cursor, and a portal of the extended protocol, is executed in many statements of the
-//! client, which all see the data as they were when it was opened: so they judge rows by the
-//! clock as it was then.
+//! Several statements of the client may fetch from one cursor or portal. They all see the data
+//! as of its opening, so rows are judged by the time of its opening, too.
 
 use super::now::statement_now;
 use crate::pg::externs;
@@ -11,17 +10,17 @@ use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
-/// The time of the execution that is running; 0: none is.
+/// The time of the running query; 0 if none is running.
 static TIME: AtomicI64 = AtomicI64::new(0);
 /// Its snapshot.
 static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::null_mut());
 
 thread_local! {
-    /// What was running when each of the open subtransactions began, the outermost one first.
+    /// What was running when each open subtransaction began, the outermost first.
     static AT_SUBXACT_START: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The execution that is running. `Copy`: the hooks hold nothing that needs dropping.
+/// The running query. `Copy`: the hooks hold nothing that needs dropping.
 #[derive(Clone, Copy)]
 pub(crate) struct Running {
     time: i64,
@@ -29,7 +28,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// What runs is no query.
+    /// No query is running.
     const NONE: Self = Self {
         time: 0,
         snapshot: core::ptr::null_mut(),
@@ -42,15 +41,15 @@ impl Running {
         }
     }
 
-    /// Puts it in the place of what is running, which is returned for [`Self::resume`]. An
-    /// error instead ends it through [`at_abort`] and [`at_subxact_abort`].
+    /// Makes it the running query and returns the former one, for [`Self::resume`]. After an
+    /// error [`at_abort`] and [`at_subxact_abort`] do that.
     fn replace(self) -> Self {
         let outer = Self::current();
         self.resume();
         outer
     }
 
-    /// Goes on with it.
+    /// Makes it the running query again.
     #[inline]
     pub(crate) fn resume(self) {
         TIME.store(self.time, Relaxed);
@@ -59,22 +58,21 @@ impl Running {
     }
 }
 
-/// A time that is kept with an executor's state, and goes with it. Its memory context's list
-/// of callbacks is where it is found again: there is no other place for what is not
-/// PostgreSQL's own.
+/// A time that is kept with an executor state, and freed with it. It is found again in the
+/// memory context's list of callbacks: nowhere else can an extension keep something there.
 #[repr(C)]
 struct Kept {
     callback: pg_sys::MemoryContextCallback,
     time: i64,
 }
 
-/// The argument of our callbacks, by which they are told from others'.
+/// The argument that marks our callbacks among others'.
 static OURS: u8 = 0;
 
-/// The context goes: there is nothing to do.
+/// Called when the context goes: there is nothing to do.
 unsafe extern "C-unwind" fn forget(_ours: *mut c_void) {}
 
-/// The time of the execution that is running.
+/// The time of the running query.
 #[inline]
 pub(crate) fn time() -> Option<i64> {
     match TIME.load(Relaxed) {
@@ -83,8 +81,8 @@ pub(crate) fn time() -> Option<i64> {
     }
 }
 
-/// A query begins: by the clock of its statement; but where it sees the data by the very
-/// snapshot of the query that runs (a function that is not VOLATILE), by that one's time.
+/// A query begins, with the time of its statement. If it shares the snapshot of the running
+/// query (a function that is not VOLATILE), it has that one's time.
 ///
 /// # Safety
 /// `query` is about to be started.
@@ -101,8 +99,8 @@ pub(crate) unsafe fn begin(query: *mut pg_sys::QueryDesc) -> Running {
     Running { time, snapshot }.replace()
 }
 
-/// The query has been started: its state keeps the time. Unguarded, with nothing to drop: it
-/// fails for want of memory only.
+/// The query has been started: its executor state keeps the time. Unguarded, with nothing to
+/// drop: it fails for want of memory only.
 ///
 /// # Safety
 /// As [`begin`], after it.
@@ -115,7 +113,7 @@ pub(crate) unsafe fn keep(query: *mut pg_sys::QueryDesc) {
     }
 }
 
-/// Leaves the time with the memory of an executor's state. Unguarded, as [`keep`].
+/// Keeps the time in the memory of an executor state. Unguarded, as [`keep`].
 ///
 /// # Safety
 /// The context is there.
@@ -139,7 +137,7 @@ pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
     }
 }
 
-/// A query goes on, by the time that it has kept.
+/// A query goes on, by the time that it keeps.
 ///
 /// # Safety
 /// `query` has been started.
@@ -157,7 +155,7 @@ pub(crate) unsafe fn go_on(query: *mut pg_sys::QueryDesc) -> Running {
     }
 }
 
-/// Whether a time was left with this memory.
+/// Whether a time is kept in this memory.
 ///
 /// # Safety
 /// The context is there.
@@ -166,6 +164,8 @@ pub(super) unsafe fn is_kept_in(context: pg_sys::MemoryContext) -> bool {
     unsafe { kept_in(context) }.is_some()
 }
 
+/// # Safety
+/// As [`is_kept_in`].
 unsafe fn kept_in(context: pg_sys::MemoryContext) -> Option<i64> {
     // SAFETY: the callbacks of a context are a list; ours are the head of a `Kept`.
     unsafe {
@@ -180,15 +180,15 @@ unsafe fn kept_in(context: pg_sys::MemoryContext) -> Option<i64> {
     None
 }
 
-/// The query that runs has waited: from here on it judges by this time, until
+/// The running query has waited: from here on it judges rows by this time, until
 /// [`Running::resume`].
 pub(crate) fn advance(time: i64) -> Running {
     let outer = Running::current();
     Running { time, ..outer }.replace()
 }
 
-/// A utility statement runs: what it does itself (COPY, DDL), it does by the clock of its
-/// statement, also inside a function that a query calls.
+/// A utility statement runs. COPY and DDL go by the time of their statement, also inside a
+/// function that a query calls.
 pub(crate) fn suspend() -> Running {
     Running::NONE.replace()
 }
@@ -209,7 +209,7 @@ pub(crate) fn at_subxact_start(level: i32) {
     });
 }
 
-/// A subtransaction was aborted: what had begun inside it is over. Raises no error.
+/// A subtransaction was aborted: queries that began in it are over. Raises no error.
 pub(crate) fn at_subxact_abort(level: i32) {
     let depth = usize::try_from(level).unwrap_or(0);
     let outer = AT_SUBXACT_START.with_borrow(|started| started.get(depth).copied());

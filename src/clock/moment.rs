@@ -1,8 +1,8 @@
 //! The time by which one call of the filter judges a row (C14).
 //!
-//! By the query's own, but where PostgreSQL checks a row again that somebody has changed
-//! while the query waited for its lock: that goes by the time after the wait, in a state of
-//! the executor that is made for it (`docs/decisions/0027-time-after-a-wait.md`).
+//! It is the query's own, except where PostgreSQL checks a row again that another session has
+//! changed while the query waited for its lock: then it is the time after the wait
+//! (`docs/decisions/0027-time-after-a-wait.md`).
 
 use super::execution;
 use super::now::now;
@@ -10,7 +10,7 @@ use crate::pg::{externs, nodes};
 use core::ffi::{CStr, c_void};
 use pgrx::pg_sys;
 
-/// What `fn_extra` points to, once it is known where the call stands.
+/// What `fn_extra` points to, once it is known that the call is no such check.
 static ORDINARY: u8 = 1;
 static CHECKED_AGAIN: u8 = 2;
 
@@ -28,7 +28,7 @@ pub(crate) unsafe fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
     }
 }
 
-/// Whether the call stands in a check of a row that somebody else has changed meanwhile.
+/// Whether the call is part of a check of a row that another session has changed meanwhile.
 ///
 /// # Safety
 /// As [`of_call`].
@@ -40,7 +40,7 @@ pub(crate) unsafe fn is_check_again(fcinfo: pg_sys::FunctionCallInfo) -> bool {
             return false;
         };
         if info.fn_extra.is_null() {
-            info.fn_extra = place(fcinfo, info.fn_mcxt);
+            info.fn_extra = kind_of_call(fcinfo, info.fn_mcxt);
         }
         info.fn_extra.cast_const() == address(&CHECKED_AGAIN)
     }
@@ -51,18 +51,24 @@ pub(crate) fn after_wait() -> i64 {
     now().max(externs::GetCurrentTimestamp())
 }
 
-/// Whether a transaction's statements judge each by its own time, so that a wait counts.
+/// Whether each statement of the transaction has its own time, so that a wait counts.
 pub(crate) fn waits_count() -> bool {
     // SAFETY: reads a backend-local variable.
     unsafe { pg_sys::XactIsoLevel < pg_sys::XACT_REPEATABLE_READ.cast_signed() }
 }
 
-/// Where a call stands. EvalPlanQual, which checks rows again, has an executor's state of
-/// its own, that no hook hears of: so its memory, which is the call's, lacks the time that
-/// [`execution::keep`] leaves with every other.
+/// Whether a call is part of such a check, as `fn_extra` keeps it. EvalPlanQual, which checks
+/// rows again, has an executor state of its own that no hook sees. So its memory, which is the
+/// call's, lacks the time that [`execution::keep`] leaves in every other.
+///
+/// # Safety
+/// As [`of_call`]; the context is that of `fn_extra`.
 #[cold]
-unsafe fn place(fcinfo: pg_sys::FunctionCallInfo, context: pg_sys::MemoryContext) -> *mut c_void {
-    // SAFETY: as required of the callers; a context has a name.
+unsafe fn kind_of_call(
+    fcinfo: pg_sys::FunctionCallInfo,
+    context: pg_sys::MemoryContext,
+) -> *mut c_void {
+    // SAFETY: as required of the caller; a context has a name.
     let again = unsafe {
         execution::time().is_some()
             && waits_count()
@@ -74,6 +80,6 @@ unsafe fn place(fcinfo: pg_sys::FunctionCallInfo, context: pg_sys::MemoryContext
     address(if again { &CHECKED_AGAIN } else { &ORDINARY }).cast_mut()
 }
 
-fn address(place: &'static u8) -> *const c_void {
-    core::ptr::from_ref(place).cast()
+fn address(mark: &'static u8) -> *const c_void {
+    core::ptr::from_ref(mark).cast()
 }

@@ -5,17 +5,16 @@ use crate::pg::{externs, fmgr};
 use crate::policy;
 use pgrx::pg_sys;
 
-/// The time against which rows expire: that at which the query began that is running, or
-/// that of the statement ([`statement_now`]).
+/// The time against which rows expire: the running query's, or else the statement's
+/// ([`statement_now`]).
 #[inline]
 pub(crate) fn now() -> i64 {
     execution::time().unwrap_or_else(statement_now)
 }
 
-/// The statement's start, or the transaction's start where the transaction keeps one
-/// snapshot (REPEATABLE READ, SERIALIZABLE), so that nothing vanishes inside a snapshot. In
-/// a procedure that commits, transactions start later than the statement: a procedure that
-/// never ends must see rows expire, too. Parallel workers go by their leader's query.
+/// The statement's start; in REPEATABLE READ and SERIALIZABLE the transaction's, so that no row
+/// vanishes within a snapshot. In a procedure that commits, transactions start later than the
+/// statement: one that runs for ever must see rows expire. Parallel workers go by their leader.
 pub(super) fn statement_now() -> i64 {
     if let Some(time) = parallel::leaders_time() {
         return time;
@@ -30,9 +29,8 @@ pub(super) fn statement_now() -> i64 {
     }
 }
 
-/// The time with which rows are stamped ([`policy::stamp`]), in every isolation
-/// level. Not [`now`]: a long REPEATABLE READ transaction would write rows that
-/// are born expired.
+/// The time with which rows are stamped ([`policy::stamp`]), in every isolation level. Not
+/// [`now`]: a long REPEATABLE READ transaction would write rows that are already expired.
 fn stamp(statement_start: i64) -> i64 {
     policy::stamp(statement_start, externs::GetCurrentTimestamp())
 }
@@ -42,7 +40,7 @@ pub(crate) fn present_stamp() -> i64 {
     stamp(externs::GetCurrentStatementStartTimestamp())
 }
 
-/// A stamp that is kept for the rest of an execution, or until it has to wait for a lock.
+/// A stamp that is kept until the query ends or waits for a lock.
 struct Kept {
     statement_start: i64,
     /// When this session had last begun to wait for a lock.
@@ -63,11 +61,10 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 
 /// `ttl.current_ts() RETURNS timestamptz`.
 ///
-/// The same for all rows of one execution: it is kept with the call's place in
-/// the expression, which lives as long, but in PL/pgSQL as long as the
-/// transaction; so it is never kept for another statement of the client. Nor is it
-/// where the execution has waited for somebody's lock: rows would be born old.
-/// Unguarded: an error for want of memory passes a frame with nothing to drop.
+/// The same for all rows of a query: the stamp is kept in the call's `fn_extra`, which lives as
+/// long. In PL/pgSQL it lives as long as the transaction, so a stamp never serves another
+/// statement of the client; nor after a wait for a lock, where rows would be stamped with an old
+/// time. Unguarded: an error for want of memory passes a frame with nothing to drop.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.

@@ -1,16 +1,16 @@
-//! The time of an execution in parallel workers, to which PostgreSQL hands the time of the
-//! statement only: it goes along with the settings.
+//! The time of a query in parallel workers. PostgreSQL passes them the statement's time only, so
+//! this one travels as a setting.
 
 use core::ffi::{c_char, c_void};
 use pgrx::pg_sys;
 
 const NAME: *const c_char = c"ttl.execution_time".as_ptr();
 
-/// What the setting holds; 0: no query runs. A `double` has all microseconds until 2285.
+/// The setting's value; 0: no query runs. A `double` holds all microseconds until 2285.
 static mut TIME: f64 = 0.0;
 
-/// Defines the setting; once, at load. It is nobody's to see or set. PostgreSQL hands
-/// settings to workers that are not at their default, so it never is.
+/// Defines the setting; once, at load. No user sees or sets it. PostgreSQL passes workers the
+/// settings that are not at their default, so it never is.
 pub(crate) fn init() {
     let flags = pg_sys::GUC_NO_SHOW_ALL
         | pg_sys::GUC_NO_RESET_ALL
@@ -41,7 +41,7 @@ pub(crate) fn init() {
     }
 }
 
-/// Only a worker is given a value.
+/// Accepts a value in a parallel worker only.
 unsafe extern "C-unwind" fn check(
     _new_value: *mut f64,
     _extra: *mut *mut c_void,
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn check(
     in_worker || source <= pg_sys::GucSource::PGC_S_DYNAMIC_DEFAULT
 }
 
-/// The time is that of the execution that is running now, for workers it may start.
+/// Sets the time that workers of the running query are given.
 #[inline]
 pub(super) fn tell_workers(time: i64) {
     // SAFETY: backend-local variables.
@@ -63,7 +63,7 @@ pub(super) fn tell_workers(time: i64) {
     }
 }
 
-/// The time of the leader's execution; `None` in a leader.
+/// The leader's time; `None` in a leader.
 pub(super) fn leaders_time() -> Option<i64> {
     // SAFETY: backend-local variables.
     unsafe { (pg_sys::ParallelWorkerNumber >= 0 && TIME != 0.0).then_some(TIME as i64) }

@@ -26,7 +26,7 @@ pub(super) fn check_drop_index(statement: &Statement) {
             if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
                 let name = catalog::quote_identifier(&catalog::relation_name(dropping));
                 let what = format!("drop index {name}");
-                refuse(&what, Needed::Index, table, policy.holder);
+                refuse(&what, Needed::Index, table, policy.labelled_table);
             }
         }
     }
@@ -90,13 +90,13 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
             _ => (format!("drop column {column}"), Needed::Column(name)),
         };
         if needs_clock && label.columns().any(|column| column == name) {
-            refuse(&what, needed, table, policy.holder);
+            refuse(&what, needed, table, policy.labelled_table);
         }
         // A column that goes takes its index along, and so ends the rule (M8).
         if !matches!(command, Command::DropColumn(_))
             && let Some(rule) = policy.rules.iter().find(|rule| rule.column_name == name)
         {
-            refuse_change(&what, table, policy.holder, &rule.index);
+            refuse_change(&what, table, policy.labelled_table, &rule.index);
         }
     }
 }

@@ -15,7 +15,7 @@ use pgrx::spi::Spi;
 
 /// A table some of whose TTL indexes go.
 struct Ending {
-    holder: pg_sys::Oid,
+    labelled_table: pg_sys::Oid,
     names: Vec<String>,
     /// DROP INDEX CONCURRENTLY, which must be the first to write in its transaction.
     concurrently: bool,
@@ -26,10 +26,13 @@ pub(super) fn keep_from_reviving(statement: &Statement, noted: &[TtlIndex]) -> R
     let concurrently = statement.concurrent;
     let mut endings: Vec<Ending> = vec![];
     for noted in noted.iter().filter(|noted| drops(statement, noted)) {
-        match endings.iter_mut().find(|e| e.holder == noted.holder) {
+        match endings
+            .iter_mut()
+            .find(|e| e.labelled_table == noted.labelled_table)
+        {
             Some(ending) => ending.names.push(noted.name.clone()),
             None => endings.push(Ending {
-                holder: noted.holder,
+                labelled_table: noted.labelled_table,
                 names: vec![noted.name.clone()],
                 concurrently,
             }),
@@ -40,11 +43,17 @@ pub(super) fn keep_from_reviving(statement: &Statement, noted: &[TtlIndex]) -> R
 
 /// Whether the statement drops the index, by its name or with a column or constraint.
 fn drops(statement: &Statement, noted: &TtlIndex) -> bool {
-    let &TtlIndex { holder, index, .. } = noted;
+    let &TtlIndex {
+        labelled_table,
+        index,
+        ..
+    } = noted;
     statement.indexes.contains(&index)
         || statement.commands.iter().any(|command| match command {
-            Command::DropColumn(name) => or_raise(goes_with_column(index, holder, name)),
-            Command::DropConstraint(name) => index::of_constraint(holder, name) == Some(index),
+            Command::DropColumn(name) => or_raise(goes_with_column(index, labelled_table, name)),
+            Command::DropConstraint(name) => {
+                index::of_constraint(labelled_table, name) == Some(index)
+            }
             _ => false,
         })
 }
@@ -52,11 +61,15 @@ fn drops(statement: &Statement, noted: &TtlIndex) -> bool {
 /// Deletes what would come back. Errors of the statement are left to PostgreSQL: it is
 /// not even looked at where the user may not drop it.
 fn keep_from_coming_back(ending: &Ending) -> Result<()> {
-    let Ending { holder, names, .. } = ending;
-    let holder = *holder;
+    let Ending {
+        labelled_table,
+        names,
+        ..
+    } = ending;
+    let labelled_table = *labelled_table;
     let concerns = || {
-        cache::policy(holder).is_some_and(|policy| {
-            policy.holder == holder
+        cache::policy(labelled_table).is_some_and(|policy| {
+            policy.labelled_table == labelled_table
                 && policy.hides()
                 && policy.rules.iter().any(|rule| names.contains(&rule.index))
         })
@@ -64,7 +77,11 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     // SAFETY: reads backend-local variables.
     let forbidden = unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
     // `pg_restore --clean`: the table goes next.
-    if forbidden || !concerns() || roles::reads_physically(holder) || !may_drop(holder) {
+    if forbidden
+        || !concerns()
+        || roles::reads_physically(labelled_table)
+        || !may_drop(labelled_table)
+    {
         return Ok(());
     }
     // The statement's own lock, before anything else is locked.
@@ -73,34 +90,35 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     } else {
         pg_sys::AccessExclusiveLock
     };
-    locks::relation(holder, lock);
-    let Some(policy) = label_of(holder).filter(|_| concerns()) else {
+    locks::relation(labelled_table, lock);
+    let Some(policy) = label_of(labelled_table).filter(|_| concerns()) else {
         return Ok(());
     };
     if ending.concurrently {
-        let tree = catalog::all_inheritors(holder);
+        let tree = catalog::all_inheritors(labelled_table);
         if tree.into_iter().any(purge::has_expired) {
-            return Err(rows_in_the_way(holder, names));
+            return Err(rows_in_the_way(labelled_table, names));
         }
         return Ok(());
     }
     let mut without = policy;
     without.rules.retain(|rule| !names.contains(&rule.index));
-    purge_before_change::prevent(holder, Some(&without), pg_sys::RowExclusiveLock)
+    purge_before_change::prevent(labelled_table, Some(&without), pg_sys::RowExclusiveLock)
 }
 
 /// Whether the current user may drop an index of the table: its owner, and that of its
 /// schema.
-fn may_drop(holder: pg_sys::Oid) -> bool {
+fn may_drop(labelled_table: pg_sys::Oid) -> bool {
     let user = roles::current_user();
-    roles::owns_relation(holder, user)
-        || catalog::class(holder).is_some_and(|class| roles::owns_schema(class.namespace, user))
+    roles::owns_relation(labelled_table, user)
+        || catalog::class(labelled_table)
+            .is_some_and(|class| roles::owns_schema(class.namespace, user))
 }
 
-fn rows_in_the_way(holder: pg_sys::Oid, names: &[String]) -> Error {
-    let table = catalog::qualified_name(holder);
+fn rows_in_the_way(labelled_table: pg_sys::Oid, names: &[String]) -> Error {
+    let table = catalog::qualified_name(labelled_table);
     let first = names.first().map_or("", String::as_str);
-    let index = catalog::quote_literal(&index::qualified_name(holder, first));
+    let index = catalog::quote_literal(&index::qualified_name(labelled_table, first));
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("expired rows of table {table} would live again"),

@@ -31,10 +31,10 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) 
         let policy = &label.policy;
         // Where another parent's policy is in force, that stays so; that of an heir
         // gives way to one with other columns, perhaps.
-        let revived = if label.holder == relid {
+        let revived = if label.labelled_table == relid {
             policy.revives(to)
         } else {
-            members.contains(&label.holder) && policy.revives(None)
+            members.contains(&label.labelled_table) && policy.revives(None)
         };
         revived.then_some((table, label))
     };
@@ -43,10 +43,10 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) 
     }
     purge::lock_tree(relid, heirs_lock);
     for (table, label) in tree.iter().filter_map(revived) {
-        policy_lock::lock_policy_for_change(label.holder);
-        if label.policy.is_restored(label.holder.to_u32()) {
+        policy_lock::lock_policy_for_change(label.labelled_table);
+        if label.policy.is_restored(label.labelled_table.to_u32()) {
             if purge::has_expired(table) {
-                return Err(Error::restored_rows_in_the_way(label.holder));
+                return Err(Error::restored_rows_in_the_way(label.labelled_table));
             }
             continue;
         }

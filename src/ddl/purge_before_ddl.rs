@@ -74,8 +74,8 @@ fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement) -> Vec<pg
 
 fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
-    let restored =
-        governing_label(relid).is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+    let restored = governing_label(relid)
+        .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
     // What would be deleted is looked at first: DELETE fires triggers of statements.
     if !in_force || restored || is_pending(relid) || !purge::has_expired(relid) {
         return;

@@ -22,25 +22,31 @@ pub(crate) enum Needed<'a> {
     Trigger,
 }
 
-/// Refuses a statement that would take away what the policy of `holder` needs of a table.
-pub(crate) fn refuse(what: &str, needed: Needed<'_>, relid: pg_sys::Oid, holder: pg_sys::Oid) -> ! {
+/// Refuses a statement that would take away what the policy of `labelled_table` needs of a table.
+pub(crate) fn refuse(
+    what: &str,
+    needed: Needed<'_>,
+    relid: pg_sys::Oid,
+    labelled_table: pg_sys::Oid,
+) -> ! {
     let table = catalog::qualified_name(relid);
     Error::new(
         PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
         format!("cannot {what} because the time to live of table {table} needs it"),
     )
-    .hint(advice(needed, holder))
+    .hint(advice(needed, labelled_table))
     .raise()
 }
 
-fn advice(needed: Needed<'_>, holder: pg_sys::Oid) -> String {
-    let table = catalog::quote_literal(&catalog::qualified_name(holder));
+fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
+    let table = catalog::quote_literal(&catalog::qualified_name(labelled_table));
     let for_good = format!(
         "To turn the time to live off for good: SELECT ttl.disable({table}, drop_columns => true)"
     );
     match needed {
         Needed::Column(name) => {
-            let added = label_of(holder).is_some_and(|policy| policy.added.has_column(name));
+            let added =
+                label_of(labelled_table).is_some_and(|policy| policy.added.has_column(name));
             if added {
                 format!("Leave the column. {for_good}, which drops this column as well.")
             } else {
@@ -65,10 +71,15 @@ fn advice(needed: Needed<'_>, holder: pg_sys::Oid) -> String {
 }
 
 /// Refuses to change the type or expression of a column by whose dates rows expire.
-pub(super) fn refuse_change(what: &str, relid: pg_sys::Oid, holder: pg_sys::Oid, name: &str) -> ! {
-    let shown = index::qualified_name(holder, name);
+pub(super) fn refuse_change(
+    what: &str,
+    relid: pg_sys::Oid,
+    labelled_table: pg_sys::Oid,
+    name: &str,
+) -> ! {
+    let shown = index::qualified_name(labelled_table, name);
     let index = catalog::quote_literal(&shown);
-    let rule = label_of(holder).and_then(|policy| policy.rule(name).cloned());
+    let rule = label_of(labelled_table).and_then(|policy| policy.rule(name).cloned());
     let seconds = rule.map_or(0, |rule| rule.expire_after_seconds);
     needed_by_rule(what, relid, &shown)
         .hint(format!(

@@ -27,7 +27,7 @@ pub(super) struct Noted {
 
 /// A TTL index before a statement.
 pub(super) struct TtlIndex {
-    pub(super) holder: pg_sys::Oid,
+    pub(super) labelled_table: pg_sys::Oid,
     pub(super) index: pg_sys::Oid,
     pub(super) name: String,
 }
@@ -129,8 +129,11 @@ pub(super) fn after(noted: &Noted) {
         {
             seclabel::invalidate(table);
         }
-        for of_holder in noted.indexes.chunk_by(|a, b| a.holder == b.holder) {
-            follow_indexes(of_holder);
+        for of_table in noted
+            .indexes
+            .chunk_by(|a, b| a.labelled_table == b.labelled_table)
+        {
+            follow_indexes(of_table);
         }
     });
 }
@@ -160,10 +163,10 @@ fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
 
 /// Puts the names that indexes of one table have now into its label.
 fn follow_indexes(noted: &[TtlIndex]) {
-    let Some(holder) = noted.first().map(|noted| noted.holder) else {
+    let Some(labelled_table) = noted.first().map(|noted| noted.labelled_table) else {
         return;
     };
-    correct(holder, |policy| {
+    correct(labelled_table, |policy| {
         let mut new = policy.clone();
         for noted in noted {
             let name = catalog::relation_name(noted.index);
@@ -173,56 +176,58 @@ fn follow_indexes(noted: &[TtlIndex]) {
             }
         }
         // In a dump that is being restored, indexes come after the label.
-        if !policy.is_restored(holder.to_u32()) {
+        if !policy.is_restored(labelled_table.to_u32()) {
             new.rules
-                .retain(|rule| index_of(holder, &rule.index).is_some());
+                .retain(|rule| index_of(labelled_table, &rule.index).is_some());
         }
         new
     });
 }
 
 /// Takes the rules of indexes that were dropped out of the table's label (M8).
-pub(super) fn end_rules(holder: pg_sys::Oid, dropped: &[String]) {
+pub(super) fn end_rules(labelled_table: pg_sys::Oid, dropped: &[String]) {
     let dropped: HashSet<&String> = dropped.iter().collect();
-    correct(holder, |policy| {
+    correct(labelled_table, |policy| {
         let mut new = policy.clone();
         // ALTER COLUMN … TYPE builds them anew.
         new.rules.retain(|rule| {
-            !dropped.contains(&rule.index) || index_of(holder, &rule.index).is_some()
+            !dropped.contains(&rule.index) || index_of(labelled_table, &rule.index).is_some()
         });
         new
     });
 }
 
 /// Stores the label as it is to be, if that is another one.
-fn correct(holder: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
+fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
     let names_indexes = |policy: &Policy| !policy.rules.is_empty();
     let is_right = |policy: Policy| corrected(&policy) == policy;
-    if catalog::class(holder).is_none()
-        || label_of(holder).filter(names_indexes).is_none_or(is_right)
+    if catalog::class(labelled_table).is_none()
+        || label_of(labelled_table)
+            .filter(names_indexes)
+            .is_none_or(is_right)
     {
         return;
     }
     // Not by what another session is just changing.
-    policy_lock::lock_policy_for_change(holder);
-    if let Some(policy) = label_of(holder) {
+    policy_lock::lock_policy_for_change(labelled_table);
+    if let Some(policy) = label_of(labelled_table) {
         let new = corrected(&policy);
         if new != policy {
             let label = (!new.is_empty()).then(|| new.to_label());
-            seclabel::set(holder, label.as_deref());
+            seclabel::set(labelled_table, label.as_deref());
         }
     }
 }
 
 /// The TTL indexes that the table's own label names.
-fn ttl_indexes(holder: pg_sys::Oid) -> Vec<TtlIndex> {
-    let rules = label_of(holder).map_or(vec![], |policy| policy.rules);
-    let index = |name: &str| index_of(holder, name);
+fn ttl_indexes(labelled_table: pg_sys::Oid) -> Vec<TtlIndex> {
+    let rules = label_of(labelled_table).map_or(vec![], |policy| policy.rules);
+    let index = |name: &str| index_of(labelled_table, name);
     rules
         .into_iter()
         .filter_map(|rule| {
             Some(TtlIndex {
-                holder,
+                labelled_table,
                 index: index(&rule.index)?,
                 name: rule.index,
             })

@@ -81,7 +81,7 @@ pub(super) fn after(outermost: bool, statement: &Statement) {
         reduced.extend(dropped);
         let is_ours = |table: &pg_sys::Oid| !trigger_placement::is_brought(*table);
         for table in uncovered(&reduced).into_iter().filter(is_ours) {
-            trigger_placement::follow(table);
+            trigger_placement::sync(table);
         }
         for table in uncovered(&tables).into_iter().filter(is_ours) {
             trigger_placement::complete(table);
@@ -146,7 +146,7 @@ fn before_index(statement: &Statement, outermost: bool) {
         // If the name has come to mean another table meanwhile, that is seen to afterwards.
         && statement.take_lock(pg_sys::ShareRowExclusiveLock)
     {
-        trigger_placement::prepare(table);
+        trigger_placement::create_if_missing(table);
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn check(statement: &Statement) {
     };
     // `pg_restore --clean` drops it before the table.
     if !trigger_placement::has(table)
-        || trigger_placement::wanted(table) == trigger_placement::Wanted::Absent
+        || trigger_placement::placement(table) == trigger_placement::Placement::Absent
         || roles::reads_physically(table)
     {
         return;
@@ -33,6 +33,6 @@ pub(super) fn check(statement: &Statement) {
     if let Some(policy) = cache::policy(table) {
         let name = catalog::quote_identifier(TRIGGER_NAME);
         let what = format!("{verb} trigger {name}");
-        refuse(&what, Needed::Trigger, table, policy.holder);
+        refuse(&what, Needed::Trigger, table, policy.labelled_table);
     }
 }

@@ -1,8 +1,8 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
 use super::cascade::{Cascade, heed_strangers};
-use super::job::{Deleting, Job};
-use super::receiver::{self, Found, Tally};
+use super::job::{DeletionWay, Job};
+use super::receiver::{self, FoundRow, Tally};
 use super::set_aside::tid_array;
 use super::{message, probe, transaction};
 use crate::error::Error;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) tally: Tally,
-    /// Rows changed, cascades included.
+    /// Rows changed, including those changed by cascades.
     pub(crate) touched: u64,
     /// Rows that a trigger or rule has kept.
-    pub(crate) kept: Vec<Found>,
+    pub(crate) kept: Vec<FoundRow>,
     pub(crate) took: Duration,
 }
 
@@ -33,25 +33,25 @@ pub(crate) enum Trouble {
     /// The table could not be worked on: locked, changed, gone, no resources.
     Table(Error),
     /// A row could not be deleted: this one, if it is known.
-    Row(Error, Option<Found>),
-    /// As `Row`, after so much time that others should have their turn.
+    Row(Error, Option<FoundRow>),
+    /// As `Row`, after so long that other tables should have their turn.
     Slow(Error),
 }
 
 /// What `ttl.purge` has done to one table.
 pub(crate) struct Purged {
-    /// Rows deleted, those not counted to which it cascaded.
+    /// Rows deleted in the table itself, without cascades.
     pub(crate) rows: u64,
 }
 
-/// Deletes the rows that `query` selects, at most `limit`, in a transaction of
-/// its own. Rows that are locked are skipped. Before a single row is deleted by
-/// SQL, `on_single` is told: user code may end the process.
+/// Deletes the rows that `query` selects, at most `limit`, in a transaction of its own. Locked
+/// rows are skipped. Before SQL deletes a single row, `on_single` is told of it: user code may
+/// end the process.
 pub(crate) fn run(
     job: &Job,
     query: &str,
     limit: u32,
-    on_single: &dyn Fn(Found),
+    on_single: &dyn Fn(FoundRow),
 ) -> Result<Done, Trouble> {
     let began = Instant::now();
     let mut tally = Tally::default();
@@ -59,16 +59,16 @@ pub(crate) fn run(
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let result = transaction::run(|| {
         let owner = enter(job)?;
-        // Triggers that are deferred fire at commit: as the owner, until after it.
+        // Deferred triggers fire at commit: the worker stays the owner until after it.
         let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
-        let done = match deleting(&table) {
-            Deleting::Direct => {
+        let done = match deletion_way(&table) {
+            DeletionWay::Direct => {
                 let begin = message::for_begin(&job.name);
-                // No trigger fires; but functions of the owner run when the query is planned.
+                // No trigger fires, but planning the query runs functions of the owner.
                 gate::restrict();
-                session::without_detours(|| {
+                session::index_only(|| {
                     statement::with_expired_rows_of(job.relid, || {
                         receiver::delete_selected(
                             visit,
@@ -85,7 +85,7 @@ pub(crate) fn run(
                     ..Done::default()
                 }
             }
-            Deleting::Sql => {
+            DeletionWay::Sql => {
                 user_code.set(true);
                 let done =
                     delete_by_sql(visit, job, query, limit, on_single, &mut tally, &at_rows)?;
@@ -102,7 +102,7 @@ pub(crate) fn run(
     if user_code.get()
         && let Err(failure) = transaction::discard_all()
     {
-        // Nothing of a user's may stay: rather end the process.
+        // Nothing of a user's may stay in the session: better to end the process.
         failure.raise_fatal();
     }
     match result {
@@ -115,10 +115,10 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a failure is that of a row or of the table.
+/// Whether a row, the table or the server caused the failure.
 fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
     let reached_rows = at_rows || tally.last.is_some();
-    // Resources, shutdown, somebody who cancels, the system.
+    // Resources, shutdown, cancellation, the system.
     let of_the_server = ["53", "57", "58"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));
@@ -127,7 +127,7 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     } else if of_the_server {
         Trouble::Table(failure)
     } else if tally.last.is_some() {
-        // The access method failed at this one.
+        // The table access method failed at this row.
         Trouble::Row(failure, tally.last)
     } else if at_rows {
         Trouble::Row(failure, None)
@@ -136,8 +136,8 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     }
 }
 
-/// Takes what locks are needed, without waiting, and checks that nothing has
-/// changed; returns the table's owner.
+/// Takes the locks without waiting, and checks that nothing has changed; returns the table's
+/// owner.
 fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     let unavailable = |what: &str| {
         Error::new(
@@ -148,10 +148,10 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     if !policy_lock::try_share_extension() {
         return Err(unavailable("the extension that rules relation"));
     }
-    if !policy_lock::try_share_policy(job.policy.holder) {
+    if !policy_lock::try_share_policy(job.policy.labelled_table) {
         return Err(unavailable("the time to live of relation"));
     }
-    // An ancestor that is locked keeps the table from being moved to another.
+    // While its ancestors are locked, the table cannot be moved to another one.
     let ancestors = catalog::ancestors(job.relid);
     let shared = ancestors
         .into_iter()
@@ -170,12 +170,12 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     }
 }
 
-/// Only a heap table whose deletions concern nobody else is deleted from directly.
-fn deleting(table: &relation::Open) -> Deleting {
+/// A heap whose DELETE has no side effects is deleted from directly.
+fn deletion_way(table: &relation::Open) -> DeletionWay {
     if table.deletion_concerns_others() {
-        Deleting::Sql
+        DeletionWay::Sql
     } else {
-        Deleting::Direct
+        DeletionWay::Direct
     }
 }
 
@@ -184,12 +184,12 @@ fn delete_by_sql(
     job: &Job,
     query: &str,
     limit: u32,
-    on_single: &dyn Fn(Found),
+    on_single: &dyn Fn(FoundRow),
     tally: &mut Tally,
     at_rows: &Cell<bool>,
 ) -> Result<Done, Error> {
     let select = |query: &str| {
-        session::without_detours(|| {
+        session::index_only(|| {
             statement::with_expired_rows_of(job.relid, || {
                 receiver::collect(visit, query, limit as usize)
             })
@@ -199,11 +199,11 @@ fn delete_by_sql(
     let (Some(first), Some(last)) = (found.first().copied(), found.last().copied()) else {
         return Ok(Done::default());
     };
-    // Rows that somebody else has locked, or has changed just now, are left out.
+    // Rows that another session has locked, or just changed, are left out.
     let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
     let rows = select(&locking);
-    let places: HashSet<(u32, u16)> = rows.iter().map(Found::place).collect();
-    let mut left = found.iter().filter(|row| !places.contains(&row.place()));
+    let tids: HashSet<(u32, u16)> = rows.iter().map(FoundRow::tid).collect();
+    let mut left = found.iter().filter(|row| !tids.contains(&row.tid()));
     tally.first_locked = left.next().and_then(|row| row.key);
     tally.found = found.len() as u64;
     tally.locked = tally.found - rows.len() as u64;
@@ -229,33 +229,32 @@ fn delete_by_sql(
         done.kept = select(&job.remaining(&condition));
     }
     tally.deleted = deleted;
-    // Not before all has gone well: which row fails is not known here.
+    // Set at the end only: a failure does not tell which row it is.
     tally.last = Some(last);
     Ok(done)
 }
 
-/// The condition "one of these rows, and". In a sub-select: of an array that the planner
-/// sees it estimates each element, a seventh of all the work.
-fn among(rows: &[Found]) -> String {
-    let places = tid_array(rows.iter().map(Found::place));
-    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {places})::pg_catalog.tid[]) AND ")
+/// The condition "one of these rows, and". A sub-select, because the planner would estimate each
+/// element of an array that it sees: a seventh of the whole work.
+fn among(rows: &[FoundRow]) -> String {
+    let tids = tid_array(rows.iter().map(FoundRow::tid));
+    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {tids})::pg_catalog.tid[]) AND ")
 }
 
 pub(crate) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
     statement::with_expired_rows_of(job.relid, || query::execute(visit, query))
 }
 
-/// Deletes all expired rows of the table in the present transaction, under the
-/// present identity; waits for rows that are locked. For `ttl.purge`; the caller
-/// holds ROW EXCLUSIVE.
+/// Deletes all expired rows of the table in the current transaction, as the current user; waits
+/// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
 pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });
     };
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
-    let rows = match deleting(&table) {
-        Deleting::Direct => {
+    let rows = match deletion_way(&table) {
+        DeletionWay::Direct => {
             let mut tally = Tally::default();
             let begin = message::for_begin(&job.name);
             statement::with_expired_rows_of(relid, || {
@@ -273,7 +272,7 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
             }
             tally.deleted
         }
-        Deleting::Sql => {
+        DeletionWay::Sql => {
             heed_strangers(relid)?;
             message::begin(&job.name);
             let rows = statement::in_session(|| update(visit, &job, &job.delete(&job.past())));

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// How long a batch should take: a transaction that nobody notices.
+/// How long a batch should take: too short for anybody to notice.
 const TARGET: Duration = Duration::from_millis(50);
-/// No batch is made smaller than this only because the server is busy.
+/// A busy server alone makes no batch smaller than this.
 const SMALL: f64 = 1000.0;
 /// The first batch at a table.
 const FIRST: u32 = 500;
@@ -14,13 +14,12 @@ pub(crate) fn first(most: u32) -> u32 {
     FIRST.min(most.max(1))
 }
 
-/// The size of the next batch, after one of `size` that changed `touched` rows
-/// (cascades included) in `took`, while the worker deletes this `share` of its time.
+/// The size of the next batch, after one of `size` that changed `touched` rows (with cascades)
+/// in `took`, while the worker deletes this `share` of its time.
 ///
-/// At most twice as large as this one; smaller in proportion to what it took
-/// too long, or touched too much. Where the share is small because the server is busy,
-/// so are batches, not only rare: those who commit next wait for all that was written to
-/// the WAL before.
+/// At most twice as large; smaller in proportion if it took too long or changed too much. On a
+/// busy server, where the share is small, batches are small, too, not only rare: whoever commits
+/// next waits for the WAL written before.
 pub(crate) fn after_success(size: u32, touched: u64, took: Duration, most: u32, share: f64) -> u32 {
     let took = took.as_secs_f64().max(1e-6);
     let touched = touched.max(1) as f64;
@@ -29,7 +28,7 @@ pub(crate) fn after_success(size: u32, touched: u64, took: Duration, most: u32, 
         let by_rows = f64::from(most) * share / touched;
         f64::from(size) * by_time.min(by_rows)
     };
-    // Below some size what goes before the first row counts for more than the rows.
+    // For small batches the fixed cost counts for more than the rows.
     let size_now = f64::from(size);
     let size = room(share.clamp(0.0, 1.0))
         .max(room(1.0).min(SMALL))
@@ -38,34 +37,33 @@ pub(crate) fn after_success(size: u32, touched: u64, took: Duration, most: u32, 
     (size as u32).clamp(1, most.max(1))
 }
 
-/// The size of the next batch after one that failed. `None`: it was a single
-/// row, which is the one that cannot be deleted.
+/// The size of the next batch after one that failed. `None`: it was a single row, which is the
+/// one that cannot be deleted.
 pub(crate) fn after_failure(size: u32) -> Option<u32> {
     (size > 1).then_some(size / 2)
 }
 
-/// The same after one that took too long, of which each attempt costs its time limit.
+/// The same after one that took too long: each attempt costs its time limit.
 pub(crate) fn after_timeout(size: u32) -> Option<u32> {
     (size > 1).then_some((size / 16).max(1))
 }
 
 /// In which order a table is swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// In the order of the index: reads just what is expired.
-    Trickle,
-    /// By ranges of blocks: reads everything, but each block once.
-    Backlog,
+pub(crate) enum SweepOrder {
+    /// In index order: reads only expired rows.
+    Index,
+    /// In heap order, by ranges of blocks: reads everything, but each block once.
+    Heap,
 }
 
-/// The way for so many expired rows, by estimate, in a table of so many blocks.
-/// Where there is more than one in two blocks, index order would read nearly
-/// every block anyway, in any order and perhaps several times.
-pub(crate) fn way(expired: u64, blocks: u64) -> Way {
+/// The order for so many expired rows, by estimate, in a table of so many blocks. With more than
+/// one in two blocks, index order would read nearly every block anyway, perhaps several times.
+pub(crate) fn sweep_order(expired: u64, blocks: u64) -> SweepOrder {
     const FEW: u64 = 20_000;
     if expired >= FEW && expired >= blocks / 2 {
-        Way::Backlog
+        SweepOrder::Heap
     } else {
-        Way::Trickle
+        SweepOrder::Index
     }
 }

@@ -1,6 +1,6 @@
 //! Batches adapt to their time; failures cut them down to the one bad row.
 
-use super::batch_size::{Way, after_failure, after_success, first, way};
+use super::batch_size::{SweepOrder, after_failure, after_success, first, sweep_order};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -49,8 +49,8 @@ fn a_failure_is_cut_down_to_one_row() {
 
 #[test]
 fn the_way_depends_on_how_much_is_expired() {
-    assert_eq!(way(0, 0), Way::Trickle);
-    assert_eq!(way(1000, 10), Way::Trickle, "small is small");
-    assert_eq!(way(1_000_000, 100_000), Way::Backlog);
-    assert_eq!(way(1_000_000, 10_000_000), Way::Trickle);
+    assert_eq!(sweep_order(0, 0), SweepOrder::Index);
+    assert_eq!(sweep_order(1000, 10), SweepOrder::Index, "small is small");
+    assert_eq!(sweep_order(1_000_000, 100_000), SweepOrder::Heap);
+    assert_eq!(sweep_order(1_000_000, 10_000_000), SweepOrder::Index);
 }

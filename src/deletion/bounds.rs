@@ -11,8 +11,8 @@ use pgrx::spi::{SpiClient, SpiError};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CString;
 
-/// By how much a partition's end must lie before the present. A row is stamped up
-/// to two seconds before it looks for its partition (C1), and clocks are set back.
+/// By how much a partition's end must lie in the past. A row is stamped up to two seconds before
+/// it is routed to its partition (C1), and clocks are set back.
 const MARGIN: i64 = 10_000_000;
 
 /// The column by whose value rows expire.
@@ -22,7 +22,7 @@ pub(crate) struct DateColumn<'a> {
     pub(crate) kind: DateKind,
 }
 
-/// Between which values of the column a partition's rows lie.
+/// The values of the column that a partition's rows can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
     /// No row has a later one.
@@ -31,18 +31,18 @@ pub(crate) struct Range {
     pub(crate) reaches_minus_infinity: bool,
 }
 
-/// The range of the column that a partition's rows can have: the least upper bound that
-/// any level above it gives, an exclusive one (of a key of one column) less a
-/// microsecond, or a day. `None` if no level gives one.
+/// The range of the column's values in a partition: the least upper bound of all levels above
+/// it; an exclusive one (of a key of one column) less a microsecond, or a day. `None` if no
+/// level gives one.
 ///
-/// A level counts if it is partitioned by RANGE, the first column of its key is the
-/// plain column of that name and type in its usual order, and its bound for this branch
-/// is a value (not MAXVALUE, not the default partition). PostgreSQL then keeps rows out
-/// that are newer, and rows whose value is NULL.
+/// A level counts if it is partitioned by RANGE, the first column of its key is the column of
+/// that name and type in its usual order, and its bound for this branch is a value (not
+/// MAXVALUE, not the default partition). PostgreSQL then rejects rows that are newer, and rows
+/// whose value is NULL.
 ///
-/// Sees the catalogs as they are at the time of the call. Under the locks of
-/// [`super::partitions::lock_for_drop`] no newer row gets in until the end of the
-/// transaction, whatever is attached or detached higher up meanwhile.
+/// Reads the catalogs as of the call. Under the locks of [`super::partitions::lock_for_drop`] no
+/// newer row gets in until the end of the transaction, whatever is attached or detached higher
+/// up.
 pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<Range>> {
     let query = format!(
         "SELECT p.partnatts, c.relpartbound::pg_catalog.text \
@@ -71,9 +71,9 @@ pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<
     })
 }
 
-/// Runs queries that see all that is committed now, and take no transaction ID (as
-/// `Spi::get_one` does). As long as there is none, SPI's queries see by the active
-/// snapshot; then by one of the transaction's, which is new in READ COMMITTED only.
+/// Runs queries that see everything committed now and take no transaction ID (as `Spi::get_one`
+/// does). Without an ID, SPI's queries use the active snapshot; with one, the transaction's,
+/// which is new in READ COMMITTED only.
 pub(crate) fn with_latest_snapshot<T>(
     work: impl FnOnce(&SpiClient<'_>) -> std::result::Result<T, SpiError>,
 ) -> Result<T> {
@@ -92,16 +92,16 @@ pub(crate) fn with_latest_snapshot<T>(
     Ok(result?)
 }
 
-/// Whether the table, a partition of it at any level, or a table that it is a
-/// partition of, gives bounds as [`range`] counts them.
+/// Whether the table, one of its partitions or one of its ancestors gives bounds as [`range`]
+/// counts them.
 pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
     let below = catalog::all_inheritors(relid).into_iter();
     let mut levels = below.chain(catalog::ancestors(relid));
     levels.any(|table| partition_key::is_range_by(table, column.name, column.kind))
 }
 
-/// The condition on `pg_partitioned_table AS p`. An operator class of one's own may
-/// order times otherwise.
+/// The condition on `pg_partitioned_table AS p`. A user's operator class may order times
+/// otherwise.
 fn is_range_by(column: DateColumn<'_>) -> String {
     let operator_class = match column.kind {
         DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
@@ -121,8 +121,8 @@ fn is_range_by(column: DateColumn<'_>) -> String {
     )
 }
 
-/// What a RANGE bound says of the first column of its key, of a key of one column
-/// exactly; `None` if it has no upper end.
+/// The range that a RANGE bound gives for the first column of its key; exact for a key of one
+/// column. `None` if it has no upper end.
 fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> {
     let bound = CString::new(bound).ok()?;
     // SAFETY: the text is pg_class.relpartbound, a PartitionBoundSpec. All is palloc'd in
@@ -141,7 +141,7 @@ fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> 
     }
 }
 
-/// The first value of a bound's end, if there is one of this type.
+/// The first value of a bound's upper end, if it is of this type.
 ///
 /// # Safety
 /// A list of PartitionRangeDatum, whose value is a Const if their kind is VALUE.
@@ -177,17 +177,16 @@ fn newest(upper: pg_sys::Datum, kind: DateKind, is_exclusive: bool) -> i64 {
     }
 }
 
-/// Whether at `now` every row of the partition that has no override is expired under
-/// the default, and no row that is stamped now can land there; `newest` is that of
-/// [`range`].
+/// Whether at `now` every row of the partition without an override is expired by the default,
+/// and no row stamped now can be routed to it; `newest` is that of [`range`].
 pub(crate) fn is_past(newest: i64, default_ttl: Option<i32>, now: i64) -> bool {
     !is_live(Some(newest), effective_ttl(None, default_ttl), now)
         && newest < now.saturating_sub(MARGIN)
 }
 
-/// Whether at `now` every row of the partition is expired by a TTL index of so many
-/// seconds, whose dates are not later than `newest`, and finite. As [`is_past`], not
-/// before the clock could have been set back.
+/// Whether at `now` every row of the partition is expired by a TTL index of so many seconds,
+/// whose dates are finite and not later than `newest`. As in [`is_past`], the clock may be set
+/// back.
 pub(crate) fn is_past_by_index(newest: i64, seconds: i32, now: i64) -> bool {
     !is_live_by_index(Some(newest), seconds, now.saturating_sub(MARGIN))
 }

@@ -1,66 +1,74 @@
-//! The rules by which a table's rows expire, each with the index that leads to them.
+//! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
 use super::job::Access;
 use crate::pg::catalog::{self, quote_identifier};
 use crate::policy::{Policy, day_of_instant};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{Clock, Rule, TablePolicy, rule_applies};
 use pgrx::pg_sys;
 
-/// So many rules of a table have their place kept; further ones are searched from the
+/// For so many expiry keys a table's progress is kept; further ones are searched from the
 /// beginning.
-pub(crate) const LANES: usize = 16;
+pub(crate) const EXPIRY_KEYS: usize = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Rows that expire by one rule: those that inherit the default, those that override
-/// it, those of a TTL index.
+/// Rows that expire in one way: those that inherit the default, those that override it, or those
+/// of one TTL index.
 #[derive(Debug, Clone)]
-pub(crate) struct Lane {
-    /// Its place in [`crate::worker::state::Progress`].
+pub(crate) struct ExpiryKey {
+    /// Its number in [`crate::worker::state::Progress`].
     pub(crate) number: usize,
-    /// The value by which the index is ordered,
-    pub(crate) key: String,
+    /// The expression that the index is ordered by,
+    pub(crate) expression: String,
     /// and its type.
     kind: DateKind,
-    /// What the rows have in common.
+    /// The condition that the rows have in common.
     pub(crate) predicate: String,
-    /// A row expires this many microseconds after its key.
+    /// A row expires this many microseconds after the expression's value.
     pub(crate) offset: i64,
     pub(crate) access: Access,
-    /// ORDER BY, so that an index with this access needs no sorting.
+    /// ORDER BY, such that an ordered index needs no sorting.
     pub(crate) order: String,
 }
 
-/// The lanes of a relation that the caller has locked.
-pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<Lane> {
-    let mut lanes = policy
+/// The expiry keys of a relation that the caller has locked.
+pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<ExpiryKey> {
+    let mut expiry_keys = policy
         .expiring_clock()
         .map_or(vec![], |clock| of_clock(relid, label, policy, &clock));
     for (at, rule) in policy.rules.iter().enumerate() {
-        lanes.push(of_rule(relid, rule, at + 2));
+        expiry_keys.push(of_rule(relid, rule, at + 2));
     }
-    lanes
+    expiry_keys
 }
 
-fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Clock) -> Vec<Lane> {
+fn of_clock(
+    relid: pg_sys::Oid,
+    label: &Policy,
+    policy: &TablePolicy,
+    clock: &Clock,
+) -> Vec<ExpiryKey> {
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };
-    let find = |wanted| expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref());
+    let find = |expected| expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
     let ttl = label.ttl_column.as_deref().map(quote_identifier);
-    let mut lanes = Vec::new();
+    let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
-        let (predicate, wanted) = match &ttl {
-            Some(ttl) => (format!("{ttl} IS NULL"), Wanted::InheritingByTimestamp),
-            None => ("true".to_owned(), Wanted::AllByTimestamp),
+        let (predicate, expected) = match &ttl {
+            Some(ttl) => (
+                format!("{ttl} IS NULL"),
+                ExpectedIndex::InheritingByTimestamp,
+            ),
+            None => ("true".to_owned(), ExpectedIndex::AllByTimestamp),
         };
-        let serving = find(wanted);
-        lanes.push(Lane {
+        let serving = find(expected);
+        expiry_keys.push(ExpiryKey {
             number: 0,
             order: order(&ts, &serving),
-            key: ts.clone(),
+            expression: ts.clone(),
             kind: DateKind::Timestamptz,
             predicate,
             offset: i64::from(default) * MICROS_PER_SECOND,
@@ -68,22 +76,22 @@ fn of_clock(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy, clock: &Cl
         });
     }
     if let Some(ttl) = ttl {
-        let serving = find(Wanted::OverridingByExpiry);
+        let serving = find(ExpectedIndex::OverridingByExpiry);
         let key = format!("ttl.expires_at({ts}, {ttl}, NULL)");
-        lanes.push(Lane {
+        expiry_keys.push(ExpiryKey {
             number: 1,
             order: order(&key, &serving),
-            key,
+            expression: key,
             kind: DateKind::Timestamptz,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
             access: access(&serving),
         });
     }
-    lanes
+    expiry_keys
 }
 
-fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
+fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     let column = quote_identifier(&rule.column_name);
     let (key, kind) = if rule.date.is_array {
         (format!("ttl.earliest({column})"), DateKind::Timestamptz)
@@ -93,8 +101,8 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
     let predicate = rule.predicate.as_ref();
     let serving = expiry_index::find_by_date(relid, &rule.column, rule.date, predicate);
     let access = match access(&serving) {
-        // How far it is cannot be kept for so many.
-        Access::Ordered if number >= LANES => Access::Unordered,
+        // For so many expiry keys no progress is kept.
+        Access::Ordered if number >= EXPIRY_KEYS => Access::Unordered,
         access => access,
     };
     let finite = format!(
@@ -105,10 +113,10 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> Lane {
         Some(_) => format!("{} AND {finite}", rule_applies(&rule.index)),
         None => finite,
     };
-    Lane {
+    ExpiryKey {
         number,
         order: order(&key, &serving),
-        key,
+        expression: key,
         kind,
         predicate,
         offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
@@ -126,8 +134,8 @@ fn access(serving: &[pg_sys::Oid]) -> Access {
     }
 }
 
-/// "By the key", NULLs where one of the indexes has them: there are none among the rows
-/// that are looked for, but PostgreSQL would sort for it.
+/// Orders by the key, NULLs where one of the indexes has them: no row that is looked for has
+/// one, but PostgreSQL would sort for it.
 fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
     let btrees = || serving.iter().filter(|&&index| catalog::is_btree(index));
     let nulls_first =
@@ -135,10 +143,10 @@ fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
     format!("{key}{}", if nulls_first { " NULLS FIRST" } else { "" })
 }
 
-impl Lane {
+impl ExpiryKey {
     /// The key as a timestamptz.
     pub(crate) fn instant(&self) -> String {
-        let key = &self.key;
+        let key = &self.expression;
         match self.kind {
             DateKind::Timestamptz => key.clone(),
             DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {key})"),
@@ -159,7 +167,8 @@ impl Lane {
     /// "The key is at or after this instant."
     pub(crate) fn at_or_after(&self, instant: i64) -> String {
         let operator = match self.kind {
-            // Of a day that began before the instant, only later ones are.
+            // A day that began before the instant is before it, so that only later days are at
+            // or after it.
             DateKind::Date if crate::policy::instant_of_day(day_of_instant(instant)) < instant => {
                 ">"
             }
@@ -168,7 +177,7 @@ impl Lane {
         self.compare(operator, &literal(self.kind, instant))
     }
 
-    /// "The key is no infinity", nor so late that nothing can be added to it.
+    /// "The key is finite", and not so late that nothing can be added to it.
     pub(crate) fn before_the_end(&self) -> String {
         let end = format!("'290000-01-01'::pg_catalog.{}", type_name(self.kind));
         self.compare("<", &end)
@@ -189,7 +198,10 @@ impl Lane {
     }
 
     fn compare(&self, operator: &str, value: &str) -> String {
-        format!("{} OPERATOR(pg_catalog.{operator}) {value}", self.key)
+        format!(
+            "{} OPERATOR(pg_catalog.{operator}) {value}",
+            self.expression
+        )
     }
 }
 
@@ -201,11 +213,10 @@ const fn type_name(kind: DateKind) -> &'static str {
     }
 }
 
-/// An instant as a literal, exact whatever DateStyle and time zone; of type date, its
-/// day.
+/// An instant as a literal, exact under any DateStyle and time zone; for type date, its day.
 fn literal(kind: DateKind, micros: i64) -> String {
     let type_name = type_name(kind);
-    // Beyond the type's range nothing is expired, and nothing is before.
+    // Beyond the type's range nothing is expired.
     const FIRST: i64 = -211_813_488_000_000_000;
     if micros <= FIRST {
         return format!("'-infinity'::pg_catalog.{type_name}");
@@ -214,7 +225,7 @@ fn literal(kind: DateKind, micros: i64) -> String {
         DateKind::Timestamptz => "'2000-01-01 00:00:00+00'",
         DateKind::Timestamp | DateKind::Date => "'2000-01-01'",
     };
-    // An interval of microseconds has 64 bits, too.
+    // An interval's microseconds have 64 bits, too.
     let since = match kind {
         DateKind::Date => day_of_instant(micros).to_string(),
         _ => format!("'{micros} microseconds'::pg_catalog.interval"),

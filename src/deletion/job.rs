@@ -1,6 +1,6 @@
 //! What a batch needs to know of the table that it deletes from.
 
-use super::expiry_keys::{self, Lane};
+use super::expiry_keys::{self, ExpiryKey};
 use crate::pg::catalog::qualified_name;
 use crate::store::{TablePolicy, cache, governing_label, live_condition};
 use pgrx::pg_sys;
@@ -8,21 +8,21 @@ use std::rc::Rc;
 
 /// How rows are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deleting {
-    /// By the table access method: nobody else has to do with it.
+pub(crate) enum DeletionWay {
+    /// By the table access method: DELETE has no side effects.
     Direct,
-    /// By DELETE: triggers, rules, foreign keys.
+    /// By DELETE: there are triggers, rules or foreign keys.
     Sql,
 }
 
-/// What serves to find rows.
+/// What finds the expired rows of one expiry key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// A btree index, in order.
+    /// A btree, in order.
     Ordered,
     /// Another index.
     Unordered,
-    /// None: the table has to be read.
+    /// No index: the table must be read.
     Scan,
 }
 
@@ -33,9 +33,8 @@ pub(crate) struct Job {
     /// Qualified and quoted.
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
-    pub(crate) lanes: Vec<Lane>,
-    /// "The row is expired, and one of this table": whatever its name stands for
-    /// by the time the query runs.
+    pub(crate) expiry_keys: Vec<ExpiryKey>,
+    /// "The row is expired, and one of this table": whatever the name means when the query runs.
     expired: String,
 }
 
@@ -47,9 +46,8 @@ impl Job {
         Some(Self {
             relid,
             name: qualified_name(relid),
-            lanes: expiry_keys::of(relid, &label, &policy),
-            // A CASE: the planner knows nothing of it, and so does not think that
-            // next to no row is left.
+            expiry_keys: expiry_keys::of(relid, &label, &policy),
+            // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
                 "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",
                 live_condition(policy.default_ttl),
@@ -59,16 +57,19 @@ impl Job {
         })
     }
 
-    /// The same instant for each lane, by its number.
+    /// The same instant for each expiry key, by its number.
     pub(crate) fn cutoffs(&self, instant: i64) -> Vec<i64> {
-        let lanes = self.lanes.iter().map(|lane| lane.number + 1);
-        vec![instant; lanes.max().unwrap_or(0)]
+        let expiry_keys = self
+            .expiry_keys
+            .iter()
+            .map(|expiry_key| expiry_key.number + 1);
+        vec![instant; expiry_keys.max().unwrap_or(0)]
     }
 
-    /// Selects the expired rows of one lane, `ctid` and key, from `low` on.
-    pub(crate) fn trickle(
+    /// Selects the expired rows of one expiry key, `ctid` and key, from `low` on.
+    pub(crate) fn index_sweep(
         &self,
-        lane: &Lane,
+        expiry_key: &ExpiryKey,
         low: i64,
         now: i64,
         excluded: &str,
@@ -77,25 +78,25 @@ impl Job {
         let from = if low == i64::MIN {
             String::new()
         } else {
-            format!(" AND {}", lane.at_or_after(low))
+            format!(" AND {}", expiry_key.at_or_after(low))
         };
-        let order = match lane.access {
-            Access::Ordered => format!(" ORDER BY {}", lane.order),
+        let order = match expiry_key.access {
+            Access::Ordered => format!(" ORDER BY {}", expiry_key.order),
             _ => String::new(),
         };
         format!(
             "SELECT ctid, {} FROM ONLY {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
-            lane.instant(),
+            expiry_key.instant(),
             self.name,
-            lane.predicate,
-            lane.at_or_before(now.saturating_sub(lane.offset)),
+            expiry_key.predicate,
+            expiry_key.at_or_before(now.saturating_sub(expiry_key.offset)),
             self.expired
         )
     }
 
-    /// Selects the expired rows of all lanes in these blocks, in heap order,
-    /// after the row `after` of the first block.
-    pub(crate) fn blocks(
+    /// Selects the expired rows of all expiry keys in these blocks, in heap order, after the row
+    /// `after` of the first block.
+    pub(crate) fn heap_sweep(
         &self,
         from: i64,
         after: u16,
@@ -111,15 +112,19 @@ impl Job {
         )
     }
 
-    /// The condition "a row of any lane whose key is past, and", for a session's own
-    /// statement; by it the planner may use the indexes. Nothing if one is missing,
-    /// as the table is read then anyway.
+    /// The condition "a row whose expiry key is past, and", for a session's own statement; it
+    /// lets the planner use the indexes. Empty if one is missing, as the table is read then
+    /// anyway.
     pub(crate) fn past(&self) -> String {
-        if self.lanes.iter().any(|lane| lane.access == Access::Scan) {
+        if self
+            .expiry_keys
+            .iter()
+            .any(|expiry_key| expiry_key.access == Access::Scan)
+        {
             return String::new();
         }
-        let lanes: Vec<String> = self.lanes.iter().map(Lane::past).collect();
-        format!("({}) AND ", lanes.join(" OR "))
+        let expiry_keys: Vec<String> = self.expiry_keys.iter().map(ExpiryKey::past).collect();
+        format!("({}) AND ", expiry_keys.join(" OR "))
     }
 
     /// Deletes those of these rows that are expired.
@@ -138,24 +143,24 @@ impl Job {
         )
     }
 
-    /// Selects, for each lane that has an ordered index, when the first row expires
-    /// after those that were expired at `cutoffs`.
+    /// Selects, for each expiry key with an ordered index, when the first row expires after
+    /// those that were expired at `cutoffs`.
     pub(crate) fn next_keys(&self, cutoffs: &[i64]) -> Option<String> {
         let probes: Vec<String> = self
-            .lanes
+            .expiry_keys
             .iter()
-            .filter(|lane| lane.access == Access::Ordered)
-            .map(|lane| {
+            .filter(|expiry_key| expiry_key.access == Access::Ordered)
+            .map(|expiry_key| {
                 format!(
                     "(SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
                      WHERE {} AND {} AND {} ORDER BY {} LIMIT 1)",
-                    lane.instant(),
-                    lane.offset,
+                    expiry_key.instant(),
+                    expiry_key.offset,
                     self.name,
-                    lane.predicate,
-                    lane.after(cutoffs[lane.number].saturating_sub(lane.offset)),
-                    lane.before_the_end(),
-                    lane.order
+                    expiry_key.predicate,
+                    expiry_key.after(cutoffs[expiry_key.number].saturating_sub(expiry_key.offset)),
+                    expiry_key.before_the_end(),
+                    expiry_key.order
                 )
             })
             .collect();

@@ -1,5 +1,5 @@
-//! Messages in the write-ahead log, for consumers of logical decoding: they
-//! surround the deletions of the extension.
+//! Messages in the WAL before and after the extension's deletions, for consumers of logical
+//! decoding.
 
 use crate::pg::at_boundary;
 use crate::pg::externs::raising;
@@ -11,8 +11,8 @@ use std::ffi::{CStr, CString};
 /// The prefix by which a consumer tells the extension's messages.
 const PREFIX: &CStr = c"ttl";
 
-/// The text of the message before the first deletion in a table; `None` where
-/// the server's log is not made for logical decoding.
+/// The text of the message before the first deletion in a table; `None` if the WAL is not
+/// written for logical decoding.
 pub(crate) fn for_begin(table: &str) -> Option<CString> {
     is_wanted().then(|| text(table, "begin", None))?
 }
@@ -43,7 +43,7 @@ fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
     Some(crate::pg::encoding::shown(&content.ok()?))
 }
 
-/// Whether the server's log is made for logical decoding.
+/// Whether the WAL is written for logical decoding.
 pub(crate) fn is_wanted() -> bool {
     // SAFETY: reads a setting.
     unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
@@ -60,8 +60,8 @@ fn emit(message: Option<&CStr>) {
 /// Writes a message that belongs to the transaction.
 ///
 /// # Safety
-/// `message` has `length` bytes. Raises PostgreSQL's errors as they are: to be
-/// called through a boundary, or from a plain function with nothing to drop.
+/// `message` has `length` bytes. PostgreSQL's errors pass through: to be called through a
+/// boundary, or from an unguarded function with nothing to drop.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"

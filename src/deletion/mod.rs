@@ -4,16 +4,16 @@
 //! |---|---|
 //! | `batch` | one transaction: locks, identity, deletion |
 //! | `transaction` | transactions of a background worker, and what they leave in its session |
-//! | `batch_size` | how many rows a batch takes, and by which way (pure) |
+//! | `batch_size` | how many rows a batch takes, and in which order (pure) |
 //! | `job` | what a batch needs to know of its table |
-//! | `expiry_keys` | by what its rows expire, each with its index |
+//! | `expiry_keys` | what the table's rows expire by, each with its index |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
-//! | `piecemeal`, `purge` | in a session's own transaction: what can be deleted goes |
-//! | `cascade` | tables to which a deletion cascades |
+//! | `piecemeal`, `purge` | deletion in a session's own transaction |
+//! | `cascade` | the tables to which a deletion cascades |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
 //! | `bounds`, `partition_key` | which partitions can hold expired rows only |
-//! | `partitions` | dropping one |
+//! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 
 pub(crate) mod batch;

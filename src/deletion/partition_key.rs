@@ -17,8 +17,8 @@ struct Row {
 /// `Anum_pg_partitioned_table_partclass`
 const PARTCLASS: i16 = 6;
 
-/// Whether the table is partitioned by RANGE, first by the column of that name and kind, in
-/// its usual order: an operator class of one's own may order times otherwise.
+/// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
+/// usual order: a user's operator class may order times otherwise.
 pub(crate) fn is_range_by(table: pg_sys::Oid, name: &str, kind: DateKind) -> bool {
     let Some(column) = crate::pg::catalog::attribute(table, name) else {
         return false;

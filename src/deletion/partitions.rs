@@ -1,11 +1,10 @@
 //! Dropping a partition whose every row is expired (M11).
 //!
-//! Each function works within the caller's transaction, in which `lock_timeout` is
-//! set. The order: [`super::bounds`] says that the partition's time has passed;
-//! [`lock_for_drop`]; then everything is looked up again, since it may have changed
-//! while the locks were waited for (the policy, the bound, and with an override
-//! column [`has_live_row`]); [`drop_whole`]; commit. Whatever raises an error rolls
-//! all of it back.
+//! All functions work within the caller's transaction, in which `lock_timeout` is set. The
+//! order: [`super::bounds`] says that the partition's time has passed; [`lock_for_drop`]; then
+//! the policy, the bound and, with an override column, [`has_live_row`] are looked up again, as
+//! they may have changed during the wait; [`drop_whole`]; commit. An error rolls everything
+//! back.
 
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
@@ -18,12 +17,11 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// Locks the partition's parent and then the partition, ACCESS EXCLUSIVE, until the
 /// end of the transaction; returns the parent.
 ///
-/// `None` if it is not, or no longer, a partition that is an ordinary table. Else no
-/// other transaction reads or writes the partition or routes rows to it, and none
-/// that wrote to it is open. Sessions that come by the parent wait meanwhile, as
-/// they do for DETACH PARTITION.
+/// `None` if it is not, or no longer, a partition that is an ordinary table. Otherwise no other
+/// transaction reads or writes the partition or routes rows to it, and none that wrote to it is
+/// open. Sessions that come through the parent wait, as for DETACH PARTITION.
 pub(crate) fn lock_for_drop(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // Downwards, as everybody who comes through the parent locks.
+    // Downwards, the order in which everybody locks who comes through the parent.
     let parent = parent_of(leaf)?;
     for relid in [parent, leaf] {
         // SAFETY: what is locked is looked up again after the lock is granted.
@@ -40,8 +38,8 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     catalog::parents(leaf, true).into_iter().next()
 }
 
-/// Who may drop the partition without anybody else's code being run as somebody it is not: the
-/// owner of both, the partition and its parent, to which no table of anybody else refers.
+/// The owner of both the partition and its parent, if no other owner's table refers to the
+/// parent: as this owner the partition can be dropped without running anybody else's code.
 pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let parent = parent_of(leaf)?;
     let owner = owner_of(leaf)?;
@@ -49,14 +47,12 @@ pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
         .then_some(owner)
 }
 
-/// Whether a row of the partition is live, by its override above all. Reads up to the
-/// first such row.
+/// Whether a row of the partition is live, mostly by its override. Reads up to the first such
+/// row.
 ///
-/// Sees all that is committed at the time of the call, as `upper_bound` does. Under
-/// the locks of [`lock_for_drop`] the answer therefore stays true until the
-/// transaction's end, but for rows that expire meanwhile. `ttl.now()`, against which
-/// rows expire, is the start of the current statement: an early one errs on the side
-/// of life.
+/// Sees everything committed at the time of the call. Under the locks of [`lock_for_drop`] the
+/// answer stays true until the transaction's end, except for rows that expire meanwhile.
+/// `ttl.now()` is the start of the current statement; an early one errs on the side of live.
 pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
     let query = format!(
         "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
@@ -64,18 +60,17 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
         live_condition(policy.default_ttl)
     );
     let found = statement::with_expired_rows_of(leaf, || query::first_value(visit, &query, &[]));
-    // An answer that did not come is not "none".
+    // NULL does not mean "none".
     found.is_none_or(|exists| exists.value() as u8 != 0)
 }
 
-/// Detaches the partition and drops it, as the owner of both, who the transaction has become.
+/// Detaches the partition and drops it, as the owner of both, who the current user is.
 ///
-/// Takes the locks of [`lock_for_drop`] if the caller did not; looks at neither rows
-/// nor bounds. An error of PostgreSQL, when a foreign key refers to a row, or a view
-/// to the partition, is raised as it is. RESTRICT: nothing else goes with it than what
-/// belongs to it. No DELETE trigger fires and logical replication does not tell
-/// subscribers; event triggers do fire, as that owner. As after any DROP, older
-/// snapshots (REPEATABLE READ) do not see the rows any more either.
+/// Takes the locks of [`lock_for_drop`] if the caller has not; checks neither rows nor bounds.
+/// An error is raised as it is, as where a foreign key refers to a row, or a view to the
+/// partition. RESTRICT: only what belongs to the partition goes with it. No DELETE trigger
+/// fires, and logical replication does not tell subscribers; event triggers fire, as that owner.
+/// Older snapshots (REPEATABLE READ) no longer see the rows, as after any DROP.
 pub(crate) fn drop_whole(_as_owner: &Visit, leaf: pg_sys::Oid) -> Result<()> {
     let gone = || {
         let message = format!("table {} is not a partition", qualified_name(leaf));
@@ -84,8 +79,8 @@ pub(crate) fn drop_whole(_as_owner: &Visit, leaf: pg_sys::Oid) -> Result<()> {
     let parent = lock_for_drop(leaf).ok_or_else(gone)?;
     let (table, partition) = (qualified_name(parent), qualified_name(leaf));
     encoding::run(&format!("ALTER TABLE {table} DETACH PARTITION {partition}"))?;
-    // Tables are locked but schemas are not: the names might have come to mean others
-    // in between. An error takes it all back.
+    // Schemas are not locked: meanwhile the names may have come to mean other tables. An error
+    // undoes all.
     if parent_of(leaf).is_some() {
         return Err(renamed(leaf));
     }

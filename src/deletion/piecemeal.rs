@@ -10,29 +10,29 @@ use crate::pg::{relation, session, txn};
 use crate::visibility::statement;
 use pgrx::pg_sys;
 
-/// Attempts that may fail before the rest is left as it is.
+/// The most attempts that may fail before the rest is left.
 const MAX_FAILURES: u32 = 1000;
 
-/// Whether a row of the table is expired and still there. The caller holds a lock
-/// on the table, and is its owner.
+/// Whether an expired row is still in the table. The caller holds a lock on the table, and is
+/// its owner.
 pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
     Job::of(relid).is_some_and(|job| {
         let query = format!("{} LIMIT 1", job.remaining(&job.past()));
-        // By the indexes, whatever the planner hopes to meet on the way.
-        !session::without_detours(|| collect(visit, &job, &query, 1)).is_empty()
+        // By the indexes, whatever the planner expects to find early in the table.
+        !session::index_only(|| collect(visit, &job, &query, 1)).is_empty()
     })
 }
 
-fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::Found> {
+fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
     statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, limit))
 }
 
-/// Deletes the expired rows that can be deleted, in subtransactions, as the present
-/// user; returns the first error of those that cannot. An `Err` is no row's: the
-/// statement was cancelled, the server has no memory left and the like.
+/// Deletes the expired rows that can be deleted, in subtransactions, as the current user;
+/// returns the first error of those that cannot. An `Err` is no row's: the statement was
+/// cancelled, memory ran out and the like.
 ///
-/// At first all at once. If that fails, by halves of the table, down to the single
-/// row: one row that a foreign key holds must not keep the others.
+/// First all at once. If that fails, by halves of the table, down to the single row: one row
+/// that a foreign key holds must not keep the others.
 pub(crate) fn delete_what_can_go(
     visit: &Visit,
     relid: pg_sys::Oid,
@@ -40,7 +40,7 @@ pub(crate) fn delete_what_can_go(
     let Some(job) = Job::of(relid) else {
         return Ok(None);
     };
-    // Before any subtransaction, whose end would lift what restricts other people's code.
+    // Before any subtransaction, whose end would lift the restriction of other owners' code.
     if let Err(failure) = heed_strangers(relid) {
         return Ok(Some(failure));
     }
@@ -57,9 +57,8 @@ pub(crate) fn delete_what_can_go(
     Ok(Some(failure))
 }
 
-/// Whether it is an error of the rows, by their triggers or foreign keys, and not
-/// one of the server, of a deadlock or a lock that was waited for too long, or of
-/// somebody who cancels.
+/// Whether the rows cause the error, by their triggers or foreign keys, and not the server, a
+/// deadlock, a lock timeout or a cancellation.
 fn is_of_rows(failure: &Error) -> bool {
     let sqlstate = failure.sqlstate();
     !["40", "53", "55P03", "57", "58", "XX001", "XX002"]
@@ -91,7 +90,7 @@ fn delete_blocks(
     }
     let mut deleted = 0;
     for row in collect(visit, job, &job.remaining(&condition), usize::MAX) {
-        let (block, offset) = row.place();
+        let (block, offset) = row.tid();
         let row = format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
         deleted += attempt(visit, job, &row, remaining)?.unwrap_or(0);
     }

@@ -1,8 +1,8 @@
-//! Looks at a table without deleting: what there is to do, and when.
+//! Looks at a table without deleting: how much there is to delete, and when.
 
-use super::batch_size::{self, Way};
+use super::batch_size::{self, SweepOrder};
 use super::job::{Access, Job};
-use super::receiver::{self, Found};
+use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
 use super::transaction;
 use crate::error::Error;
@@ -20,13 +20,13 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    pub(crate) fn way(&self) -> Way {
-        batch_size::way(self.expired, u64::from(self.blocks))
+    pub(crate) fn order(&self) -> SweepOrder {
+        batch_size::sweep_order(self.expired, u64::from(self.blocks))
     }
 }
 
-/// Runs `look` in a transaction of its own, as the table's owner, with a weak
-/// lock on the table, if that needs no waiting.
+/// Runs `look` in a transaction of its own, as the table's owner, with a weak lock on the table
+/// if that needs no waiting.
 fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) -> Result<T, Error> {
     transaction::run(|| {
         if !locks::try_relation(relid, pg_sys::AccessShareLock) {
@@ -45,12 +45,12 @@ fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) ->
             ));
         };
         let visit = become_owner(class.owner, Stay::Restricted)?;
-        session::without_detours(|| look(&visit))
+        session::index_only(|| look(&visit))
     })
 }
 
-/// Becomes a table's owner for the rest of the transaction. A turn begins by cleaning the
-/// session, so that only a change of owner can be in the way.
+/// Becomes a table's owner for the rest of the transaction. A turn begins with a clean session,
+/// so this fails only if the owner has changed since.
 pub(crate) fn become_owner(owner: pg_sys::Oid, stay: Stay) -> Result<Visit, Error> {
     gate::stay(owner, stay).ok_or_else(|| {
         Error::new(
@@ -65,12 +65,12 @@ pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
     transaction::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
 }
 
-/// What is needed to sweep the table; `None` if nothing in it can expire, or its
-/// policy is one that has come from elsewhere meanwhile.
+/// What a sweep of the table needs; `None` if nothing in it can expire, or its policy has been
+/// restored meanwhile.
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
         let bound = governing_label(relid)
-            .is_some_and(|label| !label.policy.is_restored(label.holder.to_u32()));
+            .is_some_and(|label| !label.policy.is_restored(label.labelled_table.to_u32()));
         Ok(if bound { Job::of(relid) } else { None })
     })
 }
@@ -93,8 +93,8 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
     })
 }
 
-/// When the next row expires, after those that were expired at `cutoffs`, as far
-/// as ordered indexes tell.
+/// When the next row expires after those that were expired at `cutoffs`, as far as ordered
+/// indexes tell.
 pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
     let Some(query) = job.next_keys(cutoffs) else {
         return Ok(None);
@@ -106,24 +106,30 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
-/// When a row expired that a pass has left behind and that is not set aside: it
-/// is locked, or has been written since.
+/// When a row expired that a pass has left behind and that is not set aside: it is locked, or
+/// was written since.
 pub(crate) fn left_behind(
     job: &Job,
     cutoffs: &[i64],
     aside: &SetAside,
 ) -> Result<Option<i64>, Error> {
     look(job.relid, |visit| {
-        for lane in job
-            .lanes
+        for expiry_key in job
+            .expiry_keys
             .iter()
-            .filter(|lane| lane.access == Access::Ordered)
+            .filter(|expiry_key| expiry_key.access == Access::Ordered)
         {
-            let query = job.trickle(lane, i64::MIN, cutoffs[lane.number], &aside.exclusion(), 1);
+            let query = job.index_sweep(
+                expiry_key,
+                i64::MIN,
+                cutoffs[expiry_key.number],
+                &aside.exclusion(),
+                1,
+            );
             let rows =
                 statement::with_expired_rows_of(job.relid, || receiver::collect(visit, &query, 1));
             if let Some(row) = rows.first() {
-                return Ok(Some(row.key.unwrap_or(0).saturating_add(lane.offset)));
+                return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
             }
         }
         Ok(None)
@@ -131,7 +137,7 @@ pub(crate) fn left_behind(
 }
 
 /// The first row that `query` selects.
-pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<Found>, Error> {
+pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows =
             statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, 1));

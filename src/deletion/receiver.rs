@@ -1,8 +1,8 @@
-//! Receivers of a query's rows that work while the query runs.
+//! Receivers that delete or collect a query's rows while it runs.
 //!
-//! Their functions are called by the executor and call the table access method,
-//! both in C. They are plain and unguarded, with nothing to drop, so that an
-//! error passes them unharmed (`docs/decisions/0004-unguarded-trampolines.md`).
+//! The executor, in C, calls their functions, which call the table access method, in C, too.
+//! They are unguarded, with nothing to drop, so that an error passes them unharmed
+//! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 use super::message;
 use crate::pg::gate::Visit;
@@ -13,37 +13,37 @@ use core::ffi::c_char;
 use pgrx::pg_sys::{self, DestReceiver, ItemPointerData, TM_Result};
 use std::ffi::CStr;
 
-/// A row's place on disk, and its key: the value by which its index is ordered.
+/// A row's TID, and its key: the value by which its index is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundRow {
     pub(crate) block: u32,
     pub(crate) offset: u16,
     /// `None`: the query gave none.
     pub(crate) key: Option<i64>,
 }
 
-impl Found {
+impl FoundRow {
     /// Block and offset.
-    pub(crate) fn place(&self) -> (u32, u16) {
+    pub(crate) fn tid(&self) -> (u32, u16) {
         (self.block, self.offset)
     }
 }
 
-/// What became of the rows that a query gave.
+/// What became of the rows that a query selected.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) found: u64,
     pub(crate) deleted: u64,
-    /// Locked or being changed by somebody else.
+    /// Locked, or being changed by another session.
     pub(crate) locked: u64,
     /// The key of the first row that was not deleted because it was locked.
     pub(crate) first_locked: Option<i64>,
-    pub(crate) first: Option<Found>,
-    pub(crate) last: Option<Found>,
+    pub(crate) first: Option<FoundRow>,
+    pub(crate) last: Option<FoundRow>,
 }
 
 #[repr(C)]
-struct Deleting {
+struct DeletingReceiver {
     receiver: DestReceiver,
     relation: pg_sys::Relation,
     wait: bool,
@@ -54,21 +54,19 @@ struct Deleting {
 }
 
 #[repr(C)]
-struct Collecting {
+struct CollectingReceiver {
     receiver: DestReceiver,
-    rows: Vec<Found>,
+    rows: Vec<FoundRow>,
     limit: usize,
 }
 
-/// Runs a query that selects `ctid` and a timestamptz key of rows of the
-/// relation, and deletes each row as it comes, by the table access method: one
-/// pass, no trigger. A row that is locked is skipped, or waited for with `wait`;
-/// one that was changed since the query's snapshot is left alone in any case.
+/// Runs a query that selects `ctid` and a timestamptz key of rows of the relation, and deletes
+/// each row as it comes, by the table access method. No trigger fires. A locked row is skipped,
+/// or waited for with `wait`; one changed since the query's snapshot is left alone in any case.
 ///
-/// The caller holds a lock on the relation that allows to delete, and has made
-/// sure that nothing but the access method has to do with a deletion. `begin` is
-/// written to the log before the first one. After an error, `tally.last` is the
-/// row at which it happened.
+/// The caller holds a lock on the relation that allows deleting, and has made sure that DELETE
+/// has no side effects. `begin` is written to the WAL before the first deletion. After an error,
+/// `tally.last` is the row that it happened at.
 pub(crate) fn delete_selected(
     visit: &Visit,
     relation: &Open,
@@ -77,7 +75,7 @@ pub(crate) fn delete_selected(
     begin: Option<&CStr>,
     tally: &mut Tally,
 ) {
-    let mut receiver = Deleting {
+    let mut receiver = DeletingReceiver {
         receiver: receiver(delete_row),
         relation: relation.as_ptr(),
         wait,
@@ -89,8 +87,8 @@ pub(crate) fn delete_selected(
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
-pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<Found> {
-    let mut receiver = Collecting {
+pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<FoundRow> {
+    let mut receiver = CollectingReceiver {
         receiver: receiver(collect_row),
         rows: Vec::with_capacity(limit.min(10_000)),
         limit,
@@ -136,11 +134,11 @@ unsafe fn row(slot: *mut pg_sys::TupleTableSlot) -> (*mut ItemPointerData, Optio
 /// # Safety
 /// `tid` points to a valid item pointer.
 #[inline]
-unsafe fn found(tid: *mut ItemPointerData, key: Option<i64>) -> Found {
+unsafe fn found(tid: *mut ItemPointerData, key: Option<i64>) -> FoundRow {
     // SAFETY: as required of the caller.
     unsafe {
         let block = (*tid).ip_blkid;
-        Found {
+        FoundRow {
             block: u32::from(block.bi_hi) << 16 | u32::from(block.bi_lo),
             offset: (*tid).ip_posid,
             key,
@@ -156,10 +154,10 @@ unsafe extern "C-unwind" fn delete_row(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut DestReceiver,
 ) -> bool {
-    // SAFETY: the executor passes the slot and our receiver. The snapshot is the
-    // query's, whose command ID is the current one, as in an ordinary DELETE.
+    // SAFETY: the executor passes the slot and our receiver. The query's snapshot has the
+    // current command ID, as in an ordinary DELETE.
     unsafe {
-        let state = receiver.cast::<Deleting>();
+        let state = receiver.cast::<DeletingReceiver>();
         let (tid, key) = row(slot);
         let row = found(tid, key);
         let relation = (*state).relation;
@@ -194,7 +192,7 @@ unsafe extern "C-unwind" fn delete_row(
                     tally.first_locked = key;
                 }
             }
-            // Changed or deleted since: that version is judged by itself.
+            // Changed or deleted since; the new version is judged by itself.
             _ => {}
         }
         true
@@ -207,7 +205,7 @@ unsafe extern "C-unwind" fn collect_row(
 ) -> bool {
     // SAFETY: the executor passes the slot and our receiver.
     unsafe {
-        let state = receiver.cast::<Collecting>();
+        let state = receiver.cast::<CollectingReceiver>();
         let (tid, key) = row(slot);
         let rows = &mut (*state).rows;
         if rows.len() < (*state).limit {

@@ -1,15 +1,15 @@
-//! Rows that are left alone for a while, since they could not be deleted.
+//! Rows that could not be deleted and are left alone for a while.
 
 /// A table's rows that are set aside.
 #[derive(Debug, Default)]
 pub(crate) struct SetAside {
     /// To be left alone for now.
     pub(crate) rows: Vec<(u32, u16)>,
-    /// How many there are, those included whose time has come.
+    /// How many there are, including those that are to be tried again now.
     pub(crate) count: i64,
     /// When the first of them is to be tried again.
     pub(crate) next: Option<i64>,
-    /// When the one expired that expired first.
+    /// When the row expired that expired first.
     pub(crate) oldest: Option<i64>,
 }
 

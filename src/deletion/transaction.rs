@@ -1,5 +1,5 @@
-//! Transactions of a background worker, each within a time limit, since functions of users
-//! may be called wherever a query is planned; and the session that they leave behind.
+//! Transactions of a background worker, each with a time limit, since planning a query may call
+//! user functions; and cleaning the session after them.
 
 use crate::error::Error;
 use crate::pg::timeout::{Limit, Turn};
@@ -8,8 +8,8 @@ use crate::settings;
 use pgrx::pg_sys;
 use std::time::Duration;
 
-/// Runs `work` in a transaction of its own, as [`txn::run_within`], within the time limit of
-/// the turn that is going on, or `ttl.statement_timeout`.
+/// Runs `work` in a transaction of its own, as [`txn::run_within`], within the time limit of the
+/// current turn, or `ttl.statement_timeout`.
 pub(crate) fn run<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     run_within(Turn::limit(settings::statement_timeout()), work)
 }
@@ -35,11 +35,11 @@ pub(crate) fn run_within<T>(
     })
 }
 
-/// DISCARD ALL, as a connection pooler does between two clients: what a user's
-/// code has left in the session (settings, temporary objects, prepared
-/// statements, advisory locks) must not meet the next one's.
+/// DISCARD ALL, as a connection pooler does between two clients: what a user's code has left in
+/// the session (settings, temporary objects, prepared statements, advisory locks) must not
+/// affect the next user's.
 pub(crate) fn discard_all() -> Result<(), Error> {
-    // Not within what is left of a turn: if it fails, the process ends.
+    // Not within what is left of a turn: if this fails, the process ends.
     run_within(settings::statement_timeout(), || {
         session::discard_all();
         Ok(())
@@ -48,8 +48,8 @@ pub(crate) fn discard_all() -> Result<(), Error> {
     Ok(())
 }
 
-/// Cleans the session by [`discard_all`], if the code of anybody but `role` may
-/// have run in it; with `None`, of anybody.
+/// Cleans the session by [`discard_all`], if code of anybody but `role` may have run in it; with
+/// `None`, of anybody.
 pub(crate) fn clean_session_for(role: Option<pg_sys::Oid>) -> Result<(), Error> {
     if gate::is_clean_for(role) {
         return Ok(());

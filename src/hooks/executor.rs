@@ -1,10 +1,10 @@
 //! The executor's hooks. At the start, a query's time is noted, by which it goes on whenever
-//! it runs, and statements are spared a trigger that they do not need; at the end, it is
+//! it runs, and statements are skip_for a trigger that they do not need; at the end, it is
 //! noted which tables with TTL a statement has written to.
 
 use crate::clock::execution;
 use crate::keys::restoring;
-use crate::keys::skip_trigger::{self, Spared};
+use crate::keys::skip_trigger::{self, SkipFor};
 use crate::pg::{externs, lists};
 use crate::store::{cache, written};
 use crate::visibility::row_locks;
@@ -50,9 +50,9 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
         let plan = (*query).plannedstmt;
         let explained = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY != 0;
         if !plan.is_null() && !(*plan).resultRelations.is_null() && !explained {
-            let spared = skip_trigger::may_be_spared(plan);
-            if spared != Spared::Nothing {
-                spare((*query).estate, spared);
+            let skip_for = skip_trigger::may_skip(plan);
+            if skip_for != SkipFor::Nothing {
+                skip_trigger_for((*query).estate, skip_for);
             }
         }
         if !plan.is_null() && !(*plan).rowMarks.is_null() && !explained {
@@ -124,9 +124,9 @@ unsafe extern "C-unwind" fn note_locks(plan: *mut pg_sys::PlannedStmt) {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn spare(estate: *mut pg_sys::EState, spared: Spared) {
+unsafe extern "C-unwind" fn skip_trigger_for(estate: *mut pg_sys::EState, skip_for: SkipFor) {
     // SAFETY: the statement has just been started.
-    unsafe { skip_trigger::spare(estate, spared) }
+    unsafe { skip_trigger::skip(estate, skip_for) }
 }
 
 /// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).

@@ -1,22 +1,22 @@
-//! Removes the few expired rows of a table before a statement that writes many, so that
-//! the trigger has nothing to do in it.
+//! Before a statement that writes many rows: removes the table's few expired rows, so that the
+//! trigger can be skipped.
 
-use super::liveness::Judge;
+use super::liveness::Liveness;
 use crate::clock::now::now;
 use crate::deletion::message;
 use crate::pg::{catalog, relation};
 use crate::policy;
-use crate::store::expiry_index::{self, Wanted};
+use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
 use pgrx::pg_sys::{self, TM_Result};
 
-/// As many expired rows are removed before a statement, at most.
+/// The most expired rows that are removed before one statement.
 const FEW_ROWS: u32 = 1000;
-/// As many entries of an index are looked at, at most; they may be dead.
+/// The most index entries that are read for it; they may be dead.
 const FEW_ENTRIES: u32 = 20_000;
 
-/// Whether no row of the table is expired, after a few have been removed; false also
-/// where that cannot be told quickly.
+/// True if no row of the table is expired, after removing a few; false also where that cannot be
+/// told quickly.
 ///
 /// # Safety
 /// The table is open and locked.
@@ -34,51 +34,51 @@ pub(super) unsafe fn has_no_expired_row(
         let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
             return true;
         };
-        // By TTL indexes rows may be expired when they come.
+        // By a TTL index new rows may come expired.
         let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
             return false;
         };
-        let judge = Judge::of(&policy);
-        // Of a restored table nothing is deleted but what is in a new row's way.
+        let liveness = Liveness::of(&policy);
+        // In a restored table only the row in a new row's way is deleted.
         let restored = governing_label(relid)
-            .is_none_or(|label| label.policy.is_restored(label.holder.to_u32()));
+            .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
         let may_delete =
             !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
-        expected_indexes(&policy).into_iter().all(|wanted| {
-            let Some(cutoff) = cutoff(wanted, &policy) else {
+        expected_indexes(&policy).into_iter().all(|expected| {
+            let Some(cutoff) = cutoff(expected, &policy) else {
                 return true;
             };
-            expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref())
+            expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref())
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
                 .is_some_and(|index| {
                     let expired = Expired {
                         index,
                         cutoff,
-                        judge,
+                        liveness,
                         may_delete,
                     };
-                    clear(table, &expired, budget)
+                    remove_expired(table, &expired, budget)
                 })
         })
     }
 }
 
-/// Rows with a key up to this one are expired; `None` if none can be by this index.
-fn cutoff(wanted: Wanted, policy: &TablePolicy) -> Option<i64> {
-    match wanted {
-        Wanted::OverridingByExpiry => Some(now()),
-        Wanted::AllByTimestamp | Wanted::InheritingByTimestamp => policy
+/// Rows whose key is not above this one are expired; `None` if none can be by this index.
+fn cutoff(expected: ExpectedIndex, policy: &TablePolicy) -> Option<i64> {
+    match expected {
+        ExpectedIndex::OverridingByExpiry => Some(now()),
+        ExpectedIndex::AllByTimestamp | ExpectedIndex::InheritingByTimestamp => policy
             .expiring_default()
             .map(|seconds| policy::cutoff(now(), seconds)),
     }
 }
 
-/// How much is done for one statement.
+/// What may be spent on one statement.
 pub(super) struct Budget {
     rows: u32,
     entries: u32,
-    /// Whether a row has been deleted, so that its table must stay locked.
+    /// A row was deleted, so the table must stay locked.
     pub(super) deleted: bool,
 }
 
@@ -95,19 +95,22 @@ impl Budget {
 /// The expired rows that an index leads to.
 struct Expired {
     index: pg_sys::Oid,
-    /// Their keys are not above this one.
+    /// Expired rows have keys up to this one.
     cutoff: i64,
-    judge: Judge,
-    /// False where a deletion is somebody else's business, or would fail.
+    liveness: Liveness,
+    /// False if DELETE has side effects, or would fail.
     may_delete: bool,
 }
 
-/// Removes expired rows; whether none is left. A row that another session is
-/// writing, deleting or holding is left.
+/// Removes expired rows; true if none is left. A row that another session writes, deletes or
+/// locks is left.
 ///
-/// The index alone does not tell: one without a predicate also leads to rows that
-/// override the default, and may live.
-unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
+/// The index alone does not decide: without a predicate it also holds rows whose override may
+/// keep them live.
+///
+/// # Safety
+/// The table is open and locked.
+unsafe fn remove_expired(table: &relation::Open, expired: &Expired, budget: &mut Budget) -> bool {
     let (relation, share) = (table.as_ptr(), pg_sys::AccessShareLock.cast_signed());
     // SAFETY: table and index are open and locked until the scan has ended; the key's
     // function compares two timestamptz, of which F_TIMESTAMPTZ_LE is the OID.
@@ -129,21 +132,21 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
         let scan = relation::begin_index_scan(relation, index, &mut dirty, 1);
         pg_sys::index_rescan(scan, &mut key, 1, core::ptr::null_mut(), 0);
         let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        let mut clear = true;
+        let mut none_left = true;
         let (name, mut deleted) = (catalog::qualified_name((*relation).rd_id), 0);
-        while clear && !pg_sys::index_getnext_tid(scan, forward).is_null() {
+        while none_left && !pg_sys::index_getnext_tid(scan, forward).is_null() {
             if budget.entries == 0 {
-                clear = false;
+                none_left = false;
                 break;
             }
             budget.entries -= 1;
-            while clear && pg_sys::index_fetch_heap(scan, slot) {
+            while none_left && pg_sys::index_fetch_heap(scan, slot) {
                 let in_progress = dirty.xmin != pg_sys::InvalidTransactionId
                     || dirty.xmax != pg_sys::InvalidTransactionId;
-                clear = !in_progress;
-                if clear && !expired.judge.is_live(slot) {
-                    clear = expired.may_delete && budget.rows > 0;
-                    if !clear {
+                none_left = !in_progress;
+                if none_left && !expired.liveness.is_live(slot) {
+                    none_left = expired.may_delete && budget.rows > 0;
+                    if !none_left {
                         break;
                     }
                     if deleted == 0 {
@@ -152,7 +155,7 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
                     budget.rows -= 1;
                     budget.deleted = true;
                     deleted += 1;
-                    clear = delete(relation, &mut (*slot).tts_tid);
+                    none_left = delete(relation, &mut (*slot).tts_tid);
                 }
                 if !(*scan).xs_heap_continue {
                     break;
@@ -165,19 +168,22 @@ unsafe fn clear(table: &relation::Open, expired: &Expired, budget: &mut Budget) 
         pg_sys::index_endscan(scan);
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::index_close(index, share);
-        clear
+        none_left
     }
 }
 
-/// Deletes a row, unless somebody holds it; whether it is gone.
-unsafe fn delete(relation: pg_sys::Relation, place: &mut pg_sys::ItemPointerData) -> bool {
+/// Deletes a row unless another session has locked it; true if it is gone.
+///
+/// # Safety
+/// `relation` is an open and locked heap, and DELETE has no side effects.
+unsafe fn delete(relation: pg_sys::Relation, tid: &mut pg_sys::ItemPointerData) -> bool {
     let mut failure = pg_sys::TM_FailureData::default();
-    // SAFETY: an open heap table, whose deletions are nobody else's business.
+    // SAFETY: as required of the caller.
     unsafe {
         pg_sys::CheckCmdReplicaIdentity(relation, pg_sys::CmdType::CMD_DELETE);
         let result = pg_sys::table_tuple_delete(
             relation,
-            place,
+            tid,
             pg_sys::GetCurrentCommandId(true),
             core::ptr::null_mut(),
             core::ptr::null_mut(),

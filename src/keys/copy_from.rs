@@ -1,10 +1,9 @@
 //! COPY FROM keeps its multi-insert, which any BEFORE INSERT trigger would turn off.
 //!
-//! What is expired is so by the statement's clock: a row that lives when COPY starts
-//! lives until COPY ends. So where no row of the table is expired at the start,
-//! there is nothing for the trigger to do, and COPY is not told of it
-//! (`docs/decisions/0016-free-keys-by-trigger.md`). A few expired rows are removed
-//! first; where there are many, or somebody is at work on one, the trigger stays.
+//! `ttl.now()` is fixed for the statement, so a row live at its start stays live. If no row of
+//! the table is expired when COPY starts, the trigger has nothing to do and is hidden from COPY
+//! (`docs/decisions/0016-free-keys-by-trigger.md`). A few expired rows are removed first; if
+//! there are many, or another session works on one, the trigger stays.
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::{restoring, skip_trigger};
@@ -15,21 +14,21 @@ use crate::store::{TablePolicy, cache, written};
 use pgrx::pg_sys::{self, CopyStmt};
 use std::cell::RefCell;
 
-/// As many partitions are looked at, at most.
+/// The most partitions that are looked at.
 const FEW_PARTITIONS: usize = 100;
 
 thread_local! {
-    /// The tables whose triggers COPY is not told of.
-    static SPARED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+    /// The tables whose trigger is hidden from COPY.
+    static HIDDEN: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Prepares a COPY that writes to a table with TTL, and tells the workers of it.
-/// [`end_copies`] comes after it.
+/// Prepares a COPY that writes to a table with TTL, and notes the write for the workers.
+/// [`end_copies`] follows it.
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
 pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
-    // In a read-only transaction COPY fails, and PostgreSQL is to say why.
+    // In a read-only transaction COPY fails, and PostgreSQL says why.
     // SAFETY: fields of a parsed statement; the lock that COPY takes first.
     unsafe {
         if !(*stmt).is_from
@@ -51,8 +50,8 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
     }
 }
 
-/// Before a COPY FROM: leaves the trigger out where it has nothing to do. The table
-/// is locked as COPY will lock it.
+/// Before a COPY FROM: hides the trigger where it has nothing to do. The table is locked as COPY
+/// will lock it.
 ///
 /// # Safety
 /// `stmt` is a COPY FROM of the parser.
@@ -77,15 +76,14 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
     }
     let mut budget = Budget::new();
     for table in tables {
-        // A partition to which COPY may not come at all: it must neither be waited for
-        // nor stay locked.
+        // COPY may never reach this partition: do not wait for it, and do not keep it locked.
         let lock = pg_sys::RowExclusiveLock;
         if !locks::try_relation(table, lock) {
             continue;
         }
         if catalog::class(table).is_some() {
             // SAFETY: the table is locked, and so cannot vanish.
-            unsafe { spare(table, &functions, &mut budget) };
+            unsafe { hide_trigger(table, &functions, &mut budget) };
             if std::mem::take(&mut budget.deleted) {
                 continue;
             }
@@ -94,12 +92,12 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
     }
 }
 
-/// Leaves the trigger of one table out, if it is the only one of its kind and has
+/// Hides the trigger of one table if it is the only BEFORE INSERT trigger for rows and has
 /// nothing to do.
 ///
 /// # Safety
 /// The table is locked.
-unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
+unsafe fn hide_trigger(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
     // SAFETY: as required of the caller; the description belongs to the open relation.
     unsafe {
         let open = relation::Open::locked(table);
@@ -110,24 +108,26 @@ unsafe fn spare(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) 
         if !needs_look || !has_no_expired_row(&open, table, budget) {
             return;
         }
-        // The look may have had the description read anew.
+        // The check may have reloaded the description.
         if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
-            SPARED.with_borrow_mut(|spared| spared.push(table));
+            HIDDEN.with_borrow_mut(|hidden| hidden.push(table));
             triggers.trig_insert_before_row = false;
         }
     }
 }
 
-/// After COPY, and when a transaction fails: the tables' triggers are read anew.
+/// After COPY, and when a transaction fails: PostgreSQL reads the triggers again.
 pub(crate) fn end_copies() {
-    for table in SPARED.take() {
+    for table in HIDDEN.take() {
         // SAFETY: what PostgreSQL itself does at an abort, too; reads no catalog then.
         unsafe { pg_sys::RelationCacheInvalidateEntry(table) };
     }
 }
 
-/// Whether rows get the time of modification from its default: if the data give it,
-/// rows may be expired when they come.
+/// Whether all rows get `_ts` from its default. Where the data give it, rows may come expired.
+///
+/// # Safety
+/// `stmt` is a COPY FROM of the parser.
 unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &TablePolicy) -> bool {
     // SAFETY: a list of String nodes; NIL means all columns.
     unsafe {

@@ -8,21 +8,21 @@ use crate::store::{TablePolicy, extension};
 use crate::visibility::{self, row_locks};
 use pgrx::pg_sys::{self, TupleTableSlot};
 
-/// Judges rows of one table. Nothing in it needs dropping, so that PostgreSQL's errors
-/// may pass.
+/// Tells live rows of one table from expired ones. Holds nothing that needs dropping, so that
+/// PostgreSQL's errors may pass.
 #[derive(Clone, Copy)]
-pub(super) struct Judge {
+pub(super) struct Liveness {
     default_ttl: Option<i32>,
-    /// The column with the time of the last modification; 0: rows do not expire by it.
+    /// The column with the time of the last modification; 0 if rows do not expire by it.
     ts: i16,
-    /// The column with the override; 0: none.
+    /// The column with the override; 0 for none.
     ttl: i16,
-    /// "The row is live by all TTL indexes"; null if there are none.
+    /// The condition "live by all TTL indexes"; null if there are none.
     by_rules: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
 
-impl Judge {
+impl Liveness {
     /// For a table in which nothing expires.
     pub(super) const NOTHING: Self = Self {
         default_ttl: None,
@@ -32,13 +32,13 @@ impl Judge {
         context: core::ptr::null_mut(),
     };
 
-    /// In the current memory context, which is to live as long.
+    /// Allocated in the current memory context, which must live as long.
     ///
     /// # Safety
     /// Within a transaction.
     pub(super) unsafe fn of(policy: &TablePolicy) -> Self {
         let clock = policy.expiring_clock();
-        let mut judge = Self {
+        let mut liveness = Self {
             default_ttl: policy.default_ttl,
             ts: clock.map_or(0, |clock| clock.ts.attno),
             ttl: clock
@@ -53,16 +53,16 @@ impl Judge {
                 execution::keep_in((*estate).es_query_cxt);
                 let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
                 let condition = visibility::live_by_rules(&functions, policy, 1);
-                judge.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
-                judge.context = pg_sys::MakePerTupleExprContext(estate);
+                liveness.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
+                liveness.context = pg_sys::MakePerTupleExprContext(estate);
                 pg_sys::MemoryContextSwitchTo(former);
             }
         }
-        judge
+        liveness
     }
 
-    /// Whether the row in the slot is live for this statement, or its transaction has locked
-    /// it (C15).
+    /// Whether the row in the slot is live for this statement, or locked by this transaction
+    /// (C15).
     ///
     /// # Safety
     /// The slot holds a row of the table; reading it may raise.
@@ -74,6 +74,8 @@ impl Judge {
         }
     }
 
+    /// # Safety
+    /// As [`Self::is_live`].
     unsafe fn is_live_by_clock(&self, slot: *mut TupleTableSlot) -> bool {
         if self.ts == 0 {
             return true;
@@ -90,6 +92,8 @@ impl Judge {
         }
     }
 
+    /// # Safety
+    /// As [`Self::is_live`].
     #[allow(
         ffi_unwind_calls,
         reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -106,7 +110,7 @@ impl Judge {
             let former = pg_sys::MemoryContextSwitchTo(memory);
             let live = unguarded::value_of(self.by_rules, self.context);
             pg_sys::MemoryContextSwitchTo(former);
-            // An answer that does not come is not "expired".
+            // NULL means live.
             live.is_none_or(|live| live.value() as u8 != 0)
         }
     }

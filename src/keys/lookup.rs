@@ -1,15 +1,15 @@
-//! Looks the keys of a new row up, as the constraints will, and has the expired rows
-//! removed that hold them.
+//! Looks up the keys of a new row as the constraints will, and removes the expired rows that
+//! hold them.
 //!
-//! Plain functions with nothing to drop: PostgreSQL's errors pass through them.
+//! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 #![allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 
-use super::liveness::Judge;
-use super::plan::{Key, Plan};
+use super::liveness::Liveness;
+use super::plan::{Key, KeyPlan};
 use super::prepared::{Evaluation, Prepared};
 use super::removal::{self, Removal};
 use super::row::New;
@@ -20,7 +20,7 @@ use crate::pg::{externs, unguarded};
 use core::mem::MaybeUninit;
 use pgrx::pg_sys::{self, Datum, TupleTableSlot};
 
-/// So often may a row be found changed: a trigger on it may do so for ever.
+/// How often a row may be found changed: a trigger on it may change it for ever.
 const MAX_CHANGES: u32 = 1000;
 
 const MAX_PARTS: usize = pg_sys::INDEX_MAX_KEYS as usize;
@@ -38,14 +38,14 @@ impl Values {
     };
 }
 
-/// Removes the expired rows that hold a key of the new row. Whether the statement had to
-/// wait for somebody.
+/// Removes the expired rows that hold a key of the new row. True if the statement had to wait
+/// for another session.
 ///
 /// # Safety
 /// `prepared` is that of the row's table in this statement, and has a plan.
 pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared) -> bool {
     let mut wait = Wait { outer: None };
-    // For a row, perhaps, that has expired by now: a MERGE inserts in its place.
+    // A MERGE that has waited for a row, expired by now, inserts in its place.
     if externs::last_wait() > now() {
         wait.is_over();
     }
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
             (*new.slot).tts_tableOid = (*new.relation).rd_id;
             new.generate(evaluation);
             if !new.passes_checks(evaluation) {
-                // PostgreSQL will say so.
+                // PostgreSQL will report it.
                 new.restore(evaluation);
                 return wait.end();
             }
@@ -67,7 +67,7 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
                 let lookup = Lookup {
                     new,
                     plan,
-                    judge: &prepared.judge,
+                    liveness: &prepared.liveness,
                     key,
                     at,
                     evaluation,
@@ -80,15 +80,15 @@ pub(super) unsafe extern "C-unwind" fn free_keys(new: &New, prepared: &Prepared)
     wait.end()
 }
 
-/// Waits for others who write the same keys (C14). Nothing in it needs dropping: an error
-/// ends it with the statement.
+/// Waits for sessions that write the same keys (C14). Holds nothing that needs dropping: an
+/// error ends it with the statement.
 struct Wait {
-    /// By which time the statement judged before.
+    /// The time by which the statement judged rows before its first wait.
     outer: Option<Running>,
 }
 
 impl Wait {
-    /// One is over: from here on, rows are judged by the time after it.
+    /// A wait has ended: from here on, rows are judged by the time after it.
     fn is_over(&mut self) {
         if moment::waits_count() {
             let outer = execution::advance(moment::after_wait());
@@ -96,7 +96,7 @@ impl Wait {
         }
     }
 
-    /// Whether there was one.
+    /// Puts the former time back. True if there was a wait.
     fn end(self) -> bool {
         if let Some(outer) = self.outer {
             outer.resume();
@@ -108,15 +108,17 @@ impl Wait {
 /// A key of a new row that is looked up.
 struct Lookup<'a> {
     new: &'a New,
-    plan: &'a Plan,
-    judge: &'a Judge,
+    plan: &'a KeyPlan,
+    liveness: &'a Liveness,
     key: &'a Key,
-    /// The key's place in the plan.
+    /// The key's index in the plan.
     at: usize,
     evaluation: &'a Evaluation,
 }
 
 impl Lookup<'_> {
+    /// # Safety
+    /// The key is one of the row's table.
     unsafe fn free(&self, wait: &mut Wait) {
         let mut sought = Values::EMPTY;
         // SAFETY: the key is one of the row's table.
@@ -125,13 +127,13 @@ impl Lookup<'_> {
                 return;
             }
             self.fill(self.new.slot, &mut sought);
-            // Nulls conflict with nothing, unless the constraint says so.
+            // NULLs conflict with nothing, unless the constraint is NULLS NOT DISTINCT.
             let parts = self.key.parts.len();
             if !self.key.nulls_not_distinct && sought.nulls[..parts].contains(&true) {
                 return;
             }
             let no_lock = pg_sys::NoLock.cast_signed();
-            // Locked by the executor, which opens the indexes before it fires triggers.
+            // The executor has locked it: it opens the indexes before it fires triggers.
             let index = unguarded::index_open(self.key.index, no_lock);
             if !(*(*index).rd_index).indisready {
                 unguarded::index_close(index, no_lock);
@@ -146,6 +148,9 @@ impl Lookup<'_> {
     }
 
     /// Whether the new row will have an entry in a partial index.
+    ///
+    /// # Safety
+    /// As [`Self::free`].
     unsafe fn is_in_index(&self) -> bool {
         if !self.key.needs_evaluation {
             return true;
@@ -158,7 +163,10 @@ impl Lookup<'_> {
         }
     }
 
-    /// The key of the row in the slot.
+    /// Reads the key of the row in the slot.
+    ///
+    /// # Safety
+    /// The slot holds a row of the key's table.
     unsafe fn fill(&self, slot: *mut TupleTableSlot, into: &mut Values) {
         // SAFETY: a row of the table; the arrays hold any key.
         unsafe {
@@ -181,8 +189,11 @@ impl Lookup<'_> {
         }
     }
 
-    /// Removes the expired rows that hold the key. True: look again, somebody was
-    /// changing one. `changes` counts how often one was found changed.
+    /// Removes the expired rows that hold the key. True: look again, as another session was
+    /// changing one. `changes` counts how often that happened.
+    ///
+    /// # Safety
+    /// Index and table are open and locked; the slot is for rows of the table.
     unsafe fn remove(
         &self,
         index: pg_sys::Relation,
@@ -191,7 +202,7 @@ impl Lookup<'_> {
         wait: &mut Wait,
         changes: &mut u32,
     ) -> bool {
-        // SAFETY: index and table are open and locked, and the slot is of the table.
+        // SAFETY: as required of the caller.
         unsafe {
             let mut dirty = pg_sys::SnapshotData {
                 snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
@@ -205,8 +216,8 @@ impl Lookup<'_> {
             unguarded::index_rescan(scan, first, count, core::ptr::null_mut(), 0);
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
             while unguarded::index_getnext_slot(scan, forward, slot) {
-                // Somebody is writing or deleting it: what becomes of it is not known
-                // yet. The constraint would wait as well.
+                // Another session writes or deletes it, and may yet roll back. The constraint
+                // would wait, too.
                 let writer = if dirty.xmin == pg_sys::InvalidTransactionId {
                     dirty.xmax
                 } else {
@@ -216,7 +227,7 @@ impl Lookup<'_> {
                     && writer != pg_sys::InvalidTransactionId
                     && moment::waits_count();
                 if self.new.replaces(&(*slot).tts_tid)
-                    || (!may_expire && self.judge.is_live(slot))
+                    || (!may_expire && self.liveness.is_live(slot))
                     || ((*scan).xs_recheck && !self.conflicts(slot, sought))
                 {
                     continue;
@@ -244,7 +255,10 @@ impl Lookup<'_> {
         }
     }
 
-    /// Fills in the conditions of the scan; how many there are.
+    /// Fills in the scan keys; returns how many there are.
+    ///
+    /// # Safety
+    /// There is room for a key of `MAX_PARTS` columns at `first`.
     unsafe fn initialize(&self, first: *mut pg_sys::ScanKeyData, sought: &Values) -> i32 {
         let mut count = 0;
         for part in &self.key.parts {
@@ -253,7 +267,7 @@ impl Lookup<'_> {
             } else {
                 0
             };
-            // SAFETY: there is room for the conditions of any key.
+            // SAFETY: as required of the caller.
             unsafe {
                 unguarded::ScanKeyEntryInitialize(
                     first.add(count),
@@ -271,11 +285,14 @@ impl Lookup<'_> {
         count as i32
     }
 
-    /// Whether the row in the slot really has a key in conflict, where the index
-    /// alone cannot tell.
+    /// Whether the key of the row in the slot really conflicts, where the index alone cannot
+    /// tell.
+    ///
+    /// # Safety
+    /// As [`Self::fill`].
     unsafe fn conflicts(&self, slot: *mut TupleTableSlot, sought: &Values) -> bool {
         let mut found = Values::EMPTY;
-        // SAFETY: the slot holds a row of the table.
+        // SAFETY: as required of the caller.
         unsafe {
             self.fill(slot, &mut found);
             for (at, part) in self.key.parts.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The key of an expired row is free (C6): unique and exclusion constraints, which
-//! the planner does not see, meet expired rows on disk.
+//! Frees the keys of expired rows (C6): unique and exclusion constraints bypass the planner, and
+//! meet expired rows on disk.
 //!
-//! A trigger looks each new key up as the constraint will, and removes the expired
-//! row that holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
+//! A trigger looks up each new key as the constraint will, and removes the expired row that
+//! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
 pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
@@ -26,6 +26,6 @@ mod with_triggers;
 
 pub(crate) use plan::init;
 
-/// The trigger's name. It must fire last, when all others have had their say about
-/// the new row, and PostgreSQL fires triggers in the byte order of their names.
+/// The trigger's name. PostgreSQL fires triggers in the byte order of their names, and this one
+/// must be the last: others may change the new row.
 pub(crate) const TRIGGER_NAME: &str = "~ttl_free_expired_keys";

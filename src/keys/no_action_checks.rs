@@ -1,9 +1,9 @@
-//! Foreign keys with NO ACTION, when an expired row makes room for a new one.
+//! ON DELETE NO ACTION, when an expired row makes room for a new one.
 //!
-//! All that a deletion sets off happens before the new row comes: what CASCADE and its
-//! like do must not reach rows that will refer to the new one. Only the check of NO
-//! ACTION is for the end of the user's statement: it is content with a new row that
-//! has the old one's key. So it is taken out of the deletion, and queued by itself.
+//! Everything else that a deletion sets off happens before the new row is written: CASCADE and
+//! the like must not reach rows that will refer to the new one. Only the check of NO ACTION
+//! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
+//! taken out of the deletion, and queued by itself.
 
 use crate::pg::relation;
 use pgrx::pg_sys::{self, ItemPointerData, TriggerDesc};
@@ -28,6 +28,9 @@ fn check_function() -> pg_sys::Oid {
 }
 
 /// Disables the triggers of these functions in a private copy of a table's triggers.
+///
+/// # Safety
+/// The description of a table's triggers.
 unsafe fn disable(triggers: &mut TriggerDesc, which: impl Fn(pg_sys::Oid) -> bool) {
     for at in 0..usize::try_from(triggers.numtriggers).unwrap_or(0) {
         // SAFETY: an array of that many triggers.
@@ -38,12 +41,12 @@ unsafe fn disable(triggers: &mut TriggerDesc, which: impl Fn(pg_sys::Oid) -> boo
     }
 }
 
-/// Queues the checks for the row that was deleted at this place.
+/// Queues the checks for the deleted row with this TID.
 ///
 /// # Safety
 /// `table` is open and locked; a statement is running whose triggers are yet to fire.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, place: *mut ItemPointerData) {
+pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, tid: *mut ItemPointerData) {
     // SAFETY: as required of the caller; what is made here is freed with the estate.
     unsafe {
         let estate = pg_sys::CreateExecutorState();
@@ -52,7 +55,7 @@ pub(super) unsafe extern "C-unwind" fn queue(table: pg_sys::Relation, place: *mu
         if let Some(triggers) = (*target).ri_TrigDesc.as_mut() {
             disable(triggers, |function| function != check_function());
             let none = core::ptr::null_mut();
-            pg_sys::ExecARDeleteTriggers(estate, target, place, none, none.cast(), false);
+            pg_sys::ExecARDeleteTriggers(estate, target, tid, none, none.cast(), false);
         }
         pg_sys::MemoryContextSwitchTo(former);
         relation::free_execution(estate);

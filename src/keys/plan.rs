@@ -1,4 +1,4 @@
-//! What there is to look up in a table: each session's memory of its keys.
+//! The keys to look up in a table: each session's cache.
 
 use super::removal::Deletion;
 use super::{same_xact_children, strangers};
@@ -33,28 +33,29 @@ pub(super) struct Key {
     pub(super) index: pg_sys::Oid,
     pub(super) parts: Vec<Part>,
     pub(super) nulls_not_distinct: bool,
-    /// The columns on which it depends, its predicate included: where an UPDATE
-    /// changes none of them, there is nothing to look up.
+    /// The columns that the key and its predicate depend on: an UPDATE that changes none of them
+    /// needs no look-up.
     pub(super) sources: Vec<Source>,
-    /// It depends on a generated column, or on a row as a whole.
+    /// It depends on a generated column, or on the whole row.
     pub(super) always_changes: bool,
     /// It has expressions or a predicate.
     pub(super) needs_evaluation: bool,
-    /// Its constraint is not deferrable: who writes a key waits for others who write it.
+    /// Its constraint is not deferrable: who writes a key waits for others who write the same
+    /// one.
     pub(super) waits: bool,
 }
 
 /// A table with keys, whose rows can expire.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct KeyPlan {
     pub(super) policy: Rc<TablePolicy>,
     pub(super) deletion: Deletion,
     pub(super) keys: Vec<Key>,
-    /// Generated columns of keys. When BEFORE triggers fire they are not computed yet.
+    /// Generated columns of keys, which are not computed yet when BEFORE triggers fire.
     pub(super) generated: Vec<i16>,
 }
 
-impl Plan {
+impl KeyPlan {
     /// Whether there is anything to evaluate before a key is known.
     pub(super) fn needs_evaluation(&self) -> bool {
         !self.generated.is_empty() || self.keys.iter().any(|key| key.needs_evaluation)
@@ -62,8 +63,8 @@ impl Plan {
 }
 
 thread_local! {
-    static PLANS: RefCell<HashMap<pg_sys::Oid, Option<Rc<Plan>>>> = RefCell::new(HashMap::new());
-    /// Counts invalidations, so that an answer read before one is not kept after it.
+    static PLANS: RefCell<HashMap<pg_sys::Oid, Option<Rc<KeyPlan>>>> = RefCell::new(HashMap::new());
+    /// Counts invalidations, so that an answer read before one is not stored after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -71,7 +72,7 @@ thread_local! {
 ///
 /// # Safety
 /// `table` is open and locked.
-pub(super) unsafe fn of(table: pg_sys::Relation) -> Option<Rc<Plan>> {
+pub(super) unsafe fn of(table: pg_sys::Relation) -> Option<Rc<KeyPlan>> {
     // SAFETY: as required of the caller.
     let relid = unsafe { (*table).rd_id };
     if let Some(known) = PLANS.with_borrow(|plans| plans.get(&relid).cloned()) {
@@ -97,8 +98,8 @@ pub(crate) fn init() {
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(forget), pg_sys::Datum::from(0)) };
 }
 
-/// Forgets the relation, or all of them. Like every callback for invalidations it
-/// raises no error and looks nothing up.
+/// Forgets the relation, or all of them. As a callback for invalidations it raises no error and
+/// looks nothing up.
 unsafe extern "C-unwind" fn forget(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     same_xact_children::forget();
@@ -112,9 +113,11 @@ unsafe extern "C-unwind" fn forget(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     });
 }
 
-unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
+/// # Safety
+/// `table` is open and locked.
+unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<KeyPlan> {
     let policy = cache::policy(relid).filter(|policy| policy.hides())?;
-    let mut plan = Plan {
+    let mut plan = KeyPlan {
         policy,
         // SAFETY: open.
         deletion: unsafe { Deletion::of(table, relid) },
@@ -136,14 +139,19 @@ unsafe fn read(table: pg_sys::Relation, relid: pg_sys::Oid) -> Option<Plan> {
     (!plan.keys.is_empty()).then_some(plan)
 }
 
-/// Whether rows that are written must not conflict with others in this index. One that
-/// is being built counts: it begins to be enforced without notice of it for the table.
+/// Whether the index can reject rows. One that is being built counts: it starts to do so without
+/// an invalidation of the table.
+///
+/// # Safety
+/// `index` is open.
 unsafe fn is_enforced(index: pg_sys::Relation) -> bool {
-    // SAFETY: an open index.
+    // SAFETY: as required of the caller.
     let form = unsafe { &*(*index).rd_index };
     (form.indisunique || form.indisexclusion) && form.indislive
 }
 
+/// # Safety
+/// `table` and `index` are open and locked.
 unsafe fn key(table: pg_sys::Relation, index: pg_sys::Relation, generated: &mut Vec<i16>) -> Key {
     // SAFETY: an open table and index; the index's information has an operator for each
     // key column.
@@ -179,7 +187,7 @@ unsafe fn key(table: pg_sys::Relation, index: pg_sys::Relation, generated: &mut 
         };
         let mut columns = index::columns_of(info);
         if columns.first().is_some_and(|&attno| attno <= 0) {
-            // The row as a whole, its generated columns included.
+            // The whole row, generated columns included.
             key.always_changes = true;
             let natts = i16::try_from((*(*table).rd_att).natts).unwrap_or(0);
             let generated = |&attno: &i16| pg_sys::get_attgenerated(relid, attno) != 0;

@@ -1,7 +1,7 @@
-//! A table's plan, prepared for one statement.
+//! A table's key plan, prepared for one statement.
 
-use super::liveness::Judge;
-use super::plan::{self, Plan};
+use super::liveness::Liveness;
+use super::plan::{self, KeyPlan};
 use crate::pg::{relation, session};
 use crate::settings;
 use crate::store::written;
@@ -9,28 +9,28 @@ use pgrx::pg_sys;
 use std::ffi::c_void;
 use std::rc::Rc;
 
-/// A generated column, evaluated for the new row while its keys are looked up.
+/// A generated column, computed for the new row while its keys are looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Generated {
     pub(super) attno: i16,
     pub(super) expression: *mut pg_sys::ExprState,
-    /// What the new row holds in its place.
+    /// The new row's value before that.
     pub(super) former: Option<pg_sys::Datum>,
 }
 
-/// What is to be evaluated before keys are known; all null where nothing is.
+/// What must be evaluated before keys are known; all null if nothing must.
 #[derive(Clone, Copy)]
 pub(super) struct Evaluation {
     pub(super) estate: *mut pg_sys::EState,
     pub(super) context: *mut pg_sys::ExprContext,
-    /// For each key, what PostgreSQL knows of its index.
+    /// For each key, PostgreSQL's information on its index.
     pub(super) infos: *mut *mut pg_sys::IndexInfo,
     /// For each key, its predicate, or null.
     pub(super) predicates: *mut *mut pg_sys::ExprState,
     pub(super) generated: *mut Generated,
     pub(super) generated_count: usize,
-    /// CHECK constraints: a row that violates one is not looked up, since an index's
-    /// expression may count on it.
+    /// CHECK constraints. A row that violates one is not looked up: an index's expression may
+    /// rely on them.
     pub(super) checks: *mut *mut pg_sys::ExprState,
     pub(super) check_count: usize,
 }
@@ -51,10 +51,10 @@ impl Evaluation {
 /// Allocated with the statement and freed with it; nothing in it needs dropping.
 #[derive(Clone, Copy)]
 pub(super) struct Prepared {
-    /// Null if there is nothing to do. Kept alive until the statement's end, whatever
-    /// becomes of the session's memory.
-    pub(super) plan: *const Plan,
-    pub(super) judge: Judge,
+    /// Null if there is nothing to do. Kept until the statement's end, even if the cache forgets
+    /// it.
+    pub(super) plan: *const KeyPlan,
+    pub(super) liveness: Liveness,
     pub(super) evaluation: Evaluation,
 }
 
@@ -72,15 +72,16 @@ pub(super) unsafe fn prepare(
         let prepared = pg_sys::palloc(size_of::<Prepared>()).cast::<Prepared>();
         prepared.write(Prepared {
             plan: core::ptr::null(),
-            judge: Judge::NOTHING,
+            liveness: Liveness::NOTHING,
             evaluation: Evaluation::NONE,
         });
         if !settings::show_expired()
             && let Some(plan) = plan::of(table)
         {
-            (*prepared).judge = Judge::of(&plan.policy);
+            (*prepared).liveness = Liveness::of(&plan.policy);
             if session::applies_others_changes() {
-                // No executor's hook hears of what is applied, and rows come with their times.
+                // Logical replication fires no executor hook, and its rows come with their
+                // `_ts`.
                 written::note_copy(&plan.policy);
             }
             if plan.needs_evaluation() {
@@ -94,10 +95,13 @@ pub(super) unsafe fn prepare(
 }
 
 /// Keeps the plan until the context is reset.
-unsafe fn keep(plan: Rc<Plan>, context: pg_sys::MemoryContext) -> *const Plan {
+///
+/// # Safety
+/// `context` is a memory context.
+unsafe fn keep(plan: Rc<KeyPlan>, context: pg_sys::MemoryContext) -> *const KeyPlan {
     unsafe extern "C-unwind" fn release(plan: *mut c_void) {
         // SAFETY: made by `into_raw`, and released once.
-        unsafe { Rc::decrement_strong_count(plan.cast::<Plan>()) }
+        unsafe { Rc::decrement_strong_count(plan.cast::<KeyPlan>()) }
     }
     // SAFETY: the callback is allocated in the context that calls it.
     unsafe {
@@ -111,9 +115,11 @@ unsafe fn keep(plan: Rc<Plan>, context: pg_sys::MemoryContext) -> *const Plan {
     }
 }
 
-unsafe fn evaluation(table: pg_sys::Relation, plan: &Plan) -> Evaluation {
+/// # Safety
+/// `table` is open, and the executor has opened and locked its indexes.
+unsafe fn evaluation(table: pg_sys::Relation, plan: &KeyPlan) -> Evaluation {
     let no_lock = pg_sys::NoLock.cast_signed();
-    // SAFETY: the executor has opened the table's indexes and keeps them locked.
+    // SAFETY: as required of the caller.
     unsafe {
         let estate = pg_sys::CreateExecutorState();
         let context = pg_sys::MakePerTupleExprContext(estate);
@@ -155,11 +161,13 @@ unsafe fn evaluation(table: pg_sys::Relation, plan: &Plan) -> Evaluation {
     }
 }
 
+/// # Safety
+/// `table` is open.
 unsafe fn checks(
     table: pg_sys::Relation,
     estate: *mut pg_sys::EState,
 ) -> Vec<*mut pg_sys::ExprState> {
-    // SAFETY: an open table; its constraints are an array of that many.
+    // SAFETY: as required of the caller; a table's constraints are an array of that many.
     unsafe {
         let Some(constraints) = (*(*table).rd_att).constr.as_ref() else {
             return vec![];

@@ -1,8 +1,8 @@
-//! Rows that come with their times in a restore wait for `ttl.resume`
+//! Rows that a restore brings with their `_ts`: deletion waits for `ttl.resume`
 //! (docs/decisions/0029-what-waits-after-a-restore.md).
 //!
 //! pg_dump's scripts run with `row_security = off`, as the tables' owner or a superuser, and
-//! name `_ts` among the columns of their COPY and INSERT. Nobody else writes like that.
+//! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
 
 use crate::error::Error;
 use crate::pg::{lists, nodes, roles};
@@ -30,7 +30,7 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
 /// # Safety
 /// A list of the parser, of names of columns.
 unsafe fn is_named(columns: *mut pg_sys::List, relid: pg_sys::Oid, attno: i16) -> bool {
-    // SAFETY: as required of the caller; a name that is none of the table's has number 0.
+    // SAFETY: as required of the caller; a name that is no column of the table has number 0.
     unsafe {
         lists::iter::<pg_sys::String>(columns)
             .any(|name| pg_sys::get_attnum(relid, (*name).sval) == attno)
@@ -81,17 +81,18 @@ unsafe fn keeps_given_time(plan: *mut pg_sys::Plan, ts: i16) -> bool {
     }
 }
 
-/// From now on nothing is deleted from the table that carries the policy, until somebody
-/// says so. Who restores a partition of a table that is not theirs has no say in that.
+/// From now on nothing is deleted from the table that carries the label, until `ttl.resume`. Who
+/// restores a partition of another's table cannot cause that.
 fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
-    let holder = policy.holder;
+    let labelled_table = policy.labelled_table;
     let concerns = !policy.is_restored && policy.is_on;
-    if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(holder) {
+    if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(labelled_table) {
         return;
     }
-    policy_lock::lock_policy_for_change(holder);
+    policy_lock::lock_policy_for_change(labelled_table);
     // Another session of the same restore may have been first.
-    let Some(policy) = label_of(holder).filter(|policy| !policy.is_restored(holder.to_u32()))
+    let Some(policy) =
+        label_of(labelled_table).filter(|policy| !policy.is_restored(labelled_table.to_u32()))
     else {
         return;
     };
@@ -99,6 +100,6 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
         table_oid: None,
         ..policy
     };
-    seclabel::set(holder, Some(&guarded.to_label()));
-    Error::rows_restored(holder).notice();
+    seclabel::set(labelled_table, Some(&guarded.to_label()));
+    Error::rows_restored(labelled_table).notice();
 }

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, TriggerData, TupleTableSlot};
 pub(super) struct New {
     pub(super) relation: pg_sys::Relation,
     pub(super) slot: *mut TupleTableSlot,
-    /// The version that an UPDATE replaces, and its place on disk.
+    /// The version that an UPDATE replaces, and its TID.
     old: Option<(*mut TupleTableSlot, pg_sys::ItemPointerData)>,
 }
 
@@ -36,12 +36,12 @@ impl New {
         }
     }
 
-    /// Whether this place on disk is that of the version to be replaced.
-    pub(super) fn replaces(&self, place: &pg_sys::ItemPointerData) -> bool {
-        self.old.is_some_and(|(_, old)| same_place(&old, place))
+    /// Whether this is the TID of the version to be replaced.
+    pub(super) fn replaces(&self, tid: &pg_sys::ItemPointerData) -> bool {
+        self.old.is_some_and(|(_, old)| same_tid(&old, tid))
     }
 
-    /// Whether the row's key can be another than that of the version it replaces.
+    /// Whether the row's key may differ from that of the version it replaces.
     ///
     /// # Safety
     /// Both slots hold rows; reading them may raise. `key` is one of their table.
@@ -79,8 +79,8 @@ impl New {
         false
     }
 
-    /// Fills in the generated columns that keys are made of, which PostgreSQL computes
-    /// only after the triggers; [`Self::restore`] puts back what was there.
+    /// Computes the generated columns that keys use, which PostgreSQL does only after the
+    /// triggers; [`Self::restore`] puts back what was there.
     ///
     /// # Safety
     /// `evaluation` is that of the row's table; expressions may raise.
@@ -95,8 +95,8 @@ impl New {
         // SAFETY: as required of the caller; the slot has all columns of the table.
         unsafe {
             let natts = (*(*self.slot).tts_tupleDescriptor).natts;
-            // A partition's row may come with all columns at hand, and then refuses to
-            // be asked for them.
+            // A partition's row may come with all columns read; its slot then refuses to read
+            // more.
             if natts > i32::from((*self.slot).tts_nvalid) {
                 unguarded::slot_getsomeattrs_int(self.slot, natts);
             }
@@ -149,9 +149,11 @@ impl New {
         }
     }
 
+    /// # Safety
+    /// `attno` is a column of the slot, which has all its values.
     unsafe fn set(&self, attno: i16, value: Option<pg_sys::Datum>) {
         let at = usize::from(attno.cast_unsigned()) - 1;
-        // SAFETY: a column of the slot, all of whose values are there.
+        // SAFETY: as required of the caller.
         unsafe {
             *(*self.slot).tts_isnull.add(at) = value.is_none();
             *(*self.slot).tts_values.add(at) = value.unwrap_or(pg_sys::Datum::from(0));
@@ -159,8 +161,8 @@ impl New {
     }
 }
 
-/// Whether the two are one place on disk.
-pub(super) fn same_place(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
+/// Whether the two TIDs are equal.
+pub(super) fn same_tid(a: &pg_sys::ItemPointerData, b: &pg_sys::ItemPointerData) -> bool {
     let parts = |p: &pg_sys::ItemPointerData| (p.ip_blkid.bi_hi, p.ip_blkid.bi_lo, p.ip_posid);
     parts(a) == parts(b)
 }

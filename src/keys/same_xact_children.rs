@@ -1,12 +1,11 @@
-//! Rows by which this very transaction refers to an expired row.
+//! Rows that this transaction has made refer to an expired row.
 //!
-//! The expired row is deleted, and with it, by ON DELETE CASCADE, SET NULL or SET DEFAULT,
-//! what refers to it. Rows that this transaction has inserted, or has made refer to it, are
-//! meant for a new row in its place: nobody could see the expired one then (a deferred
-//! constraint, or an earlier part of the same statement). They must not go with it silently,
-//! whoever deletes it: the extension, to make room or for a foreign key's check, or a
-//! foreign key's cascade ([`super::unneeded_row`]). Without the expired row they would stay as
-//! they are, and their own check would find the new row or none.
+//! With the expired row, ON DELETE CASCADE, SET NULL or SET DEFAULT delete or change the rows
+//! that refer to it. Those that this transaction has inserted, or made refer to it, are meant
+//! for a new row with that key: nobody could see the expired one (a deferred constraint, or an
+//! earlier part of the same statement). They must not vanish silently, whether the extension
+//! deletes the expired row or a foreign key's cascade does ([`super::unneeded_row`]). Without it
+//! they stay, and their own check finds the new row or none.
 
 use super::{plan, same_xact_rows};
 use crate::error::{Error, Result};
@@ -27,7 +26,7 @@ const ACTIONS: [u32; 3] = [
     pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
 ];
 
-/// Whether a foreign key deletes or changes what refers to a row that is deleted.
+/// Whether a foreign key deletes or changes the rows that refer to a deleted one.
 ///
 /// # Safety
 /// `table` is open.
@@ -46,8 +45,8 @@ thread_local! {
     static REFERENCES: RefCell<HashMap<pg_sys::Oid, Rc<[Reference]>>> = RefCell::new(HashMap::new());
 }
 
-/// Forgets what is known of foreign keys: some relation has changed, perhaps a
-/// referencing one. Raises no error.
+/// Forgets the foreign keys: some relation has changed, perhaps a referencing one. Raises no
+/// error.
 pub(super) fn forget() {
     REFERENCES.with_borrow_mut(HashMap::clear);
 }
@@ -56,19 +55,19 @@ pub(super) fn forget() {
 struct Reference {
     name: String,
     table: pg_sys::Oid,
-    /// The condition that the row with the key `$1`, … is referred to.
+    /// The condition "refers to the row with the key `$1`, …".
     condition: String,
     /// The columns of the key in the referenced table.
     columns: Vec<i16>,
 }
 
-/// Whether foreign keys delete or change what refers to a row of the table that is deleted.
+/// Whether foreign keys with such an action refer to the table.
 pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
     !or_raise(known_references(relid)).is_empty()
 }
 
 /// Raises 23503 if this transaction has made a row refer to the expired one in the slot, by a
-/// foreign key with such an action. `for_new_row`: that one makes room.
+/// foreign key with such an action. `for_new_row`: the expired one makes room for a new row.
 ///
 /// # Safety
 /// The slot holds a row of the table, which is open and locked.
@@ -109,7 +108,7 @@ pub(super) unsafe extern "C-unwind" fn refuse(
     }
 }
 
-/// [`references`], read once for many rows.
+/// [`references`], cached.
 fn known_references(relid: pg_sys::Oid) -> Result<Rc<[Reference]>> {
     if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
         return Ok(known);
@@ -160,8 +159,8 @@ fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
     })
 }
 
-/// Whether this transaction has made a row refer to the one in the slot. Asked as the
-/// owner of the referring table, as PostgreSQL's own queries for foreign keys.
+/// Whether this transaction has made a row refer to the one in the slot. Asked as the owner of
+/// the referencing table, like PostgreSQL's own queries for foreign keys.
 ///
 /// # Safety
 /// The slot holds a row of the table `relid`.
@@ -201,12 +200,12 @@ unsafe fn refers(
     let is_true = |found: Option<pg_sys::Datum>| found.is_some_and(|found| found.value() != 0);
     Ok(gate::visit(class.owner, |visit| {
         same_xact_rows::asking_about(reference.table, |question| {
-            // By a snapshot of its own, which sees what this very command has written so far.
+            // By a new snapshot, which sees what this command has written so far.
             if !is_true(query::first_value(visit, &query, &key)) {
                 return false;
             }
-            // Rows that were there before the transaction, and have referred to it all along,
-            // share its fate, whatever else has changed in them.
+            // Rows that have referred to it since before the transaction go with it, whatever
+            // else has changed in them.
             question.leave_out_versions_of(|| {
                 query::read_as_before(visit, &query, &key);
             });
@@ -215,8 +214,8 @@ unsafe fn refers(
     }))
 }
 
-/// Whether this transaction can have written rows of the table, partitions included. Costs
-/// next to nothing, and mostly the answer is no.
+/// Whether this transaction can have written to the table or its partitions. Cheap, and mostly
+/// false.
 fn may_have_written(relid: pg_sys::Oid) -> bool {
     let tables = catalog::all_inheritors(relid);
     tables.into_iter().any(activity::may_have_written)

@@ -1,4 +1,4 @@
-//! `ttl.written_here()`: the question which rows are this transaction's own.
+//! `ttl.written_here()`: whether this transaction has written a version of a row.
 
 use crate::error::Error;
 use crate::pg::versions::{self, Version};
@@ -11,19 +11,19 @@ use std::collections::HashSet;
 fmgr::finfo_v1!(pg_finfo_ttl_written_here);
 
 thread_local! {
-    /// The table, partitions included, about whose rows the extension is asking just now.
+    /// The table, partitions included, that the extension is asking about.
     static ASKED_ABOUT: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
-    /// Whether rows are noted instead, all their versions.
+    /// Whether versions are noted instead of answered for.
     static NOTING: Cell<bool> = const { Cell::new(false) };
-    /// Those that do not count.
+    /// The versions that do not count.
     static LEFT_OUT: RefCell<HashSet<Version>> = RefCell::default();
 }
 
-/// That the extension asks.
+/// Proof that the extension is asking.
 pub(super) struct Question(());
 
-/// Allows [`ttl_written_here`] for rows of the table. After an error nobody is allowed more by
-/// it than the owner of the table, who was asked.
+/// Allows [`ttl_written_here`] for rows of the table. If an error leaves it allowed, the user
+/// who profits is the table's owner, as whom the query ran.
 pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -> T) -> T {
     struct Restore(pg_sys::Oid, bool, HashSet<Version>);
     impl Drop for Restore {
@@ -42,7 +42,7 @@ pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -
 }
 
 impl Question {
-    /// From here on, versions do not count of the rows about which `work` asks.
+    /// From here on, the versions of rows that `work` asks about do not count.
     pub(super) fn leave_out_versions_of(&self, work: impl FnOnce()) {
         struct Restore;
         impl Drop for Restore {
@@ -56,16 +56,15 @@ impl Question {
     }
 }
 
-/// Whether the present user, asked by the extension, may know of the table's rows.
+/// Whether the extension is asking about the table.
 fn is_asked_about(relid: pg_sys::Oid) -> bool {
     let asked = ASKED_ABOUT.get();
     asked != pg_sys::InvalidOid && (relid == asked || catalog::ancestors(relid).contains(&asked))
 }
 
-/// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether the version of a row at
-/// this place was written by the present transaction, and counts. False where there is none,
-/// and for another kind of table. Raises 0A000 but in the extension's own question about
-/// that table.
+/// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
+/// written the version with this TID, and it counts. False if there is none, and for a table
+/// that is no heap. Raises 0A000 outside the extension's own query on that table.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with two arguments.
@@ -76,7 +75,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL. STRICT.
     unsafe {
-        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
+        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
             return pg_sys::Datum::from(false);
         };
         let relid = pg_sys::Oid::from(relid.value() as u32);
@@ -88,13 +87,13 @@ pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
             .hint("Compare the row's xmin with pg_current_xact_id().")
             .raise();
         }
-        let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
         if NOTING.get() {
-            let all = versions::from(relid, place);
+            let all = versions::from(relid, tid);
             LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
             return pg_sys::Datum::from(false);
         }
-        let counts = versions::written_here(relid, place)
+        let counts = versions::written_here(relid, tid)
             .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
         pg_sys::Datum::from(counts)
     }

@@ -1,10 +1,9 @@
-//! Where the trigger need not fire: an UPDATE that leaves the keys alone, and an INSERT
-//! of many rows into a table in which none is expired.
+//! Where the trigger need not fire: in an UPDATE that changes no key, and in an INSERT of many
+//! rows into a table without expired ones.
 //!
-//! A BEFORE UPDATE trigger makes PostgreSQL lock each row before it updates it. It is
-//! left out of the statement's private copy of the table's triggers; the catalog knows
-//! nothing of it. What is expired is so by the statement's clock: a row that lives when
-//! an INSERT starts lives until it ends.
+//! A BEFORE UPDATE trigger makes PostgreSQL lock each row before it updates it. The trigger is
+//! taken out of the statement's private copy of the table's triggers; the catalog is unchanged.
+//! `ttl.now()` is fixed for the statement, so a row live at its start stays live.
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
@@ -13,44 +12,44 @@ use crate::settings;
 use crate::store::extension::{self, Functions};
 use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt, ResultRelInfo};
 
-/// From so many rows on, as the planner sees it, it pays to look for expired ones.
+/// From so many rows on, by the planner's estimate, it pays to look for expired ones.
 const MANY_ROWS: f64 = 1000.0;
 
-/// What the trigger may be left out of.
+/// The events for which the trigger may be skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spared {
+pub(crate) enum SkipFor {
     Nothing,
     Updates,
     Inserts,
     Both,
 }
 
-/// What a statement may be spared. Most statements are told in a few comparisons.
+/// The events for which a statement may skip the trigger. A few comparisons for most statements.
 ///
 /// # Safety
 /// `plan` is a plan with result relations.
-pub(crate) unsafe fn may_be_spared(plan: *mut PlannedStmt) -> Spared {
+pub(crate) unsafe fn may_skip(plan: *mut PlannedStmt) -> SkipFor {
     // SAFETY: as required of the caller; a plan that writes has a ModifyTable on top.
     unsafe {
         match (*plan).commandType {
-            _ if (*plan).hasModifyingCTE => Spared::Updates,
+            _ if (*plan).hasModifyingCTE => SkipFor::Updates,
             CmdType::CMD_INSERT => {
                 let top = (*plan).planTree.cast::<pg_sys::ModifyTable>();
                 if (*top).plan.type_ != pg_sys::NodeTag::T_ModifyTable {
-                    return Spared::Nothing;
+                    return SkipFor::Nothing;
                 }
                 let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
                 let source = (*top).plan.lefttree;
                 let many = !source.is_null() && (*source).plan_rows >= MANY_ROWS;
                 match ((*top).onConflictAction == update, many) {
-                    (true, true) => Spared::Both,
-                    (true, false) => Spared::Updates,
-                    (false, true) => Spared::Inserts,
-                    (false, false) => Spared::Nothing,
+                    (true, true) => SkipFor::Both,
+                    (true, false) => SkipFor::Updates,
+                    (false, true) => SkipFor::Inserts,
+                    (false, false) => SkipFor::Nothing,
                 }
             }
-            CmdType::CMD_DELETE => Spared::Nothing,
-            _ => Spared::Updates,
+            CmdType::CMD_DELETE => SkipFor::Nothing,
+            _ => SkipFor::Updates,
         }
     }
 }
@@ -59,7 +58,7 @@ pub(crate) unsafe fn may_be_spared(plan: *mut PlannedStmt) -> Spared {
 ///
 /// # Safety
 /// `estate` is that of a statement that was just started and will be executed.
-pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
+pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
     let Some(functions) = extension::functions() else {
         return;
     };
@@ -69,14 +68,14 @@ pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
             let Some(triggers) = (*relation).ri_TrigDesc.as_mut() else {
                 continue;
             };
-            if matches!(spared, Spared::Updates | Spared::Both)
+            if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
                 && triggers.trig_update_before_row
                 && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_UPDATE)
                 && !updates_a_key(relation, estate)
             {
                 triggers.trig_update_before_row = false;
             }
-            if matches!(spared, Spared::Inserts | Spared::Both)
+            if matches!(skip_for, SkipFor::Inserts | SkipFor::Both)
                 && triggers.trig_insert_before_row
                 && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_INSERT)
                 && inserts_live_rows_only(relation)
@@ -87,10 +86,13 @@ pub(crate) unsafe fn spare(estate: *mut EState, spared: Spared) {
     }
 }
 
-/// Whether no row of the table is expired, nor any that comes: those are stamped, unless
-/// they have a date of their own.
+/// Whether no row of the table is expired, and none comes expired: new rows are stamped, unless
+/// they expire by a date of their own.
+///
+/// # Safety
+/// `relation` is a result relation, which the statement has locked.
 unsafe fn inserts_live_rows_only(relation: *mut ResultRelInfo) -> bool {
-    // SAFETY: a result relation, which the statement has locked.
+    // SAFETY: as required of the caller.
     let relid = unsafe { (*(*relation).ri_RelationDesc).rd_id };
     if settings::show_expired() || settings::preserve_ts() || roles::reads_physically(relid) {
         return false;
@@ -100,7 +102,7 @@ unsafe fn inserts_live_rows_only(relation: *mut ResultRelInfo) -> bool {
     unsafe { has_no_expired_row(&table, relid, &mut Budget::new()) }
 }
 
-/// Whether the extension's is the only BEFORE trigger for rows and this event.
+/// Whether the extension's trigger is the only BEFORE trigger for rows and this event.
 ///
 /// # Safety
 /// The description of a relation's triggers.
@@ -126,12 +128,15 @@ pub(super) unsafe fn is_only_one(
     found
 }
 
-/// Whether the statement assigns to a column on which a key depends.
+/// Whether the statement assigns to a column that a key depends on.
+///
+/// # Safety
+/// `relation` is a result relation of the statement, which has locked it.
 unsafe fn updates_a_key(relation: *mut ResultRelInfo, estate: *mut EState) -> bool {
-    // SAFETY: a result relation of the statement, which is locked.
+    // SAFETY: as required of the caller.
     unsafe {
         let Some(plan) = plan::of((*relation).ri_RelationDesc) else {
-            // No row of it can expire.
+            // No row can expire.
             return false;
         };
         let updated = pg_sys::ExecGetUpdatedCols(relation, estate);
@@ -140,7 +145,7 @@ unsafe fn updates_a_key(relation: *mut ResultRelInfo, estate: *mut EState) -> bo
             key.always_changes
                 || key.sources.iter().any(|source| {
                     let bit = i32::from(source.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-                    // Each update assigns to the time of modification.
+                    // Every UPDATE assigns to `_ts`.
                     Some(source.attno) == clock.map(|clock| clock.ts.attno)
                         || pg_sys::bms_is_member(bit, updated)
                 })

@@ -1,9 +1,9 @@
-//! Other people's tables that refer to an expired row, which goes within a user's statement.
+//! Other owners' tables that refer to an expired row which a user's statement removes.
 //!
-//! The actions of foreign keys run as the owners of the referring tables; but, up to PostgreSQL
-//! 17, what those tables' triggers leave for later runs as the user. A DELETE accepts that. An
-//! INSERT, by which the extension removes the row, does not: REFERENCES on a table is no
-//! permission to run code as those who write to it.
+//! Actions of foreign keys run as the owners of the referencing tables; but, up to PostgreSQL
+//! 17, what those tables' triggers defer runs as the user. A DELETE accepts that. An INSERT, by
+//! which the extension removes the row, does not: REFERENCES on a table is no permission to run
+//! code as its writers.
 
 use super::plan;
 use crate::error::Error;
@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 thread_local! {
-    /// The tables that a deletion reaches, by the table that is deleted from.
+    /// The tables that a deletion reaches, by the table that it deletes from.
     static REACHED: RefCell<HashMap<pg_sys::Oid, Rc<[Reached]>>> = RefCell::default();
 }
 
-/// Forgets what is known: some relation has changed, perhaps one that is reached. Raises no error.
+/// Forgets all: some relation has changed, perhaps a reached one. Raises no error.
 pub(super) fn forget() {
     REACHED.with_borrow_mut(HashMap::clear);
 }
@@ -37,9 +37,9 @@ fn reached_from(relid: pg_sys::Oid) -> Rc<[Reached]> {
     found
 }
 
-/// Before a row of the table is deleted with all that this sets off: raises 42501 if other
-/// people's code would run as the current user, and sets bounds to the user's operation where it
-/// could leave some behind, which the caller ends.
+/// Before a row is deleted with everything that this sets off: raises 42501 if other owners'
+/// code would run as the current user. Where it could leave something behind, it restricts the
+/// user's operation; the caller ends that.
 pub(super) fn keep_in_bounds(relid: pg_sys::Oid) -> Option<Bounded> {
     match cascade::strangers(&reached_from(relid), roles::current_user()) {
         Strangers::None => None,

@@ -12,15 +12,15 @@ use pgrx::prelude::*;
 
 fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
-/// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row.
-/// Removes the expired rows that hold a key of the new row (C6) and returns it as it
-/// is, or with the time after the wait where it had to wait for another session (C14).
-/// On a table without a time to live it does nothing.
+/// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row. Removes the
+/// expired rows that hold a key of the new row (C6). Returns the new row as it is, or, if it had
+/// to wait for another session, stamped with the time after the wait (C14). On a table without
+/// TTL it does nothing.
 ///
 /// Raises 39P01 if it is called in any other way, and what removing a row raises.
 ///
-/// Unguarded, with nothing to drop: errors of DELETE triggers and of expressions in
-/// indexes keep all their fields (`docs/decisions/0004-unguarded-trampolines.md`).
+/// Unguarded, with nothing to drop: errors of DELETE triggers and of expressions in indexes keep
+/// all their fields (`docs/decisions/0004-unguarded-trampolines.md`).
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
         }
         let call = (*fcinfo).flinfo;
         if (*call).fn_extra.is_null() {
-            (*call).fn_extra = prepare((*data).tg_relation, (*call).fn_mcxt).cast();
+            (*call).fn_extra = prepare_guarded((*data).tg_relation, (*call).fn_mcxt).cast();
         }
         let prepared = (*call).fn_extra.cast::<Prepared>();
         let updates = !(*data).tg_newtuple.is_null();
@@ -61,8 +61,11 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
     }
 }
 
-/// The new row as it is written after a wait: it counts from now on, or it might come
-/// expired. One whose time was given keeps it.
+/// The new row as it is written after a wait: it counts from now on, or it might come expired. A
+/// `_ts` that the statement has given stays.
+///
+/// # Safety
+/// `tuple` is a row of the trigger's table, which has the column `ts`.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -73,7 +76,7 @@ unsafe fn stamp_anew(
     ts: i16,
     updates: bool,
 ) -> pg_sys::HeapTuple {
-    // SAFETY: a row of the trigger's table, which has this column.
+    // SAFETY: as required of the caller.
     unsafe {
         let relation = new.relation;
         if settings::preserve_ts() || (!updates && keeps_times((*relation).rd_id)) {
@@ -102,9 +105,12 @@ extern "C-unwind" fn keeps_times(relid: pg_sys::Oid) -> bool {
     roles::reads_physically(relid)
 }
 
-/// Whether it is called as a BEFORE trigger for a row that is written.
+/// Whether it is called as a BEFORE trigger of INSERT or UPDATE, for a row.
+///
+/// # Safety
+/// `data` is a function call's context: null or a node.
 unsafe fn is_called_rightly(data: *mut TriggerData) -> bool {
-    // SAFETY: a function call's context is null or a node.
+    // SAFETY: as required of the caller.
     unsafe {
         if data.is_null() || (*data).type_ != pg_sys::NodeTag::T_TriggerData {
             return false;
@@ -129,7 +135,7 @@ extern "C-unwind" fn refuse() {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn prepare(
+unsafe extern "C-unwind" fn prepare_guarded(
     relation: pg_sys::Relation,
     context: pg_sys::MemoryContext,
 ) -> *mut Prepared {

@@ -1,9 +1,9 @@
-//! The trigger `~ttl_free_expired_keys` is on the tables that need it, and on no other.
+//! Puts the trigger `~ttl_free_expired_keys` on the tables that need it, and on no other.
 //!
-//! A table needs it while its TTL is on and it has a unique or exclusion constraint
-//! or index. On a partitioned table PostgreSQL clones it to the partitions. What is
-//! there is compared with what is needed, and only the difference is made; see
-//! `docs/decisions/0017-trigger-follows-constraints.md`.
+//! A table needs it while its TTL is on and it has a unique or exclusion constraint or index.
+//! From a partitioned table PostgreSQL clones it to the partitions. What is there is compared
+//! with what is needed, and only the difference is made
+//! (`docs/decisions/0017-trigger-follows-constraints.md`).
 
 use super::TRIGGER_NAME;
 use crate::error::Error;
@@ -15,9 +15,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 const COMMENT: &str =
     "time to live (extension ttl_ext): removes the expired row that holds a new row's key";
 
-/// What there should be.
+/// What a table needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Placement {
     Present,
     Absent,
     /// A restored table (docs/decisions/0010-restore-guard.md): the dump brings the
@@ -25,8 +25,8 @@ pub(crate) enum Wanted {
     AsItIs,
 }
 
-/// What there is.
-enum Found {
+/// What a table has.
+enum Existing {
     None,
     Ours(Trigger),
     /// A trigger of that name that is not the extension's.
@@ -38,8 +38,8 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
     is_on(relid) && index::is_any_unique(relid)
 }
 
-/// Whether the TTL of the table is on, and expired rows are hidden: else their keys are
-/// taken until they are deleted.
+/// Whether the table's TTL is on and hides expired rows: else their keys are taken until they
+/// are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on)
 }
@@ -49,15 +49,15 @@ fn is_restored(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
-pub(crate) fn wanted(relid: pg_sys::Oid) -> Wanted {
+pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
     if !is_on(relid) {
-        Wanted::Absent
+        Placement::Absent
     } else if is_restored(relid) {
-        Wanted::AsItIs
+        Placement::AsItIs
     } else if index::is_any_unique(relid) {
-        Wanted::Present
+        Placement::Present
     } else {
-        Wanted::Absent
+        Placement::Absent
     }
 }
 
@@ -66,28 +66,28 @@ pub(crate) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
     is_on(relid) && !is_restored(relid) && !is_brought(relid) && can_carry(relid)
 }
 
-/// Whether a dump's script is running, which will bring the trigger. The table's policy may
-/// have been bound to it before, while it was empty.
+/// Whether a dump's script is running that will bring the trigger. The policy may have been
+/// bound to the table while that was empty.
 pub(crate) fn is_brought(relid: pg_sys::Oid) -> bool {
     roles::reads_physically(relid) && !has(relid)
 }
 
 /// Whether the table has the trigger.
 pub(crate) fn has(relid: pg_sys::Oid) -> bool {
-    matches!(find(relid), Found::Ours(_))
+    matches!(find(relid), Existing::Ours(_))
 }
 
 /// Whether the table has the trigger, and it fires.
 pub(crate) fn has_enabled(relid: pg_sys::Oid) -> bool {
-    matches!(find(relid), Found::Ours(trigger) if trigger.fires_always())
+    matches!(find(relid), Existing::Ours(trigger) if trigger.fires_always())
 }
 
-fn find(relid: pg_sys::Oid) -> Found {
+fn find(relid: pg_sys::Oid) -> Existing {
     let named = |trigger: &Trigger| trigger.name == TRIGGER_NAME.as_bytes();
     match triggers::of(relid).into_iter().find(named) {
-        None => Found::None,
-        Some(trigger) if is_ours(&trigger) => Found::Ours(trigger),
-        Some(_) => Found::Foreign,
+        None => Existing::None,
+        Some(trigger) if is_ours(&trigger) => Existing::Ours(trigger),
+        Some(_) => Existing::Foreign,
     }
 }
 
@@ -99,7 +99,7 @@ fn is_ours(trigger: &Trigger) -> bool {
     Some(trigger.function) == trigger_function() && trigger.is_before_every_write()
 }
 
-/// Whether it is a table of a user's, partitioned or not.
+/// Whether it is a user's table, partitioned or not.
 fn can_carry(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| {
         let kinds = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE];
@@ -107,27 +107,26 @@ fn can_carry(relid: pg_sys::Oid) -> bool {
     })
 }
 
-/// Brings the table, its partitions and heirs into the right state; ancestors
+/// Creates and drops the trigger on the table, its partitions and children as needed; ancestors
 /// first, since their triggers are cloned. Cheap where nothing is to be done.
 ///
-/// The current user is to own the table, or to have passed PostgreSQL's own checks
-/// for a statement that changes it.
-pub(crate) fn follow(relid: pg_sys::Oid) {
+/// The current user owns the table, or has passed PostgreSQL's checks for a statement that
+/// changes it.
+pub(crate) fn sync(relid: pg_sys::Oid) {
     for table in family(relid) {
         complete_one(table);
         remove_if_needless(table);
     }
 }
 
-/// As [`follow`], but leaves a trigger that is not needed: for statements that can
-/// only make it necessary. A dump without labels has the trigger nevertheless, and
-/// goes on to enable it, and to comment on it.
+/// As [`sync`], but keeps a trigger that is not needed: for statements that can only make it
+/// necessary. A dump without labels has the trigger all the same, enables it and comments on it.
 pub(crate) fn complete(relid: pg_sys::Oid) {
     family(relid).into_iter().for_each(complete_one);
 }
 
-/// The table and what follows it, as far as they can carry the trigger; nothing
-/// where nothing is to be done: without the extension, or under pg_upgrade.
+/// The table and its descendants, as far as they can carry the trigger; nothing without the
+/// extension, or under pg_upgrade.
 fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // SAFETY: reads a variable of the server.
     if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
@@ -139,19 +138,19 @@ fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 fn complete_one(relid: pg_sys::Oid) {
-    match (wanted(relid), find(relid)) {
-        (Wanted::Present, Found::None) => create(relid),
-        (Wanted::Present, Found::Foreign) => refuse_foreign(relid),
-        // What DISABLE TRIGGER ALL, or ENABLE TRIGGER ALL after it, has made of it.
-        (_, Found::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
+    match (placement(relid), find(relid)) {
+        (Placement::Present, Existing::None) => create(relid),
+        (Placement::Present, Existing::Foreign) => refuse_foreign(relid),
+        // DISABLE TRIGGER ALL, or ENABLE TRIGGER ALL after it, has changed it.
+        (_, Existing::Ours(trigger)) if is_on(relid) && !trigger.fires_always() => {
             triggers::enable_always(relid, TRIGGER_NAME);
         }
         _ => {}
     }
 }
 
-/// As the second half of [`follow`], for a table whose last key has just been dropped, by
-/// whoever could: that has locked it. Not where partitions may need their clones.
+/// As the second half of [`sync`], for a table whose last key was just dropped, and which is
+/// locked for that. Not for partitioned tables, whose partitions may need their clones.
 pub(crate) fn remove_if_lone(relid: pg_sys::Oid) {
     if !is_partitioned(relid) {
         remove_if_needless(relid);
@@ -164,28 +163,27 @@ fn remove_if_needless(relid: pg_sys::Oid) {
     }
 }
 
-/// The table's own trigger, if it is not needed. A clone goes with the trigger it
-/// comes from.
+/// The table's own trigger, if it is not needed. A clone goes with its original.
 fn needless(relid: pg_sys::Oid) -> Option<Trigger> {
     match find(relid) {
-        Found::Ours(trigger) if !trigger.is_clone && wanted(relid) == Wanted::Absent => {
+        Existing::Ours(trigger) if !trigger.is_clone && placement(relid) == Placement::Absent => {
             Some(trigger)
         }
         _ => None,
     }
 }
 
-/// Creates the trigger if the table lacks it, for a unique index that is about to
-/// be created: before it refuses the first row.
-pub(crate) fn prepare(relid: pg_sys::Oid) {
+/// Creates the trigger if it is missing, for a unique index that is about to be created: before
+/// that one rejects its first row.
+pub(crate) fn create_if_missing(relid: pg_sys::Oid) {
     match find(relid) {
-        Found::None => create(relid),
-        Found::Foreign => refuse_foreign(relid),
-        Found::Ours(_) => {}
+        Existing::None => create(relid),
+        Existing::Foreign => refuse_foreign(relid),
+        Existing::Ours(_) => {}
     }
 }
 
-/// Creates the trigger; a partition's own would be in the way of its clone.
+/// Creates the trigger; a partition's own trigger would conflict with its clone.
 fn create(relid: pg_sys::Oid) {
     let Some(function) = trigger_function() else {
         return;
@@ -196,25 +194,24 @@ fn create(relid: pg_sys::Oid) {
     triggers::create(relid, TRIGGER_NAME, function, COMMENT);
 }
 
-/// Drops the own triggers of the table and its partitions, so that PostgreSQL can
-/// clone that of a partitioned table to them.
+/// Drops the own triggers of the table and its partitions, so that PostgreSQL can clone the
+/// partitioned table's.
 pub(crate) fn remove_own_of_tree(relid: pg_sys::Oid) {
     for table in catalog::all_inheritors(relid) {
         match find(table) {
-            Found::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
-            Found::Foreign => refuse_foreign(table),
+            Existing::Ours(trigger) if !trigger.is_clone => triggers::drop(trigger.oid),
+            Existing::Foreign => refuse_foreign(table),
             _ => {}
         }
     }
 }
 
-/// Drops a trigger that is no longer needed, unless that means to wait for others
-/// who use the table, or a partition that has a clone of it: it does no harm, and the
-/// next change of the table takes it.
+/// Drops a trigger that is not needed, unless that means to wait for others who use the table or
+/// a partition with a clone: it does no harm, and the next change of the table drops it.
 fn remove(relid: pg_sys::Oid) {
     let lock = pg_sys::AccessExclusiveLock;
     let mut locked = vec![];
-    // The table first: then no partition comes or goes.
+    // The table first, so that no partition comes or goes.
     let free = locks::try_relation(relid, lock) && {
         locked.push(relid);
         partitions(relid).into_iter().all(|partition| {
@@ -223,7 +220,7 @@ fn remove(relid: pg_sys::Oid) {
             free
         })
     };
-    // Another session may have dropped it meanwhile, or made it necessary.
+    // Another session may have dropped it, or made it necessary.
     match needless(relid).filter(|_| free) {
         Some(trigger) => triggers::drop(trigger.oid),
         None => locked
@@ -232,7 +229,7 @@ fn remove(relid: pg_sys::Oid) {
     }
 }
 
-/// The partitions of a partitioned table, of all levels.
+/// A partitioned table's partitions of all levels.
 fn partitions(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     if !is_partitioned(relid) {
         return vec![];
@@ -246,8 +243,7 @@ fn is_partitioned(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
-/// Whether turning TTL on will create the trigger: it takes a stronger lock
-/// than the rest.
+/// Whether turning TTL on will create the trigger, which takes a stronger lock than the rest.
 pub(crate) fn will_be_created(relid: pg_sys::Oid) -> bool {
     let lacks =
         |table: &pg_sys::Oid| can_carry(*table) && index::is_any_unique(*table) && !has(*table);

@@ -1,8 +1,8 @@
-//! `ttl.live_or_unneeded()`: a DELETE that meets expired rows on purpose.
+//! `ttl.live_or_unneeded()`: for a DELETE that means to meet expired rows.
 //!
-//! The cascade of a foreign key and the extension's own DELETE in a session's transaction
-//! delete expired rows, and with them, by the actions of further foreign keys, what refers to
-//! those. Rows of this very transaction are not to go that way ([`super::same_xact_children`]).
+//! A foreign key's cascade, and the extension's own DELETE in a session's transaction, delete
+//! expired rows, and by further foreign keys the rows that refer to them. Rows of this
+//! transaction must not go that way ([`super::same_xact_children`]).
 
 use super::{removal, same_xact_children};
 use crate::error::Error;
@@ -13,8 +13,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_unneeded);
 
 /// `ttl.live_or_unneeded(relation oid, place tid, live boolean) RETURNS boolean`: true. Raises
-/// 23503 if the row is expired, and this transaction has made rows refer to it that its
-/// deletion would delete or change; 0A000 but where the planner has put it.
+/// 23503 if the row is expired and its deletion would delete or change rows that this
+/// transaction has made refer to it; 0A000 where the planner has not put it.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with three arguments.
@@ -33,13 +33,13 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_unneeded(
             .raise();
         }
         let is_live = fmgr::arg(fcinfo, 2).is_none_or(|live| live.value() as u8 != 0);
-        if let (false, Some(relid), Some(place)) =
+        if let (false, Some(relid), Some(tid)) =
             (is_live, fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1))
         {
             let relid = pg_sys::Oid::from(relid.value() as u32);
-            let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
+            let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
             if same_xact_children::has_references(relid) {
-                ask(relid, place);
+                ask(relid, tid);
             }
         }
         pg_sys::Datum::from(true)
@@ -48,12 +48,12 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_or_unneeded(
 
 /// # Safety
 /// The transaction has locked the table.
-unsafe fn ask(relid: pg_sys::Oid, mut place: pg_sys::ItemPointerData) {
+unsafe fn ask(relid: pg_sys::Oid, mut tid: pg_sys::ItemPointerData) {
     let table = relation::Open::locked(relid);
     // SAFETY: as required of the caller; errors that pass here free the slot with its context.
     unsafe {
         let slot = pg_sys::table_slot_create(table.as_ptr(), core::ptr::null_mut());
-        if removal::fetch(table.as_ptr(), slot, &mut place) {
+        if removal::fetch(table.as_ptr(), slot, &mut tid) {
             same_xact_children::refuse(table.as_ptr(), slot, false);
         }
         pg_sys::ExecDropSingleTupleTableSlot(slot);

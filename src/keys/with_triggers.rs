@@ -1,13 +1,12 @@
-//! Deletes a row with all that its deletion sets off, at once.
+//! Deletes a row at once, with everything that this sets off.
 //!
-//! As the user whose statement it is, like any trigger of that statement: not as the
-//! table's owner, whose functions would then run with this session's search path. The
-//! actions of foreign keys run as the owners of the referring tables, as ever. Neither
-//! privileges nor policies for rows are asked for: the user does not delete. Rules do
-//! not apply, as in logical replication. In a session that replays what others have
-//! done, too, the deletion is this server's own: foreign keys are enforced.
+//! Triggers run as the user of the statement, not as the table's owner, whose functions would
+//! run with this session's `search_path`. Actions of foreign keys run as the owners of the
+//! referencing tables, as always. Neither privileges nor policies for rows are checked: the user
+//! does not delete. Rules do not apply, as in logical replication. Also in a session that
+//! replays others' changes the deletion is this server's own: foreign keys are enforced.
 //!
-//! Plain functions with nothing to drop: PostgreSQL's errors pass through them.
+//! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 #![allow(
     ffi_unwind_calls,
@@ -22,30 +21,29 @@ use pgrx::pg_sys::{self, ItemPointerData, ResultRelInfo};
 use pgrx::prelude::*;
 use std::ffi::c_int;
 
-/// What the triggers need of an executor.
+/// What the triggers need of the executor.
 #[derive(Clone, Copy)]
 struct Execution {
     estate: *mut pg_sys::EState,
     target: *mut ResultRelInfo,
-    /// For a row that is changed meanwhile, which one that is locked cannot be.
+    /// For rows that are changed meanwhile; a locked one cannot be.
     recheck: *mut pg_sys::EPQState,
     /// For triggers with transition tables; null if there are none.
     capture: *mut pg_sys::TransitionCaptureState,
-    /// Settings to be taken back.
+    /// The nest level of settings to undo.
     settings: Option<c_int>,
-    /// Bounds for other people's code.
+    /// What restricts other people's code.
     bounds: Option<Bounded>,
 }
 
-/// Deletes the row at this place, which the transaction has locked. With
-/// `for_new_row`, foreign keys with NO ACTION are checked when the user's statement
-/// ends ([`postponed`]).
+/// Deletes the row with this TID, which the transaction has locked. With `for_new_row`, foreign
+/// keys with NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
 ///
 /// # Safety
 /// `table` is open and locked.
 pub(super) unsafe fn delete(
     table: pg_sys::Relation,
-    place: &mut ItemPointerData,
+    tid: &mut ItemPointerData,
     for_new_row: bool,
 ) -> Removal {
     // SAFETY: as required of the caller. An error ends the subtransaction, with which
@@ -62,18 +60,19 @@ pub(super) unsafe fn delete(
         } = begin(table, for_new_row);
         unguarded::ExecBSDeleteTriggers(estate, target);
         let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
-            && !unguarded::before_row_delete_triggers(estate, recheck, target, place);
+            && !unguarded::before_row_delete_triggers(estate, recheck, target, tid);
         let removal = if kept {
             Removal::Kept
         } else {
-            // As of before the triggers: one of them may have changed the row itself.
-            removal::delete_directly(table, place, (*estate).es_output_cid)
+            // By the command ID from before the triggers: one of them may have changed the row
+            // itself.
+            removal::delete_directly(table, tid, (*estate).es_output_cid)
         };
         if removal == Removal::Gone {
             unguarded::ExecARDeleteTriggers(
                 estate,
                 target,
-                place,
+                tid,
                 core::ptr::null_mut(),
                 capture,
                 false,
@@ -82,20 +81,22 @@ pub(super) unsafe fn delete(
         unguarded::ExecASDeleteTriggers(estate, target, capture);
         unguarded::AfterTriggerEndQuery(estate);
         if removal == Removal::Gone && for_new_row {
-            no_action_checks::queue(table, place);
+            no_action_checks::queue(table, tid);
         }
         end(estate, recheck, settings, bounds);
         removal
     }
 }
 
+/// # Safety
+/// `table` is open and locked, and has triggers.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) -> Execution {
     // SAFETY: as required of the caller.
     let bounds = strangers::keep_in_bounds(unsafe { (*table).rd_id });
     let settings = session::begin_as_origin();
-    // SAFETY: an open table that has triggers; all is allocated with the estate.
+    // SAFETY: as required of the caller; all is allocated with the estate.
     unsafe {
         let estate = pg_sys::CreateExecutorState();
         let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
@@ -121,6 +122,8 @@ unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) ->
     }
 }
 
+/// # Safety
+/// `estate` and `recheck` come from [`begin`]; the triggers have fired.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn end(
@@ -129,7 +132,7 @@ unsafe extern "C-unwind" fn end(
     settings: Option<c_int>,
     bounds: Option<Bounded>,
 ) {
-    // SAFETY: made by `begin`; the triggers have fired.
+    // SAFETY: as required of the caller.
     unsafe {
         pg_sys::EvalPlanQualEnd(recheck);
         relation::free_execution(estate);

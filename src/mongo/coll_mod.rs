@@ -9,16 +9,16 @@ use serde_json::value::RawValue;
 /// The change of one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CollMod {
-    /// The table's name, if the command has MongoDB's `collMod`; the table is an
-    /// argument of its own, too.
+    /// The table's name, if the command has MongoDB's `collMod`; the SQL function has the table
+    /// as an argument, too.
     pub(crate) table: Option<String>,
     /// Which index is meant.
     pub(crate) index: IndexRef,
-    /// When rows expire from now on; to be asked according to the column.
+    /// When rows expire from now on; which range is allowed depends on the column.
     pub(crate) expire_after_seconds: Seconds,
 }
 
-/// The two ways to say which index is meant.
+/// The two ways to name the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum IndexRef {
     /// By its name.
@@ -32,7 +32,7 @@ pub(crate) enum IndexRef {
     },
 }
 
-/// The command. What MongoDB can change beside TTL is refused by its name.
+/// The command. MongoDB's options beside TTL are refused by name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Command<'a> {

@@ -5,24 +5,24 @@ use super::json::{object, present};
 use super::value::{Key, Name, Predicate, Seconds, WholeSeconds};
 use serde::Deserialize;
 
-/// A TTL index to be made, or with the table's clock as its column the table's
-/// default to be set (D4).
+/// A TTL index to be created; or, with the clock's column `_ts`, the table's default to be set
+/// (D4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CreateIndex {
     /// The only column of the index.
     pub(crate) column: String,
     /// The direction: -1 in MongoDB's `{"column": -1}`.
     pub(crate) descending: bool,
-    /// When rows expire; to be asked according to the column.
+    /// When rows expire; which range is allowed depends on the column.
     pub(crate) expire_after_seconds: Seconds,
-    /// The index's name; the caller makes one if there is none.
+    /// The index's name; if there is none, the caller chooses one.
     pub(crate) name: Option<String>,
     /// M4: only rows that match it expire. SQL, not checked here.
     pub(crate) predicate: Option<String>,
 }
 
-/// The options by MongoDB's names. Those that do not apply to a TTL index are
-/// refused, so that nobody thinks that they hold.
+/// The options by MongoDB's names. Those that do not apply to a TTL index are refused, so that
+/// nobody relies on them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Options {

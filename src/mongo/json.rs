@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 /// Reads the object that stands at `path`; the empty path is the command itself.
 ///
-/// Objects within are read as [`RawValue`] and given to this function in turn:
-/// serde alone would accept an array for a struct, and would call a large number
-/// in an object's place a number out of range.
+/// Nested objects are read as [`RawValue`] and passed to this function in turn: serde alone
+/// would accept an array for a struct, and would call a large number in an object's place out of
+/// range.
 pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, CommandError> {
     let name = if path.is_empty() { "command" } else { path };
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
@@ -38,7 +38,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Resul
     })
 }
 
-/// `must be X, not Y`, where Y is what is there.
+/// `must be X, not Y`, where Y is the value found.
 pub(super) fn must_be(expected: &str, found: &str) -> String {
     format!("must be {expected}, not {}", shortened(found))
 }
@@ -52,7 +52,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// For the types of values: the value as written, judged by `check`.
+/// For the types of values: the value as written, checked by `check`.
 pub(super) fn checked<'de, D, T>(
     deserializer: D,
     check: impl FnOnce(&'de str) -> Result<T, String>,
@@ -64,14 +64,14 @@ where
     check(raw.get()).map_err(D::Error::custom)
 }
 
-/// The field that is there twice. The path does not have it, because serde sees
-/// it only after the field's name was read.
+/// The field that is there twice. It is not in the path, because serde notices it only after
+/// reading its name.
 fn duplicate(message: &str) -> Option<&str> {
     message.strip_prefix("duplicate field `")?.strip_suffix('`')
 }
 
-/// What serde says, without the place in the text: the caller of an SQL function
-/// cannot see it, because jsonb is printed anew.
+/// serde's message without the position: the caller of an SQL function does not know that text,
+/// as jsonb is printed again.
 fn message(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

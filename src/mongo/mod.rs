@@ -1,8 +1,8 @@
 //! MongoDB's commands about TTL indexes, as `ttl.create_index` and
 //! `ttl.coll_mod` take them: JSON in, JSON out (D4, M6, M7).
 //!
-//! Only the form is judged here. Whether there is such a column or index, and
-//! which range of seconds holds for it, is for the caller to say.
+//! Only the form is checked here. Whether the column or index exists, and which range of seconds
+//! applies, is up to the caller.
 
 mod coll_mod;
 mod create_index;
@@ -28,12 +28,12 @@ mod reply_test;
 pub(crate) struct CommandError {
     /// The field's path: `options.expireAfterSeconds`, `index.keyPattern`, `keys`.
     pub(crate) field: String,
-    /// What is wrong with it, to be read after the field: `must be a string`.
+    /// What is wrong with it, as a continuation of the field's name: `must be a string`.
     pub(crate) reason: String,
 }
 
 impl CommandError {
-    /// Names are cut where nobody reads on: a field can be as long as a jsonb.
+    /// The field's name is shortened: it can be as long as a jsonb.
     pub(super) fn new(field: &str, reason: impl Into<String>) -> Self {
         Self {
             field: shortened(field),
@@ -48,8 +48,7 @@ impl fmt::Display for CommandError {
     }
 }
 
-/// The text, cut where an error message would grow too long: jsonb prints 1e400
-/// with 401 digits.
+/// The text, shortened for an error message: jsonb prints 1e400 with 401 digits.
 fn shortened(text: &str) -> String {
     // Enough for the longest path of ours with a column's name of 63 bytes.
     const LONGEST: usize = 100;

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CreateIndexReply {
     ok: u8,
-    /// Always false: a table is never made by the way.
+    /// Always false: no command creates a table.
     created_collection_automatically: bool,
     num_indexes_before: u32,
     num_indexes_after: u32,
@@ -18,9 +18,9 @@ pub(crate) struct CreateIndexReply {
 }
 
 impl CreateIndexReply {
-    /// The numbers of the table's indexes before and after. MongoDB's word is not
-    /// said when they are equal, but by [`Self::existing`]: setting the default
-    /// on a clock that is indexed already (D4) adds no index, and yet does something.
+    /// The numbers of the table's indexes before and after. Equal numbers do not mean that
+    /// nothing was done ([`Self::existing`] says that): setting the default on an indexed clock
+    /// (D4) adds no index.
     pub(crate) fn new(indexes_before: u32, indexes_after: u32) -> Self {
         Self {
             ok: 1,

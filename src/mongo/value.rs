@@ -1,5 +1,5 @@
-//! The values that the commands are made of. Each judges the JSON as it is
-//! written, and refuses with a reason of ours.
+//! The values in commands. Each checks the JSON as written; a bad one is refused with a reason
+//! of ours.
 
 use super::json::{checked, must_be, object};
 use super::{CommandError, shortened};
@@ -13,11 +13,11 @@ const RANGE: &str = "a whole number of seconds from 0 to 2147483647";
 /// C2: what it may be where it is the table's default.
 const DEFAULT_RANGE: &str =
     "-1 (no default) or a whole number of seconds from 1 to 2147483647 for the table's default";
-/// PostgreSQL cuts longer names off, and another one would be meant.
+/// PostgreSQL truncates longer names, so that another one would be meant.
 const NAME: &str = "a name of 1 to 63 bytes without NUL";
 
-/// `expireAfterSeconds`: -1 or more. What of this is allowed depends on the
-/// column, which the caller looks up: one of the two functions must be asked.
+/// `expireAfterSeconds`: -1 or more. The allowed range depends on the column, which the caller
+/// looks up: it must call one of the two functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seconds {
     value: i32,
@@ -49,7 +49,7 @@ impl Seconds {
     }
 }
 
-/// The number of [`Seconds`], as it is read.
+/// The number in [`Seconds`], as read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WholeSeconds(i32);
 

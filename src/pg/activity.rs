@@ -1,4 +1,4 @@
-//! What the server is busy with, and what we show of ourselves.
+//! How busy the server is, and what it shows of this process.
 
 use super::background;
 use pgrx::pg_sys;
@@ -25,8 +25,8 @@ pub(crate) fn report_statistics() {
     unsafe { pg_sys::pgstat_report_stat(true) };
 }
 
-/// Rows inserted and updated in a table since its statistics were reset; `None` if
-/// there are none, or nobody counts. Late by what sessions have not sent yet.
+/// Rows inserted and updated in a table since its statistics were reset; `None` if there are
+/// none, or statistics are off. Without what sessions have not reported yet.
 pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
     // SAFETY: reads settings, and a copy of the table's statistics, made anew.
     unsafe {
@@ -39,15 +39,15 @@ pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
     }
 }
 
-/// How many rows of the table this transaction has deleted or updated; 0 if nobody counts.
+/// How many rows of the table this transaction has deleted or updated; 0 if statistics are off.
 pub(crate) fn rows_changed_in_transaction(relid: pg_sys::Oid) -> u64 {
     let changed = counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_DELETED, relid)
         .saturating_add(counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_UPDATED, relid));
     u64::try_from(changed).unwrap_or(0)
 }
 
-/// Whether this transaction may have inserted or updated rows of the table: it has, or one
-/// before it whose counters were not sent yet, or nobody counts.
+/// Whether this transaction may have inserted or updated rows of the table: it has, or an
+/// earlier one whose counters are not reported yet has, or statistics are off.
 pub(crate) fn may_have_written(relid: pg_sys::Oid) -> bool {
     // SAFETY: reads a setting.
     let counts = unsafe { pg_sys::pgstat_track_counts };
@@ -56,7 +56,7 @@ pub(crate) fn may_have_written(relid: pg_sys::Oid) -> bool {
         || counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_UPDATED, relid) != 0
 }
 
-/// What one of the server's functions of that OID has counted for the table.
+/// The number that one of the server's functions, by its OID, has for the table.
 fn counted(function: u32, relid: pg_sys::Oid) -> i64 {
     let function = pg_sys::Oid::from(function);
     // SAFETY: functions of the server's, of an OID that need not be a table's, to bigint.
@@ -64,17 +64,18 @@ fn counted(function: u32, relid: pg_sys::Oid) -> i64 {
         as i64
 }
 
-/// Classes of wait events (wait_event.h) in which a backend uses no capacity.
+/// Classes of wait events (wait_event.h) in which a backend is idle.
 const PG_WAIT_LOCK: u32 = 0x03;
 const PG_WAIT_CLIENT: u32 = 0x06;
 const PG_WAIT_TIMEOUT: u32 = 0x09;
 
-/// A client that has got its answer within so many microseconds will ask again at once.
+/// A client that got its answer within so many microseconds will send the next statement at
+/// once.
 const BETWEEN_STATEMENTS: i64 = 1000;
 
-/// How many clients use the server at this moment: with a statement that runs, and
-/// waits neither for a lock, nor for its client, nor for time to pass; or between two
-/// statements. `None` if the server does not track it (`track_activities`).
+/// How many clients use the server now: with a running statement that waits neither for a lock,
+/// nor for its client, nor for a timeout; or between two statements. `None` without
+/// `track_activities`.
 pub(crate) fn active_backends() -> Option<u32> {
     // SAFETY: reads a setting.
     if !unsafe { pg_sys::pgstat_track_activities } {

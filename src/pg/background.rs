@@ -10,13 +10,13 @@ const SIGTERM: c_int = 15;
 
 /// How a worker is registered.
 pub(crate) struct Registration<'a> {
-    /// For the log; also the type that pg_stat_activity shows.
+    /// For the log, and the type in pg_stat_activity.
     pub(crate) name: &'a str,
-    /// The exported function that it runs.
+    /// The exported function to run.
     pub(crate) function: &'a str,
-    /// What that function is given.
+    /// The function's argument.
     pub(crate) argument: i32,
-    /// Seconds after which the postmaster starts it again when it has died.
+    /// Seconds until the postmaster restarts it after a crash.
     pub(crate) restart: Option<i32>,
 }
 
@@ -62,7 +62,7 @@ impl Registration<'_> {
             let mut handle = core::ptr::null_mut();
             let started = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
             pg_sys::MemoryContextSwitchTo(former);
-            // Not then_some: a handle that is not there must not be dropped.
+            // Not then_some, which would drop a handle that does not exist.
             started.then(|| Handle(handle))
         }
     }
@@ -72,7 +72,7 @@ impl Registration<'_> {
 pub(crate) struct Handle(*mut pg_sys::BackgroundWorkerHandle);
 
 impl Handle {
-    /// Whether it has ended, or could not be started.
+    /// Whether it has ended, or could not start.
     pub(crate) fn is_stopped(&self) -> bool {
         let mut pid = 0;
         // SAFETY: the handle is valid until it is dropped.
@@ -92,8 +92,8 @@ impl Drop for Handle {
     }
 }
 
-/// Signals as PostgreSQL's own backends have them: SIGTERM ends the process at
-/// the next check for interrupts, in the middle of a statement, too.
+/// Installs PostgreSQL's own signal handlers: SIGTERM ends the process at the next check for
+/// interrupts, even within a statement.
 pub(crate) fn handle_signals() {
     // SAFETY: the handlers are PostgreSQL's own; signals are still blocked.
     unsafe {
@@ -125,7 +125,7 @@ pub(crate) fn connect(database: Option<pg_sys::Oid>) {
     }
 }
 
-/// Waits until somebody sets this process's latch, or for `timeout_ms`.
+/// Waits until this process's latch is set, or for `timeout_ms`.
 pub(crate) fn wait(timeout_ms: i64) {
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: the process's own latch.
@@ -141,8 +141,8 @@ pub(crate) fn wait(timeout_ms: i64) {
     pgrx::check_for_interrupts!();
 }
 
-/// Ends this process if the postmaster is gone, which a process that never waits
-/// would not notice.
+/// Ends this process if the postmaster is gone, which a process that never waits would not
+/// notice.
 pub(crate) fn check_postmaster() {
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: the process's own latch, which stays as it is; does not wait.
@@ -157,7 +157,7 @@ pub(crate) fn check_postmaster() {
     pgrx::check_for_interrupts!();
 }
 
-/// Waits for that long, in any process.
+/// Sleeps for that long, in any process.
 pub(crate) fn sleep(time: Duration) {
     let micros = i64::try_from(time.as_micros()).unwrap_or(0);
     // SAFETY: sleeps; raises at the check if the statement is cancelled.
@@ -179,22 +179,21 @@ pub(crate) fn wake(pid: i32) {
     }
 }
 
-/// Where this process's latch is: in memory that is shared, as long as the server runs.
+/// The address of this process's latch: in shared memory, valid as long as the server runs.
 pub(crate) fn my_latch() -> usize {
     // SAFETY: reads a process-local variable.
     unsafe { pg_sys::MyLatch as usize }
 }
 
-/// Sets a latch that [`my_latch`] has told of; in a signal handler, too.
+/// Sets a latch by the address from [`my_latch`]; also in a signal handler.
 pub(crate) fn set_latch(latch: usize) {
     if latch != 0 {
-        // SAFETY: a latch stays where it is; that of a process that has taken the place of
-        // another is set to no harm.
+        // SAFETY: latches stay where they are; setting that of a successor process does no harm.
         unsafe { externs::SetLatch(latch as *mut pg_sys::Latch) };
     }
 }
 
-/// Asks another process of this server to end.
+/// Asks another process of this server to terminate.
 pub(crate) fn terminate(pid: i32) {
     // SAFETY: only to a process of this server.
     unsafe {
@@ -233,7 +232,7 @@ pub(crate) fn now() -> i64 {
     externs::GetCurrentTimestamp()
 }
 
-/// For how long the present transaction has been going on, in microseconds.
+/// How long the present transaction has been running, in microseconds.
 pub(crate) fn transaction_age() -> i64 {
     now().saturating_sub(externs::GetCurrentTransactionStartTimestamp())
 }
@@ -244,7 +243,7 @@ pub(crate) fn before_exit(function: unsafe extern "C-unwind" fn(c_int, pg_sys::D
     unsafe { pg_sys::before_shmem_exit(Some(function), pg_sys::Datum::from(0)) };
 }
 
-/// Ends this process by design: the postmaster does not log it.
+/// Ends this process by design, so that the postmaster does not log it.
 #[allow(unreachable_code, reason = "bound without its 'noreturn' on 18")]
 pub(crate) fn exit() -> ! {
     // SAFETY: outside any transaction.

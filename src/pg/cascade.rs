@@ -5,8 +5,8 @@ use super::{catalog, roles};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
-/// The triggers by which PostgreSQL deletes or changes what refers to a row that is deleted, or
-/// whose key changes.
+/// The triggers by which PostgreSQL deletes or changes the rows that refer to a deleted row, or
+/// to one whose key changes.
 const ACTIONS: [u32; 6] = [
     pg_sys::F_RI_FKEY_CASCADE_DEL,
     pg_sys::F_RI_FKEY_SETNULL_DEL,
@@ -16,7 +16,7 @@ const ACTIONS: [u32; 6] = [
     pg_sys::F_RI_FKEY_SETDEFAULT_UPD,
 ];
 
-/// What PostgreSQL fires when a row is deleted that others may refer to.
+/// The triggers that PostgreSQL fires when a row is deleted that others may refer to.
 const AT_DELETION: [u32; 5] = [
     pg_sys::F_RI_FKEY_NOACTION_DEL,
     pg_sys::F_RI_FKEY_RESTRICT_DEL,
@@ -30,13 +30,13 @@ const AT_DELETION: [u32; 5] = [
 pub(crate) struct Reached {
     pub(crate) table: pg_sys::Oid,
     pub(crate) owner: pg_sys::Oid,
-    /// It has triggers that fire after the statement that set the cascade off, or rules, which
-    /// may bring some into it.
+    /// It has triggers that fire after the statement that started the cascade, or rules, which
+    /// may add such triggers.
     fires_later: bool,
 }
 
-/// The tables that a deletion from this one reaches, with their partitions and children; as the
-/// catalogs are now, without a lock on the tables.
+/// The tables that a deletion from this one reaches, with their partitions and children, by the
+/// catalogs now; the tables are not locked.
 pub(crate) fn reached_from(relid: pg_sys::Oid) -> Vec<Reached> {
     let mut seen: HashSet<pg_sys::Oid> = HashSet::from([relid]);
     let mut found = Vec::new();
@@ -73,19 +73,19 @@ fn acting(triggers: &[Trigger]) -> impl Iterator<Item = pg_sys::Oid> {
         .map(|trigger| trigger.other_table)
 }
 
-/// What other people's tables do when rows are deleted by somebody.
+/// What other owners' tables do when somebody deletes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strangers {
-    /// There are none.
+    /// There are no such tables.
     None,
-    /// They run as themselves, as long as they leave nothing for later.
+    /// Their code runs as themselves, as long as it leaves nothing for later.
     Restrict,
-    /// Code of this table's owner would run as the one who deletes.
+    /// Code of this table's owner would run as the user who deletes.
     Refuse(pg_sys::Oid),
 }
 
-/// Whose code runs when `user` deletes from a table from which these are reached. Superusers gain
-/// nothing by it.
+/// Whose code runs when `user` deletes from a table that reaches these. Superusers gain nothing
+/// by it.
 pub(crate) fn strangers(reached: &[Reached], user: pg_sys::Oid) -> Strangers {
     let mut strangers = reached
         .iter()
@@ -101,8 +101,8 @@ pub(crate) fn strangers(reached: &[Reached], user: pg_sys::Oid) -> Strangers {
         })
 }
 
-/// Whether a table of somebody else refers to this one: PostgreSQL plans queries over it, as the
-/// current user, to detach a partition.
+/// Whether another owner's table refers to this one: to detach a partition, PostgreSQL plans
+/// queries over it as the current user.
 pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     triggers::of(relid)
         .iter()
@@ -111,6 +111,6 @@ pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid)
         .any(|other| other.owner != user && !roles::is_superuser(other.owner))
 }
 
-/// Up to 17, AFTER triggers of a table to which a deletion cascades, and deferred ones, run as the
-/// one who deletes; from 18 on as whoever was the user when they were queued.
+/// Up to 17, AFTER triggers of a table that a cascade reaches, and deferred ones, run as the
+/// user who deletes; from 18 on, as the user who queued them.
 const RUN_AS_WHOEVER_DELETES: bool = cfg!(not(feature = "pg18"));

@@ -19,10 +19,10 @@ pub(crate) struct Attribute {
     pub(crate) generated: bool,
 }
 
-/// Forgets all that this session remembers of the catalogs, as if it had got every message
-/// of invalidation there is: what others have committed counts from now on.
+/// Forgets all catalog caches of this session, as if every invalidation message had come: from
+/// now on it sees what others have committed.
 pub(crate) fn forget_caches() {
-    // SAFETY: PostgreSQL's own, as where it has lost messages; within a transaction.
+    // SAFETY: what PostgreSQL does when it has lost messages; within a transaction.
     unsafe { pg_sys::InvalidateSystemCaches() };
 }
 

@@ -1,4 +1,4 @@
-//! The databases of the server, as a process without a database reads them.
+//! The databases of the server, read by a process that is connected to none.
 
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ const INVALID: i32 = -2;
 pub(crate) struct Databases {
     /// Those that exist.
     pub(crate) all: HashSet<u32>,
-    /// Those that may be connected to, templates excepted.
+    /// Those that accept connections, without templates.
     pub(crate) allowed: HashSet<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Defaults and generation expressions of columns, as they are stored: the table is not
-//! locked, and nothing is simplified, for which functions of its owner's would run.
+//! Defaults and generation expressions of columns, as stored: the table is not locked, and
+//! nothing is simplified, which would run functions of its owner.
 
 use super::nodes;
 use pgrx::pg_sys::{self, Expr, Node};
@@ -15,7 +15,7 @@ mod pg_attrdef {
     pub(super) const ADBIN: i32 = 4;
 }
 
-/// Whether the column has this default, or is generated so.
+/// Whether the column has this default or generation expression.
 ///
 /// # Safety
 /// `expected` is an expression.

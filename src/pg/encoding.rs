@@ -1,11 +1,10 @@
 //! Between the database's encoding and Rust's strings, which are UTF-8.
 //!
-//! All text that crosses to PostgreSQL or back passes here: names, labels, queries, results.
-//! Where the database is in UTF-8, and for text in ASCII, nothing is converted. Nothing here
-//! raises an error.
+//! All text to and from PostgreSQL passes here: names, labels, queries, results. In a UTF-8
+//! database, and for ASCII text, nothing is converted. Nothing here raises an error.
 //!
-//! In SQL_ASCII PostgreSQL takes bytes as they are; here they are read as LATIN1, so that
-//! every name comes back as the bytes that it is.
+//! In SQL_ASCII PostgreSQL takes bytes as they are; here they are read as LATIN1, so that every
+//! name keeps its bytes.
 
 use crate::error::Error;
 use pgrx::pg_sys::{self, pg_enc};
@@ -17,7 +16,7 @@ fn database() -> pg_enc::Type {
     unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned()
 }
 
-/// Text from PostgreSQL. What has no equivalent is replaced by a character that no name in
+/// Text from PostgreSQL. A character without an equivalent is replaced by one that no name in
 /// such a database has.
 pub(crate) fn from_server(text: &CStr) -> String {
     let bytes = text.to_bytes();
@@ -52,8 +51,8 @@ pub(crate) unsafe fn from_datum(text: pg_sys::Datum) -> String {
     }
 }
 
-/// Text for PostgreSQL; `None` if the database's encoding lacks a character of it, so that
-/// nothing in the database can be named so.
+/// Text for PostgreSQL; `None` if the database's encoding lacks one of its characters, so that
+/// nothing in the database can have that name.
 pub(crate) fn to_server(text: &str) -> Option<CString> {
     let encoding = database();
     if encoding == pg_enc::PG_UTF8 || text.is_ascii() {
@@ -71,8 +70,8 @@ pub(crate) fn to_server(text: &str) -> Option<CString> {
     CString::new(bytes).ok()
 }
 
-/// The text of a query. Raises 22P05 if the database's encoding lacks a character of it:
-/// another in its place might name another object.
+/// The text of a query. Raises 22P05 if the database's encoding lacks one of its characters: a
+/// replacement might name another object.
 pub(crate) fn query(text: &str) -> CString {
     to_server(text).unwrap_or_else(|| {
         Error::new(
@@ -85,12 +84,12 @@ pub(crate) fn query(text: &str) -> CString {
     })
 }
 
-/// Runs a statement of the extension's own.
+/// Runs a statement of the extension.
 pub(crate) fn run(text: &str) -> Result<(), spi::Error> {
     Spi::connect_mut(|client| client.update(&query(text), None, &[]).map(|_| ()))
 }
 
-/// Text to be shown: what the database's encoding lacks becomes a question mark.
+/// Text for display: a question mark replaces what the database's encoding lacks.
 pub(crate) fn shown(text: &str) -> CString {
     to_server(text).unwrap_or_else(|| {
         let bytes = text.chars().flat_map(|letter| {
@@ -101,8 +100,8 @@ pub(crate) fn shown(text: &str) -> CString {
     })
 }
 
-/// Text for an error's message, which pgrx hands over in UTF-8 wherever it is: other
-/// letters than those of ASCII are written as their numbers, where they would be misread.
+/// Text for an error message, which pgrx passes in UTF-8 always. Where that would be misread,
+/// characters other than ASCII are written as numbers.
 pub(crate) fn for_message(text: String) -> String {
     if text.is_ascii() || database() == pg_enc::PG_UTF8 {
         return text;
@@ -118,7 +117,7 @@ pub(crate) fn for_message(text: String) -> String {
     plain
 }
 
-/// Text in an encoding that a function converts.
+/// Decodes text from an encoding by a conversion function.
 fn decoded(bytes: &[u8], encoding: pg_enc::Type) -> String {
     let mut text = String::new();
     let mut rest = bytes;
@@ -136,15 +135,16 @@ fn decoded(bytes: &[u8], encoding: pg_enc::Type) -> String {
     text
 }
 
-/// What the bytes are in the other encoding, as far as they can be converted, and how many
-/// were. `None` if there is no function for it, or none can be called.
+/// The bytes in the other encoding, as far as they can be converted, and how many were. `None`
+/// if no conversion function exists, or none can be called.
 fn convert(bytes: &[u8], from: pg_enc::Type, to: pg_enc::Type) -> Option<(Vec<u8>, usize)> {
     let (from, to) = (from.cast_signed(), to.cast_signed());
     // SAFETY: reads a variable of the server.
     if !unsafe { pg_sys::IsTransactionState() } {
         return None;
     }
-    // A character has four bytes at most in UTF-8 and others; the last byte ends the text.
+    // A UTF-8 character has at most four bytes, as in other encodings; the last byte ends the
+    // text.
     let mut converted = vec![0_u8; bytes.len() * 4 + 1];
     let (length, room) = (
         i32::try_from(bytes.len()).ok()?,

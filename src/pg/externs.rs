@@ -1,9 +1,9 @@
 //! C functions that pgrx does not bind, or whose bindings wrap each call.
 //!
-//! pgrx's bindings put a `sigsetjmp` around every call, so that an error becomes
-//! a Rust panic. Two kinds of callers need the plain function instead: code that
-//! runs once a row and calls only functions that cannot raise errors, and the
-//! trampolines of hooks (see `docs/decisions/0004-unguarded-trampolines.md`).
+//! pgrx's bindings wrap every call in a `sigsetjmp`, so that an error becomes a Rust panic. Two
+//! kinds of callers need the function itself: code that runs once per row and calls only
+//! functions that cannot raise errors, and hooks' trampolines
+//! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 use core::ffi::{c_char, c_int, c_void};
 use pgrx::pg_sys;
@@ -161,7 +161,7 @@ pub(crate) mod foreign_keys {
         );
     }
 
-    /// The operators "contained in several ranges" and "intersection" for PERIOD.
+    /// For PERIOD, the operators "contained in several ranges" and "intersection".
     ///
     /// # Safety
     /// The operator class of the index's last column, of a foreign key with PERIOD.
@@ -197,23 +197,23 @@ pub(crate) mod timeout {
 
     // Those raise no error.
     unsafe extern "C" {
-        /// For `USER_TIMEOUT` it allots a new ID and returns it; FATAL if there is none.
+        /// For `USER_TIMEOUT` it allots a new ID and returns that; FATAL if none is left.
         pub(crate) fn RegisterTimeout(id: c_int, handler: extern "C-unwind" fn()) -> c_int;
-        /// First at `fin_time`, then again and again.
+        /// First at `fin_time`, then repeatedly.
         pub(crate) fn enable_timeout_every(
             id: c_int,
             fin_time: pgrx::pg_sys::TimestampTz,
             delay_ms: c_int,
         );
         pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
-        /// When it was last enabled, whatever has become of it.
+        /// When it was last enabled, even if it has ended.
         pub(crate) safe fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
     }
 }
 
-/// When this session last began to wait for a heavyweight lock, which is when the time for
-/// the search for deadlocks begins; 0: never.
+/// When this session last began to wait for a heavyweight lock, which starts the deadlock
+/// timeout; 0: never.
 pub(crate) fn last_wait() -> i64 {
     timeout::get_timeout_start_time(timeout::DEADLOCK_TIMEOUT)
 }
@@ -228,7 +228,7 @@ unsafe extern "C" {
     pub(crate) fn kill(pid: c_int, signal: c_int) -> c_int;
 }
 
-/// Functions that can raise errors; call inside `pg_guard_ffi_boundary`.
+/// Functions that can raise errors: call them inside `pg_guard_ffi_boundary`.
 pub(crate) mod raising {
     use super::pg_sys;
     use core::ffi::{c_char, c_int, c_void};

@@ -1,6 +1,6 @@
 //! Foreign keys, as PostgreSQL's own queries name them.
 //!
-//! Names are bytes: in what encoding they are is the database's affair.
+//! Names are bytes: their encoding is the database's.
 
 use super::externs::foreign_keys as c;
 use super::{catalog, lists};
@@ -10,38 +10,38 @@ use std::ffi::CStr;
 /// A table of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Its name with that of its schema, both quoted.
+    /// Its schema and name, both quoted.
     pub(crate) name: Vec<u8>,
     pub(crate) partitioned: bool,
 }
 
-/// An operator between two operands, with the casts that they need, as it is written.
+/// An operator between two operands, as written with the casts that they need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operator {
-    /// What stands between the operands.
+    /// The text between the operands.
     pub(crate) between: Vec<u8>,
-    /// What stands after the second.
+    /// The text after the second operand.
     pub(crate) after: Vec<u8>,
 }
 
 /// A pair of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// The name of the referenced column, quoted.
+    /// The referenced column's name, quoted.
     pub(crate) referenced: Vec<u8>,
-    /// The name of the referencing one, quoted.
+    /// The referencing column's name, quoted.
     pub(crate) referencing: Vec<u8>,
     /// Referenced `=` referencing.
     pub(crate) equal: Operator,
     /// Referenced `=` referenced.
     pub(crate) both_referenced: Operator,
-    /// ` COLLATE …` of the referenced column, if the other has another collation.
+    /// ` COLLATE …` of the referenced column, if the other one's collation differs.
     pub(crate) collation: Vec<u8>,
-    /// Whether that one is deterministic.
+    /// Whether the referenced column's collation is deterministic.
     pub(crate) is_deterministic: bool,
 }
 
-/// What is particular to a foreign key with PERIOD.
+/// What a foreign key with PERIOD has in addition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Period {
     /// Referencing `<@` the ranges of the referenced rows together.
@@ -75,7 +75,7 @@ pub(crate) struct Row {
     on_update: u8,
     full: bool,
     has_period: bool,
-    /// Referencing and referenced column, the operator between them, and between two
+    /// Referencing and referenced column, the operator between them, and the one between two
     /// referenced ones.
     columns: Vec<(i16, i16, pg_sys::Oid, pg_sys::Oid)>,
     set_on_delete: Vec<i16>,
@@ -97,8 +97,8 @@ pub(crate) fn of_referencing(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// The foreign keys of which the table is the referenced one, as far as they are enforced
-/// by its own triggers. The caller has a lock on it.
+/// The foreign keys that reference the table and that its own triggers enforce. The caller has a
+/// lock on it.
 pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let actions = [
         pg_sys::F_RI_FKEY_NOACTION_DEL,
@@ -108,7 +108,7 @@ pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
     ];
     let no_lock = pg_sys::NoLock.cast_signed();
-    // SAFETY: the table's description has an array of that many triggers; it is open.
+    // SAFETY: the table is open; its description has an array of that many triggers.
     unsafe {
         let table = pg_sys::table_open(relid, no_lock);
         let keys = (*table).trigdesc.as_ref().map_or_else(Vec::new, |all| {
@@ -130,8 +130,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
     let (mut count, mut set_count) = (0, 0);
     let (mut referencing, mut referenced, mut set) = ([0; MOST], [0; MOST], [0; MOST]);
     let (mut equal, mut both_referenced, mut other) = ([none; MOST], [none; MOST], [none; MOST]);
-    // SAFETY: the tuple is read before its release; a foreign key has at most so many
-    // columns.
+    // SAFETY: the tuple is read before its release; a foreign key has at most so many columns.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::CONSTROID as i32;
         let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(constraint));
@@ -179,8 +178,8 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
 }
 
 impl Row {
-    /// With the names of all. The tables exist, for the caller has locks on them, or on the
-    /// one that the constraint hangs on.
+    /// Adds all names. The tables exist, as the caller has locked them, or the one that the
+    /// constraint belongs to.
     pub(crate) fn named(&self) -> Option<ForeignKey> {
         Some(ForeignKey {
             referencing: table(self.referencing)?,
@@ -236,8 +235,7 @@ impl Row {
     }
 }
 
-/// The condition by which the partition's rows are its own, of the alias `pk`; empty for
-/// none.
+/// The partition's constraint on the alias `pk`; empty for none.
 pub(crate) fn partition_constraint(relid: pg_sys::Oid) -> Vec<u8> {
     // SAFETY: the result is a palloc'd C string or null; the alias is only read.
     unsafe {
@@ -248,8 +246,8 @@ pub(crate) fn partition_constraint(relid: pg_sys::Oid) -> Vec<u8> {
     }
 }
 
-/// The type of which the table is (`CREATE TABLE … OF`), as a relation: ALTER TYPE changes
-/// such tables, too.
+/// The type of a table made by `CREATE TABLE … OF`, as a relation: ALTER TYPE changes such
+/// tables.
 pub(crate) fn type_of_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: the tuple is read before its release; the rest is a syscache look-up.
     unsafe {
@@ -298,12 +296,12 @@ fn type_of(relid: pg_sys::Oid, attno: i16) -> (pg_sys::Oid, pg_sys::Oid) {
     (type_oid, collation)
 }
 
-/// The operator between operands of these types, written by PostgreSQL itself.
+/// The operator between operands of these types, as PostgreSQL writes it.
 fn operator(left: pg_sys::Oid, operator: pg_sys::Oid, right: pg_sys::Oid) -> Operator {
     let (mut takes_left, mut takes_right) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
     // SAFETY: a syscache look-up; the operator is that of a constraint.
     unsafe { pg_sys::op_input_types(operator, &mut takes_left, &mut takes_right) };
-    // An operand of its own type has no cast behind it.
+    // An operand of the operator's own type needs no cast.
     let between = without_operands(left, operator, takes_right);
     let all = without_operands(left, operator, right);
     Operator {
@@ -343,7 +341,7 @@ fn collation(oid: pg_sys::Oid) -> Vec<u8> {
     }
 }
 
-/// The name in quotes, needed or not, as in PostgreSQL's queries for foreign keys.
+/// The name in quotes, whether needed or not, as PostgreSQL's foreign-key queries have it.
 fn quoted(name: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for &byte in name {

@@ -1,17 +1,17 @@
-//! The gate for other people's code: nothing else in the crate changes who the session is.
+//! The gate for other owners' code: nothing else in the crate changes who the current user is.
 //!
-//! Whatever may run code of a table's owner on somebody else's behalf comes through here:
-//! to plan a query over the table (PostgreSQL calculates what is constant in indexes' expressions
-//! and predicates), to fire its triggers, to enforce its foreign keys. See `docs/security.md`.
+//! Whatever may run code of a table's owner on another user's behalf comes through here:
+//! planning a query over the table (PostgreSQL computes constants in index expressions and
+//! predicates), firing its triggers, enforcing its foreign keys (`docs/security.md`).
 //!
-//! - In a user's transaction, which goes on afterwards: [`visit`], as PostgreSQL itself does in
-//!   REINDEX or REFRESH MATERIALIZED VIEW. As the owner, in a security-restricted operation,
-//!   which refuses what would run or stay later (held cursors, deferred triggers, prepared
-//!   statements, temporary objects), and with settings that end with the visit.
-//! - In a worker's transaction: [`stay`] until after the commit, for deferred triggers; what has
-//!   been left in the session is discarded before anybody else's code or the worker's own runs.
+//! - In a user's transaction, which goes on afterwards: [`visit`], like PostgreSQL's REINDEX or
+//!   REFRESH MATERIALIZED VIEW. As the owner, in a security-restricted operation, which refuses
+//!   what would run or stay later (held cursors, deferred triggers, prepared statements, temporary
+//!   objects), and with settings that end with the visit.
+//! - In a worker's transaction: [`stay`] until after the commit, for deferred triggers. What has
+//!   been left in the session is discarded before another owner's code or the worker's own runs.
 //!
-//! Names are resolved, in both, before the identity changes ([`Visit::resolve`]).
+//! In both, names are resolved before the current user changes ([`Visit::resolve`]).
 
 use super::{temporary, txn};
 use crate::error::Error;
@@ -19,10 +19,10 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::ffi::c_int;
 
-/// For errors of a visit, which say nothing of why the owner's code is restricted.
+/// For errors during a visit, which do not say why the owner's code is restricted.
 const HINT: &str = "Code of the table's owner runs here as the owner, in a security-restricted operation. Where it needs more, become the owner first: SET ROLE.";
 
-/// Who the current user is, and in what security context.
+/// The current user and the security context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     user: pg_sys::Oid,
@@ -38,9 +38,9 @@ impl Identity {
         Self { user, context }
     }
 
-    /// Makes it the current one again.
+    /// Makes it current again.
     pub(crate) fn restore(self) {
-        // SAFETY: plain variables; what is set was current before, or made of it below.
+        // SAFETY: sets variables; the values were current before, or were made of such below.
         unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) }
     }
 
@@ -51,8 +51,8 @@ impl Identity {
         }
     }
 
-    /// Runs `work` under this identity. The former one returns also when `work` panics, and by
-    /// the end of the (sub)transaction when PostgreSQL raises an error.
+    /// Runs `work` with this identity. The former one returns even if `work` panics; after an
+    /// error of PostgreSQL, at the end of the (sub)transaction.
     fn during<T>(self, work: impl FnOnce() -> T) -> T {
         struct RestoreOnDrop(Identity);
         impl Drop for RestoreOnDrop {
@@ -66,52 +66,52 @@ impl Identity {
     }
 }
 
-/// What refuses SET ROLE and SET SESSION AUTHORIZATION.
+/// Refuses SET ROLE and SET SESSION AUTHORIZATION.
 const NO_SET_ROLE: u32 = pg_sys::SECURITY_LOCAL_USERID_CHANGE;
-/// What keeps row-level security that is forced on the owner out of it.
+/// Turns row-level security off that is forced on the owner.
 const NO_FORCED_RLS: u32 = pg_sys::SECURITY_NOFORCE_RLS;
-/// What refuses everything that would run or stay after the operation.
+/// Refuses everything that would run or stay after the operation.
 const RESTRICTED: u32 = pg_sys::SECURITY_RESTRICTED_OPERATION;
 
-/// That the session is somebody else just now, on purpose: needed for every query on a user's
-/// table that the extension runs by itself.
+/// Proof that the session is another user on purpose: required for every query that the
+/// extension runs on a user's table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit {
     names: Identity,
 }
 
 impl Visit {
-    /// Runs `work`, which looks names up and analyzes a query, as who came through the gate: the
-    /// owner of a table need not have USAGE on its schema. Nobody's functions are called to
-    /// analyze a query; to plan or run one is not for here.
+    /// Runs `work`, which resolves names and analyzes a query, as the user before the gate: a
+    /// table's owner need not have USAGE on its schema. Analysis calls nobody's functions;
+    /// planning and running do, and are not allowed here.
     pub(super) fn resolve<T>(&self, work: impl FnOnce() -> T) -> T {
         self.names.during(work)
     }
 }
 
-/// How free the owner's code is in a worker's transaction.
+/// How far the owner's code is restricted in a worker's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stay {
-    /// Only looks, or deletes where no trigger fires: nothing may be left.
+    /// For looks, and deletion that fires no trigger: it may leave nothing behind.
     Restricted,
-    /// Fires triggers, deferred ones at commit.
+    /// For triggers, with deferred ones at commit.
     UntilCommitted,
 }
 
 thread_local! {
-    /// Whose code may have run in this session since it was cleaned.
+    /// The owner whose code may have run in this session since it was cleaned.
     static RAN_AS: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
-    /// Whether that of several may have.
+    /// Whether code of several owners may have.
     static RAN_AS_SEVERAL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether nobody's code but that of `role` can have left anything in this session; with `None`:
+/// Whether nobody's code but that of `role` can have left anything in this session; with `None`,
 /// nobody's at all.
 pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
     !RAN_AS_SEVERAL.get() && RAN_AS.get().is_none_or(|ran| Some(ran) == role)
 }
 
-/// The session has been cleaned.
+/// Notes that the session has been cleaned.
 pub(crate) fn set_clean() {
     RAN_AS.set(None);
     RAN_AS_SEVERAL.set(false);
@@ -124,10 +124,10 @@ fn note(role: pg_sys::Oid) {
 }
 
 /// For a worker: becomes the table's owner until after the end of the transaction, where
-/// [`super::txn::run_within`] gives the former identity back.
+/// [`super::txn::run_within`] restores the former identity.
 ///
-/// `None`, and nothing has changed, if somebody else's code can have left anything in this
-/// session: a turn begins by cleaning it, so that only a change of owner comes in between.
+/// `None`, without a change, if another owner's code can have left anything in this session. A
+/// turn begins with a clean session, so this happens only if the owner has changed.
 pub(crate) fn stay(owner: pg_sys::Oid, stay: Stay) -> Option<Visit> {
     if !is_clean_for(Some(owner)) {
         return None;
@@ -150,11 +150,10 @@ pub(crate) fn restrict() {
     identity.with(identity.user, RESTRICTED).restore();
 }
 
-/// For a user's transaction: runs `work` as the table's owner. Whoever is the owner runs nobody
-/// else's code, and is not restricted, unless `work` finds that others have a part in it
-/// ([`restrict`]).
+/// For a user's transaction: runs `work` as the table's owner. The owner themselves runs nobody
+/// else's code and is not restricted, unless `work` finds others involved ([`restrict`]).
 ///
-/// `search_path` is the session's for those who could become the owner by themselves, so that
+/// `search_path` stays the session's for those who could become the owner anyway, so that
 /// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
 pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
     let outer = Identity::current();
@@ -181,8 +180,8 @@ pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T 
     result
 }
 
-/// For a query that is the current user's own, as their SELECT would be: nobody else's rights are
-/// to be had by it, and nothing stays.
+/// For a query that is the current user's own, like their SELECT: it gives nobody else's rights,
+/// and leaves nothing behind.
 pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
     let bounds = Bounds::begin();
     let identity = Identity::current();
@@ -196,9 +195,9 @@ pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
     result
 }
 
-/// Bounds of the present user's operation from here on, in which other people's code runs: it
-/// must leave nothing that would run later as this user. Until [`Bounded::end`], or the end of the
-/// (sub)transaction.
+/// Restricts the current user's operation from here on, as other owners' code runs in it: it
+/// must leave nothing that would run later as this user. Until [`Bounded::end`], or the end of
+/// the (sub)transaction.
 pub(crate) fn bind() -> Bounded {
     let former = Identity::current();
     let bounds = Bounds::begin();
@@ -206,7 +205,7 @@ pub(crate) fn bind() -> Bounded {
     Bounded { former, bounds }
 }
 
-/// An operation that is bounded. `Copy`: unguarded code holds it.
+/// A restricted operation. `Copy`: unguarded code holds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounded {
     former: Identity,
@@ -214,7 +213,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// The operation is over. Raises 42501 if something was left.
+    /// Ends the operation. Raises 42501 if something was left behind.
     pub(crate) fn end(self) {
         self.bounds.check();
         self.former.restore();
@@ -222,10 +221,10 @@ impl Bounded {
     }
 }
 
-/// What is noted before other people's code runs in a session that goes on afterwards.
+/// The state before other owners' code runs in a session that goes on afterwards.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// What it sets, by whatever SET, ends with this nest level.
+    /// The nest level of its settings: whatever it sets ends with it.
     settings: c_int,
     temporary: temporary::Objects,
 }
@@ -239,8 +238,8 @@ impl Bounds {
         }
     }
 
-    /// PostgreSQL refuses temporary tables in a security-restricted operation, but neither
-    /// functions nor types, which the user's next cast would find before PostgreSQL's own.
+    /// A security-restricted operation refuses temporary tables, but neither functions nor
+    /// types, which the user's next cast would find before PostgreSQL's own.
     fn check(&self) {
         if Identity::current().context & RESTRICTED.cast_signed() == 0 {
             return;
@@ -255,7 +254,8 @@ impl Bounds {
     }
 
     fn end(&self) {
-        // SAFETY: the level that `begin` began. Not as a commit: what was set in it goes.
+        // SAFETY: the level that `begin` began. Not as a commit, so that its settings are
+        // undone.
         unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
     }
 }

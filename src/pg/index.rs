@@ -4,9 +4,8 @@ use super::externs::raising;
 use super::{catalog, encoding, index_entry};
 use pgrx::pg_sys;
 
-/// The indexes of the relation by their OIDs, those of a partitioned table and invalid ones
-/// included. Neither it nor they are locked, and nobody's code runs: anyone may ask, of any
-/// table.
+/// The OIDs of the relation's indexes, including those of a partitioned table and invalid ones.
+/// Locks nothing and runs nobody's code, so that anyone may ask about any table.
 pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
     index_entry::each_of(relid, &mut |form| {
@@ -35,7 +34,7 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     }
 }
 
-/// The name of a table's index, in the table's schema, as a user would write it.
+/// The name of a table's index, qualified with the table's schema, as a user would write it.
 pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
     // SAFETY: a palloc'd C string or null.
     let schema = unsafe {
@@ -52,9 +51,9 @@ pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
     )
 }
 
-/// Whether rows can be refused for what other rows hold: the relation has a unique
-/// index or an exclusion constraint, even one that is not valid, or still being
-/// built. The catalog is read without a lock on the relation.
+/// Whether other rows can make PostgreSQL reject a row: the relation has a unique index or an
+/// exclusion constraint, even one that is invalid or being built. Reads the catalog without a
+/// lock on the relation.
 pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
     let mut found = false;
     index_entry::each_of(relid, &mut |form| {
@@ -64,8 +63,8 @@ pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
     found
 }
 
-/// The columns on which the key and the predicate depend; what is not above 0 is a
-/// system column or the whole row.
+/// The columns that the key and the predicate depend on; numbers up to 0 are system columns or
+/// the whole row.
 ///
 /// # Safety
 /// An index's information.

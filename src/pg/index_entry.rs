@@ -1,9 +1,9 @@
 //! Entries of pg_index, as they are stored.
 //!
-//! Read without a lock on the index or its table, which their owner could keep from others
-//! for as long as they like; and as they were written: what PostgreSQL gives for an open
-//! index (`RelationGetIndexPredicate`) is simplified, for which functions of the owner's
-//! run, as whoever asks.
+//! They are read without a lock on the index or its table, which their owner could block for as
+//! long as they like; and as stored: what PostgreSQL returns for an open index
+//! (`RelationGetIndexPredicate`) is simplified, which runs functions of the owner as the current
+//! user.
 
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
@@ -13,8 +13,8 @@ pub(crate) fn with<T>(
     index: pg_sys::Oid,
     read: &dyn Fn(pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> T,
 ) -> Option<T> {
-    // SAFETY: a syscache look-up within a transaction; the tuple is read before its
-    // release, and what is read of it is copied.
+    // SAFETY: a syscache look-up within a transaction; what is read of the tuple is copied
+    // before its release.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
         let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
@@ -28,8 +28,8 @@ pub(crate) fn with<T>(
     }
 }
 
-/// Shows `see` the entries of the table's indexes, until it has seen enough: those of a
-/// partitioned table, invalid ones, and those still being built or dropped included.
+/// Calls `see` with the entries of the table's indexes until that returns true: including those
+/// of a partitioned table, invalid ones, and those being built or dropped.
 pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&pg_sys::FormData_pg_index) -> bool) {
     // SAFETY: a systable scan over a locked catalog, closed before return; the
     // key's function is oideq, of which F_OIDEQ is the OID.

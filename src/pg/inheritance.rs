@@ -1,8 +1,8 @@
 //! Who inherits from whom: partitions, and tables made by INHERITS.
 //!
-//! Anybody may make a tree as deep as there are tables, and one whose levels inherit twice
-//! from the level above, so that 2ⁿ ways lead to its root. So nothing here recurses, each
-//! relation is looked at once, and every walk can be cancelled.
+//! Anybody may make a tree as deep as there are tables, and one whose levels inherit twice from
+//! the level above, so that 2ⁿ paths lead to its root. So nothing here recurses, each relation
+//! is visited once, and every walk can be cancelled.
 
 use super::catalog::class;
 use super::externs::raising;
@@ -10,13 +10,12 @@ use super::lists;
 use pgrx::pg_sys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The relation and all that inherit from it, partitions included, at any depth; those
-/// that are nearer to it first.
+/// The relation and all its descendants, partitions included; nearer ones first.
 pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     all_inheritors_of([relid])
 }
 
-/// These relations and all that inherit from them, each once.
+/// These relations and all their descendants, each once.
 pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -> Vec<pg_sys::Oid> {
     let mut found: Vec<pg_sys::Oid> = relids.into_iter().collect();
     let mut known: FxHashSet<pg_sys::Oid> = found.iter().copied().collect();
@@ -32,9 +31,9 @@ pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -
     found
 }
 
-/// What inherits from the relation directly, in the order of OIDs.
+/// The relation's direct children, in the order of OIDs.
 fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    // Not locked: it may have been dropped meanwhile.
+    // It is not locked and may have been dropped.
     if class(relid).is_none() {
         return vec![];
     }
@@ -47,13 +46,13 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// Whether the relation has partitions or heirs, or once had.
+/// Whether the relation has partitions or children, or once had.
 pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
     // SAFETY: a syscache look-up within a transaction; the relation exists.
     unsafe { at_boundary!(raising::has_subclass(relid)) }
 }
 
-/// All relations that the relation inherits from, at any distance, each once.
+/// All ancestors of the relation, each once.
 pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = vec![relid];
     let mut known: FxHashSet<pg_sys::Oid> = found.iter().copied().collect();
@@ -87,10 +86,9 @@ impl Step {
 }
 
 /// The topmost of the relation and its ancestors for which `holds` is true. With several
-/// parents, the first one counts under which one is found, in the order of INHERITS.
+/// parents, the first one under which there is one counts, in the order of INHERITS.
 ///
-/// `known` are answers that are asked for again, by the relation; what is found on the way
-/// is added to `found`.
+/// `known` looks up earlier answers; `found` receives those found on the way.
 pub(crate) fn topmost(
     relid: pg_sys::Oid,
     known: impl Fn(pg_sys::Oid) -> Option<Option<pg_sys::Oid>>,
@@ -123,8 +121,8 @@ fn parents_of(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     class(relid).map_or(vec![], |class| parents(relid, class.is_partition))
 }
 
-/// The direct parents: the one of a partition, those of an inheriting table in
-/// the order of its INHERITS clause.
+/// The direct parents: a partition's one, or those of an inheriting table in the order of its
+/// INHERITS clause.
 pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     if is_partition {
         // SAFETY: the relation is a partition; a detached one yields InvalidOid.

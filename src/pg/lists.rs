@@ -27,7 +27,7 @@ pub(crate) fn len(list: *mut pg_sys::List) -> usize {
     unsafe { list.as_ref() }.map_or(0, |l| usize::try_from(l.length).unwrap_or(0))
 }
 
-/// A list of these nodes, in the current memory context.
+/// Makes a list of these nodes, in the current memory context.
 ///
 /// # Safety
 /// The pointers are nodes that live as long as the list.
@@ -40,7 +40,7 @@ pub(crate) unsafe fn of<T>(nodes: &[*mut T]) -> *mut pg_sys::List {
         })
 }
 
-/// The list without the nodes that are not to be kept; changed in place.
+/// Removes the other nodes from the list, in place.
 ///
 /// # Safety
 /// As [`iter`]; nothing else refers to the list.
@@ -76,7 +76,7 @@ pub(crate) unsafe fn ints(list: *mut pg_sys::List) -> impl Iterator<Item = i32> 
     (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
 }
 
-/// The pointer at this place of a list of nodes.
+/// The pointer at this index of a list of nodes.
 ///
 /// # Safety
 /// As [`iter`].

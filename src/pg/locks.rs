@@ -11,8 +11,7 @@ pub(crate) fn relation(relid: pg_sys::Oid, mode: u32) {
     unsafe { pg_sys::LockRelationOid(relid, mode.cast_signed()) };
 }
 
-/// Takes the lock on a relation for the rest of the transaction, if that needs
-/// no waiting.
+/// Takes the lock on a relation for the rest of the transaction, if that needs no waiting.
 pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
     // SAFETY: within a transaction; the relation is looked up again afterwards.
     unsafe { pg_sys::ConditionalLockRelationOid(relid, mode.cast_signed()) }
@@ -54,7 +53,7 @@ pub(crate) fn try_acquire(tag: &pg_sys::LOCKTAG, mode: u32) -> bool {
     if result == pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL {
         return false;
     }
-    // SAFETY: what was committed before the lock was granted must be seen.
+    // SAFETY: makes visible what was committed before the lock was granted.
     unsafe { pg_sys::AcceptInvalidationMessages() };
     true
 }

@@ -1,14 +1,14 @@
-//! Looking at an object of somebody else's: whatever is wrong with it is a finding.
+//! Looks at other owners' objects: whatever is wrong with one is a finding.
 
 use super::{session, txn};
 use crate::error::Error;
 use pgrx::PgSqlErrorCode;
 
-/// Runs `work`, which looks at one object. Its error is returned, so that the others are
-/// shown; and it is an error that a lock is to be waited for, which a stranger may hold for
-/// as long as they like. `work` is to be such as never asks for one.
+/// Runs `work`, which looks at one object. Its error is returned, so that other objects are
+/// still shown. To wait for a lock is an error, as another owner may hold it for as long as they
+/// like; `work` must be such that it never asks for one.
 ///
-/// Raised is what the session itself is told: that the statement is cancelled.
+/// Cancellation of the statement is raised.
 pub(crate) fn at<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     let looked = txn::nested(|| Ok(session::without_waiting(work)));
     match looked {

@@ -1,7 +1,7 @@
-//! The unsafe quarter: thin wrappers over PostgreSQL's C functions.
+//! Thin, mostly unsafe wrappers over PostgreSQL's C functions.
 //!
-//! Nothing here decides, or knows what the extension is for. Differences between server
-//! versions live here only.
+//! Nothing here decides, or knows what the extension is for. All differences between server
+//! versions are here.
 
 /// Calls functions of PostgreSQL that can raise errors, as pgrx's bindings do: at this
 /// boundary an error becomes a panic. Nothing inside is to be dropped when one passes.

@@ -1,4 +1,4 @@
-//! Building and recognising expression trees.
+//! Builds and recognises expression trees.
 
 use super::catalog::Attribute;
 use super::externs::raising;
@@ -19,7 +19,7 @@ unsafe fn make<T>(tag: NodeTag) -> *mut T {
     }
 }
 
-/// A column of the range table's entry `varno`, at its own query's level.
+/// A column of range table entry `varno`, at its own query's level.
 pub(crate) fn var(varno: u32, column: &Attribute) -> *mut Expr {
     any_var(varno, column.attno, column.type_oid, column.typmod)
 }
@@ -46,7 +46,7 @@ pub(crate) fn ctid(varno: u32) -> *mut Expr {
 
 fn any_var(varno: u32, attno: i16, type_oid: pg_sys::Oid, typmod: i32) -> *mut Expr {
     let collation = pg_sys::InvalidOid;
-    // PostgreSQL 15 declares the range table index unsigned here, others signed.
+    // PostgreSQL 15 has an unsigned range table index here, later versions a signed one.
     // SAFETY: allocates in the current memory context.
     unsafe { pg_sys::makeVar(varno as _, attno, type_oid, typmod, collation, 0).cast() }
 }
@@ -87,8 +87,8 @@ pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr
     unsafe { pg_sys::makeFuncExpr(function, result, lists::of(args), none, none, explicit).cast() }
 }
 
-/// A function call of the filter's: another than any that can be written in SQL, though
-/// equal to it, and shown like it.
+/// A function call of the filter: it equals, and is shown like, a call written in SQL, but can
+/// be told from any of those.
 pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let call = call(function, pg_sys::BOOLOID, args);
     // SAFETY: just made.
@@ -96,8 +96,8 @@ pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Exp
     call
 }
 
-/// `function(columns, constant)`, as [`filter_call`] makes it. All of it behind one guard,
-/// not one for each node: it is made for many tables at every planning.
+/// `function(columns, constant)`, as [`filter_call`] makes it. One guard for all of it, not one
+/// for each node: every planning makes it for many tables.
 pub(crate) fn filter_call_on(
     function: pg_sys::Oid,
     varno: u32,
@@ -123,7 +123,7 @@ pub(crate) fn filter_call_on(
     }
 }
 
-/// Whether the expression is a call that was made by [`filter_call`].
+/// Whether [`filter_call`] made the expression.
 ///
 /// # Safety
 /// An expression.
@@ -135,8 +135,8 @@ pub(crate) unsafe fn is_filter_call(expression: *mut Expr) -> bool {
     }
 }
 
-/// As [`is_filter_call`], of the call that a function finds itself in; for functions that
-/// are no business of users. Without a guard.
+/// As [`is_filter_call`], for the call that a function is running in; for functions that users
+/// must not call. Unguarded.
 ///
 /// # Safety
 /// The argument of a function in C, while it runs.
@@ -153,7 +153,7 @@ pub(crate) unsafe fn is_called_by_filter(fcinfo: pg_sys::FunctionCallInfo) -> bo
     }
 }
 
-/// The grammar gives it to functions of PostgreSQL's own only.
+/// The grammar sets it for PostgreSQL's own functions only.
 const FILTERS: pg_sys::CoercionForm::Type = pg_sys::CoercionForm::COERCE_SQL_SYNTAX;
 
 /// `left > right` by the default btree operator of `type_oid`.
@@ -170,7 +170,7 @@ pub(crate) fn greater_than(type_oid: pg_sys::Oid, left: *mut Expr, right: *mut E
     }
 }
 
-/// All of them; true for none.
+/// The conjunction of all; true for none.
 pub(crate) fn and(conditions: &[*mut Expr]) -> *mut Expr {
     // SAFETY: boolean nodes; a list of one is that one.
     unsafe { pg_sys::make_ands_explicit(lists::of(conditions)) }
@@ -188,8 +188,8 @@ pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     }
 }
 
-/// The expression of a text that `nodeToString` has written, with its columns those of
-/// the range table's entry `varno` instead of the first.
+/// The expression in a text that `nodeToString` has written, with its columns moved to range
+/// table entry `varno`.
 ///
 /// # Safety
 /// The text is that of an expression whose functions are the present ones.
@@ -238,7 +238,7 @@ pub(crate) fn case_timestamptz(condition: *mut Expr, yes: *mut Expr, no: *mut Ex
     }
 }
 
-/// The function whose answer is the condition of an expression made by [`case_timestamptz`].
+/// The function that is the condition of an expression made by [`case_timestamptz`].
 ///
 /// # Safety
 /// An expression.
@@ -271,8 +271,7 @@ pub(crate) unsafe fn same<A, B>(a: *mut A, b: *mut B) -> bool {
     unsafe { pg_sys::equal(a.cast(), b.cast()) }
 }
 
-/// Whether a tree mentions one of the columns (0: the whole row) of the range table's entry
-/// `varno`.
+/// Whether a tree mentions one of the columns (0: the whole row) of range table entry `varno`.
 ///
 /// # Safety
 /// A preprocessed tree, which holds no query any more, or null.
@@ -293,9 +292,9 @@ pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> b
     }
 }
 
-/// The answer of [`mentions`] for the FROM and WHERE of most queries, in a tenth of the
-/// time: tables beside each other, and comparisons of columns, constants and parameters
-/// that must all hold. None for others.
+/// The answer of [`mentions`] for the FROM and WHERE of most queries, in a tenth of the time:
+/// tables side by side, and comparisons of columns, constants and parameters joined by AND.
+/// `None` for others.
 ///
 /// # Safety
 /// As [`mentions`].

@@ -1,16 +1,16 @@
 //! `object_access_hook`: what a statement really drops, whatever it names.
 //!
-//! It is installed while a statement runs that can drop something, in a database with the
-//! extension, and not for good: while there is any, PostgreSQL 17 and newer compute the
-//! `search_path` anew at each change of it, and call it for each function that is prepared
+//! It is installed only while a statement runs that can drop something, in a database with the
+//! extension: with any such hook, PostgreSQL 17 and newer compute `search_path` again at each
+//! change, and call the hook for each function that is prepared
 //! (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use pgrx::pg_sys::{self, ObjectAccessType};
 use pgrx::prelude::*;
 use std::cell::Cell;
 
-/// Calls for what is about to be dropped: a relation, an extension. Their entries in the
-/// catalogs are still there.
+/// Functions to call before a relation or an extension is dropped; its catalog entries are still
+/// there.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
     pub(crate) relation: fn(pg_sys::Oid),
@@ -24,7 +24,7 @@ thread_local! {
     static CALLS: Cell<Option<Calls>> = const { Cell::new(None) };
 }
 
-/// Installs the hook, if it is not.
+/// Installs the hook, unless it is installed.
 pub(crate) fn install(calls: Calls) {
     if CALLS.replace(Some(calls)).is_none() {
         // SAFETY: variables of this process, which has one thread.
@@ -39,7 +39,7 @@ pub(crate) fn install(calls: Calls) {
 pub(crate) fn uninstall() {
     // SAFETY: variables of this process, which has one thread.
     unsafe {
-        // Another library, loaded meanwhile, may call it as its previous one: then it stays.
+        // Another library, loaded meanwhile, may have it as its previous hook: then it stays.
         if CALLS.get().is_some() && pg_sys::object_access_hook.is_some_and(is_trampoline) {
             pg_sys::object_access_hook = PREVIOUS;
             CALLS.set(None);

@@ -1,4 +1,4 @@
-//! What differs between server versions in the planner's input.
+//! Differences between server versions in the planner's input.
 
 use super::externs::raising;
 use super::{lists, nodes, roles};
@@ -16,10 +16,9 @@ pub(crate) unsafe fn restriction(
     unsafe { at_boundary!(unguarded_restriction(root, clause)) }
 }
 
-/// As [`restriction`], and before all others of the relation. One of a call of
-/// [`nodes::filter_call`] has the planner's estimates already in their places, which it
-/// would otherwise ask the function's support function for at each planning. They are what
-/// that one says.
+/// As [`restriction`], but before all others of the relation. For a call by
+/// [`nodes::filter_call`] the planner's estimates are set already, to what the function's
+/// support function would say at each planning.
 ///
 /// # Safety
 /// As [`restriction`]; `rel` is that relation.
@@ -62,12 +61,11 @@ unsafe fn unguarded_restriction(
     }
 }
 
-/// A filter lets nearly all rows pass, so that a query is planned like the same query
-/// without it.
+/// A filter lets nearly all rows pass, so that a query is planned like one without it.
 pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
 
-/// Has the planner look whether restrictions may be evaluated by parallel workers: it has
-/// looked at the query already, and asks no more where that holds nothing that may not.
+/// Makes the planner check whether parallel workers may evaluate restrictions: it has checked
+/// the query already, and checks nothing later if that was safe throughout.
 ///
 /// # Safety
 /// `root` is the planning under way.
@@ -81,8 +79,8 @@ pub(crate) unsafe fn mind_parallel_hazards(root: *mut PlannerInfo) {
     }
 }
 
-/// The role as which access to the table is checked when it is not the current
-/// user (a view's owner); `InvalidOid` for the current user.
+/// The user as whom access to the table is checked, if not the current one (a view's owner);
+/// `InvalidOid` for the current user.
 ///
 /// # Safety
 /// `entry` is a relation's entry in the range table of `query`.
@@ -104,13 +102,12 @@ pub(crate) unsafe fn check_as_user(query: *mut Query, entry: *mut RangeTblEntry)
     }
 }
 
-/// Tells the executor that the statement updates these columns too, although
-/// its author did not name them and needs no privilege for them: triggers and
-/// generated columns that depend on them must not be missed.
+/// Tells the executor that the statement also updates these columns, which its author has not
+/// named and needs no privilege for: triggers and generated columns may depend on them.
 ///
-/// One set of columns serves both for that and for the check of privileges.
-/// Where they must differ, what the author asked for is checked on a second
-/// range table entry that is not scanned, as PostgreSQL does for views.
+/// One set of columns serves for that and for the check of privileges. If they must differ, the
+/// author's columns are checked on a second range table entry that is not scanned, as PostgreSQL
+/// does for views.
 ///
 /// # Safety
 /// `entry` is the result relation's entry in the range table of `query`, which
@@ -160,7 +157,7 @@ unsafe fn check_separately(query: *mut Query, entry: *mut RangeTblEntry) {
         }
         #[cfg(not(feature = "pg15"))]
         {
-            // No check can be left empty from 16 on: the owner passes it.
+            // From 16 on a check cannot be empty; the owner passes this one.
             let perminfo = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
             let copy = pg_sys::copyObjectImpl(perminfo.cast());
             (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
@@ -172,9 +169,8 @@ unsafe fn check_separately(query: *mut Query, entry: *mut RangeTblEntry) {
     }
 }
 
-/// The user columns that depend on column `attno` being updated: the column
-/// itself if a trigger or a unique key names it, and generated columns that
-/// are computed from it. Empty for nearly every table.
+/// The user columns that an update of column `attno` affects: the column itself if a trigger or
+/// a unique key names it, and generated columns computed from it. Empty for nearly every table.
 ///
 /// # Safety
 /// The caller's transaction holds a lock on the relation.
@@ -188,7 +184,7 @@ pub(crate) unsafe fn dependents_of_update(relid: pg_sys::Oid, attno: i16) -> Vec
         let key_kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
         let in_key =
             pg_sys::bms_is_member(bit, pg_sys::RelationGetIndexAttrBitmap(relation, key_kind));
-        // Children may have triggers of their own; naming the column costs nothing there.
+        // Children may have triggers of their own; to name the column costs nothing there.
         let has_children = (*(*relation).rd_rel).relhassubclass;
         if in_key || has_children || trigger_names((*relation).trigdesc, attno) {
             dependents.push(attno);
@@ -217,8 +213,11 @@ pub(crate) unsafe fn dependents_of_update(relid: pg_sys::Oid, attno: i16) -> Vec
 }
 
 /// Whether an UPDATE trigger is declared `UPDATE OF` that column.
+///
+/// # Safety
+/// `triggers` is null, or the trigger descriptor of an open relation.
 unsafe fn trigger_names(triggers: *mut pg_sys::TriggerDesc, attno: i16) -> bool {
-    // SAFETY: a null or valid trigger descriptor of an open relation.
+    // SAFETY: as required of the caller.
     unsafe {
         let Some(triggers) = triggers.as_ref() else {
             return false;
@@ -231,8 +230,8 @@ unsafe fn trigger_names(triggers: *mut pg_sys::TriggerDesc, attno: i16) -> bool 
     }
 }
 
-/// The table that a query writes to, or else the first two in its FROM; of a query in FROM,
-/// those in it.
+/// The table that a query writes to, or else the first two in its FROM, looking into a subquery
+/// there.
 ///
 /// # Safety
 /// `query` is the planner's input.

@@ -1,8 +1,8 @@
-//! Queries of the extension on a user's table: names are resolved before the identity changes,
-//! everything else happens as the table's owner.
+//! The extension's queries on a user's table: names are resolved before the current user
+//! changes, all the rest runs as the table's owner.
 //!
-//! Not by SPI, which looks names up again as whoever runs the query: an owner without USAGE on
-//! the schema could not run it (as with PostgreSQL's own commands on a table, that need not be).
+//! Not by SPI, which resolves names again as the user who runs the query: an owner without USAGE
+//! on the schema could not run it. PostgreSQL's own commands on a table need no USAGE either.
 
 use super::gate::Visit;
 use super::{encoding, lists, unguarded};
@@ -13,12 +13,12 @@ use std::ffi::CString;
 /// A parameter: its type and its value; `None` is NULL.
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
-/// Runs a statement that selects nothing, and tells how many rows it has worked on.
+/// Runs a statement that selects nothing; returns how many rows it has processed.
 pub(crate) fn execute(visit: &Visit, query: &str) -> u64 {
     run(visit, query, &[], None)
 }
 
-/// The first row of what the query selects, whose columns are of types passed by value.
+/// The first row that the query selects; its columns are of types passed by value.
 pub(crate) fn first_row<const N: usize>(
     visit: &Visit,
     query: &str,
@@ -39,8 +39,7 @@ pub(crate) fn first_row<const N: usize>(
     receiver.row
 }
 
-/// Reads all that the query selects, by what was there before the present transaction wrote
-/// anything.
+/// Reads everything that the query selects, as of before the current transaction's first write.
 pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter]) {
     run_seeing(Sight::Before, visit, query, parameters, None);
 }
@@ -48,18 +47,18 @@ pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter
 /// What a query sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// What the transaction has done so far, too.
+    /// Everything, including what the transaction has done so far.
     Present,
-    /// Nothing of what the transaction has done.
+    /// Nothing that the transaction has done.
     Before,
 }
 
-/// The only value of the first row, of a type passed by value.
+/// The single value of the first row, of a type passed by value.
 pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) -> Option<Datum> {
     first_row::<1>(visit, query, parameters)?[0]
 }
 
-/// Runs the query, whose rows the receiver gets; how many rows it has worked on.
+/// Runs the query and passes its rows to the receiver; returns how many rows it has processed.
 pub(crate) fn run(
     visit: &Visit,
     query: &str,
@@ -78,7 +77,7 @@ fn run_seeing(
 ) -> u64 {
     let text = encoding::query(query);
     // SAFETY: within a transaction. Text, parameters and receiver outlive the execution; what it
-    // allocates goes with the memory context, after an error with the transaction's.
+    // allocates is freed with the memory context, after an error with the transaction's.
     unsafe {
         let context = pg_sys::AllocSetContextCreateInternal(
             pg_sys::CurrentMemoryContext,
@@ -128,7 +127,7 @@ unsafe fn execute_one(
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         pg_sys::UpdateActiveSnapshotCommandId();
         if sight == Sight::Before {
-            // A copy: the transaction's own snapshot is never pushed itself.
+            // A copy: the transaction's own snapshot is never pushed.
             (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
         }
         let own = (*statement).canSetTag;
@@ -137,7 +136,7 @@ unsafe fn execute_one(
             None => pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone),
         };
         let rows = if (*statement).commandType == CmdType::CMD_UTILITY {
-            // NOTIFY, by a rule.
+            // A NOTIFY that a rule has added.
             pg_sys::ProcessUtility(
                 statement,
                 text.as_ptr(),
@@ -205,7 +204,7 @@ struct FirstRow<const N: usize> {
     row: Option<[Option<Datum>; N]>,
 }
 
-/// Plain, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -228,7 +227,7 @@ unsafe extern "C-unwind" fn keep_first<const N: usize>(
             }
         }
         state.row = Some(row);
-        // No more are needed.
+        // One row is enough.
         false
     }
 }

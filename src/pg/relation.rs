@@ -17,15 +17,14 @@ impl Open {
         self.0
     }
 
-    /// Whether a deletion from it is anybody's business but its own
-    /// ([`deletion_concerns_others`]).
+    /// Whether DELETE has side effects, or the table is no heap ([`deletion_concerns_others`]).
     pub(crate) fn deletion_concerns_others(&self) -> bool {
         // SAFETY: open.
         unsafe { deletion_concerns_others(self.0) }
     }
 
-    /// Raises the error that a DELETE would, on a table that is published
-    /// without a replica identity.
+    /// Raises the error that a DELETE would on a table that is published without a replica
+    /// identity.
     pub(crate) fn check_replica_identity(&self) {
         // SAFETY: open and locked.
         unsafe { pg_sys::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
@@ -69,8 +68,8 @@ impl Drop for Open {
     }
 }
 
-/// Whether a DELETE fires a trigger ([`has_delete_triggers`]), or there are rules of
-/// any kind, or the table is not stored as a heap.
+/// Whether DELETE has side effects, or the table is no heap: it fires a trigger
+/// ([`has_delete_triggers`]), or there are rules of any kind.
 ///
 /// # Safety
 /// `relation` is open.
@@ -84,8 +83,8 @@ pub(crate) unsafe fn deletion_concerns_others(relation: pg_sys::Relation) -> boo
     }
 }
 
-/// Whether a DELETE fires a trigger, those of foreign keys that reference the table
-/// and disabled ones included.
+/// Whether a DELETE fires a trigger, including those of foreign keys that reference the table,
+/// and disabled ones.
 ///
 /// # Safety
 /// `relation` is open.
@@ -104,7 +103,7 @@ pub(crate) unsafe fn has_delete_triggers(relation: pg_sys::Relation) -> bool {
     }
 }
 
-/// A copy of the values in the current memory context; null for none.
+/// Copies the values into the current memory context; null for none.
 pub(crate) fn palloc_slice<T: Copy>(values: &[T]) -> *mut T {
     if values.is_empty() {
         return core::ptr::null_mut();
@@ -117,7 +116,7 @@ pub(crate) fn palloc_slice<T: Copy>(values: &[T]) -> *mut T {
     }
 }
 
-/// `index_beginscan` for `nkeys` keys, alike in all versions.
+/// `index_beginscan` for `nkeys` keys, the same in all versions.
 ///
 /// # Safety
 /// Table and index are open and locked; the snapshot outlives the scan.
@@ -147,7 +146,7 @@ pub(crate) unsafe fn target(table: pg_sys::Relation) -> *mut pg_sys::ResultRelIn
     target
 }
 
-/// What an execution without a plan needs to look at changed rows again.
+/// What an execution without a plan needs to check changed rows again.
 ///
 /// # Safety
 /// In the estate's memory context; `EvalPlanQualEnd` comes before it is freed.
@@ -169,7 +168,7 @@ pub(crate) unsafe fn recheck(estate: *mut pg_sys::EState) -> *mut pg_sys::EPQSta
     recheck
 }
 
-/// Frees an execution that has fired triggers.
+/// Frees an execution that has only fired triggers.
 ///
 /// # Safety
 /// It has no plan, and nothing is left to be fired.

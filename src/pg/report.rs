@@ -1,4 +1,4 @@
-//! Errors on their way to PostgreSQL, and back.
+//! Passes errors to PostgreSQL, and back.
 
 use super::encoding;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 use std::ffi::CStr;
 
 impl Error {
-    /// What remains of an error that was caught.
+    /// What is kept of a caught error.
     pub(super) fn of(error: CaughtError) -> Self {
         let (CaughtError::PostgresError(report)
         | CaughtError::ErrorReport(report)
@@ -22,7 +22,7 @@ impl Error {
         }
     }
 
-    /// The error's five characters.
+    /// The error's five-character SQLSTATE.
     pub(crate) fn sqlstate(&self) -> String {
         // SAFETY: returns a static buffer with a C string.
         unsafe { CStr::from_ptr(pg_sys::unpack_sql_state(self.code as i32)) }
@@ -43,13 +43,13 @@ impl Error {
         unreachable!("an ERROR does not return")
     }
 
-    /// Sends it as a WARNING, and goes on.
+    /// Sends it as a WARNING.
     #[track_caller]
     pub(crate) fn warn(self) {
         self.report(PgLogLevel::WARNING);
     }
 
-    /// Sends it as a NOTICE, and goes on.
+    /// Sends it as a NOTICE.
     #[track_caller]
     pub(crate) fn notice(self) {
         self.report(PgLogLevel::NOTICE);

@@ -1,10 +1,10 @@
-//! Who may do what.
+//! Privileges and ownership.
 
 use super::catalog;
 use pgrx::pg_sys;
 
-/// Whether `role` owns the relation or is a member of the owning role. Nobody owns one that
-/// is gone: PostgreSQL's own check would raise an error.
+/// Whether `role` owns the relation or is a member of the owning role. False if the relation is
+/// gone, where PostgreSQL's own check would raise an error.
 pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     // SAFETY: cached look-ups within a transaction.
     let has_rights_of = |owner| unsafe { pg_sys::has_privs_of_role(role, owner) };
@@ -45,7 +45,7 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
     }
 }
 
-/// Whether `role` may look names up in the schema.
+/// Whether `role` has USAGE on the schema.
 pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
     // SAFETY: syscache look-ups within a transaction.
@@ -78,7 +78,7 @@ fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
     }
 }
 
-/// Whether row-level security of the relation is for the current user.
+/// Whether row-level security of the relation applies to the current user.
 pub(crate) fn is_subject_to_rls(relid: pg_sys::Oid) -> bool {
     // SAFETY: look-ups within a transaction; without an error where it is off.
     let state = unsafe { pg_sys::check_enable_rls(relid, pg_sys::InvalidOid, true) };
@@ -100,17 +100,16 @@ pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
     unsafe { pg_sys::superuser_arg(role) }
 }
 
-/// Whether the current user reads the table as it is on disk: its owner or a
-/// superuser, while `row_security` is off, as pg_dump and its scripts set it.
+/// Whether the current user reads the table as it is on disk: its owner or a superuser, with
+/// `row_security` off, as pg_dump and its scripts set it.
 pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
     // SAFETY: reads a backend-local variable.
     if unsafe { pg_sys::row_security } {
         return false;
     }
-    // The user outside any SECURITY DEFINER function or referential check, so
-    // that nobody reads by way of another's function what they could not read
-    // themselves; and the current one, so that a superuser who calls a function
-    // does not lend it this right.
+    // The outer user, because nobody may read through another's function what they could not
+    // read themselves; and the current one, because a superuser who calls a function does not
+    // lend it this right.
     // SAFETY: reads a backend-local variable.
     let outer = unsafe { pg_sys::GetOuterUserId() };
     [outer, current_user()]
@@ -129,7 +128,7 @@ pub(crate) fn owns_extension(extension: pg_sys::Oid, user: pg_sys::Oid) -> bool 
     }
 }
 
-/// The role's name, for a message; its number if it has none any more.
+/// The role's name, for a message; its number if it has no name any more.
 pub(crate) fn name(role: pg_sys::Oid) -> String {
     // SAFETY: a cached look-up within a transaction; a C string in its memory, or null.
     unsafe {

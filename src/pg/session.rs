@@ -1,12 +1,11 @@
-//! The session that a background worker is.
+//! The session: settings of a background worker, and of parts of a user's transaction.
 
 use super::externs;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString, c_int};
 
-/// Sets a parameter as the worker needs it, above what the configuration, the
-/// database or the role says; what a user's code sets instead ends with
-/// [`discard_all`].
+/// Sets a parameter as the worker needs it, above the configuration, the database and the role;
+/// what a user's code sets instead ends with [`discard_all`].
 pub(crate) fn force(name: &str, value: &str) {
     let (Ok(name), Ok(value)) = (CString::new(name), CString::new(value)) else {
         return;
@@ -22,27 +21,27 @@ pub(crate) fn force(name: &str, value: &str) {
     }
 }
 
-/// Whether this is a worker of logical replication, which applies what others have done.
+/// Whether this is a worker of logical replication, which applies others' changes.
 pub(crate) fn applies_others_changes() -> bool {
     externs::IsLogicalWorker()
 }
 
-/// Plans what `work` runs without sorting or reading whole tables where there is
-/// another way, whatever the statistics say: a batch must read no more than it
-/// deletes. An error ends the settings with the transaction.
-pub(crate) fn without_detours<T>(work: impl FnOnce() -> T) -> T {
+/// Plans the queries of `work` without sorting or reading whole tables if there is another way,
+/// whatever the statistics say: a batch must read no more than it deletes. An error ends the
+/// settings with the transaction.
+pub(crate) fn index_only<T>(work: impl FnOnce() -> T) -> T {
     with_settings(
         &[(c"enable_sort", c"off"), (c"enable_seqscan", c"off")],
         work,
     )
 }
 
-/// Runs `work` with a `search_path` in which nobody can put anything: what
-/// PostgreSQL writes out (`pg_get_expr`) then reads the same for everybody. An
-/// error ends the setting with the transaction.
+/// Runs `work` with a `search_path` in which nobody can create anything: what PostgreSQL writes
+/// out (`pg_get_expr`) then reads the same for everybody. An error ends the setting with the
+/// transaction.
 ///
-/// The functions of the SQL surface that fire a user's triggers do this in part
-/// only, instead of a SET clause for all: triggers find the session's own.
+/// SQL functions that fire a user's triggers do this for a part of their work, instead of having
+/// a SET clause for all of it: triggers find the session's own path.
 pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
     with_settings(
         &[
@@ -53,9 +52,9 @@ pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
     )
 }
 
-/// Makes the session fire triggers as those of its own statements, where it replays
-/// what others have done (`session_replication_role`): until [`end_as_origin`], or an
-/// error, which ends the setting with the subtransaction.
+/// Makes the session fire triggers as those of its own statements, even where it replays others'
+/// changes (`session_replication_role`): until [`end_as_origin`], or an error, which ends the
+/// setting with the subtransaction.
 pub(crate) fn begin_as_origin() -> Option<c_int> {
     // SAFETY: reads a setting; the nest level begun here is ended by the caller.
     unsafe {
@@ -97,8 +96,8 @@ pub(super) unsafe fn set_locally(name: &CStr, value: &CStr) {
     }
 }
 
-/// Runs `work`, in which it is an error to wait for a lock. An error ends the setting with
-/// the subtransaction.
+/// Runs `work`, in which waiting for a lock is an error. An error ends the setting with the
+/// subtransaction.
 pub(crate) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
     with_settings(&[(c"lock_timeout", c"1")], work)
 }
@@ -116,7 +115,7 @@ fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T 
     }
 }
 
-/// DISCARD ALL, in a transaction of a background worker.
+/// DISCARD ALL, in a background worker's transaction.
 pub(crate) fn discard_all() {
     let mut stmt = pg_sys::DiscardStmt {
         type_: pg_sys::NodeTag::T_DiscardStmt,
@@ -128,13 +127,13 @@ pub(crate) fn discard_all() {
     }
 }
 
-/// Whether somebody has asked to read the configuration files again.
+/// Whether a reload of the configuration files is pending.
 pub(crate) fn is_reload_asked() -> bool {
     // SAFETY: reads a flag that a signal handler sets.
     unsafe { pg_sys::ConfigReloadPending != 0 }
 }
 
-/// Reads the configuration files again if somebody asked for it; whether it did.
+/// Reloads the configuration files if that is pending; true if it was.
 pub(crate) fn reload_if_asked() -> bool {
     // SAFETY: a worker's main loop, outside any transaction.
     unsafe {

@@ -14,7 +14,7 @@ macro_rules! named {
     };
 }
 
-/// The name of the lock's tranche, seen in wait events.
+/// The name of the lock's tranche, shown in wait events.
 const TRANCHE: &CStr = named!("");
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
@@ -42,12 +42,12 @@ pub(crate) struct Layout {
     pub(crate) entries: i64,
 }
 
-/// What is called in the postmaster, with nobody else there.
+/// What the postmaster calls while no other process exists.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
-    /// The memory has been made, at the server's start and after a crash.
+    /// The memory was created, at the server's start or after a crash.
     pub(crate) started: fn(),
-    /// The server stops in good order.
+    /// The server stops cleanly.
     pub(crate) stopping: fn(),
 }
 
@@ -135,8 +135,7 @@ pub(crate) unsafe fn control<T>() -> &'static T {
     unsafe { &*CONTROL.cast::<T>() }
 }
 
-/// The lock, held until dropped. Nothing that can raise an error may be done
-/// while it is held.
+/// The lock, held until dropped. Meanwhile nothing may raise an error.
 pub(crate) struct Locked(());
 
 impl Locked {
@@ -150,7 +149,7 @@ impl Locked {
         Self::acquire(pg_sys::LWLockMode::LW_SHARED)
     }
 
-    /// Where there is no other process, nor any lock yet or any more: in [`Calls`].
+    /// Without the lock, where no other process exists: in [`Calls`].
     pub(crate) fn alone() -> Self {
         Self(())
     }
@@ -171,8 +170,8 @@ impl Locked {
         unsafe { self.search(key, pg_sys::HASHACTION::HASH_FIND) }
     }
 
-    /// The entry of that key, made if there is none (then only its key is set);
-    /// `None` if the table is full.
+    /// The entry of that key, created if there is none (then only its key is set), and whether
+    /// it was there; `None` if the table is full.
     ///
     /// # Safety
     /// As [`Locked::find`], under the exclusive lock.
@@ -204,6 +203,8 @@ impl Locked {
         }
     }
 
+    /// # Safety
+    /// As [`Locked::find`]; under the exclusive lock, if `action` changes the table.
     unsafe fn search<K, E>(&mut self, key: &K, action: pg_sys::HASHACTION::Type) -> Option<&mut E> {
         // SAFETY: as required of the caller.
         unsafe {
@@ -240,8 +241,8 @@ impl Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // SAFETY: acquired by this value. After an error that PostgreSQL has
-        // cleaned up already it is no longer held.
+        // SAFETY: acquired by this value. After an error PostgreSQL may have released it
+        // already.
         unsafe {
             if pg_sys::LWLockHeldByMe(LOCK) {
                 pg_sys::LWLockRelease(LOCK);

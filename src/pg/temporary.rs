@@ -19,7 +19,7 @@ mod pg_depend {
     }
 }
 
-/// Which temporary objects there are: a value that changes when one comes or goes.
+/// A value that changes when a temporary object comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Objects {
     schema: pg_sys::Oid,
@@ -28,7 +28,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Those that are there now. Costs next to nothing in a session that never had any.
+    /// The present ones. Costs next to nothing in a session that never had any.
     pub(super) fn now() -> Self {
         let (mut schema, mut toast) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
         // SAFETY: reads backend-local variables.
@@ -44,7 +44,7 @@ impl Objects {
         found
     }
 
-    /// What is in a schema depends on it.
+    /// Whatever is in a schema depends on it.
     fn count_all(&mut self) {
         // SAFETY: a systable scan over a locked catalog, closed before return; the keys'
         // function is oideq, of which F_OIDEQ is the OID; a tuple is read while the scan stands

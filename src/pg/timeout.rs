@@ -1,11 +1,11 @@
 //! A time limit for what a background worker runs.
 //!
-//! PostgreSQL arms `statement_timeout` for clients only. And a function of a
-//! user may catch the cancellation and go on: so it is repeated, and at last the
-//! worker ends itself, which nothing can catch.
+//! PostgreSQL arms `statement_timeout` for clients only. And a user's function may catch the
+//! cancellation and go on: so it is repeated, and finally the worker ends itself, which nothing
+//! can catch.
 //!
-//! A turn at a table ([`Turn`]) has a limit of its own for each of its transactions and
-//! for all of them together, and gives way earlier if it is asked to.
+//! A turn at a table ([`Turn`]) has a limit for each of its transactions and one for all of them
+//! together, and gives way earlier if asked to.
 
 use super::externs::{self, timeout};
 use core::ffi::c_int;
@@ -17,28 +17,28 @@ use std::time::{Duration, Instant};
 
 const SIGINT: c_int = 2;
 const SIGTERM: c_int = 15;
-/// How often it cancels before it ends the worker: after one and a half seconds.
+/// How many cancellations come before the worker is ended: one and a half seconds.
 const CANCELLATIONS: i32 = 6;
-/// The pause between two of them, and between two looks whether somebody waits.
+/// The pause between two cancellations, and between two checks whether others wait.
 const REPEAT_MS: c_int = 250;
-/// What is left to a transaction of a turn whose time is over: it looks something up.
+/// What a transaction still has when the turn's time is over: it looks something up.
 const LEAST: Duration = Duration::from_millis(50);
 
-/// A process that runs no code of users.
+/// In a process that runs no user code.
 const NOT_REGISTERED: i32 = -1;
 static ID: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
 static ALARM: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
 static FIRED: AtomicI32 = AtomicI32::new(0);
 static UNTIL: AtomicI64 = AtomicI64::new(i64::MAX);
-/// From then on it ends if somebody else waits.
+/// From this time on it ends if others wait.
 static GIVES_WAY_AT: AtomicI64 = AtomicI64::new(i64::MAX);
 static GAVE_WAY: AtomicBool = AtomicBool::new(false);
 static CALLS: OnceLock<Calls> = OnceLock::new();
 
-/// What the signal handlers call: atomics and latches only.
+/// Functions for the signal handlers: atomics and latches only.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
-    /// A turn has taken long.
+    /// A turn takes long.
     pub(crate) is_long: fn(),
     /// Whether the turn is to make room for others.
     pub(crate) is_asked_for_room: fn() -> bool,
@@ -58,11 +58,11 @@ pub(crate) fn init(calls: Calls) {
     }
 }
 
-/// A running time limit; ends when dropped.
+/// A running time limit, which ends when dropped.
 pub(crate) struct Limit(Instant);
 
 impl Limit {
-    /// From now on.
+    /// Starts now.
     pub(crate) fn start(limit: Duration) -> Self {
         FIRED.store(0, Ordering::Relaxed);
         GAVE_WAY.store(false, Ordering::Relaxed);
@@ -80,12 +80,12 @@ impl Limit {
         Self(Instant::now())
     }
 
-    /// Whether the last one has been exceeded, or has given way.
+    /// Whether the last limit was exceeded, or has given way.
     pub(crate) fn exceeded() -> bool {
         FIRED.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the last one has given way to others.
+    /// Whether the last limit has given way to others.
     pub(crate) fn gave_way() -> bool {
         GAVE_WAY.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ impl Drop for Limit {
         // SAFETY: the ID is registered.
         unsafe { timeout::disable_timeout(id, false) };
         if Self::exceeded() {
-            // SAFETY: plain flags; a cancellation that came late must not hit what follows.
+            // SAFETY: sets flags; a late cancellation must not hit what follows.
             unsafe { pg_sys::QueryCancelPending = 0 };
         }
         if let Some(mut turn) = TURN.get() {
@@ -115,17 +115,17 @@ impl Drop for Limit {
 /// What a turn has taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
-    /// In all, without pauses.
+    /// In total, without pauses.
     pub(crate) took: Duration,
     /// Its longest transaction.
     pub(crate) longest: Duration,
-    /// One of them was cancelled for its time,
+    /// One was cancelled for its time,
     pub(crate) timed_out: bool,
     /// because others waited.
     pub(crate) gave_way: bool,
 }
 
-/// A turn at a table, whose owner's code may run in it.
+/// A turn at a table, in which its owner's code may run.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     began: Instant,
@@ -141,9 +141,9 @@ thread_local! {
 }
 
 impl Turn {
-    /// From now on each transaction has `each`, and all have `whole`; one that takes
-    /// longer than `patience` ends when somebody else waits. After `long` the handler
-    /// given to [`init`] is told.
+    /// Begins a turn. Each transaction has `each`, and all together have `whole`; one that takes
+    /// longer than `patience` ends when others wait. After `long` the handler given to [`init`]
+    /// is called.
     pub(crate) fn begin(each: Duration, whole: Duration, patience: Duration, long: Duration) {
         TURN.set(Some(Self {
             began: Instant::now(),
@@ -161,7 +161,7 @@ impl Turn {
         }
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub(crate) fn end() -> Spent {
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {
@@ -174,7 +174,7 @@ impl Turn {
         })
     }
 
-    /// A pause does not count.
+    /// Leaves a pause out of the turn's time.
     pub(crate) fn paused(pause: Duration) {
         if let Some(mut turn) = TURN.get() {
             turn.paused += pause;
@@ -182,7 +182,7 @@ impl Turn {
         }
     }
 
-    /// From now on the turn has only so much left.
+    /// Leaves the turn no more than this time.
     pub(crate) fn leave(rest: Duration) {
         if let Some(mut turn) = TURN.get() {
             let gone = turn.began.elapsed().saturating_sub(turn.paused);
@@ -191,7 +191,7 @@ impl Turn {
         }
     }
 
-    /// The limit of a transaction that begins now, if it is `most` outside a turn.
+    /// The limit of a transaction that begins now; `most` outside a turn.
     pub(crate) fn limit(most: Duration) -> Duration {
         TURN.get().map_or(most, |turn| {
             let gone = turn.began.elapsed().saturating_sub(turn.paused);
@@ -200,12 +200,12 @@ impl Turn {
         })
     }
 
-    /// Whether one of its transactions has been cancelled for its time.
+    /// Whether one of its transactions was cancelled for its time.
     pub(crate) fn has_timed_out() -> bool {
         TURN.get().is_some_and(|turn| turn.spent.timed_out)
     }
 
-    /// Whether its transactions have less than `most`, or had to end for others' sake.
+    /// Whether its transactions have less than `most`, or had to end because others waited.
     pub(crate) fn is_limited(most: Duration) -> bool {
         TURN.get()
             .is_some_and(|turn| turn.each < most || turn.spent.gave_way)

@@ -1,8 +1,8 @@
-//! Triggers in the system catalogs: looking at them, creating, enabling, dropping.
+//! Triggers in the system catalogs: reads, creates, enables and drops them.
 //!
-//! The catalogs are read without a lock on the tables. Changes are made by the C
-//! functions behind the statements: no event trigger and no other code of a user's
-//! runs in between, and `search_path` has no part in it.
+//! The catalogs are read without a lock on the tables. Changes are made by the C functions
+//! behind the statements: no event trigger or other user code runs in between, and `search_path`
+//! has no effect.
 
 use super::lists;
 use pgrx::pg_sys;
@@ -15,19 +15,19 @@ pub(crate) struct Trigger {
     /// The bytes by which PostgreSQL sorts triggers before it fires them.
     pub(crate) name: Vec<u8>,
     pub(crate) function: pg_sys::Oid,
-    /// It comes from the trigger of the partitioned table above.
+    /// It is a clone of the partitioned table's trigger.
     pub(crate) is_clone: bool,
-    /// Of a foreign key: the table at its other end.
+    /// The table at the other end, for a foreign key's trigger.
     pub(crate) other_table: pg_sys::Oid,
     is_internal: bool,
     enabled: u8,
     events: u32,
-    /// Neither a column list, nor a WHEN condition, nor one of PostgreSQL's own.
+    /// No column list, no WHEN condition, and none of PostgreSQL's own.
     unconditional: bool,
 }
 
 impl Trigger {
-    /// `BEFORE INSERT OR UPDATE FOR EACH ROW`, without any condition.
+    /// `BEFORE INSERT OR UPDATE FOR EACH ROW`, unconditionally.
     pub(crate) fn is_before_every_write(&self) -> bool {
         let exactly = pg_sys::TRIGGER_TYPE_ROW
             | pg_sys::TRIGGER_TYPE_BEFORE
@@ -43,7 +43,7 @@ impl Trigger {
         self.enabled != b'D' && self.events & before_row == before_row && self.events & writes != 0
     }
 
-    /// Whether it is somebody's own, and fires after rows were deleted or updated.
+    /// Whether it is a user's, and fires after rows were deleted or updated.
     pub(crate) fn fires_after_change(&self) -> bool {
         let early = pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_INSTEAD;
         let changes = pg_sys::TRIGGER_TYPE_DELETE | pg_sys::TRIGGER_TYPE_UPDATE;
@@ -89,9 +89,9 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
     found
 }
 
-/// The tables whose rows the foreign keys that refer to this one look up, by name and as
-/// their owners, when one of its rows is deleted: those that refer to it, and, for NO ACTION,
-/// the table itself, in which there may be another row by now with the same key.
+/// The tables that foreign keys look up, by name and as their owners, when a row of this table
+/// is deleted: the referencing tables, and for NO ACTION the table itself, which may have
+/// another row with the same key by now.
 pub(crate) fn looked_up_on_delete(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let on_delete = [
         pg_sys::F_RI_FKEY_NOACTION_DEL,
@@ -136,9 +136,9 @@ unsafe fn read(tuple: pg_sys::HeapTuple, columns: pg_sys::TupleDesc) -> Trigger 
     }
 }
 
-/// Creates a trigger `BEFORE INSERT OR UPDATE FOR EACH ROW` that fires whatever
-/// `session_replication_role` is, on the table and its partitions. The current
-/// user needs the privileges that CREATE TRIGGER asks for.
+/// Creates a trigger `BEFORE INSERT OR UPDATE FOR EACH ROW` that fires under any
+/// `session_replication_role`, on the table and its partitions. The current user needs the
+/// privileges of CREATE TRIGGER.
 pub(crate) fn create(relid: pg_sys::Oid, name: &str, function: pg_sys::Oid, comment: &str) {
     let (Ok(name), Ok(comment)) = (CString::new(name), CString::new(comment)) else {
         return;
@@ -180,7 +180,7 @@ pub(crate) fn create(relid: pg_sys::Oid, name: &str, function: pg_sys::Oid, comm
     }
 }
 
-/// Makes a trigger of this one table fire whatever `session_replication_role` is.
+/// Makes a trigger of this one table fire under any `session_replication_role`.
 pub(crate) fn enable_always(relid: pg_sys::Oid, name: &str) {
     let Ok(name) = CString::new(name) else { return };
     let lock = pg_sys::ShareRowExclusiveLock.cast_signed();

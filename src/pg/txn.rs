@@ -1,4 +1,4 @@
-//! Transactions of a background worker, and parts of a session's.
+//! Transactions of a background worker, and subtransactions of a session.
 
 use super::gate::Identity;
 use super::timeout::Limit;
@@ -9,9 +9,9 @@ use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-/// Runs `work` in a subtransaction, which is rolled back if it fails: by an error,
-/// which is returned, or by the `Err` that it returns. For a session's own
-/// transaction, as PL/pgSQL runs a block with an EXCEPTION clause.
+/// Runs `work` in a subtransaction, which is rolled back if it fails: by an error, which is
+/// returned, or by its own `Err`. For a session's transaction, like a PL/pgSQL block with an
+/// EXCEPTION clause.
 pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // SAFETY: within a transaction; context and owner are those from before, as
     // the functions for internal subtransactions leave others.
@@ -36,7 +36,7 @@ pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Er
     }
 }
 
-/// Runs `work`; an error of it without a HINT is raised with this one.
+/// Runs `work`; its error is raised with this HINT if it has none.
 pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
     rewording(None, hint, work)
 }
@@ -50,7 +50,7 @@ pub(crate) fn hinting_at_missing_privileges<T>(hint: &str, work: impl FnOnce() -
         .execute()
 }
 
-/// Runs `work`, which reads the text of a command's field; an error of it names the field.
+/// Runs `work`, which parses a command's field; its error names the field.
 pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T {
     rewording(Some(field), hint, work)
 }
@@ -79,13 +79,12 @@ fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
     reworded.or_hint(hint).raise()
 }
 
-/// Runs `work` in a transaction of its own and commits, within a time limit. After an
-/// error, of `work` or of the commit, the transaction is rolled back and the error
-/// returned; an `Err` that `work` returns does the same.
+/// Runs `work` in a transaction of its own and commits, within a time limit. After an error, of
+/// `work` or of the commit, the transaction is rolled back and the error returned; likewise for
+/// an `Err` of `work`.
 ///
-/// `work` may change identity by [`super::gate::stay`]: the former one returns
-/// after the end of the transaction, so that what runs at commit (deferred
-/// triggers) runs under the new one.
+/// `work` may change the identity by [`super::gate::stay`]: the former one returns after the end
+/// of the transaction, so that deferred triggers run at commit with the new one.
 pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Error>,
@@ -94,7 +93,7 @@ pub(crate) fn run_within<T>(
     let _limit = Limit::start(limit);
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
-        // Its clock would stand still without the first call.
+        // The transaction's clock would stand still without the first call.
         unsafe {
             pg_sys::SetCurrentStatementStartTimestamp();
             pg_sys::StartTransactionCommand();

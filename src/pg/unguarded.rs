@@ -1,9 +1,8 @@
-//! PostgreSQL's functions as they are, for code that its errors may pass through.
+//! PostgreSQL's functions without pgrx's guard, for code that errors may pass through.
 //!
-//! pgrx's bindings turn an error into a Rust panic, on which CONTEXT and the names
-//! of schema, table and constraint are lost, and cost a `sigsetjmp` for each call.
-//! These do neither: they may be called only from plain `extern "C-unwind"`
-//! functions that hold nothing that needs dropping
+//! pgrx's bindings turn an error into a Rust panic, which loses CONTEXT and the names of schema,
+//! table and constraint, and cost a `sigsetjmp` per call. These do neither: they may be called
+//! only from unguarded `extern "C-unwind"` functions that hold nothing that needs dropping
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 #![allow(
@@ -158,8 +157,8 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// Fires the BEFORE DELETE triggers for a row that the transaction has locked; whether
-/// it is still to be deleted. Alike in all versions.
+/// Fires the BEFORE DELETE triggers for a row that the transaction has locked; true if it is
+/// still to be deleted. The same in all versions.
 ///
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
@@ -167,29 +166,27 @@ pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
     estate: *mut pg_sys::EState,
     epq: *mut pg_sys::EPQState,
     target: *mut pg_sys::ResultRelInfo,
-    place: pg_sys::ItemPointer,
+    tid: pg_sys::ItemPointer,
 ) -> bool {
     let (foreign, none) = (core::ptr::null_mut(), core::ptr::null_mut());
     // SAFETY: as required of the caller.
     unsafe {
         #[cfg(feature = "pg15")]
-        return ExecBRDeleteTriggers(estate, epq, target, place, foreign, none);
+        return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none);
         #[cfg(not(feature = "pg15"))]
         {
             let (result, failure) = (core::ptr::null_mut(), core::ptr::null_mut());
             #[cfg(not(feature = "pg18"))]
-            return ExecBRDeleteTriggers(
-                estate, epq, target, place, foreign, none, result, failure,
-            );
+            return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none, result, failure);
             #[cfg(feature = "pg18")]
             return ExecBRDeleteTriggers(
-                estate, epq, target, place, foreign, none, result, failure, false,
+                estate, epq, target, tid, foreign, none, result, failure, false,
             );
         }
     }
 }
 
-/// `index_beginscan` for `nkeys` keys, alike in all versions.
+/// `index_beginscan` for `nkeys` keys, the same in all versions.
 ///
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
@@ -224,7 +221,7 @@ pub(crate) unsafe fn slot_value(slot: *mut TupleTableSlot, attno: i16) -> Option
     }
 }
 
-/// The transaction that has written the version of the row in the slot.
+/// The transaction that wrote the version of the row in the slot.
 ///
 /// # Safety
 /// The slot holds a row of a table on disk.
@@ -242,7 +239,7 @@ pub(crate) unsafe fn slot_xmin(slot: *mut TupleTableSlot) -> pg_sys::Transaction
     }
 }
 
-/// Evaluates a condition that is prepared; NULL counts as false.
+/// Evaluates a prepared condition; NULL counts as false.
 ///
 /// # Safety
 /// State and context belong together; errors of the expression pass through.
@@ -254,7 +251,7 @@ pub(crate) unsafe fn holds(
     unsafe { value_of(condition, context).is_some_and(|datum| datum.value() as u8 != 0) }
 }
 
-/// Evaluates an expression that is prepared, in the current memory context.
+/// Evaluates a prepared expression, in the current memory context.
 ///
 /// # Safety
 /// As [`holds`].

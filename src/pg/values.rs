@@ -1,5 +1,5 @@
-//! Texts and JSON documents as arguments and results of functions and queries, in the
-//! database's encoding; pgrx's own types take them for UTF-8.
+//! Text and JSON as arguments and results of functions and queries, in the database's encoding;
+//! pgrx's own types take them for UTF-8.
 
 use super::encoding;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
@@ -24,7 +24,7 @@ impl FromDatum for Text {
         is_null: bool,
         _type_oid: pg_sys::Oid,
     ) -> Option<Self> {
-        // SAFETY: the caller has seen that it is a text.
+        // SAFETY: the caller has checked that it is a text.
         (!is_null).then(|| Self(unsafe { encoding::from_datum(datum) }))
     }
 }
@@ -54,7 +54,7 @@ impl IntoDatum for Json {
     }
 }
 
-// SAFETY: what a text argument is read by.
+// SAFETY: a text argument is read like this.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: as required of the caller.

@@ -1,23 +1,23 @@
-//! Versions of rows of heap tables, by their place on disk.
+//! Versions of rows of heap tables, by their TIDs.
 
 use pgrx::pg_sys;
 
-/// A table, and a place in it.
+/// A table, and a TID in it.
 pub(crate) type Version = (pg_sys::Oid, u32, u16);
 
-/// The version at this place, if the present transaction has written it. `None` also where there
-/// is none, and for another kind of table.
+/// The version with this TID, if the present transaction has written it. `None` also if there is
+/// none, or the table is no heap.
 ///
 /// # Safety
 /// Within a transaction with a snapshot; raises if there is no such table.
 pub(crate) unsafe fn written_here(
     relid: pg_sys::Oid,
-    place: pg_sys::ItemPointerData,
+    tid: pg_sys::ItemPointerData,
 ) -> Option<Version> {
     let mut found = None;
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |version, header| {
+        each_from(relid, tid, |version, header| {
             // SAFETY: reads backend-local variables.
             let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin(header));
             found = own.then_some(version);
@@ -27,16 +27,17 @@ pub(crate) unsafe fn written_here(
     found
 }
 
-/// Whether the present transaction has locked the row whose version is at this place, and not
-/// updated it since: a new version takes the locks along. False where there is none, and for another kind of table.
+/// Whether the present transaction has locked the row whose version has this TID, and not
+/// updated it since: a new version takes the locks along. False if there is none, or the table
+/// is no heap.
 ///
 /// # Safety
 /// As [`written_here`].
-pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     let mut found = false;
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |_, header| {
+        each_from(relid, tid, |_, header| {
             found = is_locked_by_us(header);
             false
         });
@@ -68,15 +69,15 @@ unsafe fn is_locked_by_us(header: &pg_sys::HeapTupleHeaderData) -> bool {
     }
 }
 
-/// The version at this place, and those that the present transaction has made of it.
+/// The version with this TID, and those that the present transaction has made of it.
 ///
 /// # Safety
 /// As [`written_here`].
-pub(crate) unsafe fn from(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> Vec<Version> {
+pub(crate) unsafe fn from(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Vec<Version> {
     let mut found = Vec::new();
     // SAFETY: as required of the caller.
     unsafe {
-        each_from(relid, place, |version, _| {
+        each_from(relid, tid, |version, _| {
             found.push(version);
             true
         });
@@ -84,14 +85,14 @@ pub(crate) unsafe fn from(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) ->
     found
 }
 
-/// Calls `take` for the version at this place and its successors in the present transaction,
-/// while it wants more.
+/// Calls `take` for the version with this TID and its successors in the present transaction,
+/// while it returns true.
 ///
 /// # Safety
 /// As [`written_here`].
 unsafe fn each_from(
     relid: pg_sys::Oid,
-    mut place: pg_sys::ItemPointerData,
+    mut tid: pg_sys::ItemPointerData,
     mut take: impl FnMut(Version, &pg_sys::HeapTupleHeaderData) -> bool,
 ) {
     let share = pg_sys::AccessShareLock.cast_signed();
@@ -102,51 +103,51 @@ unsafe fn each_from(
         let slot = pg_sys::table_slot_create(table, core::ptr::null_mut());
         let any = &raw mut pg_sys::SnapshotAnyData;
         let class = (*table).rd_rel;
-        // From PostgreSQL 17 on a partitioned table can name an access method, too.
+        // From PostgreSQL 17 on a partitioned table can have an access method, too.
         let is_heap = (*class).relkind.cast_unsigned() == pg_sys::RELKIND_RELATION
             && (*class).relam == pg_sys::HEAP_TABLE_AM_OID;
         let mut writer = None;
         while is_heap
-            && is_on_disk(table, &place)
-            && pg_sys::table_tuple_fetch_row_version(table, &mut place, any, slot)
+            && is_on_disk(table, &tid)
+            && pg_sys::table_tuple_fetch_row_version(table, &mut tid, any, slot)
         {
             let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
-            // A place that was given up may hold another row by now.
+            // A TID that was freed may hold another row by now.
             if writer.is_some_and(|writer| writer != xmin(&*header))
-                || !take((relid, block(&place), place.ip_posid), &*header)
+                || !take((relid, block(&tid), tid.ip_posid), &*header)
             {
                 break;
             }
-            let Some((xid, next)) = successor(header, &place) else {
+            let Some((xid, next)) = successor(header, &tid) else {
                 break;
             };
-            (writer, place) = (Some(xid), next);
+            (writer, tid) = (Some(xid), next);
         }
         pg_sys::ExecDropSingleTupleTableSlot(slot);
         pg_sys::table_close(table, share);
     }
 }
 
-/// Who has written the version.
+/// The transaction that wrote the version.
 fn xmin(header: &pg_sys::HeapTupleHeaderData) -> pg_sys::TransactionId {
     // SAFETY: on disk it is always this variant.
     unsafe { header.t_choice.t_heap.t_xmin }
 }
 
-/// The (sub)transaction that has updated this version, if that is a present one, and where its
-/// own version is.
+/// The (sub)transaction that has updated this version, if it is one of the present, and the TID
+/// of the new version.
 ///
 /// # Safety
 /// A header in a buffer that is pinned.
 unsafe fn successor(
     header: *mut pg_sys::HeapTupleHeaderData,
-    place: &pg_sys::ItemPointerData,
+    tid: &pg_sys::ItemPointerData,
 ) -> Option<(pg_sys::TransactionId, pg_sys::ItemPointerData)> {
     // SAFETY: as required of the caller; the rest reads backend-local variables.
     unsafe {
         let (mask, next) = (u32::from((*header).t_infomask), (*header).t_ctid);
         if mask & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) != 0
-            || (block(&next), next.ip_posid) == (block(place), place.ip_posid)
+            || (block(&next), next.ip_posid) == (block(tid), tid.ip_posid)
         {
             return None;
         }
@@ -163,7 +164,7 @@ fn block(tid: &pg_sys::ItemPointerData) -> u32 {
     u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)
 }
 
-/// Whether the table has the block that the TID, which may be anybody's invention, names.
+/// Whether the table has the block that the TID names; the TID comes from the caller.
 ///
 /// # Safety
 /// `table` is open, and has storage.

@@ -1,4 +1,4 @@
-//! The transaction that is going on.
+//! The current transaction.
 
 use pgrx::pg_sys;
 
@@ -8,8 +8,8 @@ pub(crate) fn nest_level() -> i32 {
     unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
-/// Runs `work` with an active snapshot, without which PostgreSQL does not write to
-/// catalogs that have TOAST tables. An error ends it with the transaction.
+/// Runs `work` with an active snapshot, without which PostgreSQL does not write to catalogs that
+/// have TOAST tables. An error ends it with the transaction.
 pub(crate) fn with_snapshot<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; what is pushed is popped.
     unsafe {

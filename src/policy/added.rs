@@ -1,14 +1,14 @@
-//! What `ttl.enable` added to a table, as the label remembers it: that, and nothing else,
-//! goes when TTL is turned off for good.
+//! What `ttl.enable` added to a table, as the label records it: only that is removed when TTL is
+//! turned off for good.
 
 use serde::{Deserialize, Serialize};
 
-/// What `ttl.enable` added. A label that says nothing about something (one that was
-/// written by hand, too) has not added it: it may be the user's own.
+/// What `ttl.enable` added. What a label (also one written by hand) does not mention was not
+/// added: it may be the user's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Added {
-    /// The clock's columns, with all that hangs on them; the others were adopted.
+    /// The clock's columns, with what depends on them; other columns were adopted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) columns: Vec<String>,
     /// Whether an adopted `ts_column` was given its DEFAULT.
@@ -17,13 +17,13 @@ pub(crate) struct Added {
     /// Whether an adopted `ttl_column` was given its constraint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ttl_check: bool,
-    /// Indexes for deletion, by name, as those of TTL indexes.
+    /// Indexes for deletion, by name, like TTL indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) indexes: Vec<String>,
 }
 
 impl Added {
-    /// Whether the label need not mention it.
+    /// Whether nothing was added, so that the label need not mention it.
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -40,8 +40,8 @@ impl Added {
         }
     }
 
-    /// A column is dropped by hand: one of that name that comes later is the user's.
-    /// False if it was not noted.
+    /// A column is dropped by hand: a later one of that name is the user's. False if it was not
+    /// noted.
     pub(crate) fn forget_column(&mut self, name: &str) -> bool {
         let before = self.columns.len();
         self.columns.retain(|column| column != name);

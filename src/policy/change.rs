@@ -1,4 +1,4 @@
-//! How a policy changes, and which changes bring rows back.
+//! How a policy changes, and which changes make expired rows live again.
 
 use super::label::Policy;
 use super::rule::IndexRule;
@@ -20,8 +20,8 @@ impl Policy {
         }
     }
 
-    /// The policy with TTL turned off (C9): no default, and no TTL index. The columns
-    /// stay, and overrides count again when TTL is turned on again (C4).
+    /// The policy with TTL turned off (C9): no default and no TTL index. The columns stay, so
+    /// that overrides count when TTL is turned on again (C4).
     pub(crate) fn turned_off(&self) -> Self {
         Self {
             default_ttl: None,
@@ -30,21 +30,21 @@ impl Policy {
         }
     }
 
-    /// Whether a change can bring rows back that are expired and hidden, for good: off, a
-    /// default or a TTL index less, or a longer one. `None` is no policy.
+    /// Whether a change can make expired, hidden rows live again for good: TTL off, a default or
+    /// TTL index removed, or a longer time. `None` is no policy.
     ///
-    /// That they are no longer hidden does not: they are as expired as before, and seen
-    /// until a worker deletes them, which is what is asked for.
+    /// Showing them is no such change: they stay expired, and are seen until a worker deletes
+    /// them, which is what was asked for.
     pub(crate) fn revives(&self, to: Option<&Self>) -> bool {
         if !self.hidden || !self.is_on() {
             return false;
         }
         let Some(to) = to else { return true };
         let default = match (self.default_ttl, to.default_ttl) {
-            // C4: by an override or default nothing is expired while TTL is off.
+            // C4: while TTL is off nothing expires by an override or default.
             (None, _) => false,
             (Some(_), None) => true,
-            // C9: without a default overrides count, and go on counting.
+            // C9: without a default overrides still count.
             (Some(-1), Some(_)) => false,
             (Some(_), Some(-1)) => true,
             (Some(old), Some(new)) => new > old,

@@ -10,8 +10,8 @@ pub(crate) fn ttl_of_number_text(number: &str) -> Option<i32> {
     int32_of_number_text(number).filter(|&ttl| ttl == -1 || ttl > 0)
 }
 
-/// Reads the text of a JSON number that has no fraction and fits an int32,
-/// however it is written. Exact: a double would round 20.00000000000000001 to 20.
+/// Reads a JSON number that has no fraction and fits an int32, however it is written. Exact: a
+/// double would round 20.00000000000000001 to 20.
 pub(crate) fn int32_of_number_text(number: &str) -> Option<i32> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -41,7 +41,7 @@ pub(crate) fn int32_of_number_text(number: &str) -> Option<i32> {
     if significant.is_empty() {
         return Some(0);
     }
-    // A negative scale is a fraction; 10 digits fill an int32.
+    // A negative scale is a fraction; an int32 has at most 10 digits.
     if !(0..=9).contains(&scale) || significant.len() > 10 {
         return None;
     }

@@ -26,13 +26,11 @@ pub(crate) fn is_override(ttl: i32) -> bool {
     ttl == -1 || ttl > 0
 }
 
-/// The TTL that counts for a row: its override where it has one, else the
-/// table's default (C2, C3).
+/// The TTL of a row: its override, or else the table's default (C2, C3).
 ///
-/// `None` for the override means "inherit"; `None` for the default means that
-/// there is no default, so that rows that inherit do not expire. Whether TTL
-/// is on at all (C4) is decided by the caller. A value that the rules refuse
-/// (0, below -1) makes the row live: a bad value never deletes anything (M12).
+/// Without an override the row inherits; without a default rows that inherit do not expire. The
+/// caller decides whether TTL is on at all (C4). An invalid value (0, below -1) makes the row
+/// live: a bad value never deletes anything (M12).
 #[inline]
 pub(crate) fn effective_ttl(row_ttl: Option<i32>, default_ttl: Option<i32>) -> Ttl {
     match row_ttl.or(default_ttl) {
@@ -41,10 +39,10 @@ pub(crate) fn effective_ttl(row_ttl: Option<i32>, default_ttl: Option<i32>) -> T
     }
 }
 
-/// The instant at which a row expires; [`INFINITY`] when it never does.
+/// The instant at which a row expires; [`INFINITY`] if it never does.
 ///
-/// A sum past the end of `timestamptz` is "never"; the infinities stay what
-/// they are (M12). A row without a `_ts` never expires.
+/// A sum past the end of `timestamptz` is "never"; infinities stay as they are (M12). A row
+/// without a `_ts` never expires.
 #[inline]
 pub(crate) fn expires_at(ts: Option<i64>, ttl: Ttl) -> i64 {
     match (ts, ttl) {
@@ -59,11 +57,10 @@ pub(crate) fn expires_at(ts: Option<i64>, ttl: Ttl) -> i64 {
     }
 }
 
-/// Whether a row is alive at `now`; it is expired from `_ts + ttl` on,
-/// inclusive (C5).
+/// Whether a row is live at `now`; it is expired from `_ts + ttl` on, inclusive (C5).
 ///
-/// The same as asking [`expires_at`], in fewer instructions: asked for each row that is
-/// read. The infinities come out right as the least and the greatest number.
+/// Equivalent to [`expires_at`], in fewer instructions, as it is asked for every row that is
+/// read. Infinities come out right as the least and the greatest number.
 #[inline]
 pub(crate) fn is_live(ts: Option<i64>, ttl: Ttl, now: i64) -> bool {
     match (ts, ttl) {
@@ -72,17 +69,16 @@ pub(crate) fn is_live(ts: Option<i64>, ttl: Ttl, now: i64) -> bool {
     }
 }
 
-/// The newest `_ts` that is expired at `now` under a default of `seconds`:
-/// a row lives exactly if its `_ts` is greater.
+/// The newest `_ts` that is expired at `now` under a default of `seconds`: a row is live exactly
+/// if its `_ts` is greater.
 #[inline]
 pub(crate) fn cutoff(now: i64, seconds: i32) -> i64 {
     now.saturating_sub(i64::from(seconds) * MICROS_PER_SECOND)
 }
 
-/// The time with which a row is stamped (C1): the start of the client's
-/// statement, cut to whole seconds. A statement that has run for a second or
-/// more when it comes to write, a long function or procedure above all, takes
-/// the current time instead: its rows would be born old, or expired.
+/// The time with which a row is stamped (C1): the start of the client's statement, cut to whole
+/// seconds. A statement that has run for a second or more, as a long function or procedure does,
+/// uses the current time: its rows would otherwise be written old, or expired.
 #[inline]
 pub(crate) fn stamp(statement_start: i64, current: i64) -> i64 {
     let runs_for = current.saturating_sub(statement_start);

@@ -6,12 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 
-/// The version of the label's format that this library writes, and the newest it reads.
+/// The label format that this library writes, and the newest that it reads.
 pub(crate) const LABEL_VERSION: u32 = 1;
 
-/// The largest label, in bytes: each of a database is read again and again, by sessions and
-/// workers whose owners have nothing to do with it. A policy within [`MAX_RULES`] fits,
-/// whatever its names.
+/// The largest label, in bytes: sessions and workers of other owners read all labels of a
+/// database again and again. A policy within [`MAX_RULES`] fits, whatever its names.
 pub(crate) const MAX_LABEL_BYTES: usize = 64 * 1024;
 
 /// The most TTL indexes of a table.
@@ -19,8 +18,8 @@ pub(crate) const MAX_RULES: usize = 100;
 
 /// A table's time to live, as written in `SECURITY LABEL FOR ttl ON TABLE …`.
 ///
-/// Columns are stored by name, because a label must mean the same after a dump
-/// and restore; the extension follows renames. Unknown fields are refused.
+/// Columns are stored by name, so that a label means the same after dump and restore; the
+/// extension follows renames. Unknown fields are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
@@ -40,7 +39,7 @@ pub(crate) struct Policy {
     /// D1: the jsonb column from which `ttl_column` is generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) document_column: Option<String>,
-    /// C11: what deletion finds expired rows by.
+    /// C11: the kind of index that deletion uses.
     #[serde(default)]
     pub(crate) index: IndexMethod,
     /// M11: whether a partition whose every row is expired is dropped as a whole.
@@ -53,11 +52,11 @@ pub(crate) struct Policy {
     /// deleted.
     #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
     pub(crate) hidden: bool,
-    /// The OID of the table that the policy was made for: a restored dump has
-    /// another one, by which a restored table can be told from the original.
+    /// The OID of the table that the policy was made for: after a restore the table has another
+    /// OID, so that it can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) table_oid: Option<u32>,
-    /// What `ttl.enable` added to the table: `drop_columns` removes no more than that.
+    /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
     #[serde(default, skip_serializing_if = "Added::is_nothing")]
     pub(crate) added: Added,
 }
@@ -66,12 +65,12 @@ pub(crate) struct Policy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum IndexMethod {
-    /// B-tree: deletion reads just what is expired; costs HOT updates.
+    /// B-tree: deletion reads only expired rows; prevents HOT updates.
     #[default]
     Btree,
-    /// BRIN: small, and on PostgreSQL 16 and newer no obstacle to HOT updates.
+    /// BRIN: small; from PostgreSQL 16 on it allows HOT updates.
     Brin,
-    /// The extension builds none; the owner does, or deletion scans the table.
+    /// None is built: the owner builds one, or deletion scans the table.
     None,
 }
 
@@ -127,7 +126,7 @@ pub(crate) enum LabelError {
     Malformed(String),
     /// Written by a newer version of the extension.
     Version(u32),
-    /// The same column cannot play two parts.
+    /// The same column in two roles.
     SameColumn(String),
     /// M1: below 0.
     Seconds(i32),
@@ -140,7 +139,7 @@ pub(crate) enum LabelError {
 }
 
 impl LabelError {
-    /// Whether something reasonable is there too often.
+    /// Whether the label is valid but too large.
     pub(crate) fn is_limit(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::TooManyRules(_))
     }
@@ -190,13 +189,13 @@ impl Policy {
         if label.len() > MAX_LABEL_BYTES {
             return Err(LabelError::TooLarge(label.len()));
         }
-        // serde would read a struct from an array, too.
+        // serde would also read a struct from an array.
         if !label.trim_start().starts_with('{') {
             return Err(LabelError::Malformed("it must be a JSON object".into()));
         }
         let malformed = |e: serde_json::Error| LabelError::Malformed(e.to_string());
         let policy: Self = serde_json::from_str(label).map_err(malformed)?;
-        // Nor are rules arrays.
+        // The same for rules.
         let value: serde_json::Value = serde_json::from_str(label).map_err(malformed)?;
         let rules = value.get("rules").and_then(serde_json::Value::as_array);
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
@@ -219,9 +218,8 @@ impl Policy {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0010-restore-guard.md):
-    /// the label was not made for this table by the extension's functions, but
-    /// restored from a dump or written by hand.
+    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0010-restore-guard.md): the
+    /// label comes from a dump or was written by hand, not by the extension for this table.
     pub(crate) fn is_restored(&self, relid: u32) -> bool {
         self.table_oid != Some(relid)
     }
@@ -231,7 +229,7 @@ impl Policy {
         self.default_ttl.is_some() || !self.rules.is_empty()
     }
 
-    /// Whether nothing is left of it: no clock and no TTL index.
+    /// Whether the policy has neither a clock nor a TTL index.
     pub(crate) fn is_empty(&self) -> bool {
         self.ts_column.is_none() && self.rules.is_empty()
     }
@@ -248,7 +246,7 @@ impl Policy {
             .filter_map(Option::as_deref)
     }
 
-    /// Whether it has no more TTL indexes than a table may have.
+    /// Whether there are no more TTL indexes than a table may have.
     pub(crate) fn check_size(&self) -> Result<(), LabelError> {
         match self.rules.len() {
             count if count > MAX_RULES => Err(LabelError::TooManyRules(count)),
@@ -302,8 +300,8 @@ impl Policy {
     }
 }
 
-/// Whether PostgreSQL can have an object of that name: in any encoding of a database each
-/// character has a byte at least.
+/// Whether PostgreSQL can have an object of that name: in any encoding a character takes at
+/// least one byte.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().count() <= 63 && !name.contains('\0')
 }

@@ -1,7 +1,6 @@
-//! What a time to live means: pure Rust, no PostgreSQL.
+//! The rules of a time to live: pure Rust, no PostgreSQL, no catalogs.
 //!
-//! Everything here decides; nothing here reads a catalog. The rules are those
-//! of `docs/semantics.md` (C, D and M) and are named where they are used.
+//! They are those of `docs/semantics.md` (C, D and M), named where they are used.
 
 mod added;
 mod change;

@@ -1,13 +1,12 @@
-//! Rules by TTL indexes: rows that expire by a date of their own (M1-M12).
+//! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
 use serde::{Deserialize, Serialize};
 
 /// A TTL index, as the label names it.
 ///
-/// The index's column and predicate are read from its catalog entry, never stored
-/// twice. It is named and not numbered: REINDEX CONCURRENTLY and a restored dump give
-/// an index another OID, and keep its name.
+/// The column and predicate are read from the index's catalog entry. The label has its name,
+/// which REINDEX CONCURRENTLY and a restored dump keep, and not its OID, which they change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IndexRule {
@@ -41,7 +40,7 @@ pub(crate) fn index_expiry(date: Option<i64>, seconds: i32) -> i64 {
     }
 }
 
-/// Whether a row is alive at `now` by a TTL index (M2).
+/// Whether a row is live at `now` by a TTL index (M2).
 #[inline]
 pub(crate) fn is_live_by_index(date: Option<i64>, seconds: i32, now: i64) -> bool {
     let expiry = index_expiry(date, seconds);

@@ -1,9 +1,8 @@
-//! Each session's memory of which relation has which policy.
+//! Each session's cache: which relation has which policy.
 //!
-//! One hash look-up for every relation that is planned, negative answers
-//! included; nothing at all in a database without the extension. Entries are
-//! dropped by relcache invalidation, which a change of label queues for the
-//! table and all that inherit from it (C8).
+//! One hash look-up for every relation that is planned, also if it has none; no work at all in a
+//! database without the extension. Relcache invalidation drops entries; a change of label queues
+//! one for the table and all that inherit from it (C8).
 
 use super::extension;
 use super::lookup::{self, Inherited, TablePolicy};
@@ -18,20 +17,19 @@ use std::thread::LocalKey;
 
 thread_local! {
     static POLICIES: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::default();
-    /// Relations without a policy: one that inherits from them and whose rows count from
-    /// their last modification.
-    static HEIRS: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
-    /// The relation whose label is in force for it. Kept for each one that a look-up has come
-    /// by, so that one after the other in a tree takes no longer than a single one.
-    static HOLDERS: RefCell<Topmost> = RefCell::default();
-    /// Relations' own labels, read.
+    /// For relations without a policy: a child whose rows count from their last modification.
+    static CHILDREN_WITH_TTL: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
+    /// The relation whose label is in force, kept for each relation that a look-up passes, so
+    /// that a whole tree costs no more than one walk.
+    static LABELLED_TABLES: RefCell<Topmost> = RefCell::default();
+    /// The relations' own labels.
     static LABELS: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<Policy>>>> = RefCell::default();
-    /// Counts invalidations, so that an answer read before one is not kept after it.
+    /// Counts invalidations, so that an answer read before one is not stored after it.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Whether the relation is known to have no policy. Calls nothing of PostgreSQL's, so that
-/// hooks need no guard around it.
+/// Whether the cache says that the relation has no policy. Calls no function of PostgreSQL, so
+/// that hooks need no guard around it.
 pub(crate) fn is_known_to_have_none(relid: pg_sys::Oid) -> bool {
     let known = |policies: &FxHashMap<_, Option<_>>| matches!(policies.get(&relid), Some(None));
     is_system(relid) || extension::is_known_to_be_absent() || POLICIES.with_borrow(known)
@@ -58,31 +56,35 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
 }
 
 /// The label in force: that of the topmost ancestor that has one, since the planner gives a
-/// parent's restriction to all its children. With several parents, of the first under which
-/// there is one.
+/// parent's restriction to all its children. With several parents, the first with a label above
+/// it counts.
 pub(crate) fn governing_label(relid: pg_sys::Oid) -> Option<Inherited> {
-    let holder = holder(relid)?;
-    let policy = own_label(holder)?;
-    Some(Inherited { holder, policy })
+    let labelled_table = labelled_table(relid)?;
+    let policy = own_label(labelled_table)?;
+    Some(Inherited {
+        labelled_table,
+        policy,
+    })
 }
 
 /// The relation whose label is in force for this one.
-pub(crate) fn holder(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    let known = |relid| HOLDERS.with_borrow(|holders| holders.get(&relid).copied());
+pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let known =
+        |relid| LABELLED_TABLES.with_borrow(|labelled_tables| labelled_tables.get(&relid).copied());
     if let Some(known) = known(relid) {
         return known;
     }
     let before = GENERATION.get();
     let mut found = Topmost::default();
     let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
-    let holder = topmost(relid, known, &mut found, holds);
+    let labelled_table = topmost(relid, known, &mut found, holds);
     if GENERATION.get() == before {
-        HOLDERS.with_borrow_mut(|holders| holders.extend(found));
+        LABELLED_TABLES.with_borrow_mut(|labelled_tables| labelled_tables.extend(found));
     }
-    holder
+    labelled_table
 }
 
-/// The relation's own label, as [`lookup::label_of`].
+/// The relation's own label, as [`lookup::label_of`] but cached.
 fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
         return known;
@@ -95,20 +97,20 @@ fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     found
 }
 
-/// A partition or heir of the relation whose rows count from their last modification,
-/// while the relation itself has no policy: rows written through it cannot be stamped.
-pub(crate) fn heir_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+/// A partition or child of the relation whose rows count from their last modification, if the
+/// relation itself has no policy: rows written through it cannot be stamped.
+pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if policy(relid).is_some() || !catalog::has_subclass(relid) {
         return None;
     }
-    if let Some(known) = HEIRS.with_borrow(|heirs| heirs.get(&relid).copied()) {
+    if let Some(known) = CHILDREN_WITH_TTL.with_borrow(|children| children.get(&relid).copied()) {
         return known;
     }
     let before = GENERATION.get();
-    let is_on = |heir: &pg_sys::Oid| policy(*heir).is_some_and(|p| p.needs_clock());
+    let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
     let found = catalog::all_inheritors(relid).into_iter().find(is_on);
     if GENERATION.get() == before {
-        HEIRS.with_borrow_mut(|heirs| heirs.insert(relid, found));
+        CHILDREN_WITH_TTL.with_borrow_mut(|children| children.insert(relid, found));
     }
     found
 }
@@ -119,12 +121,12 @@ pub(crate) fn init() {
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(on_invalidation), pg_sys::Datum::from(0)) };
 }
 
-/// Does not allocate, raise or look anything up: it can be called anywhere.
+/// May be called anywhere: does not allocate, raise or look anything up.
 unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
-    forget(&HEIRS, relid);
-    forget(&HOLDERS, relid);
+    forget(&CHILDREN_WITH_TTL, relid);
+    forget(&LABELLED_TABLES, relid);
     forget(&LABELS, relid);
 }
 

@@ -39,7 +39,7 @@ impl DateKind {
         }
     }
 
-    /// Its place in [`Self::ALL`].
+    /// Its index in [`Self::ALL`].
     pub(crate) const fn number(self) -> usize {
         self as usize
     }

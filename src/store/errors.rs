@@ -19,7 +19,7 @@ impl Error {
         ))
     }
 
-    /// 22023: a label or a setting that the rules refuse; 54000 if there is too much of it.
+    /// 22023: an invalid label or setting; 54000 if it is too large.
     pub(crate) fn invalid_label(error: &LabelError) -> Self {
         if error.is_limit() {
             return Self::new(
@@ -34,8 +34,7 @@ impl Error {
             .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
     }
 
-    /// 01000, to be raised with [`Self::warn`]: a table that deletion passes over
-    /// until `ttl.resume` is called.
+    /// 01000, to be raised with [`Self::warn`]: deletion skips the table until `ttl.resume`.
     pub(crate) fn restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
         Self::new(
@@ -49,7 +48,7 @@ impl Error {
         ))
     }
 
-    /// 00000, to be raised with [`Self::notice`]: rows have come with their times.
+    /// 00000, to be raised with [`Self::notice`]: rows were restored with their `_ts`.
     pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
         Self::new(
@@ -63,7 +62,7 @@ impl Error {
         ))
     }
 
-    /// 55000: expired rows would have to be deleted, which waits for `ttl.resume`.
+    /// 55000: expired rows would have to be deleted, but that waits for `ttl.resume`.
     pub(crate) fn restored_rows_in_the_way(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
         Self::new(
@@ -77,7 +76,7 @@ impl Error {
         ))
     }
 
-    /// 55000: a trigger or rule of the table keeps rows that had to go.
+    /// 55000: a trigger or rule of the table keeps rows that must be deleted.
     pub(crate) fn expired_rows_kept(relid: pg_sys::Oid) -> Self {
         Self::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -89,7 +88,7 @@ impl Error {
         .detail("A trigger or rule on the table keeps them.")
     }
 
-    /// 00000, to be raised with [`Self::notice`]: rules that have ended.
+    /// 00000, to be raised with [`Self::notice`]: these are no longer TTL indexes.
     pub(crate) fn no_longer_ttl_indexes(relid: pg_sys::Oid, indexes: &[String]) -> Self {
         let names: Vec<String> = indexes
             .iter()

@@ -7,9 +7,9 @@ use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, index_entry, nodes};
 use pgrx::pg_sys;
 
-/// What an index must offer.
+/// What deletion needs of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ExpectedIndex {
     /// `(_ts)`, all rows: for a table without an override column.
     AllByTimestamp,
     /// `(_ts) WHERE ttl IS NULL`: rows that inherit the default.
@@ -18,23 +18,23 @@ pub(crate) enum Wanted {
     OverridingByExpiry,
 }
 
-/// The valid btree and BRIN indexes of the relation that offer it. Neither it nor they are
-/// locked, and nobody's code runs: anyone may ask, of any table.
+/// The relation's valid btree and BRIN indexes that offer it. Locks nothing and runs nobody's
+/// code, so that anyone may ask about any table.
 pub(crate) fn find(
     relid: pg_sys::Oid,
-    wanted: Wanted,
+    expected: ExpectedIndex,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
     serving(relid, &|index, tuple, form| {
         // SAFETY: called with an entry of the syscache.
         has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
-            && unsafe { offers(tuple, form, wanted, ts, ttl) }
+            && unsafe { offers(tuple, form, expected, ts, ttl) }
     })
 }
 
-/// The valid indexes of the relation that are in the order of the dates in a column, the
-/// earliest ones of arrays, and hold all rows for which the predicate is true. As [`find`].
+/// The relation's valid indexes that order the dates in a column (of arrays the earliest) and
+/// hold all rows for which the predicate is true. Otherwise as [`find`].
 pub(crate) fn find_by_date(
     relid: pg_sys::Oid,
     column: &Attribute,
@@ -48,7 +48,7 @@ pub(crate) fn find_by_date(
     })
 }
 
-/// The relation's valid indexes for which `serves` says so.
+/// The relation's valid indexes that `serves` accepts.
 fn serving(
     relid: pg_sys::Oid,
     serves: &dyn Fn(pg_sys::Oid, pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> bool,
@@ -66,14 +66,13 @@ fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
     catalog::access_method(index).is_some_and(|method| methods.contains(&method))
 }
 
-/// The column of an index on one, of its values or its earliest dates, and whether it is
-/// in descending order.
+/// The column of a single-column index, of its values or its earliest dates, and whether the
+/// order is descending.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     ttl_index::single_key(index)
 }
 
-/// Whether the index gives NULLs after all others when it is read in ascending order of
-/// its first column.
+/// Whether NULLs come last when the index is read in ascending order of its first column.
 pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     ttl_index::has_nulls_last(index)
 }
@@ -83,7 +82,7 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
 unsafe fn offers(
     tuple: pg_sys::HeapTuple,
     form: &pg_sys::FormData_pg_index,
-    wanted: Wanted,
+    expected: ExpectedIndex,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> bool {
@@ -94,12 +93,12 @@ unsafe fn offers(
         let covers =
             |condition: *mut pg_sys::Expr| predicate.is_none_or(|it| nodes::same(it, condition));
         let ttl_var = || ttl.map(|column| nodes::var(1, column));
-        match wanted {
-            Wanted::AllByTimestamp => first == ts.attno && predicate.is_none(),
-            Wanted::InheritingByTimestamp => {
+        match expected {
+            ExpectedIndex::AllByTimestamp => first == ts.attno && predicate.is_none(),
+            ExpectedIndex::InheritingByTimestamp => {
                 first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
             }
-            Wanted::OverridingByExpiry => {
+            ExpectedIndex::OverridingByExpiry => {
                 let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
                     return false;
                 };

@@ -66,8 +66,8 @@ thread_local! {
 
 /// The extension's functions; `None` in a database without the extension.
 ///
-/// Costs one comparison after the first call, until a function or schema of
-/// the database changes.
+/// After the first call it costs one comparison, until a function or schema of the database
+/// changes.
 #[inline]
 pub(crate) fn functions() -> Option<Functions> {
     match STATE.get() {
@@ -96,7 +96,7 @@ pub(crate) fn is_present() -> bool {
     }
 }
 
-/// Whether it is known not to be in this database. Calls nothing of PostgreSQL's.
+/// Whether it is known to be absent from this database. Calls no function of PostgreSQL.
 #[inline]
 pub(crate) fn is_known_to_be_absent() -> bool {
     STATE.get() == State::Absent
@@ -141,8 +141,8 @@ fn of_dates(function: impl Fn(DateKind) -> Option<pg_sys::Oid>) -> Option<[pg_sy
     Some([timestamptz?, timestamp?, date?])
 }
 
-/// The C function of that signature. Only superusers create C functions, so a
-/// schema of the same name with look-alikes is not taken for the extension.
+/// The C function of that signature. Only superusers create C functions, so look-alikes in a
+/// schema of that name are not taken for the extension's.
 fn function(schema: pg_sys::Oid, name: &CStr, args: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
     let count = i32::try_from(args.len()).ok()?;
     // SAFETY: the key's parts live during the search; the tuple is read before its release.

@@ -1,5 +1,5 @@
-//! Which functions an expression calls: those of the filter run with the rights of
-//! whoever reads the table.
+//! Which functions an expression calls. Those of the filter run with the rights of whoever reads
+//! the table.
 
 use crate::pg::encoding;
 use pgrx::pg_sys::{self, NodeTag};
@@ -10,9 +10,9 @@ use std::ffi::c_void;
 /// functions in them.
 const SUPERUSERS_LANGUAGES: [u32; 2] = [12, 13];
 
-/// The first function of the expression that a user may have made who is no superuser;
-/// or a type by which one may be called: a domain, whose constraints may call any, a
-/// composite type that can have one in it, a type with a cast of its owner's to JSON.
+/// The first function in the expression that a user who is no superuser may have created; or a
+/// type that may call one: a domain, by its constraints; a composite type, which may contain a
+/// domain; a type with its owner's cast to JSON.
 ///
 /// # Safety
 /// `tree` is an expression of the catalog.
@@ -40,8 +40,8 @@ unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, found: *mut c_void) ->
     }
 }
 
-/// The type of the node, or of an argument, if a function may be called for it that is
-/// not in the expression.
+/// The type of the node, or of an argument, if it may call a function that is not in the
+/// expression.
 ///
 /// # Safety
 /// A node of an expression.
@@ -49,7 +49,7 @@ unsafe fn untrusted_type(node: *mut pg_sys::Node, tag: NodeTag) -> Option<pg_sys
     // SAFETY: as required of the caller; the node's tag tells its type.
     unsafe {
         match tag {
-            // Of any value a JSON document is made by its type's cast to json.
+            // A JSON constructor applies the argument type's cast to json.
             #[cfg(not(feature = "pg15"))]
             NodeTag::T_JsonConstructorExpr => {
                 let arguments = (*node.cast::<pg_sys::JsonConstructorExpr>()).args;
@@ -59,13 +59,13 @@ unsafe fn untrusted_type(node: *mut pg_sys::Node, tag: NodeTag) -> Option<pg_sys
             }
             #[cfg(not(any(feature = "pg15", feature = "pg16")))]
             NodeTag::T_JsonExpr => made_type(node),
-            // Functions in C, too, can make a value of any type.
+            // C functions, too, can make a value of any type.
             NodeTag::T_FuncExpr
             | NodeTag::T_OpExpr
             | NodeTag::T_CoerceViaIO
             | NodeTag::T_CoerceToDomain => made_type(node),
-            // What a column holds was checked when it was stored; the rest passes values
-            // on, or makes them of others by what stands in the expression.
+            // A column's value was checked when it was stored. Other nodes pass values on, or
+            // make them by what the expression contains.
             _ => None,
         }
     }
@@ -78,13 +78,16 @@ unsafe fn made_type(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
     unsafe { Some(pg_sys::exprType(node)).filter(|&type_oid| may_call_functions(type_oid)) }
 }
 
-/// Whether functions of a user's may be called to make a value of the type.
+/// Whether making a value of the type may call a user's function.
+///
+/// # Safety
+/// Within a transaction.
 unsafe fn may_call_functions(mut type_oid: pg_sys::Oid) -> bool {
-    // A loop: there may be ranges of ranges, as deep as one likes.
+    // A loop, because ranges of ranges can be nested to any depth.
     while type_oid.to_u32() >= pg_sys::FirstNormalObjectId {
         pgrx::check_for_interrupts!();
-        // SAFETY: syscache look-ups. Only superusers create base types, and the functions of
-        // a range type.
+        // SAFETY: syscache look-ups. Only superusers create base types, and the functions of a
+        // range type.
         unsafe {
             let element = pg_sys::get_element_type(type_oid);
             type_oid = match pg_sys::get_typtype(type_oid) as u8 {

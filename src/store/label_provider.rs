@@ -1,4 +1,4 @@
-//! `SECURITY LABEL FOR ttl ON TABLE …`: what may be stored.
+//! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
 use super::seclabel;
 use crate::error::{Error, Result};
@@ -15,8 +15,8 @@ pub(crate) fn init() {
     unsafe { pg_sys::register_label_provider(seclabel::PROVIDER.as_ptr(), Some(relabel)) };
 }
 
-/// Called before a label is stored, after PostgreSQL has locked the object and
-/// checked that the user owns it. Raises an error to refuse it.
+/// Called before a label is stored, when PostgreSQL has locked the object and checked that the
+/// user owns it. Raises an error to refuse the label.
 #[pg_guard]
 unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const c_char) {
     // SAFETY: PostgreSQL passes a valid address, and a C string or null.
@@ -28,10 +28,9 @@ unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label:
     seclabel::about_to_change(object.objectId);
 }
 
-/// A label that a statement gives is not bound to its table: it may come from a
-/// dump of another database, whose OIDs are sometimes the same. So the OID is
-/// taken out of it, except by pg_upgrade, which keeps tables and OIDs.
-/// `docs/decisions/0010-restore-guard.md`
+/// Takes the OID out of a label that a statement gives, except in pg_upgrade, which keeps tables
+/// and OIDs: the label may come from a dump of another database, in which another table may have
+/// this OID (`docs/decisions/0010-restore-guard.md`).
 ///
 /// # Safety
 /// `pstmt` holds a SecLabelStmt of the parser; it is not changed.
@@ -78,7 +77,7 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     check_columns(object.objectId, &policy)
 }
 
-/// Refuses what cannot have a time to live.
+/// Refuses relations that cannot have a time to live.
 pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     let wrong = |detail: &str, hint: &str| {
         let name = catalog::qualified_name(relid);
@@ -123,7 +122,7 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     }
 }
 
-/// The columns that a policy names must exist and be of the right types.
+/// Checks that the policy's columns exist and have the right types.
 pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     if let Some(name) = &policy.ts_column {
         let type_name = "timestamp with time zone";

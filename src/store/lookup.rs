@@ -11,24 +11,24 @@ use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
-/// A policy as it applies to one relation: names resolved to its columns.
+/// A policy as it applies to one relation, with its columns resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TablePolicy {
-    /// C2: `None` = TTL is off; rows are still stamped, so that turning it on
-    /// again counts from the last modification (C4).
+    /// C2: `None` = TTL is off. Rows are still stamped, so that they count from the last
+    /// modification once it is on again (C4).
     pub(crate) default_ttl: Option<i32>,
     /// `None`: rows expire by TTL indexes only.
     pub(crate) clock: Option<Clock>,
-    /// The TTL indexes that count.
+    /// The TTL indexes in force.
     pub(crate) rules: Vec<Rule>,
     /// Whether expired rows are hidden at once.
     pub(crate) hidden: bool,
-    /// Whether TTL is on, also by TTL indexes that do not count yet.
+    /// Whether TTL is on, even if only by TTL indexes that are not in force yet.
     pub(crate) is_on: bool,
     /// Whether the policy waits for `ttl.resume`.
     pub(crate) is_restored: bool,
     /// The relation that carries the label: this one or an ancestor.
-    pub(crate) holder: pg_sys::Oid,
+    pub(crate) labelled_table: pg_sys::Oid,
 }
 
 /// The columns by which rows count from their last modification.
@@ -41,19 +41,19 @@ pub(crate) struct Clock {
 /// A TTL index, as it applies to one relation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Rule {
-    /// The name of the holder's index.
+    /// The index's name, in the labelled table's schema.
     pub(crate) index: String,
-    /// Its column, in this relation.
+    /// Its column in this relation.
     pub(crate) column: Attribute,
     pub(crate) column_name: String,
     pub(crate) date: DateType,
     pub(crate) seconds: i32,
-    /// M4: what is true of rows that expire by it.
+    /// M4: the condition of rows that expire by it.
     pub(crate) predicate: Option<Predicate>,
 }
 
 impl Rule {
-    /// Whether every row of the table expires by it, by the value of its column.
+    /// Whether every row of the table can expire by it.
     pub(crate) fn covers_all_rows(&self) -> bool {
         self.predicate.is_none() && !self.date.is_array
     }
@@ -65,13 +65,12 @@ impl TablePolicy {
         self.expiring_clock().is_some() || !self.rules.is_empty()
     }
 
-    /// Whether rows of the table are to be hidden (C6).
+    /// Whether rows of the table must be hidden (C6).
     pub(crate) fn hides(&self) -> bool {
         self.hidden && self.expires()
     }
 
-    /// The clock, if rows can expire by it: TTL is on, and there is a default or an
-    /// override column.
+    /// The clock, if rows can expire by it: TTL is on, with a default or an override column.
     pub(crate) fn expiring_clock(&self) -> Option<Clock> {
         self.clock.filter(|clock| match self.default_ttl {
             None => false,
@@ -79,12 +78,12 @@ impl TablePolicy {
         })
     }
 
-    /// Whether TTL is on by a default, -1 included: the table needs its columns.
+    /// Whether TTL is on by a default, -1 included, and so needs the clock's columns.
     pub(crate) fn needs_clock(&self) -> bool {
         self.default_ttl.is_some() && self.clock.is_some()
     }
 
-    /// The default that counts for rows: `None` if those that inherit do not expire.
+    /// The default, if rows that inherit it expire.
     pub(crate) fn expiring_default(&self) -> Option<i32> {
         self.default_ttl.filter(|&default| default > 0)
     }
@@ -92,7 +91,7 @@ impl TablePolicy {
 
 /// A label and the relation that carries it.
 pub(crate) struct Inherited {
-    pub(crate) holder: pg_sys::Oid,
+    pub(crate) labelled_table: pg_sys::Oid,
     pub(crate) policy: Rc<Policy>,
 }
 
@@ -104,8 +103,8 @@ pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<std::result::Result<Polic
     }
 }
 
-/// The relation's own label. One that cannot be read (written by a newer
-/// version, too large) counts as none: its rows live.
+/// The relation's own label. One that cannot be read (written by a newer version, too large)
+/// counts as none, so that rows live.
 pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
     read_label(relid)?.ok()
 }
@@ -121,13 +120,16 @@ pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
 
 /// The policy in force for a relation, from the catalogs.
 pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
-    let Inherited { holder, policy } = governing_label(relid)?;
+    let Inherited {
+        labelled_table,
+        policy,
+    } = governing_label(relid)?;
     let rules = policy
         .rules
         .iter()
-        .filter_map(|rule| look_up_rule(relid, holder, rule))
+        .filter_map(|rule| look_up_rule(relid, labelled_table, rule))
         .collect();
-    // A policy whose columns do not fit is not in force: its rows live.
+    // A policy whose columns do not fit is not in force, so that rows live.
     let clock = match &policy.ts_column {
         Some(ts) => Some(look_up_clock(relid, ts, policy.ttl_column.as_deref())?),
         None => None,
@@ -138,8 +140,8 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),
-        is_restored: policy.is_restored(holder.to_u32()),
-        holder,
+        is_restored: policy.is_restored(labelled_table.to_u32()),
+        labelled_table,
     })
 }
 
@@ -153,9 +155,9 @@ fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Cloc
     })
 }
 
-/// The index of that name, if it is one of the table that carries the policy.
-pub(crate) fn index_of(holder: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
-    let schema = catalog::class(holder)?.namespace;
+/// The index of that name, if it is one of the labelled table's.
+pub(crate) fn index_of(labelled_table: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
+    let schema = catalog::class(labelled_table)?.namespace;
     let name = encoding::to_server(name)?;
     // SAFETY: syscache look-ups within a transaction.
     let (index, table) = unsafe {
@@ -165,21 +167,23 @@ pub(crate) fn index_of(holder: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
         }
         (index, pg_sys::IndexGetRelation(index, true))
     };
-    (table == holder).then_some(index)
+    (table == labelled_table).then_some(index)
 }
 
-/// The rule as it applies to the relation. `None` if it does not count, so that rows
-/// live: its index is not there (yet, in a dump that is being restored), is not valid,
-/// or is none by which rows can expire. `ttl.problems` says so.
-fn look_up_rule(relid: pg_sys::Oid, holder: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
-    let index = ttl_index::read(index_of(holder, &rule.index)?)?.ok()?;
+/// The TTL index as it applies to the relation. `None` if it is not in force, so that rows live:
+/// it is missing (a dump is being restored), not valid, or of a kind by which no row can expire.
+/// `ttl.problems` tells.
+fn look_up_rule(relid: pg_sys::Oid, labelled_table: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
+    let index = ttl_index::read(index_of(labelled_table, &rule.index)?)?.ok()?;
     if !index.is_valid {
         return None;
     }
-    let column_name = catalog::column_name(holder, index.attno);
+    let column_name = catalog::column_name(labelled_table, index.attno);
     let (column, date) = ttl_index::date_column(relid, &column_name)?;
     let predicate = match index.predicate {
-        Some(predicate) if relid != holder => Some(predicate.translate(holder, relid)?),
+        Some(predicate) if relid != labelled_table => {
+            Some(predicate.translate(labelled_table, relid)?)
+        }
         predicate => predicate,
     };
     Some(Rule {
@@ -196,15 +200,14 @@ fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attrib
     catalog::attribute(relid, name).filter(|column| column.type_oid == type_oid)
 }
 
-/// What the indexes must offer that deletion of rows that count from their last
-/// modification works from (C11).
-pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::Wanted> {
+/// The indexes that deletion needs for rows that count from their last modification (C11).
+pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::ExpectedIndex> {
     match policy.clock {
         None => vec![],
-        Some(Clock { ttl: None, .. }) => vec![expiry_index::Wanted::AllByTimestamp],
+        Some(Clock { ttl: None, .. }) => vec![expiry_index::ExpectedIndex::AllByTimestamp],
         Some(Clock { ttl: Some(_), .. }) => vec![
-            expiry_index::Wanted::InheritingByTimestamp,
-            expiry_index::Wanted::OverridingByExpiry,
+            expiry_index::ExpectedIndex::InheritingByTimestamp,
+            expiry_index::ExpectedIndex::OverridingByExpiry,
         ],
     }
 }

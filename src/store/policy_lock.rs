@@ -4,48 +4,46 @@ use super::extension;
 use crate::pg::locks::{acquire, object_tag, try_acquire};
 use pgrx::pg_sys;
 
-/// `objsubid` of these locks. PostgreSQL locks objects with 0 there, whoever asks:
-/// `ALTER FUNCTION mine() DEPENDS ON EXTENSION ttl_ext` locks the extension, and needs no
-/// right to it. Nobody else takes these.
+/// `objsubid` of these locks. PostgreSQL locks objects with 0, for anybody: `ALTER FUNCTION
+/// mine() DEPENDS ON EXTENSION ttl_ext` locks the extension without any right to it. Only this
+/// extension uses another number.
 const OWN_LOCK: u16 = 0x7474;
 
-/// The lock on a table's policy, apart from those on the table: who changes the
-/// policy waits for a batch of deletions that goes by the old one, and the next
-/// batch sees the new one. A lock on the table would not do: those that conflict
-/// with a change of label also conflict with VACUUM.
-fn policy_tag(holder: pg_sys::Oid) -> pg_sys::LOCKTAG {
-    object_tag(pg_sys::RelationRelationId, holder, OWN_LOCK)
+/// The lock on a table's policy. A change of the policy waits for a batch that goes by the old
+/// one, and the next batch sees the new one. A lock on the table would not do: what conflicts
+/// with a change of label also conflicts with VACUUM.
+fn policy_tag(labelled_table: pg_sys::Oid) -> pg_sys::LOCKTAG {
+    object_tag(pg_sys::RelationRelationId, labelled_table, OWN_LOCK)
 }
 
-/// The lock on the extension: who drops it waits for all batches, and keeps others from
-/// beginning.
+/// The lock on the extension: DROP waits for all batches, and no batch begins meanwhile.
 fn extension_tag(extension: pg_sys::Oid) -> pg_sys::LOCKTAG {
     object_tag(pg_sys::ExtensionRelationId, extension, OWN_LOCK)
 }
 
-/// Keeps the policy from being changed during this transaction, if nobody is
-/// changing it just now.
-pub(crate) fn try_share_policy(holder: pg_sys::Oid) -> bool {
-    try_acquire(&policy_tag(holder), pg_sys::ShareLock)
+/// Keeps the policy from changing during this transaction; false if another session is changing
+/// it just now.
+pub(crate) fn try_share_policy(labelled_table: pg_sys::Oid) -> bool {
+    try_acquire(&policy_tag(labelled_table), pg_sys::ShareLock)
 }
 
-/// Waits for deletions under the present policy, and keeps others away until
-/// the end of the transaction.
-pub(crate) fn lock_policy_for_change(holder: pg_sys::Oid) {
-    acquire(&policy_tag(holder), pg_sys::ExclusiveLock);
+/// Waits for batches under the current policy, and prevents new ones until the end of the
+/// transaction.
+pub(crate) fn lock_policy_for_change(labelled_table: pg_sys::Oid) {
+    acquire(&policy_tag(labelled_table), pg_sys::ExclusiveLock);
 }
 
-/// Keeps the extension from being dropped during this transaction, if nobody is
-/// dropping it just now; false also if it is not there.
+/// Keeps the extension from being dropped during this transaction; false if it is absent, or
+/// being dropped just now.
 pub(crate) fn try_share_extension() -> bool {
     extension::oid().is_some_and(|extension| {
         try_acquire(&extension_tag(extension), pg_sys::AccessShareLock)
-            // Whoever has dropped it has the lock no more.
+            // The session that dropped it no longer holds the lock.
             && extension::oid() == Some(extension)
     })
 }
 
-/// Waits for batches of deletions, and keeps others away until the end of the transaction.
+/// Waits for batches, and prevents new ones until the end of the transaction.
 pub(crate) fn lock_extension_for_drop(extension: pg_sys::Oid) {
     acquire(&extension_tag(extension), pg_sys::AccessExclusiveLock);
 }

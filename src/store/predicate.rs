@@ -1,5 +1,5 @@
-//! Predicates of indexes: read from the catalog, or written by a user and analyzed without
-//! being run.
+//! Predicates of TTL indexes: read from the catalog, or parsed from a user's text without being
+//! run.
 
 use super::ttl_index::{self, Unfit};
 use crate::error::Error;
@@ -10,11 +10,11 @@ use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
 use std::hash::{Hash, Hasher};
 
-/// A predicate, as a node tree's text; all functions in it are trusted.
+/// A predicate as the text of a node tree, in which all functions are trusted.
 ///
-/// It is simplified when it is first used, not when it is read: what is constant in it is
-/// calculated then, which can take long, and whoever looks at all tables of a database
-/// (the worker, `ttl.tables`) must not wait for that.
+/// It is simplified on first use, not when it is read: that computes its constants, which can
+/// take long, and whoever looks at all tables of a database (a worker, `ttl.tables`) must not
+/// wait for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Predicate {
     text: CString,
@@ -36,7 +36,7 @@ impl Hash for Predicate {
 }
 
 impl Predicate {
-    /// The text is one that PostgreSQL has written.
+    /// The text comes from PostgreSQL's `nodeToString`.
     pub(crate) fn new(text: CString) -> Self {
         Self {
             text,
@@ -44,12 +44,12 @@ impl Predicate {
         }
     }
 
-    /// As PostgreSQL itself simplifies it to compare it with conditions, for the range
-    /// table's entry `varno`.
+    /// Simplified as PostgreSQL does before it compares it with a query's conditions, for range
+    /// table entry `varno`.
     pub(crate) fn simplified(&self, varno: u32) -> *mut Expr {
         let text = match self.simplified.get() {
             Some(text) => text,
-            // What is called may come back here, so that there is nothing to hold meanwhile.
+            // The functions called may come back here: hold no borrow meanwhile.
             None => {
                 let text = self.simplify();
                 self.simplified.get_or_init(|| text)
@@ -59,7 +59,7 @@ impl Predicate {
         unsafe { nodes::from_text(text, varno) }
     }
 
-    /// Whether a tree of an index on the same table is this one, as they are stored.
+    /// Whether it equals the tree of an index on the same table, as both are stored.
     ///
     /// # Safety
     /// `tree` is an expression.
@@ -84,14 +84,14 @@ impl Predicate {
         }
     }
 
-    /// Whether the other is true of the same rows, as far as PostgreSQL would see it.
+    /// Whether both are true of the same rows, as far as PostgreSQL can tell.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         // SAFETY: trees of expressions.
         unsafe { nodes::same(self.simplified(1), other.simplified(1)) }
     }
 
-    /// That of a table's index, for a table that inherits from it: columns have the same
-    /// names there, and other numbers. `None` if one is missing.
+    /// The predicate for a table that inherits from the index's table: columns have the same
+    /// names but other numbers. `None` if one is missing.
     pub(crate) fn translate(&self, from: pg_sys::Oid, to: pg_sys::Oid) -> Option<Self> {
         // SAFETY: the text of a node tree; the map has an entry for each column it names.
         unsafe {
@@ -128,10 +128,10 @@ impl Predicate {
     }
 }
 
-/// The predicate of an index, as PostgreSQL writes it out.
+/// The predicate of an index as SQL.
 ///
-/// It locks the table to do so, for which whoever looks is not to wait: nor for another type
-/// whose columns the predicate names ([`crate::pg::look`]).
+/// PostgreSQL locks the table for that, and other types whose columns the predicate names;
+/// whoever looks must not wait for these locks ([`crate::pg::look`]).
 pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
     let gone = || {
         let code = PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
@@ -159,18 +159,18 @@ pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
     written.ok_or_else(gone)
 }
 
-/// Why a text cannot be the predicate of a TTL index.
+/// Why a text cannot be a TTL index's predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unusable {
-    /// Something else than an expression, or more.
+    /// It is no expression, or more than one.
     NotAnExpression,
-    /// PostgreSQL has none in predicates of indexes.
+    /// PostgreSQL has no sub-queries in predicates of indexes.
     SubQuery,
-    /// What the filter must not evaluate.
+    /// The filter must not evaluate it.
     Unfit(Unfit),
 }
 
-/// The condition on rows of the table. Raises what the parser raises.
+/// Parses and analyzes the condition on rows of the table. Raises the parser's errors.
 pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, Unusable> {
     let query = analyzed(relid, text).ok_or(Unusable::NotAnExpression)?;
     // SAFETY: a query that was analyzed just now, on one table.
@@ -192,7 +192,7 @@ fn analyzed(relid: pg_sys::Oid, text: &str) -> Option<*mut pg_sys::Query> {
         if !is_expression(statement) {
             return None;
         }
-        // On lines of its own: it may end with a comment.
+        // On a line of its own: it may end with a comment.
         let table = catalog::qualified_name(relid);
         let query = encoding::query(&format!("SELECT FROM ONLY {table} WHERE (\n{text}\n)"));
         let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
@@ -208,8 +208,8 @@ fn analyzed(relid: pg_sys::Oid, text: &str) -> Option<*mut pg_sys::Query> {
     }
 }
 
-/// Whether what was parsed as an expression is one, and nothing that could follow it in
-/// a SELECT.
+/// Whether the parsed statement holds a single expression, and none of what may follow it in a
+/// SELECT.
 ///
 /// # Safety
 /// A statement of the parser.

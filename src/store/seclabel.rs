@@ -16,11 +16,11 @@ fn table_address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
     }
 }
 
-/// A table's label, as far as it is read.
+/// A table's label, if it is not too large to read.
 #[derive(Debug)]
 pub(crate) enum Label {
     Text(String),
-    /// So many bytes, which nobody reads.
+    /// The size in bytes of a label that is not read.
     TooLarge(usize),
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn get(relid: pg_sys::Oid, largest: usize) -> Option<Label> {
     found
 }
 
-/// Shows `see` the labels of all tables of the database that are no larger than this.
+/// Calls `see` with the label of each table of the database, unless it is larger than this.
 pub(crate) fn each(largest: usize, see: &mut dyn FnMut(pg_sys::Oid, &str)) {
     scan(None, &mut |relid, label| {
         // SAFETY: called with the label's value.
@@ -45,7 +45,7 @@ pub(crate) fn each(largest: usize, see: &mut dyn FnMut(pg_sys::Oid, &str)) {
 }
 
 /// # Safety
-/// A text. It is looked at before it is read: it can have any size.
+/// `label` is a text. Its size is checked first: it can be large.
 unsafe fn read(label: pg_sys::Datum, largest: usize) -> Label {
     // SAFETY: as required of the caller; the size counts the header's four bytes.
     unsafe {
@@ -56,7 +56,7 @@ unsafe fn read(label: pg_sys::Datum, largest: usize) -> Label {
     }
 }
 
-/// Shows `see` the labels of tables, of all or of one.
+/// Calls `see` with the labels of all tables, or of one.
 fn scan(relid: Option<pg_sys::Oid>, see: &mut dyn FnMut(pg_sys::Oid, pg_sys::Datum)) {
     let oid = |value: pg_sys::Oid| pg_sys::Datum::from(value);
     let keys = [
@@ -125,17 +125,16 @@ unsafe fn is_ours(provider: pg_sys::Datum) -> bool {
     }
 }
 
-/// Before a label changes: waits for deletions by the present one, and tells all
-/// sessions and workers at commit.
+/// Before a label changes: waits for batches under the present policy, and tells all sessions
+/// and workers at commit.
 pub(crate) fn about_to_change(relid: pg_sys::Oid) {
     policy_lock::lock_policy_for_change(relid);
     written::note_policy_change();
     invalidate(relid);
 }
 
-/// Stores the label (`None` removes it), tells all sessions, and makes the
-/// change visible to the rest of this transaction. The caller holds a lock on
-/// the table and has checked that the current user may do this.
+/// Stores the label (`None` removes it), tells all sessions, and makes the change visible to the
+/// rest of the transaction. The caller holds a lock on the table and has checked privileges.
 pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
     about_to_change(relid);
     let address = table_address(relid);
@@ -151,9 +150,8 @@ pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
     unsafe { pg_sys::CommandCounterIncrement() };
 }
 
-/// Makes every session forget what it knows of the table, of all that inherit
-/// from it and all that it inherits from, and replan (C8). Takes effect at
-/// commit, for this session at the next command.
+/// Makes every session forget the table, its descendants and its ancestors, and plan again (C8).
+/// Takes effect at commit, in this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
     let below = catalog::all_inheritors(relid).into_iter();
     for related in below.chain(catalog::ancestors(relid)) {

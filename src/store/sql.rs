@@ -1,12 +1,12 @@
-//! A policy's rule in SQL, for the extension's own queries.
+//! A policy's conditions in SQL, for the extension's own queries.
 //!
-//! The conditions are put in when the query is planned ([`crate::visibility`]): a
-//! predicate's text would mean what the `search_path` of the moment makes of it.
+//! They are placeholders, replaced when the query is planned ([`crate::visibility`]): the
+//! meaning of a predicate's text would depend on `search_path`.
 
 use crate::pg::catalog::quote_literal;
 
-/// The condition "the row is live" under this default, in a query that is run by
-/// [`crate::visibility::statement::with_expired_rows_of`] on one table.
+/// The condition "the row is live" with this default, in a query on one table that
+/// [`crate::visibility::statement::with_expired_rows_of`] runs.
 pub(crate) fn live_condition(default_ttl: Option<i32>) -> String {
     let default = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
     format!("ttl.row_is_live(tableoid, {default})")

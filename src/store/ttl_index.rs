@@ -1,6 +1,6 @@
-//! What an index's entry in the catalogs says of a rule by it (M1, M4, M7).
+//! What an index's catalog entries say about it as a TTL index (M1, M4, M7).
 //!
-//! Read from the syscache: the index is neither locked nor opened.
+//! They are read from the syscache: the index is neither locked nor opened.
 
 use super::dates::{DateKind, DateType};
 use super::predicate::Predicate;
@@ -18,7 +18,7 @@ pub(crate) struct TtlIndex {
     pub(crate) attno: i16,
     /// Of descending order.
     pub(crate) descending: bool,
-    /// Not one whose concurrent building failed, or is going on.
+    /// False if CREATE INDEX CONCURRENTLY has failed, or is still running.
     pub(crate) is_valid: bool,
     pub(crate) predicate: Option<Predicate>,
 }
@@ -34,20 +34,20 @@ pub(crate) enum Unfit {
     PrimaryKey,
     /// It cannot be read in the order of dates.
     AccessMethod,
-    /// An operator class of somebody's own may order dates otherwise.
+    /// A user's operator class may order dates otherwise.
     OperatorClass,
     /// M2: neither a date type nor an array of one.
     NotADate(String),
-    /// M3: in an array's order the earliest date does not come first.
+    /// M3: an array's order does not begin with the earliest date.
     PlainArray(String),
-    /// The predicate would run this function with the rights of whoever reads.
+    /// The predicate would call this function with the rights of whoever reads the table.
     Function(String),
-    /// The predicate depends on the row as a whole.
+    /// The predicate depends on the whole row.
     WholeRow,
 }
 
 impl TtlIndex {
-    /// Whether rows would expire by the other one just as by this one (M7).
+    /// Whether rows expire by the other index exactly as by this one (M7).
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.attno == other.attno
             && match (&self.predicate, &other.predicate) {
@@ -59,7 +59,7 @@ impl TtlIndex {
 }
 
 impl Unfit {
-    /// What the index does that it must not, as a clause to "It".
+    /// Why the index cannot be a TTL index, as a clause to "It".
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::SeveralColumns => "has several columns".into(),
@@ -113,8 +113,8 @@ pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
     index_entry::with(index, &|tuple, _form| unsafe { of_tuple(index, tuple) })
 }
 
-/// The column of an index on one, of its values or its earliest dates, and whether it is
-/// in descending order; whether or not rows can expire by it.
+/// The column of a single-column index, of its values or its earliest dates, and whether the
+/// order is descending; also if no row can expire by it.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     // SAFETY: called with a tuple of pg_index; the key has at least one column.
     index_entry::with(index, &|tuple, form| unsafe {
@@ -217,14 +217,19 @@ pub(crate) unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oi
     }
 }
 
+/// # Safety
+/// A tuple of pg_index.
 unsafe fn is_descending(tuple: pg_sys::HeapTuple) -> bool {
     // SAFETY: as required of the caller.
     unsafe { first_option(tuple) & pg_sys::INDOPTION_DESC != 0 }
 }
 
 /// The first column's flags.
+///
+/// # Safety
+/// A tuple of pg_index.
 unsafe fn first_option(tuple: pg_sys::HeapTuple) -> u32 {
-    // SAFETY: a tuple of pg_index, whose indoption is an int2vector.
+    // SAFETY: as required of the caller; indoption is an int2vector.
     unsafe {
         index_entry::attribute(tuple, pg_sys::Anum_pg_index_indoption).map_or(0, |datum| {
             let options = datum.cast_mut_ptr::<pg_sys::int2vector>();
@@ -233,9 +238,12 @@ unsafe fn first_option(tuple: pg_sys::HeapTuple) -> u32 {
     }
 }
 
-/// The column of `ttl.earliest(column)`, if that is what the index holds.
+/// The column in `ttl.earliest(column)`, if that is the index's expression.
+///
+/// # Safety
+/// The text of a list of expressions in the catalog.
 unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
-    // SAFETY: the text of a list of expressions in the catalog.
+    // SAFETY: as required of the caller.
     unsafe {
         let expressions = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::List>();
         let call = crate::pg::lists::nth::<pg_sys::FuncExpr>(expressions, 0)?;
@@ -250,8 +258,8 @@ unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
     }
 }
 
-/// The predicate. Only functions that nobody but a superuser can have made are called
-/// by it: the filter runs it with the rights of whoever reads the table.
+/// The predicate. It may call only functions that superusers have created: the filter runs it
+/// with the rights of whoever reads the table.
 ///
 /// # Safety
 /// `tree` is an analyzed expression on the columns of one table, without sub-queries.
@@ -276,8 +284,7 @@ fn type_name(type_oid: pg_sys::Oid) -> String {
     unsafe { encoding::from_pointer(pg_sys::format_type_be(type_oid)) }
 }
 
-/// The column on which the index is, and its date type, in a table that has the index
-/// or inherits from the one that has it.
+/// The index's column and its date type, in the index's table or one that inherits from it.
 pub(crate) fn date_column(relid: pg_sys::Oid, name: &str) -> Option<(Attribute, DateType)> {
     let column = catalog::attribute(relid, name)?;
     Some((column, DateType::of(column.type_oid)?))

@@ -1,21 +1,20 @@
-//! What this transaction has written to tables with TTL, and whether it has changed a
-//! policy: noted by statements, told to the workers at commit.
+//! What this transaction has written to tables with TTL, and whether it has changed a policy:
+//! noted by statements, told to the workers at commit.
 
 use super::TablePolicy;
 use crate::settings;
 use std::cell::{Cell, RefCell};
 
-/// Anything was written,
+/// Rows were written,
 pub(crate) const ANY: u8 = 1;
-/// or rows whose time was given by the statement, so that they may have expired before
-/// they came.
+/// or rows whose time the statement gave, which may have come expired.
 pub(crate) const KEPT_TS: u8 = 2;
 
 /// What was written to the tables of one policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     /// The table that carries the policy.
-    pub(crate) holder: u32,
+    pub(crate) labelled_table: u32,
     /// [`ANY`], [`KEPT_TS`].
     pub(crate) bits: u8,
     /// Rows may expire before the next routine look.
@@ -27,55 +26,60 @@ thread_local! {
     static POLICY_CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A statement of this transaction has written to a table under this policy.
+/// Notes that a statement has written to a table under this policy.
 pub(crate) fn note(policy: &TablePolicy) {
-    // A date of the row's own may be past when it comes.
+    // A row's own date may be past when it comes.
     let kept = settings::preserve_ts() || !policy.rules.is_empty();
     note_bits(policy, if kept { ANY | KEPT_TS } else { ANY });
 }
 
-/// As [`note`], for COPY, which may give rows a time of their own.
+/// As [`note`], for COPY, which may give rows their `_ts`.
 pub(crate) fn note_copy(policy: &TablePolicy) {
     note_bits(policy, ANY | KEPT_TS);
 }
 
 fn note_bits(policy: &TablePolicy, bits: u8) {
-    // Rows that cannot expire before the next look need no other.
+    // Rows that cannot expire before the next routine look need no earlier one.
     let soon = policy.clock.is_some_and(|clock| clock.ttl.is_some())
         || bits & KEPT_TS != 0
         || policy
             .default_ttl
             .is_some_and(|default| default <= settings::naptime_seconds());
-    let holder = policy.holder.to_u32();
-    WRITTEN.with_borrow_mut(
-        |all| match all.iter_mut().find(|known| known.holder == holder) {
+    let labelled_table = policy.labelled_table.to_u32();
+    WRITTEN.with_borrow_mut(|all| {
+        match all
+            .iter_mut()
+            .find(|known| known.labelled_table == labelled_table)
+        {
             Some(known) => {
                 known.bits |= bits;
                 known.soon |= soon;
             }
-            None => all.push(Written { holder, bits, soon }),
-        },
-    );
+            None => all.push(Written {
+                labelled_table,
+                bits,
+                soon,
+            }),
+        }
+    });
 }
 
-/// A transaction that was prepared has written it, at any time before this one, which
-/// commits it.
-pub(crate) fn note_prepared(holder: u32, bits: u8) {
+/// Notes what a prepared transaction had written, which this one commits.
+pub(crate) fn note_prepared(labelled_table: u32, bits: u8) {
     let written = Written {
-        holder,
+        labelled_table,
         bits: bits | KEPT_TS,
         soon: true,
     };
     WRITTEN.with_borrow_mut(|all| all.push(written));
 }
 
-/// This transaction changes a policy, or creates the extension.
+/// Notes that this transaction changes a policy, or creates the extension.
 pub(crate) fn note_policy_change() {
     POLICY_CHANGED.set(true);
 }
 
-/// What was noted, which is then forgotten, and whether a policy was changed. Raises no
-/// error.
+/// Takes what was noted, and whether a policy was changed. Raises no error.
 pub(crate) fn take() -> (Vec<Written>, bool) {
     (
         WRITTEN.with_borrow_mut(std::mem::take),

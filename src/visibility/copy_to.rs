@@ -7,7 +7,7 @@ use crate::settings;
 use crate::store::cache;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 
-/// The statement to run instead: the given one, if nothing is to be hidden.
+/// Returns the statement to run: the given one, if nothing must be hidden.
 ///
 /// # Safety
 /// `pstmt` holds a CopyStmt of the parser; it is not changed.
@@ -28,14 +28,17 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
 }
 
 /// The query that reads what the user may see; `None` to leave the statement alone.
+///
+/// # Safety
+/// `stmt` is a CopyStmt of the parser.
 unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
-    // SAFETY: fields of a parsed statement.
+    // SAFETY: as required of the caller.
     unsafe {
         if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired() {
             return None;
         }
         crate::store::extension::functions()?;
-        // The lock that COPY itself takes first, before it checks privileges.
+        // The lock that COPY takes before it checks privileges.
         let lock = pg_sys::AccessShareLock.cast_signed();
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
         let relid =
@@ -59,12 +62,14 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
     }
 }
 
-/// The columns that COPY would write, in its order: those that are named, or
-/// all that are neither dropped nor generated. `None` if one does not exist or
-/// is named twice, which COPY reports better.
+/// The columns that COPY would write, in its order: the named ones, or all that are neither
+/// dropped nor generated. `None` if a name is unknown or there twice, which COPY reports better.
+///
+/// # Safety
+/// `named` is a list of String nodes; the relation is locked.
 unsafe fn columns(relid: pg_sys::Oid, named: *mut pg_sys::List) -> Option<Vec<String>> {
     let mut columns = Vec::new();
-    // SAFETY: a list of String nodes; the relation is locked.
+    // SAFETY: as required of the caller.
     unsafe {
         if named.is_null() {
             for name in catalog::copied_columns(relid) {

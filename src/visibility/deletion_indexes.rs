@@ -1,21 +1,20 @@
-//! The indexes by which deletion finds expired rows are left out of plans that they cannot
-//! serve. Both are partial, by the override column (`WHERE ttl IS NULL`, `WHERE ttl > 0`):
-//! where a query's conditions do not mention that column, nothing implies those, and the
-//! planner, which tries to prove them at every planning, spends a tenth of the work for a
-//! query by primary key on them (`docs/decisions/0021-what-benchmarks-changed.md`).
+//! Leaves deletion's indexes out of plans that cannot use them. Both are partial, by the
+//! override column (`WHERE ttl IS NULL`, `WHERE ttl > 0`): a query whose conditions do not
+//! mention that column implies neither. The planner tries to prove them at every planning, a
+//! tenth of the work for a query by primary key
+//! (`docs/decisions/0021-what-benchmarks-changed.md`).
 
 use crate::pg::{lists, nodes};
 use pgrx::pg_sys::{self, NodeTag, PlannerInfo, RelOptInfo};
 
 const WHOLE_ROW: i16 = 0;
 
-/// Takes partial indexes whose predicate is about the column `ttl` alone out of the
-/// relation's list, where no condition of the query mentions the column.
+/// Takes partial indexes whose predicate is about the column `ttl` alone out of the relation's
+/// list, if no condition of the query mentions the column.
 ///
-/// Nobody misses them: where its predicate is not implied PostgreSQL uses such an index in no
-/// scan, and takes neither a range of values nor a proof of uniqueness from it. Only the number
-/// of groups may be estimated by the statistics of an index's expression, so queries that
-/// group keep them.
+/// They are not missed: PostgreSQL scans no index whose predicate is not implied, nor takes a
+/// range of values or a proof of uniqueness from it. Only the number of groups may be estimated
+/// from an index expression's statistics, so queries that group keep them.
 ///
 /// # Safety
 /// `rel` is a relation of the query itself, as the planner has just read it.
@@ -64,8 +63,8 @@ unsafe fn is_about(predicate: *mut pg_sys::List, attno: i16) -> bool {
     }
 }
 
-/// Whether a condition of the query mentions the column, or the whole row: in WHERE, in
-/// JOIN, or of a policy for rows.
+/// Whether a condition of the query mentions the column or the whole row: in WHERE, in JOIN, or
+/// in a policy for rows.
 ///
 /// # Safety
 /// As [`leave_out`]; the conditions are preprocessed, and hold no query any more.

@@ -1,5 +1,5 @@
-//! The functions that restrictions and constraints are made of. They run once for each row, so
-//! they are C functions without argument wrapping, and cannot raise errors.
+//! The functions of restrictions and constraints. They run for every row: C functions without
+//! argument wrapping, which cannot raise errors.
 
 use crate::clock::moment;
 use crate::clock::now::now;
@@ -58,8 +58,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_default(
     pg_sys::Datum::from(policy::is_live(ts, ttl, now))
 }
 
-/// `ttl.cutoff(default_ttl integer) RETURNS timestamptz`: rows whose `_ts` is
-/// not greater are expired. STRICT.
+/// `ttl.cutoff(default_ttl integer) RETURNS timestamptz`: rows with a `_ts` up to this are
+/// expired. STRICT.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with one argument.
@@ -72,9 +72,9 @@ pub(crate) unsafe extern "C-unwind" fn ttl_cutoff(
     pg_sys::Datum::from(policy::cutoff(now(), seconds))
 }
 
-/// `ttl.reads_physically(relation oid) RETURNS boolean`: whether the table is read as it is
-/// on disk, at the time of execution. STRICT. It raises no error for an OID of no table: it
-/// is LEAKPROOF.
+/// `ttl.reads_physically(relation oid) RETURNS boolean`: whether the current user reads the
+/// table as it is on disk, asked at execution. STRICT. As it is LEAKPROOF, it raises no error
+/// for an OID of no table.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with one argument.
@@ -82,8 +82,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_cutoff(
 pub(crate) unsafe extern "C-unwind" fn ttl_reads_physically(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: reads a backend-local variable; as declared in SQL. The guard is for the rare
-    // case only.
+    // SAFETY: as declared in SQL; reads a backend-local variable. Only the rare case needs the
+    // guard.
     unsafe {
         if pg_sys::row_security {
             return pg_sys::Datum::from(false);

@@ -17,8 +17,8 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_index_expires_at_date,
 );
 
-/// `ttl.live_at(date timestamptz, expire_after_seconds integer) RETURNS boolean` (M2);
-/// also for `timestamp`, whose value is that of the same time in UTC.
+/// `ttl.live_at(date timestamptz, expire_after_seconds integer) RETURNS boolean` (M2); also for
+/// `timestamp`, read as UTC.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with two arguments.
@@ -48,7 +48,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_at_date(
 unsafe fn is_live(fcinfo: pg_sys::FunctionCallInfo, date: Option<i64>) -> pg_sys::Datum {
     // SAFETY: as required of the caller.
     let (seconds, now) = unsafe { (arg_int4(fcinfo, 1), moment::of_call(fcinfo)) };
-    // Without seconds nothing expires.
+    // NULL seconds: nothing expires.
     let live = seconds.is_none_or(|seconds| policy::is_live_by_index(date, seconds, now));
     pg_sys::Datum::from(live)
 }
@@ -82,8 +82,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_index_expires_at_date(
     pg_sys::Datum::from(policy::index_expiry(date, seconds.unwrap_or(-1)))
 }
 
-/// `ttl.earliest(dates timestamptz[]) RETURNS timestamptz` (M3): NULL if there is no
-/// date in it; also for `timestamp[]`, read as UTC. STRICT.
+/// `ttl.earliest(dates timestamptz[]) RETURNS timestamptz` (M3): NULL if the array has no date;
+/// also for `timestamp[]`, read as UTC. STRICT.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with one array.
@@ -129,10 +129,9 @@ unsafe fn earliest(
     }
 }
 
-/// `ttl.evaluate_first(condition boolean) RETURNS boolean`: its argument. STRICT. By
-/// its support function the planner counts nothing for it, the argument included, so
-/// that the condition stands before every other: no function of a user is called with
-/// a row for which it is false.
+/// `ttl.evaluate_first(condition boolean) RETURNS boolean`: its argument. STRICT. Its support
+/// function makes it free, with its argument, so that the planner puts it before all other
+/// conditions: no function of a user sees a row for which it is false.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with one argument.

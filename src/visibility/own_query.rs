@@ -1,8 +1,8 @@
-//! What the extension's own queries say of a row, put in when they are planned.
+//! Conditions in the extension's own queries, put in when these are planned.
 //!
-//! `ttl.row_is_live` and `ttl.rule_applies` are replaced by the very expressions that
-//! hide rows: no predicate is written out and read again, under whatever `search_path`.
-//! In any other query, and if they should not be replaced, they raise an error.
+//! `ttl.row_is_live` and `ttl.rule_applies` are replaced by the expressions that hide rows, so
+//! no predicate is written out and parsed again under some `search_path`. In any other query, or
+//! if they are not replaced, they raise an error.
 
 use super::{restriction, statement};
 use crate::error::Error;
@@ -86,11 +86,11 @@ pub(crate) unsafe extern "C-unwind" fn ttl_own_query_only(
     .raise()
 }
 
-/// Replaces a call whose first argument is the `tableoid` of a table whose expired rows
-/// the query is to see, and whose second is a constant.
+/// Replaces a call whose first argument is the `tableoid` of a table whose expired rows the
+/// query sees, and whose second is a constant.
 ///
-/// The policy is the one in force now: another session may have ended it, or one of its
-/// rules, since the query was written. Nothing expires by what is no longer there.
+/// The policy is the one in force now: another session may have changed it since the query was
+/// written. Nothing expires by a TTL index that is gone.
 ///
 /// # Safety
 /// Called by the planner with one pointer to a request node.

@@ -8,7 +8,7 @@ use crate::store::extension::{self, Functions};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
 
-/// Adds it, unless the relation has no policy, or the query is to see every row.
+/// Adds the restriction, unless the relation has no policy, or the query must see every row.
 ///
 /// # Safety
 /// The arguments of `get_relation_info_hook`.
@@ -45,13 +45,17 @@ pub(crate) unsafe fn hide_expired(
     }
 }
 
-/// Queries that keep the tables consistent on disk, and the extension's own.
+/// Whether the query keeps tables consistent on disk, or is the extension's own.
+///
+/// # Safety
+/// `rel` is a relation of `root`, the planning under way.
 unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut RelOptInfo) -> bool {
     let statement = statement::current();
     let sees_whole = |relid| {
         statement.referential.sees_every_row_of(relid) || statement.own_query_on == Some(relid)
     };
-    // SAFETY: a child's parent stands in append_rel_array; entries exist for all relids in use.
+    // SAFETY: as required of the caller; a child's parent is in append_rel_array, and entries
+    // exist for all relids in use.
     unsafe {
         let mut rti = (*rel).relid;
         let mut current = relid;
@@ -70,15 +74,18 @@ unsafe fn sees_every_row(root: *mut PlannerInfo, relid: pg_sys::Oid, rel: *mut R
     true
 }
 
-/// Whether expired rows of the relation are deleted in a session's own transaction, where rows
-/// may refer to them that nobody else knows.
+/// Whether the query deletes expired rows of the relation in a session's own transaction, where
+/// rows may refer to them that nobody else knows.
+///
+/// # Safety
+/// As [`sees_every_row`].
 unsafe fn is_deleted_from(
     root: *mut PlannerInfo,
     relid: pg_sys::Oid,
     rel: *mut RelOptInfo,
 ) -> bool {
     let statement = statement::current();
-    // SAFETY: the planner's own structures.
+    // SAFETY: as required of the caller.
     unsafe {
         let query = (*root).parse;
         (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
@@ -89,26 +96,31 @@ unsafe fn is_deleted_from(
     }
 }
 
-/// Adds a condition that is evaluated after all others: its function has a high cost.
+/// Adds a condition that is evaluated after all others, because its function costs much.
+///
+/// # Safety
+/// As [`sees_every_row`].
 unsafe fn append(root: *mut PlannerInfo, rel: *mut RelOptInfo, condition: *mut pg_sys::Expr) {
-    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    // SAFETY: as required of the caller; allocates in the planner's memory context.
     unsafe {
         let info = planner_input::restriction(root, condition);
         (*rel).baserestrictinfo = pg_sys::lappend((*rel).baserestrictinfo, info.cast());
     }
 }
 
-/// A relation of the query itself. On the referencing side of a foreign key, expired
-/// rows are removed that the statement meets. Otherwise they are hidden: the conditions
-/// are the first in the list, and free ones: no function of a user sees an expired row
-/// before them.
+/// For a relation of the query itself: hides expired rows, or removes those that a foreign key's
+/// statement meets on its referencing side. The hiding conditions are the first in the list, and
+/// free: no function of a user sees an expired row before them.
+///
+/// # Safety
+/// As [`sees_every_row`].
 unsafe fn restrict(
     root: *mut PlannerInfo,
     functions: &Functions,
     policy: &TablePolicy,
     rel: *mut RelOptInfo,
 ) {
-    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    // SAFETY: as required of the caller; allocates in the planner's memory context.
     unsafe {
         let entry = *(*root).simple_rte_array.add((*rel).relid as usize);
         if statement::current()
@@ -124,7 +136,7 @@ unsafe fn restrict(
             let clause = unless_physical(root, functions, entry, varno, condition);
             planner_input::put_restriction_first(root, rel, clause);
         };
-        if row_locks::are_taken_under(policy.holder) {
+        if row_locks::are_taken_under(policy.labelled_table) {
             put_first(restriction::live_or_locked(functions, policy, varno));
         } else {
             if let Some(pruning) = restriction::pruning_condition(functions, policy, rel) {
@@ -139,29 +151,32 @@ unsafe fn restrict(
     }
 }
 
-/// A child of an append relation. What a labelled parent table has, its
-/// children inherit. A child whose parent has no policy (a member of a
-/// flattened UNION ALL, a partition or heir with a label of its own) gets the
-/// restriction as a security qual, because its list of restrictions is
-/// overwritten next. All other quals are at level 0 already.
+/// For a child of an append relation. Children inherit the restriction of a parent with a label.
+/// A child whose parent has no policy (a member of a flattened UNION ALL, a partition or child
+/// with a label of its own) gets the restriction as a security qual, because its list of
+/// restrictions is overwritten next. All other quals are at level 0 by then.
+///
+/// # Safety
+/// As [`sees_every_row`].
 unsafe fn restrict_child(
     root: *mut PlannerInfo,
     functions: &Functions,
     policy: &TablePolicy,
     rel: *mut RelOptInfo,
 ) {
-    // SAFETY: planner's structures; nodes are allocated in the planner's context.
+    // SAFETY: as required of the caller; allocates in the planner's memory context.
     unsafe {
         let varno = (*rel).relid;
         let entry = *(*root).simple_rte_array.add(varno as usize);
         let info = *(*root).append_rel_array.add(varno as usize);
         let parent = *(*root).simple_rte_array.add((*info).parent_relid as usize);
         if (*parent).rtekind == pg_sys::RTEKind::RTE_RELATION
-            && cache::policy((*parent).relid).is_some_and(|p| p.holder == policy.holder)
+            && cache::policy((*parent).relid)
+                .is_some_and(|p| p.labelled_table == policy.labelled_table)
         {
             return;
         }
-        let live = if row_locks::are_taken_under(policy.holder) {
+        let live = if row_locks::are_taken_under(policy.labelled_table) {
             vec![restriction::live_or_locked(functions, policy, varno)]
         } else {
             restriction::live_conditions(functions, policy, varno)
@@ -182,13 +197,15 @@ unsafe fn restrict_child(
     }
 }
 
-/// Physical readers: with `row_security = off`, which pg_dump always sets, the
-/// table's owner and superusers read every row on disk. Not through views, not
-/// in a REFRESH, and not the target of an UPDATE, DELETE or MERGE.
+/// Physical readers: with `row_security = off`, which pg_dump always sets, the table's owner and
+/// superusers read every row on disk; not through views, in a REFRESH, nor in the target of an
+/// UPDATE, DELETE or MERGE.
 ///
-/// All of it is asked again at execution, because a plan can outlive the setting, and run
-/// when others have called the function that it is in. Made anew for another role, it goes
-/// without the question.
+/// All of it is checked again at execution: a cached plan can outlive the setting, and run when
+/// others call the function that it is in. A plan for another role has no such check.
+///
+/// # Safety
+/// As [`sees_every_row`].
 unsafe fn unless_physical(
     root: *mut PlannerInfo,
     functions: &Functions,
@@ -196,7 +213,7 @@ unsafe fn unless_physical(
     varno: u32,
     clause: *mut pg_sys::Expr,
 ) -> *mut pg_sys::Expr {
-    // SAFETY: planner's structures; the rest reads backend-local variables.
+    // SAFETY: as required of the caller; the rest reads backend-local variables.
     unsafe {
         let query = (*root).parse;
         let physical = roles::reads_physically((*entry).relid)

@@ -9,8 +9,8 @@ use pgrx::pg_sys::{self, Expr, RelOptInfo};
 /// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
 const STRATEGY_RANGE: u8 = b'r';
 
-/// "The row is live", for the range table's entry `varno`: conditions that all must
-/// hold. Each is free as the planner sees it, so that they stand before all others.
+/// The conditions of "the row is live", for range table entry `varno`; all must hold. The
+/// planner takes each for free, so that they come before all others.
 pub(super) fn each_live_condition(
     functions: &Functions,
     policy: &TablePolicy,
@@ -38,19 +38,19 @@ pub(super) fn live_conditions(
     conditions
 }
 
-/// "The row is live by all TTL indexes", as [`live_conditions`].
+/// The condition "the row is live by all TTL indexes", as [`live_conditions`].
 pub(crate) fn live_by_rules(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     let rules = policy.rules.iter();
     let conditions: Vec<_> = rules.map(|rule| by_rule(functions, rule, varno)).collect();
     nodes::and(&conditions)
 }
 
-/// All of [`live_conditions`] as one.
+/// All of [`live_conditions`] as one condition.
 pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     nodes::and(&live_conditions(functions, policy, varno))
 }
 
-/// "The row is live, or locked by this transaction" (C15), as one of
+/// The condition "the row is live, or locked by this transaction" (C15), as one of
 /// [`each_live_condition`].
 pub(super) fn live_or_locked(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     let live = live_condition(functions, policy, varno);
@@ -75,7 +75,7 @@ fn by_clock(
     }
 }
 
-/// M2 to M4. Most rows are live by their date, so that is asked first.
+/// M2 to M4. Most rows are live by their date, so that comes first.
 fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
     let column = nodes::var(varno, &rule.column);
     let kind = rule.date.kind.number();
@@ -97,15 +97,14 @@ fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
     }
 }
 
-/// M4: what is true of rows that expire by the rule.
+/// M4: the condition of rows that expire by the TTL index.
 pub(super) fn predicate(rule: &Rule, varno: u32) -> Option<*mut Expr> {
-    // Read from the index's catalog entry; the cache forgets it when that changes.
+    // From the index's catalog entry; the cache forgets it when that changes.
     Some(rule.predicate.as_ref()?.simplified(varno))
 }
 
-/// "The row is live, or else could not be removed", for the range table's entry
-/// `varno`. It removes the row, so it is evaluated after all other conditions: its
-/// function has a high cost.
+/// The condition "the row is live, or could not be removed", for range table entry `varno`. It
+/// removes the row, so its function has a high cost and is evaluated after all other conditions.
 pub(super) fn live_or_removed(
     functions: &Functions,
     policy: &TablePolicy,
@@ -119,7 +118,8 @@ pub(super) fn live_or_removed(
     nodes::filter_call(functions.live_or_removed, &args)
 }
 
-/// "The row is live, or no row of this transaction needs it", as [`live_or_removed`].
+/// The condition "the row is live, or no row of this transaction needs it", as
+/// [`live_or_removed`].
 pub(super) fn live_or_unneeded(
     functions: &Functions,
     policy: &TablePolicy,
@@ -133,10 +133,9 @@ pub(super) fn live_or_unneeded(
     nodes::filter_call(functions.live_or_unneeded, &args)
 }
 
-/// What the planner prunes partitions by: where the table is partitioned by its
-/// `_ts` and has no overrides, the plain comparison `_ts > ttl.cutoff(default)`.
-/// It comes beside the condition above, not in its place, because only that one
-/// is free and so evaluated before any function of a user.
+/// The condition by which the planner prunes partitions: for a table without overrides that is
+/// partitioned by `_ts`, the comparison `_ts > ttl.cutoff(default)`. It stands beside the
+/// condition above, which alone is free and so evaluated before any function of a user.
 ///
 /// # Safety
 /// `rel` is the relation as the planner has just read it.
@@ -161,9 +160,13 @@ pub(super) unsafe fn pruning_condition(
     Some(nodes::greater_than(timestamptz, ts, cutoff))
 }
 
-/// Whether `column` is the first partition key of a range-partitioned table.
+/// Whether `column` is the first key of a table partitioned by RANGE.
+///
+/// # Safety
+/// As [`pruning_condition`].
 unsafe fn is_partitioned_by(rel: *mut RelOptInfo, column: *mut Expr) -> bool {
-    // SAFETY: a partitioned relation has a scheme and a list of expressions for each key column.
+    // SAFETY: as required of the caller; a partitioned relation has a scheme and lists of
+    // expressions.
     unsafe {
         let Some(scheme) = (*rel).part_scheme.as_ref() else {
             return false;

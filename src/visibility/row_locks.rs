@@ -1,9 +1,9 @@
-//! Rows that this transaction has locked by SELECT … FOR UPDATE or SHARE are still there for
-//! its later statements, expired or not (C15).
+//! Rows that this transaction has locked by SELECT … FOR UPDATE or SHARE stay visible to its
+//! later statements, expired or not (C15).
 //!
-//! The lock is in the row itself, and the question is asked for expired rows only. But it
-//! needs the row's place, which an index alone does not have: so it is put only to sessions
-//! that lock rows of the table (`docs/decisions/0028-rows-that-are-locked.md`).
+//! The lock is in the row itself, and only expired rows are checked for it. But that needs the
+//! row's TID, which an index alone does not have. So only sessions that lock rows of the table
+//! check it (`docs/decisions/0028-rows-that-are-locked.md`).
 
 use crate::clock::moment;
 use crate::error::Error;
@@ -18,19 +18,19 @@ use std::collections::HashSet;
 fmgr::finfo_v1!(pg_finfo_ttl_locked_here);
 
 thread_local! {
-    /// Tables that carry a policy, and of whose rows this session has locked some.
+    /// Labelled tables of whose rows this session has locked some.
     static TABLES: RefCell<HashSet<pg_sys::Oid>> = RefCell::default();
-    /// Whether the present transaction has.
+    /// Whether the current transaction has locked any.
     static IN_TRANSACTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A statement begins that locks rows. Plans that were made before are made anew, if it is the
-/// first one that does so of its table.
+/// Before a statement that locks rows. If it is the session's first one for the table, cached
+/// plans are made again.
 ///
 /// # Safety
 /// A plan that is about to be executed.
 pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
-    // In REPEATABLE READ nothing expires meanwhile; foreign keys are no users.
+    // In REPEATABLE READ no row expires meanwhile; foreign keys need no exception.
     if !moment::waits_count() || externs::InNoForceRLSOperation() {
         return;
     }
@@ -46,7 +46,7 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
             let policy = entry.and_then(|entry| cache::policy((*entry).relid));
             if let Some(policy) = policy.filter(|policy| policy.hides()) {
                 IN_TRANSACTION.set(true);
-                is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.holder));
+                is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table));
             }
         }
         if is_first {
@@ -66,8 +66,8 @@ fn is_lock(mark: RowMarkType::Type) -> bool {
 }
 
 /// Whether this session locks rows under the policy of this table.
-pub(super) fn are_taken_under(holder: pg_sys::Oid) -> bool {
-    TABLES.with_borrow(|tables| tables.contains(&holder))
+pub(super) fn are_taken_under(labelled_table: pg_sys::Oid) -> bool {
+    TABLES.with_borrow(|tables| tables.contains(&labelled_table))
 }
 
 /// The transaction is over. Raises no error.
@@ -81,25 +81,27 @@ fn are_there() -> bool {
     IN_TRANSACTION.get() || unsafe { pg_sys::ParallelWorkerNumber } >= 0
 }
 
-/// Whether the transaction has locked the row at this place.
+/// Whether the transaction has locked the row with this TID.
 ///
 /// # Safety
 /// The transaction has locked the table.
-pub(crate) unsafe fn holds(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+pub(crate) unsafe fn holds(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     // SAFETY: as required of the caller.
-    are_there() && unsafe { is_locked(relid, place) }
+    are_there() && unsafe { is_locked(relid, tid) }
 }
 
+/// # Safety
+/// As [`holds`].
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, place: pg_sys::ItemPointerData) -> bool {
+unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     // SAFETY: as required of the caller.
-    unsafe { versions::is_locked_here(relid, place) }
+    unsafe { versions::is_locked_here(relid, tid) }
 }
 
-/// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the present transaction
-/// has locked the row at this place; false where PostgreSQL checks a row again. STRICT. Raises
-/// 0A000 but where the planner has put it.
+/// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
+/// has locked the row with this TID; false where PostgreSQL checks a row again. STRICT. Raises
+/// 0A000 where the planner has not put it.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with two arguments.
@@ -112,16 +114,16 @@ pub(crate) unsafe extern "C-unwind" fn ttl_locked_here(
         if !nodes::is_called_by_filter(fcinfo) {
             refuse();
         }
-        let (Some(relid), Some(place)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
+        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
             return pg_sys::Datum::from(false);
         };
-        // The statement itself has locked it by now.
+        // By now the statement itself has locked it.
         if moment::is_check_again(fcinfo) {
             return pg_sys::Datum::from(false);
         }
         let relid = pg_sys::Oid::from(relid.value() as u32);
-        let place = *place.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        pg_sys::Datum::from(holds(relid, place))
+        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        pg_sys::Datum::from(holds(relid, tid))
     }
 }
 

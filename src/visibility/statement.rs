@@ -1,4 +1,4 @@
-//! What the planner must know of the statement that it plans.
+//! What the planner knows of the statement that it plans.
 
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
@@ -10,11 +10,11 @@ use std::ffi::{CStr, c_char};
 /// The statement being planned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statement {
-    /// What it is to referential integrity.
+    /// Its part in referential integrity.
     pub(super) referential: Referential,
-    /// The table whose expired rows it must see: a query of the extension itself.
+    /// The table whose expired rows it sees, as a query of the extension.
     pub(super) own_query_on: Option<pg_sys::Oid>,
-    /// Whether that one is part of a session's transaction, not of a worker's.
+    /// Whether that query belongs to a session's transaction, not to a worker's.
     pub(super) is_of_session: bool,
     /// Whether its plan is right for the current role only.
     for_current_role: bool,
@@ -28,19 +28,19 @@ impl Statement {
         for_current_role: false,
     };
 
-    /// Whether PostgreSQL wrote it to keep referential integrity of the table: it may
-    /// touch rows that are expired, which a trigger of the table has kept.
+    /// Whether PostgreSQL wrote it to keep referential integrity of the table: it may meet
+    /// expired rows that a trigger of the table has kept.
     pub(crate) fn touches_expired_rows_of(&self, relid: pg_sys::Oid) -> bool {
         self.referential.sees_every_row_of(relid) || self.referential.removes_from(relid)
     }
 }
 
 thread_local! {
-    /// Those that are being planned, the innermost last, with the transaction nesting
-    /// level of each: functions that are run to plan a statement plan theirs.
+    /// The statements that are being planned, innermost last, with the transaction nesting level
+    /// of each. Planning one may run functions, whose statements are planned meanwhile.
     static PLANNED: RefCell<Vec<(Statement, i32)>> = const { RefCell::new(Vec::new()) };
-    /// Set by [`with_expired_rows_of`]: the table, and the text of the query by its
-    /// address, once it is known.
+    /// Set by [`with_expired_rows_of`]: the table and, once known, the address of the query's
+    /// text.
     static OWN_QUERY: Cell<Option<(pg_sys::Oid, *const c_char)>> = const { Cell::new(None) };
     /// Set by [`in_session`].
     static OF_SESSION: Cell<bool> = const { Cell::new(false) };
@@ -51,8 +51,8 @@ pub(crate) fn current() -> Statement {
     PLANNED.with_borrow(|all| all.last().map_or(Statement::ORDINARY, |&(last, _)| last))
 }
 
-/// Begins the planning of a statement and returns what [`leave`] is to be told. After an
-/// error, [`at_abort`] ends it.
+/// Begins the planning of a statement; returns the argument for [`leave`]. After an error
+/// [`at_abort`] ends it.
 ///
 /// # Safety
 /// `parse` is the planner's input, `query_string` its text, a C string or null.
@@ -73,7 +73,7 @@ pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_cha
         referential,
         own_query_on: own_query_on(query_string),
         is_of_session: OF_SESSION.get(),
-        // Another role that runs it is no foreign key.
+        // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
     };
     PLANNED.with_borrow_mut(|all| {
@@ -82,17 +82,17 @@ pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_cha
     })
 }
 
-/// Ends the planning of statements that an error has ended, in a transaction of this
-/// nesting level or a deeper one; those outside it go on.
+/// Forgets statements whose planning an error has ended, in a transaction of this nesting level
+/// or a deeper one.
 pub(crate) fn at_abort(level: i32) {
     PLANNED.with_borrow_mut(|all| all.retain(|&(_, at)| at < level));
 }
 
 /// The table of the extension's own query, if this is its text.
 ///
-/// The actions of the table's rules are planned with the same text, perhaps in place of
-/// the query; their OLD is the rows that it works on. What functions run while they are
-/// planned, and triggers afterwards, has texts of its own.
+/// Actions of the table's rules are planned with the same text, perhaps instead of the query;
+/// their OLD is its rows. Functions that run during the planning, and triggers, have other
+/// texts.
 fn own_query_on(query_string: *const c_char) -> Option<pg_sys::Oid> {
     let (relid, text) = OWN_QUERY.get()?;
     if !text.is_null() && text != query_string {
@@ -102,7 +102,7 @@ fn own_query_on(query_string: *const c_char) -> Option<pg_sys::Oid> {
     Some(relid)
 }
 
-/// Notes that a cached plan of the statement must be made anew for another role.
+/// Notes that a cached plan of the statement is right for the current role only.
 pub(crate) fn depends_on_role() {
     PLANNED.with_borrow_mut(|all| {
         if let Some((last, _)) = all.last_mut() {
@@ -111,7 +111,7 @@ pub(crate) fn depends_on_role() {
     });
 }
 
-/// Ends the planning of a statement; whether its plan is for the current role only.
+/// Ends the planning of a statement; true if its plan is for the current role only.
 pub(crate) fn leave(outer: usize) -> bool {
     PLANNED.with_borrow_mut(|all| {
         let own = all.get(outer).copied();
@@ -120,9 +120,8 @@ pub(crate) fn leave(outer: usize) -> bool {
     })
 }
 
-/// Runs `work`, whose first statement is a query of the extension itself that
-/// sees every row of the table. Statements of triggers and functions inside it
-/// are ordinary ones.
+/// Runs `work`, whose first statement is a query of the extension that sees every row of the
+/// table. Statements of triggers and functions inside it are ordinary ones.
 pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
     struct Restore(Option<(pg_sys::Oid, *const c_char)>);
     impl Drop for Restore {
@@ -130,12 +129,12 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
             OWN_QUERY.set(self.0);
         }
     }
-    // On an error, too. A function that is run to plan one may use another.
+    // Restored after an error, too. A function that is run to plan the query may use another.
     let _outer = Restore(OWN_QUERY.replace(Some((relid, core::ptr::null()))));
     work()
 }
 
-/// Runs `work`, whose queries of the extension itself are part of a session's transaction.
+/// Runs `work`, whose own queries of the extension belong to a session's transaction.
 pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {

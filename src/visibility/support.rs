@@ -6,18 +6,17 @@ use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity}
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_support);
 
-/// By much more than rounding can make of a sum.
+/// By much more than the rounding error of a sum.
 const SURELY: f64 = 1.0 + 1e-9;
 
 /// `ttl.live_support(internal) RETURNS internal`.
 ///
-/// Without it a boolean function counts as 1/3 of the rows. The cost is zero
-/// not because the function is free, but because conditions of equal security
-/// are evaluated in the order of their cost: nothing a user can declare is
-/// cheaper, so that no other function is called with an expired row. What the
-/// arguments cost is counted on top of it, and so is taken off here, and a trifle
-/// more: a sum that is rounded must not become one above zero. In calls that the filter
-/// is made of only: in those of users, arguments can be functions of theirs.
+/// Without it a boolean function selects 1/3 of the rows. The cost is zero not because the
+/// function is free, but because conditions of equal security level are evaluated in the order
+/// of cost: no user can declare a lower one, so no other function is called with an expired row.
+/// The planner adds the arguments' cost, so that is subtracted here, and a trifle more: the sum
+/// must not be rounded to above zero. Only for calls that the filter makes: in a user's call the
+/// arguments can be functions of theirs.
 ///
 /// Unguarded, with nothing to drop.
 ///

@@ -1,4 +1,4 @@
-//! A table that a restore has left empty does not wait for `ttl.resume`
+//! A table that a restore has left empty need not wait for `ttl.resume`
 //! (docs/decisions/0029-what-waits-after-a-restore.md).
 
 use crate::deletion::transaction;
@@ -8,19 +8,20 @@ use crate::policy::Policy;
 use crate::store::{index_of, label_of, seclabel};
 use pgrx::pg_sys;
 
-/// Partitions and heirs of a table, at most: all are locked at once, and the server's room for
-/// locks is everybody's.
+/// The most partitions and children of a table: all are locked at once, and the lock table is
+/// shared by the whole server.
 const FAMILY: usize = 1000;
 
-/// Binds the restored policies of tables that are empty to them; those of which that is
-/// left.
+/// Binds restored policies to their tables if these are empty; returns the tables that still
+/// wait.
 pub(super) fn empty_tables(mut restored: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
-    // One that is in use, or cannot be looked at, waits.
-    restored.retain(|&holder| !transaction::run(|| Ok(adopt(holder))).unwrap_or(false));
+    // A table that is in use, or cannot be looked at, waits.
+    restored
+        .retain(|&labelled_table| !transaction::run(|| Ok(adopt(labelled_table))).unwrap_or(false));
     restored
 }
 
-fn adopt(holder: pg_sys::Oid) -> bool {
+fn adopt(labelled_table: pg_sys::Oid) -> bool {
     let is_empty = |relid: &pg_sys::Oid| {
         catalog::class(*relid).is_some_and(|class| {
             class.persistence != pg_sys::RELPERSISTENCE_TEMP
@@ -28,8 +29,9 @@ fn adopt(holder: pg_sys::Oid) -> bool {
                     || relation::Open::locked(*relid).blocks() == 0)
         })
     };
-    let family = catalog::all_inheritors(holder);
-    // Nobody is writing to it, then: who loads rows keeps his lock until they are there.
+    let family = catalog::all_inheritors(labelled_table);
+    // This lock conflicts with writers: who loads rows keeps theirs until the rows are
+    // committed.
     let share = pg_sys::ShareLock;
     if family.len() > FAMILY
         || !family
@@ -38,21 +40,23 @@ fn adopt(holder: pg_sys::Oid) -> bool {
     {
         return false;
     }
-    let Some(policy) = label_of(holder).filter(|policy| policy.is_restored(holder.to_u32())) else {
+    let Some(policy) =
+        label_of(labelled_table).filter(|policy| policy.is_restored(labelled_table.to_u32()))
+    else {
         return true;
     };
-    // The dump goes on: indexes, keys and the trigger come after the label.
+    // The restore goes on: indexes, keys and the trigger come after the label.
     let complete = policy
         .rules
         .iter()
-        .all(|rule| index_of(holder, &rule.index).is_some())
-        && !trigger_placement::will_be_created(holder);
+        .all(|rule| index_of(labelled_table, &rule.index).is_some())
+        && !trigger_placement::will_be_created(labelled_table);
     if complete {
         let bound = Policy {
-            table_oid: Some(holder.to_u32()),
+            table_oid: Some(labelled_table.to_u32()),
             ..policy
         };
-        seclabel::set(holder, Some(&bound.to_label()));
+        seclabel::set(labelled_table, Some(&bound.to_label()));
     }
     complete
 }

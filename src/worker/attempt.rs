@@ -1,10 +1,10 @@
-//! A batch within a turn: its size, the pause after it, its failure, what it counts.
+//! A batch within a turn: its size, its failure, its counters and the pause after it.
 
 use super::turn::{Turn, note_failure};
 use super::{blocked, fairness, state};
 use crate::deletion::batch::{self, Done, Trouble};
-use crate::deletion::expiry_keys::Lane;
-use crate::deletion::receiver::Found;
+use crate::deletion::expiry_keys::ExpiryKey;
+use crate::deletion::receiver::FoundRow;
 use crate::deletion::{batch_size, probe};
 use crate::error::Error;
 use crate::pg::{background, timeout};
@@ -13,13 +13,13 @@ use pgrx::PgSqlErrorCode;
 use std::time::Duration;
 
 impl Turn<'_> {
-    /// One batch and the pause after it; `None` if it failed and is to be tried
-    /// again, smaller or without the row that cannot be deleted.
+    /// One batch and the pause after it; `None` if it failed and is to be tried again, smaller
+    /// or without the row that cannot be deleted.
     pub(super) fn batch(
         &mut self,
         query: &str,
         limit: u32,
-        lane: Option<&Lane>,
+        expiry_key: Option<&ExpiryKey>,
     ) -> Result<Option<Done>, Error> {
         state::with_table(self.key, |state| {
             state.progress.batch = limit;
@@ -30,16 +30,16 @@ impl Turn<'_> {
             state::with_table(key, |state| state.single = Some(row));
         };
         match batch::run(&self.job, query, limit, &on_single) {
-            Ok(done) => self.after_success(done, limit, lane).map(Some),
+            Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
-                self.after_failure(&failure, row, query, limit, lane)?;
+                self.after_failure(&failure, row, query, limit, expiry_key)?;
                 self.pace
                     .settle(1, Duration::from_millis(5), Duration::ZERO)?;
                 Ok(None)
             }
             Err(Trouble::Slow(failure)) => {
-                self.after_timeout(&failure, query, limit, lane)?;
+                self.after_timeout(&failure, query, limit, expiry_key)?;
                 Err(failure)
             }
         }
@@ -49,9 +49,9 @@ impl Turn<'_> {
         &mut self,
         done: Done,
         limit: u32,
-        lane: Option<&Lane>,
+        expiry_key: Option<&ExpiryKey>,
     ) -> Result<Done, Error> {
-        self.count(&done, lane);
+        self.count(&done, expiry_key);
         let rows = done.touched.max(done.tally.found);
         if fairness::is_slow_batch(rows, done.took) && rows > 0 {
             state::with_table(self.key, |state| state.dawdled = true);
@@ -69,9 +69,9 @@ impl Turn<'_> {
                 PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
                 format!("a trigger or rule on {} keeps expired rows", self.job.name),
             );
-            self.set_aside(row, lane, &error, now);
+            self.set_aside(row, expiry_key, &error, now);
         }
-        // A table that was behind when its deletion began does not fall behind.
+        // No more than the pass has taken: a table that was behind before is not falling behind.
         let working = now.saturating_sub(self.progress.pass_began);
         let working = Duration::from_micros(u64::try_from(working).unwrap_or(0));
         self.pace
@@ -79,14 +79,14 @@ impl Turn<'_> {
         Ok(done)
     }
 
-    /// Cuts the batch down, or sets the row aside that cannot be deleted.
+    /// Makes the next batch smaller, or sets the row aside that cannot be deleted.
     fn after_failure(
         &mut self,
         failure: &Error,
-        row: Option<Found>,
+        row: Option<FoundRow>,
         query: &str,
         limit: u32,
-        lane: Option<&Lane>,
+        expiry_key: Option<&ExpiryKey>,
     ) -> Result<(), Error> {
         let row = match (row, batch_size::after_failure(limit)) {
             (Some(row), _) => Some(row),
@@ -97,37 +97,43 @@ impl Turn<'_> {
             (None, None) => probe::first_row(&self.job, query)?,
         };
         if let Some(row) = row {
-            self.set_aside(row, lane, failure, background::now());
+            self.set_aside(row, expiry_key, failure, background::now());
         }
         Ok(())
     }
 
-    /// Cuts the batch down. A row that takes too long alone is set aside if it has had all
-    /// the time that there is; the next turn has more otherwise.
+    /// Makes the next batch smaller. A single row that takes too long is set aside only if it
+    /// had the full time limit; otherwise the next turn has more time.
     fn after_timeout(
         &mut self,
         failure: &Error,
         query: &str,
         limit: u32,
-        lane: Option<&Lane>,
+        expiry_key: Option<&ExpiryKey>,
     ) -> Result<(), Error> {
         match batch_size::after_timeout(limit) {
             Some(smaller) => self.progress.batch = smaller,
             None if timeout::Turn::is_limited(settings::statement_timeout()) => {}
-            None => return self.after_failure(failure, None, query, limit, lane),
+            None => return self.after_failure(failure, None, query, limit, expiry_key),
         }
         Ok(())
     }
 
-    fn set_aside(&mut self, row: Found, lane: Option<&Lane>, failure: &Error, now: i64) {
+    fn set_aside(
+        &mut self,
+        row: FoundRow,
+        expiry_key: Option<&ExpiryKey>,
+        failure: &Error,
+        now: i64,
+    ) {
         note_failure(self.key, failure, now);
         let expiry = row
             .key
-            .zip(lane)
-            .map(|(key, lane)| key.saturating_add(lane.offset));
+            .zip(expiry_key)
+            .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
         if !blocked::set_aside(self.key, row, expiry, now) {
-            // No room for it: passed over, until the next pass.
-            self.pass_over(row, lane);
+            // No room to set it aside: skipped until the next pass.
+            self.pass_over(row, expiry_key);
             self.leave(1, expiry);
         }
         self.aside = blocked::of(self.key, now);
@@ -135,15 +141,15 @@ impl Turn<'_> {
         state::with_table(self.key, |state| state.counters.blocked_rows = count);
     }
 
-    /// Goes on behind the row.
-    fn pass_over(&mut self, row: Found, lane: Option<&Lane>) {
-        match (lane, row.key) {
-            (Some(lane), Some(key)) => {
-                let low = self.progress.low(lane.number);
+    /// Continues after the row.
+    fn pass_over(&mut self, row: FoundRow, expiry_key: Option<&ExpiryKey>) {
+        match (expiry_key, row.key) {
+            (Some(expiry_key), Some(key)) => {
+                let low = self.progress.low(expiry_key.number);
                 let next = low.max(key.saturating_add(1));
-                self.progress.set_low(lane.number, next);
+                self.progress.set_low(expiry_key.number, next);
             }
-            // One of a batch that has succeeded otherwise: that has gone on already.
+            // A row that a successful batch has kept: the batch has gone on already.
             (Some(_), None) => {}
             (None, _) => {
                 self.progress.next_block = i64::from(row.block);
@@ -152,7 +158,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Notes expired rows that this pass leaves behind.
+    /// Counts expired rows that this pass leaves behind.
     fn leave(&mut self, rows: u64, expiry: Option<i64>) {
         let progress = &mut self.progress;
         progress.locked += rows;
@@ -163,14 +169,15 @@ impl Turn<'_> {
         }
     }
 
-    fn count(&mut self, done: &Done, lane: Option<&Lane>) {
+    fn count(&mut self, done: &Done, expiry_key: Option<&ExpiryKey>) {
         self.rows += done.tally.found;
         self.progress.pass_rows += done.tally.deleted;
-        let expiry = done.tally.first_locked.zip(lane);
-        let expiry = expiry.map(|(key, lane)| key.saturating_add(lane.offset));
+        let expiry = done.tally.first_locked.zip(expiry_key);
+        let expiry = expiry.map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
         self.leave(done.tally.locked, expiry);
         let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
-        let reached = lane.and_then(|lane| Some(done.tally.last?.key?.saturating_add(lane.offset)));
+        let reached = expiry_key
+            .and_then(|expiry_key| Some(done.tally.last?.key?.saturating_add(expiry_key.offset)));
         let progress = self.progress;
         state::with_table(self.key, |state| {
             state.progress = progress;
@@ -184,7 +191,7 @@ impl Turn<'_> {
         });
     }
 
-    /// How far deletion in this table is behind.
+    /// By how much deletion in this table is behind.
     fn lag(&self, now: i64) -> Duration {
         let oldest = state::with_table(self.key, |state| state.counters.oldest_expiry);
         let oldest = oldest.filter(|&expiry| expiry != 0).unwrap_or(now);

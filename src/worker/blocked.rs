@@ -1,9 +1,8 @@
-//! Rows that cannot be deleted: set aside with growing pauses, so that all the
-//! others go.
+//! Rows that cannot be deleted: set aside with growing pauses, so that all others are deleted.
 
 use super::state::TableKey;
 use super::{schedule, shared};
-use crate::deletion::receiver::Found;
+use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::pg::shmem::Locked;
 
@@ -11,26 +10,26 @@ use crate::pg::shmem::Locked;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockedRow {
-    /// `database` 0: the place is free.
+    /// `database` 0: the entry is free.
     pub(super) table: TableKey,
     pub(super) block: u32,
     pub(super) offset: u16,
     /// How often it has failed.
     pub(super) attempts: u16,
-    /// It is tried again at this time.
+    /// The time of the next attempt.
     pub(super) until: i64,
     /// When it expired; `i64::MIN` = not known.
     pub(super) expiry: i64,
 }
 
-/// Works on the rows that are set aside, under the lock.
+/// Calls `work` with the rows that are set aside, under the lock.
 fn with_blocked<T>(work: impl FnOnce(&mut [BlockedRow]) -> T) -> T {
     let _lock = Locked::exclusive();
     // SAFETY: under the exclusive lock.
     work(unsafe { &mut *shared::control().blocked.get() })
 }
 
-/// What is set aside in this table at this time.
+/// The rows of this table that are set aside at this time.
 pub(super) fn of(table: TableKey, now: i64) -> SetAside {
     let mut result = SetAside::default();
     with_blocked(|rows| {
@@ -48,11 +47,11 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
     result
 }
 
-/// The most rows of one table, so that others have room.
+/// The most rows of one table, which leaves room for others.
 const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
 
 /// Sets a row aside; false if there is no room for more.
-pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now: i64) -> bool {
+pub(super) fn set_aside(table: TableKey, found: FoundRow, expiry: Option<i64>, now: i64) -> bool {
     with_blocked(|rows| {
         let same = |row: &BlockedRow| {
             row.table == table && row.block == found.block && row.offset == found.offset
@@ -86,8 +85,8 @@ pub(super) fn set_aside(table: TableKey, found: Found, expiry: Option<i64>, now:
     })
 }
 
-/// After a whole pass: forgets the rows whose time had come when it began, for
-/// those that failed again have a new one.
+/// After a whole pass: forgets the rows that were due for another attempt when it began; those
+/// that failed again have a later time.
 pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
     with_blocked(|rows| {
         for row in rows
@@ -99,7 +98,7 @@ pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
     });
 }
 
-/// Forgets all of a table's: another policy, another chance.
+/// Forgets all rows of a table: under another policy they are tried again.
 pub(super) fn forget_all(table: TableKey) {
     with_blocked(|rows| {
         for row in rows.iter_mut().filter(|row| row.table == table) {

@@ -1,4 +1,4 @@
-//! Which worker is at which table. In shared memory, under the lock.
+//! Which worker works on which table. In shared memory, under the lock.
 
 use super::fairness::{self, Spent};
 use super::schedule::Outcome;
@@ -11,29 +11,28 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The most tables that a worker claims at a time: the search for them goes
-/// through all there are.
+/// The most tables that a worker claims at a time: to search for them goes through all tables.
 const CLAIMS: usize = 128;
-/// Tables that have to wait until fewer workers are at tables of slow owners are looked at
-/// again after this time.
+/// After this time, tables are looked at again that wait because too many workers are at tables
+/// of slow owners.
 const NOT_ADMITTED: i64 = 1_000_000;
 
-/// What it costs an owner, in microseconds, whose code has ended a worker: about what it
+/// The time charged to an owner whose code has ended a worker, in microseconds: about what it
 /// took, and the start of another.
 const DEATH: i64 = 3_000_000;
 
-/// What [`claim_next`] has found.
+/// The result of [`claim_next`].
 pub(super) struct Next {
     pub(super) claimed: Vec<TableKey>,
-    /// When the first table is due that nobody else is at.
+    /// When the first table is due that no other worker has.
     pub(super) first_due: i64,
     /// How many are due.
     pub(super) due: u32,
-    /// All of those are tables of owners who have slow ones.
+    /// All of these belong to slow owners.
     pub(super) only_slow: bool,
 }
 
-/// Workers that are at one table for long: what else they have claimed is anybody's.
+/// Workers that are at one table for long: anybody may take the other tables they have claimed.
 struct Busy(Vec<i32>);
 
 impl Busy {
@@ -55,14 +54,13 @@ impl Busy {
     }
 }
 
-/// Whether turns at the table count among those of slow owners.
+/// Whether turns at the table count as those of a slow owner.
 fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims tables that are due, for this process: first those of owners who have used least
-/// time lately, of those the ones that have been due for the longest time; a share of all
-/// that leaves some to others, `CLAIMS` at most.
+/// Claims due tables for this process: first those of owners who have used least time lately,
+/// then those due for longest. It takes a share that leaves some to others, at most `CLAIMS`.
 pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let busy = Busy::now();
@@ -86,12 +84,12 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
             if state.claimed_by != me && state.claimed_by != 0 {
                 state.claimed_by = 0;
                 if std::mem::take(&mut state.working) {
-                    // Its worker died at it: like a failure, with its pause.
+                    // A worker died at it: treated as a failure, with its pause.
                     after_death(state, naptime, now);
                     died.push(state.owner);
                 }
             }
-            tables.push((state.plan.due, state.owner, state.habit, state.key));
+            tables.push((state.schedule.due, state.owner, state.habit, state.key));
         });
         for owner in died {
             owners::charge(&lock, owner, DEATH, true, now);
@@ -126,7 +124,7 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
 }
 
 fn after_death(state: &mut TableState, naptime: i64, now: i64) {
-    if state.plan.after_turn(Outcome::Failed, naptime, now) {
+    if state.schedule.after_turn(Outcome::Failed, naptime, now) {
         state.progress = Progress::new();
     }
     state.died = true;
@@ -141,14 +139,14 @@ fn after_death(state: &mut TableState, naptime: i64, now: i64) {
         .after_turn(&spent, settings::statement_timeout());
 }
 
-/// How long the transactions of a turn may take, and when they make room for others.
+/// The time limits of a turn's transactions: the longest, and after which they give way.
 pub(super) struct Limits {
     pub(super) each: Duration,
     pub(super) patience: Duration,
 }
 
-/// This process's turn at a table begins; `None` if it has lost its claim meanwhile, or
-/// others are at tables of slow owners by now.
+/// Begins this process's turn at a table; `None` if it has lost its claim, or too many others
+/// are at tables of slow owners.
 pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     let me = background::my_pid();
     let most = settings::statement_timeout();
@@ -171,7 +169,7 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     }
     state.working = true;
     state.dawdled = false;
-    state.plan.begin_turn();
+    state.schedule.begin_turn();
     if let Some(own) = own {
         own.set_turn(slow, now);
     }
@@ -181,8 +179,8 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     })
 }
 
-/// This process's turn at a table is over. Whether the table has just been found to be slow
-/// for the first time.
+/// Ends this process's turn at a table. True if the table has just been found slow for the first
+/// time.
 pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i64) -> bool {
     let naptime = settings::naptime();
     let most = settings::statement_timeout();
@@ -201,12 +199,12 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     spent.dawdled |= state.dawdled;
     state.habit.after_turn(&spent, most);
     state.failing &= outcome == Outcome::Failed;
-    if state.plan.after_turn(outcome, naptime, now) {
-        // What it has found was found by another policy.
+    if state.schedule.after_turn(outcome, naptime, now) {
+        // What the turn found belongs to the former policy.
         state.progress = Progress::new();
     } else if state.counters.blocked_rows > 0 {
-        // They stand before the place reached.
-        state.plan.search_again();
+        // The rows that are left are before the position reached.
+        state.schedule.search_again();
     }
     let (owner, slow) = (state.owner, state.habit.slow);
     let first = slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow);
@@ -214,12 +212,12 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     first
 }
 
-/// The table is this owner's.
+/// Notes the table's owner.
 pub(super) fn set_owner(key: TableKey, owner: u32) {
     super::state::with_table(key, |state| state.owner = owner);
 }
 
-/// Lets go of what this process has claimed, as if it had done nothing.
+/// Releases this process's claims, as if it had not had them.
 pub(super) fn release_claims() {
     let me = background::my_pid();
     let mut lock = Locked::exclusive();
@@ -229,19 +227,19 @@ pub(super) fn release_claims() {
             if state.claimed_by == me {
                 state.claimed_by = 0;
                 state.working = false;
-                state.plan.abandon_turn();
+                state.schedule.abandon_turn();
             }
         });
     }
 }
 
-/// What waits in a database, beside what its workers are at.
+/// What waits in a database, apart from what its workers are at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     /// When the first table is due that may be worked on.
     pub(super) first_due: i64,
-    /// The best place of the owners of those that are due; 0 if none is, as far as is known:
-    /// then somebody has written, or changed a policy.
+    /// The lowest rank among the owners of due tables; 0 if none is known to be due: then
+    /// somebody has written, or changed a policy.
     pub(super) rank: i64,
 }
 
@@ -256,7 +254,12 @@ pub(super) fn waiting(now: i64) -> HashMap<u32, Waiting> {
     unsafe {
         lock.for_each::<TableState>(|state| {
             if !busy.holds(state, 0) && !state.working {
-                tables.push((state.key.database, state.plan.due, state.owner, state.habit));
+                tables.push((
+                    state.key.database,
+                    state.schedule.due,
+                    state.owner,
+                    state.habit,
+                ));
             }
         });
     }

@@ -1,6 +1,5 @@
-//! Databases that somebody wants for themselves: DROP DATABASE, CREATE DATABASE
-//! from a template and several forms of ALTER DATABASE fail while others are
-//! connected. So workers leave, before the statement looks.
+//! DROP DATABASE, CREATE DATABASE from a template and several forms of ALTER DATABASE fail while
+//! others are connected. So the workers leave the database before such a statement checks.
 
 use super::shared;
 use crate::pg::background;
@@ -8,10 +7,10 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// For how long no worker comes back, in microseconds: the statement begins
-/// within that time, and then keeps new connections away itself.
+/// How long no worker returns, in microseconds: the statement begins within that time, and then
+/// rejects new connections itself.
 const HOLD: i64 = 10_000_000;
-/// How long the workers are waited for.
+/// How long to wait for the workers to leave.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 thread_local! {
@@ -19,7 +18,7 @@ thread_local! {
     static HELD: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Asks the workers of the database to leave and waits until they have.
+/// Makes the workers of the database leave, and waits until they have.
 pub(crate) fn vacate(database: u32) {
     let Some(slot) = shared::database(database) else {
         return;
@@ -32,7 +31,7 @@ pub(crate) fn vacate(database: u32) {
         let mut any = false;
         for worker in shared::workers_in(database) {
             any = true;
-            // One that is being started looks at `held_until` first.
+            // A worker that is being started checks `held_until` first.
             background::terminate(worker.pid.load(Ordering::Acquire));
         }
         if !any {
@@ -42,14 +41,14 @@ pub(crate) fn vacate(database: u32) {
     }
 }
 
-/// Lets workers in again to what this session has kept them out of, if anything.
+/// Admits workers again to the database that this session keeps them out of, if any.
 pub(crate) fn readmit_all() {
     if let Some(database) = HELD.take() {
         readmit(database);
     }
 }
 
-/// Lets workers in again.
+/// Admits workers again.
 pub(crate) fn readmit(database: u32) {
     HELD.set(None);
     if let Some(slot) = shared::database(database) {

@@ -1,31 +1,31 @@
-//! Time belongs to owners: who goes first, for how long, and who is left out for now.
-//! Pure: instants and durations in microseconds, as timestamptz has them.
-//! (`docs/decisions/0023-time-belongs-to-owners.md`)
+//! Time belongs to owners: who is first, for how long, and who must wait. Pure: instants and
+//! durations in microseconds, as in timestamptz
+//! (`docs/decisions/0023-time-belongs-to-owners.md`).
 
 use std::time::Duration;
 
-/// After so much time, time used counts half.
+/// After so long, used time counts half.
 const HALF_LIFE: f64 = 20_000_000.0;
-/// Owners who differ by less than this have used the same.
+/// Owners whose used time differs by less have the same rank.
 const RANK: i64 = 100_000;
-/// After a turn as long as this, who waits is looked at anew, and the launcher sees to
-/// others that wait for this worker.
+/// After a turn as long as this, the worker looks for new work, and the launcher takes care of
+/// what waits for this worker.
 pub(super) const LONG_TURN: Duration = Duration::from_millis(100);
-/// The limit of a transaction at a table of which nothing bad is known,
+/// The first limit of a transaction,
 const FIRST_LIMIT: Duration = Duration::from_millis(500);
-/// and by how much it grows each time it is exceeded.
+/// and the factor by which it grows each time it is exceeded.
 const GROWTH: u32 = 4;
-/// More steps than a limit has.
+/// More steps than any limit has.
 const MOST_LEVELS: u8 = 16;
 /// The longest time that a transaction goes on while others wait.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Who takes so long for so few rows is slow, though it comes to an end.
+/// A batch of few rows that takes this long is slow, even if it ends.
 const SLOW_BATCH: Duration = Duration::from_millis(250);
 const FEW_ROWS: u64 = 10;
-/// For so long an owner is one with a slow table after it was met last.
+/// How long an owner counts as slow after a slow table was last met.
 const SLOW_FOR: i64 = 600_000_000;
 
-/// Time used, of which less and less counts.
+/// Used time, which counts for less as it ages.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Used {
@@ -34,14 +34,14 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// What counts of it now.
+    /// How much of it counts now.
     pub(super) fn now(&self, now: i64) -> i64 {
         let age = now.saturating_sub(self.at).max(0) as f64;
         // Conversions of floats saturate.
         (self.micros as f64 * (-age / HALF_LIFE).exp2()) as i64
     }
 
-    /// Adds what has been used just now.
+    /// Adds time that was just used.
     pub(super) fn add(&mut self, took: i64, now: i64) {
         *self = Self {
             micros: self.now(now).saturating_add(took.max(0)),
@@ -50,60 +50,60 @@ impl Used {
     }
 }
 
-/// An owner's place: those who have used less go first.
+/// An owner's rank: those who have used less are first.
 pub(super) fn rank(used: i64) -> i64 {
     used / RANK
 }
 
-/// In which order tables that are due have their turn: (rank of the owner, due).
+/// The order in which due tables have their turns: (rank of the owner, due).
 pub(super) fn order<T>(tables: &mut [(i64, i64, T)]) {
     tables.sort_by_key(|(rank, due, _)| (*rank, *due));
 }
 
-/// What is known of how a table takes its time.
+/// What is known about the time a table takes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Habit {
     /// How often its limit has grown.
     level: u8,
-    /// Its last turn ran into a limit that had grown, or took very long for few rows.
+    /// Its last turn exceeded a limit that had grown, or took very long for few rows.
     pub(crate) slow: bool,
-    /// That has been said in the log.
+    /// The log says so already.
     pub(super) said: bool,
     /// Time used.
     pub(crate) used: i64,
 }
 
-/// What a turn has come to, as far as time goes.
+/// The time that a turn has taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     pub(super) took: Duration,
     /// Its longest transaction.
     pub(super) longest: Duration,
-    /// One was cancelled for its time.
+    /// One was cancelled for exceeding its limit.
     pub(super) timed_out: bool,
-    /// It took [`is_slow_batch`] for a batch, or ended the worker.
+    /// A batch was slow ([`is_slow_batch`]), or ended the worker.
     pub(super) dawdled: bool,
 }
 
-/// Whether a batch of so many rows, cascades included, has taken too long.
+/// Whether a batch of so many rows, with cascades, has taken too long.
 pub(super) fn is_slow_batch(rows: u64, took: Duration) -> bool {
     rows <= FEW_ROWS && took >= SLOW_BATCH
 }
 
 impl Habit {
-    /// The longest that a transaction of its next turn may take, `most` at the most.
+    /// The time limit of a transaction in the next turn, at most `most`.
     pub(super) fn limit(&self, most: Duration) -> Duration {
         limit(self.level, most)
     }
 
-    /// After so much of it a transaction ends if somebody else waits. Grows a little, too:
-    /// what an honest table has to do must come to an end some time.
+    /// After this time a transaction ends if others wait. It grows a little, too, so that an
+    /// honest table's work can finish some day.
     pub(super) fn patience(&self, most: Duration) -> Duration {
         self.limit(most).min(PATIENCE)
     }
 
-    /// Whether its turns are counted among those of which one worker is kept free.
+    /// Whether its turns count among those that must leave one worker free.
     pub(super) fn is_suspect(&self) -> bool {
         self.slow || self.level > 0
     }
@@ -111,7 +111,7 @@ impl Habit {
     /// A turn has ended.
     pub(super) fn after_turn(&mut self, spent: &Spent, most: Duration) {
         if spent.longest.is_zero() && !spent.dawdled {
-            // It has not looked.
+            // It has not looked at the table.
             return;
         }
         self.used = self.used.saturating_add(micros(spent.took));
@@ -135,14 +135,13 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Whether an owner is one with a slow table, who was last met with one `at` (0 = never).
+/// Whether an owner whose slow table was last met `at` (0 = never) still counts as slow.
 pub(super) fn has_slow_table(at: i64, now: i64) -> bool {
     at != 0 && now.saturating_sub(at) < SLOW_FOR
 }
 
-/// Whether one more worker may have a turn at a table of somebody who is slow, while so
-/// many others have: one is left for those who are not. Where there is only one, the limits
-/// of the turns alone must do.
+/// Whether one more worker may have a turn at a slow owner's table while so many others do: one
+/// worker is left for other owners. With only one worker, the time limits must do.
 pub(super) fn admits_slow(others: usize, workers: usize) -> bool {
     others < workers.saturating_sub(1).max(1)
 }
@@ -150,18 +149,18 @@ pub(super) fn admits_slow(others: usize, workers: usize) -> bool {
 /// A database with workers, as the launcher sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Staffed {
-    /// Its workers, and those of them that have been in a turn for long.
+    /// Its workers, and how many of them have been in a turn for long.
     pub(super) workers: usize,
     pub(super) long: usize,
-    /// A policy has changed, or rows were written, that no worker has taken notice of.
+    /// A policy has changed, or rows were written, and no worker has noticed.
     pub(super) unnoticed: bool,
     /// When the first table is due that no worker is at; `i64::MAX` = none.
     pub(super) first_due: i64,
-    /// Tables that are due, as its workers say.
+    /// How many tables are due, by its workers' count.
     pub(super) due_tables: usize,
 }
 
-/// When another worker is needed there; `i64::MAX`: the workers themselves see to what comes.
+/// When another worker is needed there; `i64::MAX`: its workers suffice.
 pub(super) fn needs_another(database: &Staffed, now: i64) -> i64 {
     if database.long < database.workers {
         if database.due_tables > database.workers {

@@ -1,6 +1,5 @@
-//! What has been counted survives a restart, but not a crash: as with the statistics of
-//! PostgreSQL and of pg_stat_statements. The postmaster writes it to a file when the server
-//! has stopped in good order, and reads it at the next start, where the file ends.
+//! Counters survive a restart, but not a crash, like PostgreSQL's statistics. After a clean
+//! shutdown the postmaster writes them to a file, which it reads and removes at the next start.
 
 use super::state::{Counters, TableKey, TableState};
 use crate::pg::shmem::Locked;
@@ -9,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
 
-/// In the data directory, which is the postmaster's working directory, beside PostgreSQL's
-/// own.
+/// In the data directory, the postmaster's working directory, beside PostgreSQL's own files.
 const FILE: &str = "pg_stat/ttl_ext.json";
 const NEW_FILE: &str = "pg_stat/ttl_ext.json.tmp";
 
-/// What the file holds of a table.
+/// What the file holds about a table.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     database: u32,
     table: u32,
-    /// The table that carries the policy.
-    holder: u32,
+    /// The labelled table.
+    #[serde(rename = "holder")]
+    labelled_table: u32,
     counters: Counters,
     /// The time that it has used, in microseconds.
     used: i64,
@@ -36,7 +35,7 @@ pub(super) fn read() {
         Err(error) if error.kind() == ErrorKind::NotFound => return,
         Err(error) => log!("could not read \"{FILE}\": {error}"),
     }
-    // After a crash it would be old.
+    // After a crash it would be outdated.
     if let Err(error) = fs::remove_file(FILE) {
         log!("could not remove \"{FILE}\": {error}");
     }
@@ -50,9 +49,9 @@ fn enter(kept: &Kept) {
     let mut lock = Locked::alone();
     // SAFETY: the types whose sizes `shared::init` asks for; nobody else is there.
     if let Some((state, _)) = unsafe { lock.enter::<_, TableState>(&key) } {
-        *state = TableState::new(key, kept.holder, 0, 0);
-        // Swept once a worker has found its policy.
-        state.plan.never();
+        *state = TableState::new(key, kept.labelled_table, 0, 0);
+        // It is swept once a worker has found its policy.
+        state.schedule.never();
         state.counters = kept.counters;
         state.habit.used = kept.used;
     }
@@ -68,9 +67,9 @@ pub(super) fn write() {
             all.push(Kept {
                 database: state.key.database,
                 table: state.key.relid,
-                holder: state.holder,
+                labelled_table: state.labelled_table,
                 counters: Counters {
-                    // What is so now, not what was counted.
+                    // These are current values, not counters.
                     oldest_expiry: 0,
                     backlog: 0,
                     blocked_rows: 0,

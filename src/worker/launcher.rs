@@ -1,5 +1,5 @@
-//! The launcher: one process for the server, connected to no database. It
-//! starts a worker in each database where something is due.
+//! The launcher: one process of the server, connected to no database, that starts a worker in
+//! each database where something is due.
 
 use super::claims::{self, Waiting};
 use super::fairness::{self, Staffed};
@@ -15,13 +15,13 @@ use pgrx::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-/// The shortest time between two starts of a worker in one database, and after
-/// which one is started again that has died.
+/// The shortest time between two starts of a worker in one database, also after a worker has
+/// died.
 const START_GAP: i64 = 1_000_000;
 const AFTER_DEATH: i64 = 5_000_000;
-/// How long it waits before it tries again to start a worker, if none can be,
+/// The time until the next attempt to start a worker, if the server has no slot,
 const RETRY: i64 = 5_000_000;
-/// and if all are taken, by some who may make room.
+/// and if all slots are taken by workers that may make room.
 const RETRY_SOON: i64 = 500_000;
 
 /// Registers the launcher with the postmaster; while libraries are preloaded.
@@ -84,7 +84,7 @@ fn staffed(
     let long = shared::workers_in(oid)
         .filter(|worker| worker.long.load(Ordering::SeqCst))
         .count();
-    // Who takes notice sees to it.
+    // A worker that notices takes care of it.
     let waits = (long >= workers).then(|| {
         let waiting = waiting.get_or_insert_with(|| claims::waiting(now));
         waiting.get(&oid).copied()
@@ -106,8 +106,8 @@ fn running() -> usize {
         .count()
 }
 
-/// So many databases wait, and all workers are taken: those with nothing to do look whether
-/// they can leave; those that have been at one table for longest make room.
+/// So many databases wait, and all workers are taken: idle ones check whether they can leave;
+/// those at one table for longest make room.
 fn ask_for_room(databases: usize) {
     if databases == 0 {
         return;
@@ -139,12 +139,13 @@ struct Launcher {
     /// Databases that have been looked into.
     seen: HashSet<u32>,
     started: Vec<Started>,
-    /// `ttl.enabled` was on in the last round.
+    /// Whether `ttl.enabled` was on in the last round.
     is_on: bool,
 }
 
 impl Launcher {
-    /// Looks at all databases, starts what is due, and tells when to look again.
+    /// Looks at all databases, starts workers where something is due, and returns when to look
+    /// again.
     fn round(&mut self) -> Result<i64, Error> {
         self.reap();
         let now = background::now();
@@ -160,7 +161,7 @@ impl Launcher {
         self.forget_dropped(&databases);
         let mut due: Vec<&Database> = Vec::new();
         let mut next = i64::MAX;
-        // What waits is looked up where it is needed: that goes through all tables.
+        // Looked up only if needed: that goes through all tables.
         let mut waiting: Option<HashMap<u32, Waiting>> = None;
         for slot in &shared::control().databases {
             let oid = slot.oid.load(Ordering::Acquire);
@@ -188,8 +189,8 @@ impl Launcher {
         Ok(next.min(self.start_all(due, now, waiting)))
     }
 
-    /// Starts a worker in each of these databases, as far as there is room; tells when to
-    /// try again.
+    /// Starts a worker in each of these databases, as far as there is room; returns when to try
+    /// again.
     fn start_all(
         &mut self,
         mut due: Vec<&Database>,
@@ -198,8 +199,8 @@ impl Launcher {
     ) -> i64 {
         let oid = |slot: &Database| slot.oid.load(Ordering::Relaxed);
         if due.len() > 1 {
-            // Those without a worker first, of those the ones whose owners have used least
-            // time, and of those the one that had none for longest.
+            // Databases without a worker first; then those whose owners have used least time;
+            // then the one without a worker for longest.
             let waiting = waiting.unwrap_or_else(|| claims::waiting(now));
             due.sort_by_cached_key(|slot| {
                 (
@@ -216,11 +217,11 @@ impl Launcher {
             if self.start(slot, now) {
                 continue;
             }
-            // Help for workers that take notice is only for when nobody else needs it.
+            // Workers that still notice are helped only if nobody else needs a worker.
             let long = shared::workers_in(oid(slot)).all(|w| w.long.load(Ordering::Acquire));
             waiting += u32::from(workers == 0 || long);
             unserved += usize::from(workers == 0 || long);
-            // Where the server has no slot, nobody of ours can make room.
+            // If the server has no slot, none of our workers can make room.
             let soon = unserved > 0 && running() >= settings::max_workers();
             next = next.min(now + if soon { RETRY_SOON } else { RETRY });
         }
@@ -229,8 +230,8 @@ impl Launcher {
         next
     }
 
-    /// When a worker should be in a database that has none. Whoever waits for
-    /// writes there is this process, and has been woken if the flag is down.
+    /// When a database without a worker needs one. This process waits for the writes there: if
+    /// the flag is down, it has been woken.
     fn due_without_worker(&self, slot: &Database, now: i64) -> i64 {
         let due = slot.due.load(Ordering::Acquire);
         let earliest = slot.started_at.load(Ordering::Relaxed) + START_GAP;
@@ -244,8 +245,8 @@ impl Launcher {
         }
     }
 
-    /// Looks once into each database: nobody tells of policies that were there
-    /// before this server started, or came with a copy of a database.
+    /// Looks once into each database: policies from before this server's start, or in a copied
+    /// database, are not announced.
     fn look_at_new(&mut self, databases: &databases::Databases) {
         for &oid in &databases.allowed {
             if self.seen.contains(&oid) {
@@ -264,7 +265,7 @@ impl Launcher {
     }
 
     fn forget_dropped(&mut self, databases: &databases::Databases) {
-        // One that may not be connected to now is looked into again later.
+        // A database that rejects connections now is looked into again later.
         self.seen.retain(|oid| databases.allowed.contains(oid));
         for slot in &shared::control().databases {
             let oid = slot.oid.load(Ordering::Acquire);
@@ -275,8 +276,8 @@ impl Launcher {
         }
     }
 
-    /// Frees the slots of workers that have ended without doing so themselves:
-    /// they could not be started, or not connect.
+    /// Frees the slots of workers that ended without doing so: they could not start, or not
+    /// connect.
     fn reap(&mut self) {
         self.started.retain(|started| {
             if !started.handle.is_stopped() {
@@ -311,7 +312,7 @@ impl Launcher {
             .pid
             .store(shared::STARTING, Ordering::Release);
         slot.started_at.store(now, Ordering::Relaxed);
-        // If it dies before it says otherwise.
+        // In case it dies without setting another time.
         slot.due.store(now + AFTER_DEATH, Ordering::Release);
         slot.wants_wake.store(true, Ordering::Release);
         let handle = Registration {
@@ -327,7 +328,7 @@ impl Launcher {
                 if slot.lacks_slot.swap(false, Ordering::AcqRel) {
                     shared::control().on_since.store(now, Ordering::Relaxed);
                 }
-                // Whoever had the place before has left it, known to be gone or not.
+                // Whoever had the slot before has left it.
                 self.started.retain(|started| started.slot != place);
                 self.started.push(Started {
                     slot: place,
@@ -338,7 +339,7 @@ impl Launcher {
             None => {
                 workers[place].pid.store(0, Ordering::Release);
                 slot.due.store(now, Ordering::Release);
-                // Else others are there, who see to it that all is deleted.
+                // Otherwise other workers are there, who delete everything.
                 let oid = slot.oid.load(Ordering::Relaxed);
                 if shared::workers_in(oid).next().is_none() {
                     slot.lacks_slot.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What goes to the server's log: problems, with a hint; nothing for each row.
+//! The server's log: problems, with a hint; nothing per row.
 
 use super::state::TableKey;
 use crate::deletion::transaction;
@@ -23,19 +23,19 @@ pub(super) fn warning(message: &str, hint: &str) {
     .report(PgLogLevel::WARNING);
 }
 
-/// A problem that this process reports only once, until [`over`].
+/// A problem that this process logs only once, until [`over`].
 pub(super) fn once(topic: &str, message: &str, hint: &str) {
     if SAID.with_borrow_mut(|said| said.insert(topic.to_owned())) {
         warning(message, hint);
     }
 }
 
-/// A problem that is over: the next time it is reported again.
+/// A problem is over: it is logged again the next time.
 pub(super) fn over(topic: &str) {
     SAID.with_borrow_mut(|said| said.remove(topic));
 }
 
-/// A table that takes so long that its owner's tables have to wait behind others'.
+/// A table is so slow that its owner's tables must wait for others'.
 pub(super) fn slow(key: TableKey) {
     let relid = pg_sys::Oid::from(key.relid);
     let found = transaction::run(|| {
@@ -51,7 +51,7 @@ pub(super) fn slow(key: TableKey) {
     );
 }
 
-/// What happens by design.
+/// Something that happens by design.
 pub(super) fn debug(message: &str) {
     ErrorReport::new(
         PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,

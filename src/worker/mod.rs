@@ -6,18 +6,18 @@
 //! | `process` | a worker: one process (or more) for a database; which table is next |
 //! | `tables` | which tables and partitions there are to sweep |
 //! | `adopt` | tables that were restored empty |
-//! | `turn` | a turn at one table, and what comes of it |
-//! | `sweep` | the two ways: in the order of an index, and by ranges of blocks |
+//! | `turn` | a turn at one table, and its outcome |
+//! | `sweep` | the two orders: an index's, and the heap's |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `blocked` | rows that cannot be deleted |
-//! | `whole` | partitions that go as a whole |
+//! | `whole` | dropping partitions as a whole |
 //! | `pace` | the pause between batches |
 //! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
 //! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
-//! | `kept` | what has been counted survives a restart |
-//! | `standing` | how deletion stands in a table, for whoever looks |
+//! | `kept` | counters that survive a restart |
+//! | `standing` | how deletion stands in a table, for views and functions |
 //! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
-//! | `evict` | databases that somebody wants for themselves |
+//! | `evict` | leaving databases that a statement needs without connections |
 //! | `schedule`, `fairness`, `throttle` | decisions, pure |
 
 mod adopt;

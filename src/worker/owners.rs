@@ -1,29 +1,29 @@
 //! How much time each owner has used lately, in all databases. Under the lock.
 //!
-//! Apart from the tables' states, which go with their tables: who drops a table and makes
-//! another has used no less.
+//! Kept apart from the tables' states, which end with their tables: dropping a table and
+//! creating another does not reset it.
 
 use super::fairness::{self, Used};
 use super::shared;
 use crate::pg::shmem::Locked;
 
-/// Owners that are remembered.
+/// The most owners that are remembered.
 pub(super) const OWNERS: usize = 4096;
-/// In how many places an owner can be.
+/// In how many entries an owner can be.
 const PLACES: usize = 8;
 
 /// An owner. Valid when zeroed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Account {
-    /// 0: the place is free.
+    /// 0: the entry is free.
     owner: u32,
     used: Used,
     /// When a table of this owner was last found to be slow; 0 = never.
     slow_at: i64,
 }
 
-/// How an owner stands.
+/// An owner's used time, and whether the owner counts as slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) rank: i64,
@@ -35,7 +35,7 @@ fn places(owner: u32) -> impl Iterator<Item = usize> {
     (first..first + PLACES).map(|place| place % OWNERS)
 }
 
-/// How the owner stands.
+/// The standing of an owner.
 pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
     // SAFETY: under the lock, which the caller holds; only read.
     let accounts = unsafe { &*shared::control().owners.get() };
@@ -54,7 +54,7 @@ pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
     )
 }
 
-/// The owner has used so much time; at a table that is slow. The lock is exclusive.
+/// Charges the owner with the time; `slow`: at a slow table. The lock is exclusive.
 pub(super) fn charge(_lock: &Locked, owner: u32, took: i64, slow: bool, now: i64) {
     if owner == 0 {
         return;
@@ -64,7 +64,7 @@ pub(super) fn charge(_lock: &Locked, owner: u32, took: i64, slow: bool, now: i64
     let weight = |account: &Account| match account {
         account if account.owner == owner => (0, 0),
         account if account.owner == 0 => (1, 0),
-        // Whoever has used least, and is not known as slow, is forgotten.
+        // Forgets the owner who has used least and does not count as slow.
         account => (
             2 + u8::from(fairness::has_slow_table(account.slow_at, now)),
             account.used.now(now),

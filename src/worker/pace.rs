@@ -1,4 +1,4 @@
-//! The pause between batches: measures what the server is busy with.
+//! The pause between batches, by a measurement of how busy the server is.
 
 use super::throttle::{self, Bounds, Load};
 use crate::deletion::transaction;
@@ -8,8 +8,8 @@ use crate::settings;
 use pgrx::prelude::*;
 use std::time::{Duration, Instant};
 
-/// Over about so much time it is averaged how many backends are active. A single look
-/// says little: two clients that commit all the time are both at work in every third.
+/// The time over which active backends are averaged. A single look says little: two clients that
+/// commit all the time are both active in every third.
 const AVERAGED: Duration = Duration::from_millis(500);
 /// How often standbys are asked about.
 const REPLICAS_EVERY: Duration = Duration::from_secs(2);
@@ -17,14 +17,14 @@ const REPLICAS_EVERY: Duration = Duration::from_secs(2);
 /// What a worker remembers of the server's load.
 pub(super) struct Pace {
     cores: f64,
-    /// Backends at work, averaged.
+    /// Active backends, averaged.
     active: f64,
     looked: Instant,
     /// The present share of the time, in percent.
     effort: f64,
     replica_lag: Duration,
     asked_replicas: Option<Instant>,
-    /// The least time for a row, in seconds.
+    /// The shortest time for a row, in seconds.
     best: f64,
 }
 
@@ -43,13 +43,13 @@ impl Pace {
         }
     }
 
-    /// The share of its time that this worker deletes at present, from 0 to 1.
+    /// The present share of its time that this worker deletes, from 0 to 1.
     pub(super) fn share(&self) -> f64 {
         self.effort / 100.0
     }
 
-    /// After a batch on a table that is behind by `table_lag`: waits as long as
-    /// the load asks for.
+    /// After a batch in a table that is behind by `table_lag`: pauses as long as the load
+    /// requires.
     pub(super) fn settle(
         &mut self,
         rows: u64,
@@ -69,7 +69,7 @@ impl Pace {
         background::check_postmaster();
         let until = Instant::now() + pause;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
-            // Writes wake a worker; the pause goes on all the same.
+            // Writes wake a worker, but do not end its pause.
             let millis = i64::try_from(left.as_millis()).unwrap_or(0);
             if millis == 0 {
                 break;
@@ -77,28 +77,28 @@ impl Pace {
             background::wait(millis);
         }
         timeout::Turn::paused(pause);
-        // After the pause: while it deletes, clients wait for it now and then.
+        // After the pause: during a batch clients may wait for it.
         self.look();
         Ok(())
     }
 
     fn look(&mut self) {
         let active = active(self.cores);
-        // A worker that has had nothing to do knows no more by one look than any other.
+        // After idle time one look says no more than usual.
         let passed = self.looked.elapsed().min(AVERAGED / 2);
         let weight = 1.0 - (-passed.as_secs_f64() / AVERAGED.as_secs_f64()).exp();
         self.active += weight * (active - self.active);
         self.looked = Instant::now();
     }
 
-    /// The time for a row against the best one seen. Small batches tell nothing.
+    /// The time for a row relative to the shortest one. Small batches tell nothing.
     fn slowdown(&mut self, rows: u64, took: Duration) -> f64 {
         const ENOUGH: u64 = 200;
         if rows < ENOUGH {
             return 1.0;
         }
         let time = took.as_secs_f64() / rows as f64;
-        // The best one ages, since tables differ.
+        // The shortest one ages, since tables differ.
         self.best = (self.best * 1.01).min(time);
         time / self.best.max(1e-9)
     }
@@ -124,7 +124,7 @@ impl Pace {
     }
 }
 
-/// How many clients use the server; if nobody can tell, all of it.
+/// How many clients use the server; if that is unknown, as many as it has processors.
 fn active(cores: f64) -> f64 {
     activity::active_backends().map_or(cores, f64::from)
 }

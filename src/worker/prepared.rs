@@ -1,6 +1,6 @@
-//! Prepared transactions: what one has written is told when it commits, perhaps in another
-//! session. Kept in shared memory, by a hash of its identifier; a restart forgets it, and what
-//! has no room there is found at the next look (`ttl.naptime`).
+//! Prepared transactions: their writes are announced when they commit, perhaps in another
+//! session. Kept in shared memory by a hash of the identifier. What a restart loses, or has no
+//! room, is found at the next routine look (`ttl.naptime`).
 
 use super::{shared, wakeups};
 use crate::pg::background;
@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Tables of prepared transactions, at most.
+/// The most entries, one for each table of a prepared transaction.
 pub(super) const PREPARED: usize = 1024;
 
 /// A table that a prepared transaction has written to.
@@ -17,9 +17,9 @@ pub(super) const PREPARED: usize = 1024;
 pub(super) struct Prepared {
     /// The transaction; 0: free.
     transaction: AtomicU64,
-    /// The table that carries the policy; 0: a policy has changed.
-    holder: AtomicU32,
-    /// What its mark will be.
+    /// The labelled table; 0: a policy has changed.
+    labelled_table: AtomicU32,
+    /// The bits of its mark.
     bits: AtomicU8,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn begin(identifier: &CStr) {
 pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
     let transaction = PREPARING.take();
     let mut free = shared::control().prepared.iter();
-    for (holder, bits) in tables.filter(|_| transaction != 0) {
+    for (labelled_table, bits) in tables.filter(|_| transaction != 0) {
         let is_taken = |slot: &&Prepared| {
             let (old, new) = (0, transaction);
             let taken =
@@ -54,7 +54,7 @@ pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
         let Some(slot) = free.find(is_taken) else {
             return;
         };
-        slot.holder.store(holder, Ordering::Relaxed);
+        slot.labelled_table.store(labelled_table, Ordering::Relaxed);
         slot.bits.store(bits, Ordering::Release);
     }
 }
@@ -65,10 +65,10 @@ pub(crate) fn end(identifier: &CStr, committed: bool) {
     let slots = shared::control().prepared.iter();
     for slot in slots.filter(|slot| slot.transaction.load(Ordering::Acquire) == transaction) {
         let bits = slot.bits.load(Ordering::Acquire);
-        let holder = slot.holder.load(Ordering::Relaxed);
+        let labelled_table = slot.labelled_table.load(Ordering::Relaxed);
         slot.transaction.store(0, Ordering::Release);
         if committed {
-            wakeups::note_prepared(holder, bits);
+            wakeups::note_prepared(labelled_table, bits);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A worker: deletes expired rows in one database, table after table.
+//! A worker: deletes expired rows in one database, table by table.
 
 use super::claims::{self, Next};
 use super::fairness::LONG_TURN;
@@ -13,23 +13,23 @@ use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::sync::atomic::Ordering;
 
-/// A worker leaves if nothing is due for longer than this.
+/// A worker leaves if nothing is due within this time.
 const LINGER: i64 = 5_000_000;
-/// After so much time a worker makes room, if another database waits for one.
+/// After this time a worker makes room if another database waits for one;
 const SHARE: i64 = 3_000_000;
-/// And if others are at tables of owners who have slow ones, so that few are left.
+/// after this time, if the other workers are at tables of slow owners.
 const SMALL_SHARE: i64 = 1_000_000;
 
-/// A database is looked at again so soon after a worker that has died in a turn.
+/// The time until a database is looked at again whose worker died in a turn.
 const AFTER_TURN: i64 = 500_000;
 
-/// The shortest time between two looks at what has been written, in milliseconds.
+/// The shortest time between two looks for writes, in milliseconds.
 const BETWEEN_WRITES: i64 = 10;
 
 /// Its name, for the postmaster.
 pub(super) const ENTRY_POINT: &str = "ttl_ext_worker_main";
 
-/// The entry point of a worker; `slot` is its place in shared memory.
+/// The entry point of a worker; `slot` is its index in shared memory.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
     if let Some(slot) = shared::database(database)
         && is_held(slot)
     {
-        // Ended in the middle of a turn by design: nothing is wrong with the table.
+        // It ended in the middle of a turn by design: nothing is wrong with the table.
         claims::release_claims();
     }
     let slot = |worker: &&Worker| worker.pid.load(Ordering::Relaxed) == me;
@@ -77,7 +77,7 @@ unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
         if worker.turn.load(Ordering::Relaxed) != 0
             && let Some(slot) = shared::database(database)
         {
-            // By what it was at, which waits now: not the others in the database.
+            // By the table that it was at, which waits now: not by others in the database.
             slot.due
                 .store(background::now() + AFTER_TURN, Ordering::Release);
         }
@@ -87,11 +87,11 @@ unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
     }
 }
 
-/// What the configuration, the database or the role says for clients is not for
-/// this session.
+/// This session does not use the settings that the configuration, the database or the role has
+/// for clients.
 fn prepare_session() {
     for (name, value) in [
-        // Lost deletions are made again.
+        // Deletions lost in a crash are repeated.
         ("synchronous_commit", "off"),
         ("default_transaction_isolation", "read committed"),
         ("default_transaction_read_only", "off"),
@@ -104,14 +104,14 @@ fn prepare_session() {
         ("idle_in_transaction_session_timeout", "0"),
         #[cfg(any(feature = "pg17", feature = "pg18"))]
         ("transaction_timeout", "0"),
-        // Rows are deleted while a query runs: not in parallel, in order, and
-        // by the access paths that batches are made for.
+        // Rows are deleted while a query runs: in one process, in order, and by the access paths
+        // that batches are made for.
         ("max_parallel_workers_per_gather", "0"),
         ("synchronize_seqscans", "off"),
         ("enable_tidscan", "on"),
         ("enable_indexscan", "on"),
         ("enable_bitmapscan", "on"),
-        // A DELETE by a list of rows reads those, not the whole table.
+        // A DELETE by a list of TIDs reads those rows, not the whole table.
         ("random_page_cost", "0.1"),
         ("jit", "off"),
         ("ttl.show_expired", "off"),
@@ -122,20 +122,20 @@ fn prepare_session() {
     follow_settings();
 }
 
-/// What follows the settings, which may be reloaded.
+/// What depends on settings, which may be reloaded.
 fn follow_settings() {
     session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
 }
 
-/// What a worker remembers from one round to the next.
+/// A worker's state from one round to the next.
 struct Work {
     pace: Pace,
     targets: Option<(Targets, i64)>,
-    /// The count of changes of policy when this worker last loaded the policies.
+    /// The count of policy changes when this worker last loaded the policies.
     changes: Option<u32>,
     /// The count of writes when this worker last looked for them,
     seen: Option<u32>,
-    /// and of those that are urgent.
+    /// and the count of urgent ones.
     urgent: Option<u32>,
     began: i64,
     /// Turns that it has had.
@@ -185,7 +185,7 @@ fn work(database: u32) -> Result<(), Error> {
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
         let timeout = ((due - now) / 1000).clamp(1, 60_000);
         if fresh && !crowded {
-            // Where they write all the time, not at each of their commits.
+            // So that continuous writes do not wake it at each commit.
             background::wait(timeout.min(BETWEEN_WRITES));
             continue;
         }
@@ -193,7 +193,7 @@ fn work(database: u32) -> Result<(), Error> {
         if leaves {
             slot.due.store(due, Ordering::Release);
         }
-        // Unless somebody has written or changed something just now.
+        // Unless another session has just written or changed something.
         slot.wants_wake.store(true, Ordering::SeqCst);
         if slot.changed.load(Ordering::SeqCst) || slot.urgent.load(Ordering::SeqCst) != urgent {
             slot.wants_wake.store(false, Ordering::SeqCst);
@@ -207,7 +207,7 @@ fn work(database: u32) -> Result<(), Error> {
     }
 }
 
-/// Whether a database waits for a worker to be free.
+/// Whether a database waits for a free worker.
 fn is_crowded() -> bool {
     shared::control().waiting.load(Ordering::Relaxed) > 0
 }
@@ -227,11 +227,11 @@ impl Work {
         is_crowded() && now - self.began > share()
     }
 
-    /// Reads the policies, if they have changed or it is long ago; false if there are none.
+    /// Reads the policies if they have changed or were read long ago; false if there are none.
     fn load(&mut self, slot: &Database, now: i64) -> Result<bool, Error> {
         let targets = self.targets.as_ref();
         let stale = targets.is_none_or(|(_, loaded)| now - loaded >= settings::naptime());
-        // Another worker here may have been first to take notice.
+        // Another worker here may have noticed first.
         let changed = slot.changed.swap(false, Ordering::AcqRel);
         let changes = slot.changes.load(Ordering::Acquire);
         let is_told = self.changes.replace(changes) != Some(changes) || changed;
@@ -241,8 +241,8 @@ impl Work {
         Ok(self.targets.is_some())
     }
 
-    /// Takes what has been written into the schedule; the count of urgent writes that
-    /// belongs to it, and whether there were any since the last call.
+    /// Takes writes into the schedule; returns the count of urgent writes so far, and whether
+    /// there were any writes since the last call.
     fn take_writes(&mut self, slot: &Database, now: i64) -> (u32, bool) {
         let (writes, urgent) = (
             slot.writes.load(Ordering::SeqCst),
@@ -258,8 +258,7 @@ impl Work {
         (urgent, before.is_some_and(|before| before != urgent))
     }
 
-    /// Has a turn at each of the tables that are claimed, unless something comes in
-    /// between.
+    /// Has a turn at each claimed table, unless something intervenes.
     fn turns_at(&mut self, slot: &Database, next: Next) {
         for key in next.claimed {
             let now = background::now();
@@ -271,7 +270,7 @@ impl Work {
             let known = targets.and_then(|(targets, _)| targets.get(&key.relid));
             turn::turn(key, known, &mut self.pace);
             self.turns += 1;
-            // Nobody waits behind what was claimed before.
+            // Nobody else waits behind the earlier claims.
             if i128::from(background::now() - now) > LONG_TURN.as_micros().cast_signed() {
                 break;
             }
@@ -280,13 +279,13 @@ impl Work {
     }
 }
 
-/// Whether somebody wants the database for itself.
+/// Whether a statement needs the database without connections.
 fn is_held(slot: &Database) -> bool {
     slot.held_until.load(Ordering::Relaxed) > background::now()
 }
 
-/// No table has a policy here: the database's slot is free again, unless a
-/// prepared transaction may bring one.
+/// No table has a policy here: frees the database's slot, unless a prepared transaction may
+/// bring one.
 fn give_up(slot: &Database, now: i64) {
     if slot.keep.load(Ordering::Relaxed) {
         slot.due.store(now + settings::naptime(), Ordering::Release);

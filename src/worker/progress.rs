@@ -1,47 +1,47 @@
-//! How far the deletion in a table is.
+//! How far deletion in a table has come.
 
-use crate::deletion::expiry_keys::LANES;
+use crate::deletion::expiry_keys::EXPIRY_KEYS;
 
-/// How far the deletion in a table is.
+/// How far deletion in a table has come.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
     /// The size of the next batch.
     pub(super) batch: u32,
-    /// The next block of a sweep in heap order; -1 = none is going on.
+    /// The next block of a heap sweep; -1 = none is going on.
     pub(super) next_block: i64,
     /// Where that sweep ends.
     pub(super) end_block: i64,
-    /// Only rows after this one of the next block.
+    /// In the next block, only rows after this offset.
     pub(super) next_offset: u16,
     /// How many blocks a batch of that sweep reads.
     pub(super) blocks: i64,
-    /// For each lane: keys below have been dealt with.
-    low: [i64; LANES],
-    /// The lane that the next turn begins with (M9),
-    pub(super) first_lane: u16,
-    /// and how many before it, one after another, have come to their end in this pass.
-    pub(super) lanes_done: u16,
+    /// For each expiry key: keys below this have been dealt with.
+    low: [i64; EXPIRY_KEYS],
+    /// The expiry key that the next turn begins with (M9),
+    pub(super) first_expiry_key: u16,
+    /// and how many before it, in a row, have come to their end in this pass.
+    pub(super) expiry_keys_done: u16,
     /// When the pass that is going on began; 0 = none.
     pub(super) pass_began: i64,
     /// Rows deleted in it.
     pub(super) pass_rows: u64,
-    /// It began at the very beginning of the indexes, and has found no row yet.
+    /// The pass began at the very beginning of the indexes, and has found no row yet.
     pub(super) full_search: bool,
-    /// It has been decided in which way to go on.
+    /// The order in which to go on has been decided.
     pub(super) estimated: bool,
-    /// Rows that were found locked in it, or could not be set aside,
+    /// Rows that the pass found locked, or could not set aside,
     pub(super) locked: u64,
-    /// and when the first of those expired; 0 = not known.
+    /// and when the first of them expired; 0 = not known.
     pub(super) oldest_locked: i64,
-    /// It has begun a sweep in heap order,
-    pub(super) swept: bool,
+    /// The pass has begun a heap sweep,
+    pub(super) heap_swept: bool,
     /// at this time.
     pub(super) sweep_began: i64,
-    /// Rows inserted and updated in the table, by its statistics, at the last look
-    /// that found nothing more to do; -1 = not known.
+    /// Rows inserted and updated, by the table's statistics, at the last look that left nothing
+    /// to do; -1 = not known.
     pub(super) writes_seen: i64,
-    /// When the next row expires, as that look has found.
+    /// When the next row expires, by that look.
     pub(super) next_expiry: i64,
 }
 
@@ -53,39 +53,43 @@ impl Progress {
             end_block: 0,
             next_offset: 0,
             blocks: 0,
-            low: [i64::MIN; LANES],
-            first_lane: 0,
-            lanes_done: 0,
+            low: [i64::MIN; EXPIRY_KEYS],
+            first_expiry_key: 0,
+            expiry_keys_done: 0,
             pass_began: 0,
             pass_rows: 0,
             full_search: false,
             estimated: false,
             locked: 0,
             oldest_locked: 0,
-            swept: false,
+            heap_swept: false,
             sweep_began: 0,
             writes_seen: -1,
             next_expiry: 0,
         }
     }
 
-    /// Keys of the lane below this have been dealt with.
-    pub(super) fn low(&self, lane: usize) -> i64 {
-        self.low.get(lane).copied().unwrap_or(i64::MIN)
+    /// Keys of this expiry key below the value have been dealt with.
+    pub(super) fn low(&self, expiry_key: usize) -> i64 {
+        self.low.get(expiry_key).copied().unwrap_or(i64::MIN)
     }
 
-    /// Notes how far a lane is, if there is a place for it.
-    pub(super) fn set_low(&mut self, lane: usize, key: i64) {
-        if let Some(low) = self.low.get_mut(lane) {
+    /// Notes how far an expiry key has come, if its progress is kept.
+    pub(super) fn set_low(&mut self, expiry_key: usize, key: i64) {
+        if let Some(low) = self.low.get_mut(expiry_key) {
             *low = key;
         }
     }
 
-    /// A pass begins, from where the last one stopped or from the very beginning.
+    /// Begins a pass, where the last one stopped or at the very beginning.
     pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
         *self = Self {
             batch: self.batch,
-            low: if full { [i64::MIN; LANES] } else { self.low },
+            low: if full {
+                [i64::MIN; EXPIRY_KEYS]
+            } else {
+                self.low
+            },
             pass_began: now,
             full_search: full,
             ..Self::new()

@@ -1,53 +1,53 @@
-//! When a table is looked at next. Pure: instants and durations are given in
-//! microseconds, as timestamptz has them.
+//! When a table is looked at next. Pure: instants and durations in microseconds, as in
+//! timestamptz.
 
 use super::wakeups::Writes;
 
-/// The shortest time between two looks at a table that ask for nothing else.
+/// The shortest time between two looks at a table that has nothing else pending.
 const MIN_GAP: i64 = 500_000;
 /// The shortest time between two looks because of writes.
 const WRITE_GAP: i64 = 1_000_000;
 /// The pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: i64 = 1_000_000;
-/// A search from the very beginning of an index, past what is dead there, takes
-/// at most one part in so many of the time.
+/// A search from the very beginning of an index, past dead entries, takes at most this fraction
+/// of the time.
 const FULL_SEARCH_SHARE: i64 = 20;
 
 /// A table's place in the schedule.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Schedule {
     /// When to look next.
     pub(super) due: i64,
     last_look: i64,
     /// Failures in a row.
     failures: u32,
-    /// Looks in a row that left expired rows behind, which were locked or blocked.
+    /// Looks in a row that left expired rows behind, locked or blocked.
     leftovers: u32,
-    /// Whether the next look begins at the index's very beginning.
+    /// Whether the next look begins at the very beginning of the index.
     full: bool,
-    /// Not before this, because the last one was slow.
+    /// No such search before this, because the last one was slow.
     full_after: i64,
     /// The last search from the very beginning.
     last_full: i64,
-    /// Looks are expensive here: not before this.
+    /// Looks are expensive here: none before this.
     not_before: i64,
-    /// The next look is only because a naptime will have passed.
+    /// The next look is a routine one, for `ttl.naptime`.
     routine: bool,
     /// A turn is going on.
     in_turn: bool,
-    /// What has come since it began. The turn may have looked before that, so that it does
-    /// not count as seen when the turn ends.
+    /// What has arrived since the turn began. The turn may have looked before it, so it does not
+    /// count as seen when the turn ends.
     arrived: Arrived,
 }
 
-/// What has come while a turn was going on.
+/// What has arrived during a turn.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Arrived {
-    /// When a look is needed for it; `i64::MAX` = not for it.
+    /// When it needs a look; `i64::MAX` = never.
     due: i64,
-    /// From the index's very beginning.
+    /// The look begins at the very beginning of the index.
     full: bool,
     /// The policy has changed.
     changed: bool,
@@ -61,32 +61,32 @@ impl Arrived {
     };
 }
 
-/// What a turn at a table has come to.
+/// The outcome of a turn at a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// There is more to delete.
     Unfinished,
-    /// Everything that could be deleted is.
+    /// Everything that can be deleted is.
     Done {
-        /// When the next row expires, as far as is known.
+        /// When the next row expires, if that is known.
         next_expiry: Option<i64>,
         /// Expired rows are left: locked, or set aside.
         leftover: bool,
-        /// Looks are expensive here: not more often than this.
+        /// Looks are expensive here: no more often than this.
         interval: i64,
     },
-    /// It could not be worked on.
+    /// The table could not be worked on.
     Failed,
 }
 
-/// `FIRST_PAUSE`, doubled for each further time, `naptime` at most.
+/// `FIRST_PAUSE`, doubled for each further time, at most `naptime`.
 fn pause(times: u32, naptime: i64) -> i64 {
     let doubled = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(30));
     doubled.min(naptime.max(FIRST_PAUSE))
 }
 
-impl Plan {
-    /// For a table about which nothing is known: now, and from the beginning.
+impl Schedule {
+    /// For an unknown table: look now, from the beginning.
     pub(super) const fn new() -> Self {
         Self {
             due: i64::MIN,
@@ -103,13 +103,13 @@ impl Plan {
         }
     }
 
-    /// A turn begins: what comes from now on is kept for the next one.
+    /// Begins a turn: what arrives from now on is kept for the next one.
     pub(super) fn begin_turn(&mut self) {
         self.in_turn = true;
         self.arrived = Arrived::NOTHING;
     }
 
-    /// The turn that is going on ends as if it had not begun.
+    /// Ends the turn as if it had not begun.
     pub(super) fn abandon_turn(&mut self) {
         if !std::mem::take(&mut self.in_turn) {
             return;
@@ -122,14 +122,12 @@ impl Plan {
         self.routine &= arrived.due == i64::MAX;
     }
 
-    /// Whether this look is only because a naptime has passed: nothing is known
-    /// to have expired or changed.
+    /// Whether this is a routine look: nothing is known to have expired or changed.
     pub(super) fn is_routine(&self) -> bool {
         self.routine
     }
 
-    /// Somebody has written to the table. `shortest`: how soon the rows that a
-    /// statement writes can expire.
+    /// The table was written to. `shortest`: how soon rows that a statement writes can expire.
     pub(super) fn after_writes(&mut self, writes: Writes, shortest: i64, now: i64) {
         let soonest = if writes.kept_ts { 0 } else { shortest };
         let due = now.saturating_add(soonest);
@@ -142,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Written to, so that a look is needed at this time, or as soon as may be after it.
+    /// Because of writes a look is needed at this time, or as soon as possible after it.
     fn look_for_writes(&mut self, at: i64) {
         let due = self
             .last_look
@@ -155,26 +153,26 @@ impl Plan {
 
     /// Whether this look begins at the very beginning of the index.
     pub(super) fn begins_full(&self, naptime: i64, now: i64) -> bool {
-        // Once a naptime, too, whatever nobody has told about.
+        // Also once in a naptime, in case something was not announced.
         let long_ago = now.saturating_sub(self.last_full) >= naptime;
         (self.full || long_ago) && now >= self.full_after
     }
 
-    /// A search from the very beginning found its first row, or none, after `cost`.
+    /// A search from the very beginning has found its first row, or none, after `cost`.
     pub(super) fn after_full_search(&mut self, cost: i64, now: i64) {
         self.full = false;
         self.last_full = now;
         self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
     }
 
-    /// Another index of the same table was searched from its very beginning, too.
+    /// Another index of the same table was searched from its very beginning.
     pub(super) fn after_further_search(&mut self, cost: i64) {
         let pause = cost.saturating_mul(FULL_SEARCH_SHARE);
         self.full_after = self.full_after.max(self.last_full).saturating_add(pause);
     }
 
-    /// A turn has ended. Whether the policy has changed since it began, so that nothing
-    /// that it has found counts.
+    /// Ends a turn. True if the policy has changed since it began, so that its findings do not
+    /// count.
     pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) -> bool {
         self.in_turn = false;
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
@@ -214,7 +212,7 @@ impl Plan {
                     .unwrap_or(i64::MAX)
                     .max(now.saturating_add(MIN_GAP));
                 let again = if leftover {
-                    // Those that are left may stand before the place reached.
+                    // The rows left behind may be before the position reached.
                     self.full = true;
                     now.saturating_add(pause(self.leftovers, naptime))
                 } else {
@@ -226,7 +224,7 @@ impl Plan {
                     .min(again)
                     .max(now.saturating_add(interval));
                 if self.full && !leftover {
-                    // A search from the beginning is owed, and was not due yet.
+                    // A search from the beginning is owed, but was not due yet.
                     let then = self
                         .full_after
                         .max(now.saturating_add(MIN_GAP.max(interval)));
@@ -237,14 +235,14 @@ impl Plan {
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);
                 self.due = now.saturating_add(pause(self.failures, naptime));
-                // Who writes to it does not shorten that.
+                // Writes do not shorten that.
                 self.not_before = self.due;
             }
         }
     }
 
-    /// Since when a look has been due, or has last been come to in vain; `None` if one is
-    /// going on, or none is wanted.
+    /// Since when a look has been due, or the last one came to nothing; `None` during a look, or
+    /// if none is needed.
     pub(super) fn waiting_since(&self) -> Option<i64> {
         let waits = !self.in_turn && self.due != i64::MAX;
         waits.then(|| self.due.max(self.last_look))
@@ -255,17 +253,17 @@ impl Plan {
         self.failures
     }
 
-    /// The next look begins at the index's very beginning.
+    /// Makes the next look begin at the very beginning of the index.
     pub(super) fn search_again(&mut self) {
         self.full = true;
     }
 
-    /// Not to be swept (any more).
+    /// The table is not to be swept (any more).
     pub(super) fn never(&mut self) {
         self.due = i64::MAX;
     }
 
-    /// The policy has changed, or the worker that was at it has died: look now.
+    /// The policy has changed, or the table's worker has died: look now.
     pub(super) fn now(&mut self) {
         if self.in_turn {
             self.arrived.changed = true;
@@ -281,14 +279,14 @@ impl Plan {
     }
 }
 
-/// An instant at or before this one, so that many tables with nothing to do are looked at
-/// at one time, and not each at its own.
+/// An instant at or before this one, shared by many tables, so that those with nothing to do are
+/// looked at together.
 fn together(latest: i64, naptime: i64) -> i64 {
     const SECOND: i64 = 1_000_000;
     latest - latest.rem_euclid((naptime / 10).clamp(1, SECOND))
 }
 
-/// The shortest time between two looks that cost so much: one part in twenty.
+/// The shortest time between two looks that cost so much: they take one part in twenty.
 pub(super) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }

@@ -1,8 +1,7 @@
-//! No event is lost, in whatever order things happen: all sequences of six events at two
-//! tables, with two workers.
+//! No event is lost in any order: all sequences of six events at two tables with two workers.
 
 use super::fairness::{Staffed, needs_another};
-use super::schedule::{Outcome, Plan};
+use super::schedule::{Outcome, Schedule};
 use super::wakeups::Writes;
 
 const SECOND: i64 = 1_000_000;
@@ -13,7 +12,7 @@ const START: i64 = 1_000_000 * SECOND;
 enum Event {
     /// Rows that have expired already come to a table.
     Written(usize),
-    /// A worker begins a turn at the table that is due first, and sees all that is there.
+    /// A worker begins a turn at the table that is due first, and sees everything there.
     Began(usize),
     /// The search from the beginning is done, in the worker's turn.
     Searched(usize),
@@ -24,14 +23,14 @@ enum Event {
 
 #[derive(Debug, Clone, Copy)]
 struct Table {
-    plan: Plan,
-    /// Something is there that no pass has met which has come to its end.
+    schedule: Schedule,
+    /// Something is there that no complete pass has met.
     unseen: bool,
-    /// It was there when the turn began that is going on.
+    /// It was there when the current turn began.
     seen: bool,
     /// A search from the very beginning has been made since it was there.
     searched: bool,
-    /// How long it may have to wait: failures and rows that are locked make pauses.
+    /// How long it may have to wait: failures and locked rows cause pauses.
     patience: i64,
 }
 
@@ -54,17 +53,17 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let mut plan = Plan::new();
-        plan.begin_turn();
-        plan.after_full_search(0, START);
+        let mut schedule = Schedule::new();
+        schedule.begin_turn();
+        schedule.after_full_search(0, START);
         let done = Outcome::Done {
             next_expiry: None,
             leftover: false,
             interval: 0,
         };
-        plan.after_turn(done, NAP, START);
+        schedule.after_turn(done, NAP, START);
         let table = Table {
-            plan,
+            schedule,
             unseen: false,
             seen: false,
             searched: false,
@@ -77,7 +76,7 @@ impl Model {
         }
     }
 
-    /// False: it cannot happen now.
+    /// False if it cannot happen now.
     fn apply(&mut self, event: Event) -> bool {
         let now = self.now;
         match event {
@@ -86,11 +85,13 @@ impl Model {
                     any: true,
                     kept_ts: true,
                 };
-                self.tables[table].plan.after_writes(writes, SECOND, now);
+                self.tables[table]
+                    .schedule
+                    .after_writes(writes, SECOND, now);
                 self.tables[table].comes();
             }
             Event::PolicyChanged(table) => {
-                self.tables[table].plan.now();
+                self.tables[table].schedule.now();
                 self.tables[table].comes();
                 self.tables[table].patience = SECOND;
             }
@@ -98,7 +99,7 @@ impl Model {
             Event::Began(worker) => {
                 let other = self.at[1 - worker];
                 let free = |table: &usize| Some(*table) != other;
-                let due = |&table: &usize| self.tables[table].plan.due;
+                let due = |&table: &usize| self.tables[table].schedule.due;
                 let first = (0..2).filter(free).min_by_key(due);
                 let Some(first) = first.filter(|table| due(table) <= now) else {
                     return false;
@@ -108,7 +109,7 @@ impl Model {
                 }
                 self.at[worker] = Some(first);
                 let table = &mut self.tables[first];
-                table.plan.begin_turn();
+                table.schedule.begin_turn();
                 table.seen = true;
             }
             Event::Searched(worker) => {
@@ -116,7 +117,7 @@ impl Model {
                     return false;
                 };
                 let table = &mut self.tables[at];
-                table.plan.after_full_search(0, now);
+                table.schedule.after_full_search(0, now);
                 table.searched |= table.seen;
             }
             Event::Ended(worker, outcome) => {
@@ -124,7 +125,7 @@ impl Model {
                     return false;
                 };
                 let table = &mut self.tables[at];
-                let void = table.plan.after_turn(outcome, NAP, now);
+                let void = table.schedule.after_turn(outcome, NAP, now);
                 let (done, delayed) = match outcome {
                     Outcome::Done { leftover, .. } => (true, leftover),
                     Outcome::Failed => (false, true),
@@ -140,16 +141,16 @@ impl Model {
         true
     }
 
-    /// What is unseen is looked at in time, from the beginning, and somebody is awake then.
+    /// What is unseen is looked at in time, from the beginning, and somebody is awake for it.
     fn check(&self, history: &[Event]) {
         for (number, table) in self.tables.iter().enumerate() {
             if !table.unseen || self.at.contains(&Some(number)) {
                 continue;
             }
-            let due = table.plan.due;
+            let due = table.schedule.due;
             assert!(due <= self.now + table.patience, "late: {history:?}");
             assert!(
-                table.searched || table.plan.begins_full(NAP, due.max(self.now)),
+                table.searched || table.schedule.begins_full(NAP, due.max(self.now)),
                 "not from the beginning: {history:?}"
             );
             // A worker that is in no turn sleeps until the first table is due; if there is

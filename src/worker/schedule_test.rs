@@ -1,6 +1,6 @@
 //! The schedule: naptime as the upper bound, exact expiry, back-off, writes.
 
-use super::schedule::{Outcome, Plan, set_aside};
+use super::schedule::{Outcome, Schedule, set_aside};
 use super::wakeups::Writes;
 use proptest::prelude::*;
 
@@ -22,17 +22,17 @@ fn done(next_expiry: Option<i64>) -> Outcome {
     }
 }
 
-fn after(outcome: Outcome) -> Plan {
-    let mut plan = Plan::new();
-    plan.after_full_search(0, NOW);
-    plan.after_turn(outcome, NAP, NOW);
-    plan
+fn after(outcome: Outcome) -> Schedule {
+    let mut schedule = Schedule::new();
+    schedule.after_full_search(0, NOW);
+    schedule.after_turn(outcome, NAP, NOW);
+    schedule
 }
 
 #[test]
 fn a_new_table_is_looked_at_now_and_from_the_beginning() {
-    assert!(Plan::new().due < NOW);
-    assert!(Plan::new().begins_full(NAP, NOW));
+    assert!(Schedule::new().due < NOW);
+    assert!(Schedule::new().begins_full(NAP, NOW));
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn the_next_expiry_is_met_exactly() {
 #[test]
 fn tables_with_nothing_to_do_are_looked_at_together() {
     let due = |now, naptime| {
-        let mut plan = Plan::new();
-        plan.after_full_search(0, now);
-        plan.after_turn(done(None), naptime, now);
-        assert!(plan.is_routine());
-        plan.due
+        let mut schedule = Schedule::new();
+        schedule.after_full_search(0, now);
+        schedule.after_turn(done(None), naptime, now);
+        assert!(schedule.is_routine());
+        schedule.due
     };
     assert_eq!(due(NOW + 1, NAP), NOW + NAP);
     assert_eq!(due(NOW + SECOND - 1, NAP), NOW + NAP);
@@ -76,38 +76,38 @@ fn more_to_do_is_due_at_once_but_behind_what_waits_longer() {
 
 #[test]
 fn failures_back_off_up_to_naptime() {
-    let mut plan = Plan::new();
+    let mut schedule = Schedule::new();
     let mut pauses = vec![];
     for _ in 0..9 {
-        plan.after_turn(Outcome::Failed, NAP, NOW);
-        pauses.push((plan.due - NOW) / SECOND);
+        schedule.after_turn(Outcome::Failed, NAP, NOW);
+        pauses.push((schedule.due - NOW) / SECOND);
     }
     assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    plan.after_turn(done(None), NAP, NOW);
-    plan.after_turn(Outcome::Failed, NAP, NOW);
-    assert_eq!(plan.due, NOW + SECOND, "success ends the back-off");
+    schedule.after_turn(done(None), NAP, NOW);
+    schedule.after_turn(Outcome::Failed, NAP, NOW);
+    assert_eq!(schedule.due, NOW + SECOND, "success ends the back-off");
 }
 
 #[test]
 fn rows_left_behind_are_met_again_ever_more_seldom() {
-    let mut plan = Plan::new();
+    let mut schedule = Schedule::new();
     let left = Outcome::Done {
         next_expiry: None,
         leftover: true,
         interval: 0,
     };
-    plan.after_full_search(0, NOW);
-    plan.after_turn(left, NAP, NOW);
-    assert_eq!(plan.due, NOW + SECOND);
+    schedule.after_full_search(0, NOW);
+    schedule.after_turn(left, NAP, NOW);
+    assert_eq!(schedule.due, NOW + SECOND);
     assert!(
-        plan.begins_full(NAP, NOW),
+        schedule.begins_full(NAP, NOW),
         "they may stand before the place reached"
     );
-    plan.after_turn(left, NAP, NOW);
-    assert_eq!(plan.due, NOW + 2 * SECOND);
-    plan.after_turn(done(None), NAP, NOW);
-    plan.after_turn(left, NAP, NOW);
-    assert_eq!(plan.due, NOW + SECOND);
+    schedule.after_turn(left, NAP, NOW);
+    assert_eq!(schedule.due, NOW + 2 * SECOND);
+    schedule.after_turn(done(None), NAP, NOW);
+    schedule.after_turn(left, NAP, NOW);
+    assert_eq!(schedule.due, NOW + SECOND);
 }
 
 #[test]
@@ -126,73 +126,73 @@ fn writes_make_a_table_due_once_a_second() {
         any: true,
         kept_ts: false,
     };
-    let mut plan = after(done(None));
-    plan.after_full_search(0, NOW);
+    let mut schedule = after(done(None));
+    schedule.after_full_search(0, NOW);
     // An override of one second is the shortest.
-    plan.after_writes(ordinary, SECOND, NOW + 10);
-    assert_eq!(plan.due, NOW + 10 + SECOND);
-    assert!(!plan.begins_full(NAP, NOW + SECOND));
+    schedule.after_writes(ordinary, SECOND, NOW + 10);
+    assert_eq!(schedule.due, NOW + 10 + SECOND);
+    assert!(!schedule.begins_full(NAP, NOW + SECOND));
     // Without overrides nothing can expire before the default.
-    let mut plan = after(done(None));
-    plan.after_writes(ordinary, 30 * SECOND, NOW);
-    assert_eq!(plan.due, NOW + 30 * SECOND);
+    let mut schedule = after(done(None));
+    schedule.after_writes(ordinary, 30 * SECOND, NOW);
+    assert_eq!(schedule.due, NOW + 30 * SECOND);
     // Rows with a time of their own may be expired already.
-    let mut plan = after(done(None));
-    plan.after_full_search(0, NOW);
-    plan.after_writes(KEPT, 30 * SECOND, NOW + 5);
-    assert_eq!(plan.due, NOW + SECOND);
-    assert!(plan.begins_full(NAP, NOW + SECOND));
+    let mut schedule = after(done(None));
+    schedule.after_full_search(0, NOW);
+    schedule.after_writes(KEPT, 30 * SECOND, NOW + 5);
+    assert_eq!(schedule.due, NOW + SECOND);
+    assert!(schedule.begins_full(NAP, NOW + SECOND));
 }
 
 #[test]
 fn a_slow_search_from_the_beginning_is_seldom() {
-    let mut plan = Plan::new();
-    plan.after_full_search(SECOND, NOW);
-    plan.after_writes(KEPT, SECOND, NOW);
-    assert!(!plan.begins_full(NAP, NOW + 19 * SECOND));
-    assert!(plan.begins_full(NAP, NOW + 20 * SECOND));
+    let mut schedule = Schedule::new();
+    schedule.after_full_search(SECOND, NOW);
+    schedule.after_writes(KEPT, SECOND, NOW);
+    assert!(!schedule.begins_full(NAP, NOW + 19 * SECOND));
+    assert!(schedule.begins_full(NAP, NOW + 20 * SECOND));
 }
 
 /// What was written with an old time is found in the end, though a search was
 /// made just before that was slow.
 #[test]
 fn a_search_that_is_owed_is_made() {
-    let mut plan = Plan::new();
-    plan.after_full_search(SECOND, NOW);
-    plan.after_writes(KEPT, SECOND, NOW);
-    plan.after_turn(done(None), NAP, NOW + SECOND);
-    assert!(!plan.is_routine());
-    assert_eq!(plan.due, NOW + 20 * SECOND);
-    assert!(plan.begins_full(NAP, plan.due));
-    plan.after_full_search(0, NOW + 20 * SECOND);
-    plan.after_turn(done(None), NAP, NOW + 20 * SECOND);
-    assert!(plan.is_routine());
-    assert!(plan.begins_full(NAP, plan.due));
+    let mut schedule = Schedule::new();
+    schedule.after_full_search(SECOND, NOW);
+    schedule.after_writes(KEPT, SECOND, NOW);
+    schedule.after_turn(done(None), NAP, NOW + SECOND);
+    assert!(!schedule.is_routine());
+    assert_eq!(schedule.due, NOW + 20 * SECOND);
+    assert!(schedule.begins_full(NAP, schedule.due));
+    schedule.after_full_search(0, NOW + 20 * SECOND);
+    schedule.after_turn(done(None), NAP, NOW + 20 * SECOND);
+    assert!(schedule.is_routine());
+    assert!(schedule.begins_full(NAP, schedule.due));
 }
 
 /// M9: what the searches of all indexes cost together is one part in twenty of the time.
 #[test]
 fn m9_searches_of_further_indexes_count() {
-    let mut plan = Plan::new();
-    plan.after_full_search(SECOND, NOW);
-    plan.after_further_search(2 * SECOND);
-    plan.after_writes(KEPT, SECOND, NOW);
-    plan.after_turn(done(None), NAP, NOW + 3 * SECOND);
-    assert!(!plan.begins_full(NAP, NOW + 60 * SECOND - 1));
-    assert!(plan.begins_full(NAP, NOW + 60 * SECOND));
+    let mut schedule = Schedule::new();
+    schedule.after_full_search(SECOND, NOW);
+    schedule.after_further_search(2 * SECOND);
+    schedule.after_writes(KEPT, SECOND, NOW);
+    schedule.after_turn(done(None), NAP, NOW + 3 * SECOND);
+    assert!(!schedule.begins_full(NAP, NOW + 60 * SECOND - 1));
+    assert!(schedule.begins_full(NAP, NOW + 60 * SECOND));
     // The search that is owed is not taken for made.
-    let mut plan = Plan::new();
-    plan.after_full_search(0, NOW);
-    plan.after_writes(KEPT, SECOND, NOW);
-    plan.after_further_search(0);
-    assert!(plan.begins_full(NAP, NOW));
+    let mut schedule = Schedule::new();
+    schedule.after_full_search(0, NOW);
+    schedule.after_writes(KEPT, SECOND, NOW);
+    schedule.after_further_search(0);
+    assert!(schedule.begins_full(NAP, NOW));
 }
 
 #[test]
 fn a_change_of_policy_is_acted_on_now() {
-    let mut plan = after(Outcome::Failed);
-    plan.now();
-    assert!(plan.due < NOW && plan.begins_full(NAP, NOW));
+    let mut schedule = after(Outcome::Failed);
+    schedule.now();
+    assert!(schedule.due < NOW && schedule.begins_full(NAP, NOW));
 }
 
 #[test]
@@ -207,27 +207,27 @@ proptest! {
     #[test]
     fn due_is_bounded(expiry in any::<Option<i64>>(), leftover: bool, naptime in 1i64..86_400, now in 0i64..1 << 60) {
         let naptime = naptime * SECOND;
-        let mut plan = Plan::new();
-        plan.after_turn(Outcome::Done { next_expiry: expiry, leftover, interval: 0 }, naptime, now);
-        prop_assert!(plan.due >= now && plan.due <= now + naptime);
-        plan.after_turn(Outcome::Failed, naptime, now);
-        prop_assert!(plan.due > now && plan.due <= now + naptime);
+        let mut schedule = Schedule::new();
+        schedule.after_turn(Outcome::Done { next_expiry: expiry, leftover, interval: 0 }, naptime, now);
+        prop_assert!(schedule.due >= now && schedule.due <= now + naptime);
+        schedule.after_turn(Outcome::Failed, naptime, now);
+        prop_assert!(schedule.due > now && schedule.due <= now + naptime);
     }
 }
 
 /// How long a look has been waited for: not while one is going on, nor where none is wanted.
 #[test]
 fn waiting_since() {
-    let mut plan = Plan::new();
-    assert_eq!(plan.waiting_since(), Some(i64::MIN));
-    plan.begin_turn();
-    assert_eq!(plan.waiting_since(), None);
-    plan.after_full_search(0, NOW);
-    plan.after_turn(done(Some(NOW + 5 * SECOND)), NAP, NOW);
-    assert_eq!(plan.waiting_since(), Some(NOW + 5 * SECOND));
+    let mut schedule = Schedule::new();
+    assert_eq!(schedule.waiting_since(), Some(i64::MIN));
+    schedule.begin_turn();
+    assert_eq!(schedule.waiting_since(), None);
+    schedule.after_full_search(0, NOW);
+    schedule.after_turn(done(Some(NOW + 5 * SECOND)), NAP, NOW);
+    assert_eq!(schedule.waiting_since(), Some(NOW + 5 * SECOND));
     // A change that asks for a look now has not waited since before the last one.
-    plan.now();
-    assert_eq!(plan.waiting_since(), Some(NOW));
-    plan.never();
-    assert_eq!(plan.waiting_since(), None);
+    schedule.now();
+    assert_eq!(schedule.waiting_since(), Some(NOW));
+    schedule.never();
+    assert_eq!(schedule.waiting_since(), None);
 }

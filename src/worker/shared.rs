@@ -1,5 +1,5 @@
-//! What launcher, workers and sessions share: who works where, what is due, and
-//! what has been done. Made anew, empty, when the server starts or has crashed.
+//! What launcher, workers and sessions share: who works where, what is due, what was done. Empty
+//! after each start of the server and each crash.
 
 use super::blocked::BlockedRow;
 use super::kept;
@@ -13,13 +13,12 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
 };
 
-/// Databases with TTL tables, at most.
+/// The most databases with TTL tables.
 pub(super) const DATABASES: usize = 1024;
-/// Marks of tables that were written to. Two tables may share one, which costs
-/// a look at a table that nobody wrote to; if they are in different databases, a look
-/// that comes only after `ttl.naptime`.
+/// Marks of tables that were written to. Two tables may share one: then a table is looked at
+/// that nobody has written to; across databases, a look may come only after `ttl.naptime`.
 const MARKS: usize = 16384;
-/// Rows that are set aside, in all tables.
+/// The most rows set aside, in all tables.
 pub(super) const BLOCKED_ROWS: usize = 8192;
 
 /// In a worker's slot, instead of a PID: the process is being started.
@@ -29,9 +28,9 @@ pub(super) const STARTING: i32 = -1;
 #[repr(C)]
 pub(super) struct Control {
     pub(super) launcher: AtomicI32,
-    /// Where its latch is, for signal handlers.
+    /// The address of its latch, for signal handlers.
     pub(super) launcher_latch: AtomicUsize,
-    /// Databases that wait for a worker to be free.
+    /// How many databases wait for a free worker.
     pub(super) waiting: AtomicU32,
     /// Since when the launcher has started workers as it should.
     pub(super) on_since: AtomicI64,
@@ -45,41 +44,41 @@ pub(super) struct Control {
     pub(super) owners: core::cell::UnsafeCell<[Account; OWNERS]>,
 }
 
-/// A database that has TTL tables, or is to be looked at for some.
+/// A database that has TTL tables, or must be checked for some.
 #[repr(C)]
 pub(super) struct Database {
     /// 0: the slot is free.
     pub(super) oid: AtomicU32,
     /// When a worker should be there next.
     pub(super) due: AtomicI64,
-    /// A policy has changed: the tables are to be looked up again.
+    /// A policy has changed: the tables must be looked up again.
     pub(super) changed: AtomicBool,
     /// Counts such changes.
     pub(super) changes: AtomicU32,
-    /// A prepared transaction may change a policy when nobody looks.
+    /// A prepared transaction may change a policy unnoticed.
     pub(super) keep: AtomicBool,
-    /// Counts transactions that have set marks of tables of this database.
+    /// Counts transactions that have set marks of this database's tables.
     pub(super) writes: AtomicU32,
-    /// Counts those of them after which a row may expire before the next look.
+    /// Counts those after which a row may expire before the next routine look.
     pub(super) urgent: AtomicU32,
-    /// That count, when a worker has last taken the marks into the schedule.
+    /// The value of `urgent` when a worker last took the marks into the schedule.
     pub(super) urgent_taken: AtomicU32,
-    /// Whoever waits for writes to this database wants to be woken.
+    /// Whoever waits for writes to this database asks to be woken.
     pub(super) wants_wake: AtomicBool,
-    /// Until then no worker may be there: somebody wants the database for itself.
+    /// Until then no worker may be there: a statement needs the database without connections.
     pub(super) held_until: AtomicI64,
     /// When a worker was last started there.
     pub(super) started_at: AtomicI64,
-    /// How many tables are due, as its workers say.
+    /// How many tables are due, by its workers' count.
     pub(super) due_tables: AtomicU32,
-    /// So many tables have no state, as there is no room.
+    /// How many tables have no state for lack of room.
     pub(super) without_room: AtomicU32,
     /// It has no worker, because the server has no slot for one.
     pub(super) lacks_slot: AtomicBool,
 }
 
 impl Database {
-    /// A policy has changed, or rows were written, that no worker has taken notice of.
+    /// A policy has changed, or rows were written, and no worker has noticed.
     pub(super) fn is_told(&self) -> bool {
         self.changed.load(Ordering::SeqCst)
             || self.urgent.load(Ordering::SeqCst) != self.urgent_taken.load(Ordering::SeqCst)
@@ -89,28 +88,28 @@ impl Database {
 /// A worker.
 #[repr(C)]
 pub(super) struct Worker {
-    /// 0: the slot is free; [`STARTING`].
+    /// 0: the slot is free; or [`STARTING`].
     pub(super) pid: AtomicI32,
     pub(super) database: AtomicU32,
-    /// When the turn began that it is in; 0 = none. It takes no notice of anything then.
+    /// When its current turn began; 0 = none. During a turn it notices nothing.
     pub(super) turn: AtomicI64,
     /// That turn has been going on for long.
     pub(super) long: AtomicBool,
-    /// It is one at a table of an owner who has slow tables.
+    /// That turn is at a table of a slow owner.
     pub(super) slow: AtomicBool,
-    /// Others wait for this worker to be free.
+    /// Others wait for this worker.
     pub(super) give_way: AtomicBool,
 }
 
 impl Worker {
-    /// It is in no turn.
+    /// Notes that it is in no turn.
     pub(super) fn clear_turn(&self) {
         self.slow.store(false, Ordering::Relaxed);
         self.turn.store(0, Ordering::Relaxed);
         self.long.store(false, Ordering::Release);
     }
 
-    /// It is in this turn.
+    /// Notes that it begins a turn.
     pub(super) fn set_turn(&self, slow: bool, now: i64) {
         self.give_way.store(false, Ordering::Relaxed);
         self.slow.store(slow, Ordering::Relaxed);
@@ -143,8 +142,8 @@ unsafe impl Sync for Control {}
 
 /// The database's slot.
 ///
-/// Asked for at each commit that has written to a table with TTL: so the search begins
-/// where it ended the last time.
+/// Looked up at each commit that has written to a table with TTL: so the search begins where it
+/// last ended.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     let databases = &control().databases;
@@ -158,8 +157,7 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
     databases.get(found)
 }
 
-/// The database's slot, allotted if there is none, and marked as changed;
-/// `None` if all are taken.
+/// The database's slot, allotted if necessary and marked as changed; `None` if all are taken.
 pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = Locked::exclusive();
     if let Some(slot) = database(oid) {
@@ -190,8 +188,7 @@ pub(super) fn free_database(slot: &Database) {
     slot.oid.store(0, Ordering::Release);
 }
 
-/// Frees the slot of a database that has no policies, unless it has got some
-/// since somebody looked.
+/// Frees the slot of a database without policies, unless it has got some meanwhile.
 pub(super) fn free_unchanged(slot: &Database) {
     let _lock = Locked::exclusive();
     if !slot.changed.load(Ordering::Acquire) {
@@ -200,10 +197,10 @@ pub(super) fn free_unchanged(slot: &Database) {
 }
 
 /// The number of the mark of a table's writes.
-pub(super) fn mark_number(database: u32, holder: u32) -> usize {
+pub(super) fn mark_number(database: u32, labelled_table: u32) -> usize {
     let hash = u64::from(database)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add(u64::from(holder))
+        .wrapping_add(u64::from(labelled_table))
         .wrapping_mul(0xD6E8_FEB8_6659_FD93);
     usize::try_from(hash >> 40).unwrap_or(0) % MARKS
 }
@@ -221,22 +218,22 @@ pub(super) fn workers_in(database: u32) -> impl Iterator<Item = &'static Worker>
     })
 }
 
-/// This process's place among the workers, plus one; 0 = it is none.
+/// This process's index among the workers, plus one; 0 = it is none.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// This process has that place.
+/// Notes this process's index.
 pub(super) fn take_place(place: usize) {
     OWN.store(place + 1, Ordering::Relaxed);
 }
 
-/// This process as a worker.
+/// This process's entry, if it is a worker.
 pub(super) fn own() -> Option<&'static Worker> {
     let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
     control().workers.get(place)
 }
 
-/// This worker's turn takes long: the launcher sees to what waits for it, now and as soon
-/// as somebody writes. In a signal handler: atomics and a latch only.
+/// This worker's turn takes long: the launcher takes care of what waits for it, now and at each
+/// write. In a signal handler: atomics and a latch only.
 pub(super) fn tell_long_turn() {
     let Some(worker) = own() else { return };
     worker.long.store(true, Ordering::SeqCst);
@@ -249,12 +246,12 @@ pub(super) fn tell_long_turn() {
     background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
 }
 
-/// Whether somebody waits for this worker. In a signal handler.
+/// Whether others wait for this worker. In a signal handler.
 pub(super) fn is_asked_for_room() -> bool {
     own().is_some_and(|worker| worker.give_way.load(Ordering::Relaxed))
 }
 
-/// How many other workers are in a turn at a table of an owner who has slow ones.
+/// How many other workers are in a turn at a slow owner's table.
 pub(super) fn others_in_slow_turns() -> usize {
     let me = background::my_pid();
     let slow = |worker: &&Worker| {
@@ -264,7 +261,7 @@ pub(super) fn others_in_slow_turns() -> usize {
     control().workers.iter().filter(slow).count()
 }
 
-/// Wakes the workers of a database, and the launcher if none of them can take notice.
+/// Wakes the workers of a database, and the launcher if none of them notices.
 pub(super) fn wake(database: u32) {
     let mut woken = false;
     for worker in workers_in(database) {

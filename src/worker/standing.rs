@@ -1,6 +1,5 @@
-//! How deletion stands: whether what is known of a table is still so, and if not, why.
-//! For whoever looks: nothing here opens a table, or waits for more than the lock on the
-//! shared memory.
+//! How deletion stands, for whoever looks: whether a table's figures are current, and if not,
+//! why. Opens no table, and waits for nothing but the lock on shared memory.
 
 use super::shared::{self, Database};
 use super::state::{self, TableKey, TableState};
@@ -10,10 +9,10 @@ use crate::store::cache;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
-/// A table is looked at once in `ttl.naptime`; that it has waited for twice that time, and
-/// for so long, in microseconds, is no passing matter.
+/// A table is looked at once in `ttl.naptime`. It is neglected when it has waited for twice
+/// that, and at least this long, in microseconds.
 const NEGLECTED: i64 = 60_000_000;
-/// So many failures in a row are not only a batch that was too large at first.
+/// After so many failures in a row it is not only a batch that was too large at first.
 const FAILURES: u32 = 3;
 
 /// Why nothing is deleted in the whole database.
@@ -31,7 +30,7 @@ pub(crate) enum Halt {
     NoSlot,
 }
 
-/// Why nothing is deleted in this database; `None` if nothing is in the way.
+/// Why nothing is deleted in this database; `None` if deletion works.
 pub(crate) fn halted() -> Option<Halt> {
     let database = background::my_database().to_u32();
     let lacks_slot = |slot: &Database| {
@@ -53,51 +52,52 @@ pub(crate) fn halted() -> Option<Halt> {
 }
 
 /// The tables and partitions whose rows expire by this table's policy.
-pub(crate) fn expiring(holder: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let has_rows = |relid: &pg_sys::Oid| {
         catalog::class(*relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
     };
     let follows = |relid: &pg_sys::Oid| {
-        cache::policy(*relid).is_some_and(|policy| policy.holder == holder && policy.expires())
+        cache::policy(*relid)
+            .is_some_and(|policy| policy.labelled_table == labelled_table && policy.expires())
     };
-    catalog::all_inheritors(holder)
+    catalog::all_inheritors(labelled_table)
         .into_iter()
         .filter(has_rows)
         .filter(follows)
         .collect()
 }
 
-/// How deletion stands in a table, partition or heir, unless it is halted everywhere.
+/// How deletion stands in a table, partition or child, unless it is halted everywhere.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    /// `None` if nobody has looked lately, or by another policy.
+    /// `None` if the last look is too old, or was by another policy.
     pub(crate) figures: Option<Figures>,
     pub(crate) trouble: Option<Trouble>,
 }
 
-/// What the last look has found.
+/// The findings of the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Figures {
     /// Expired rows that are on disk.
     pub(crate) backlog: i64,
-    /// When the oldest row expired, or will; 0: none does, or that is not known.
+    /// When the oldest row expired, or will; 0: no row does, or it is not known.
     pub(crate) oldest_expiry: i64,
 }
 
-/// Why nobody looks, or to no avail.
+/// Why no worker looks, or looks in vain.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The shared memory is full.
     NoRoom,
     /// Temporary tables are their sessions' own.
     Temporary,
-    /// It fails again and again.
+    /// Deletion fails again and again.
     Failing(Option<String>),
     /// It is due, but no worker comes.
     Neglected,
 }
 
-/// How deletion stands in a table, partition or heir of which rows expire.
+/// How deletion stands in a table, partition or child with rows that expire.
 pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
     let unknown = |trouble| Standing {
         figures: None,
@@ -112,18 +112,18 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
         relid: relid.to_u32(),
     };
     if let Some(state) = state::get(key).filter(TableState::is_target) {
-        return judge(&state, background::now());
+        return assess(&state, background::now());
     }
     let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
     let is_full = shared::database(key.database).is_some_and(is_full);
     unknown(is_full.then_some(Trouble::NoRoom))
 }
 
-fn judge(state: &TableState, now: i64) -> Standing {
+fn assess(state: &TableState, now: i64) -> Standing {
     let patience = NEGLECTED.max(settings::naptime().saturating_mul(2));
     let on_since = shared::control().on_since.load(Ordering::Relaxed);
     let is_neglected = state
-        .plan
+        .schedule
         .waiting_since()
         .map(|at| at.max(state.since).max(on_since))
         .is_some_and(|since| now.saturating_sub(since) > patience);
@@ -132,7 +132,7 @@ fn judge(state: &TableState, now: i64) -> Standing {
             backlog: state.counters.backlog,
             oldest_expiry: state.counters.oldest_expiry,
         }),
-        trouble: if state.failing && state.plan.failures() >= FAILURES {
+        trouble: if state.failing && state.schedule.failures() >= FAILURES {
             Some(Trouble::Failing(state.error()))
         } else if is_neglected {
             Some(Trouble::Neglected)

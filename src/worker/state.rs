@@ -1,11 +1,11 @@
-//! What is known of each table and partition: its place in the schedule, how far
-//! its deletion is, and what has been counted. In shared memory, under the lock.
+//! What is known about each table and partition: its schedule, its progress and its counters. In
+//! shared memory, under the lock.
 
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
-use super::schedule::Plan;
+use super::schedule::Schedule;
 use super::shared;
-use crate::deletion::receiver::Found;
+use crate::deletion::receiver::FoundRow;
 use crate::pg::background;
 use crate::pg::shmem::Locked;
 use serde::{Deserialize, Serialize};
@@ -21,41 +21,41 @@ pub(crate) struct TableKey {
     pub(crate) relid: u32,
 }
 
-/// What is known and counted of a table or partition. Under the lock.
+/// What is known about a table or partition. Under the lock.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct TableState {
     pub(crate) key: TableKey,
-    /// The table that carries the policy.
-    pub(crate) holder: u32,
+    /// The labelled table.
+    pub(crate) labelled_table: u32,
     /// Who owns it; 0 = not known yet.
     pub(super) owner: u32,
-    /// How it takes its time.
+    /// How much time it takes.
     pub(crate) habit: Habit,
-    /// What it waits for, it has waited for since then at the earliest: the policy is so old.
+    /// The time of the present policy: nothing has waited for longer.
     pub(super) since: i64,
-    /// Backlog and oldest expiry are of a look at the table, by the present policy.
+    /// Backlog and oldest expiry come from a look at the table, by the present policy.
     pub(super) is_seen: bool,
-    /// The last turn came to nothing, for the error that is kept.
+    /// The last turn failed, with the error that is kept.
     pub(super) failing: bool,
-    /// A batch of the turn that is going on has taken very long for few rows.
+    /// A batch of the current turn has taken very long for few rows.
     pub(super) dawdled: bool,
     /// The worker that is at it; 0 for none.
     pub(super) claimed_by: i32,
-    /// Stands for the policy that the rest was found under.
+    /// A hash of the policy that the rest was found under.
     pub(super) fingerprint: u64,
-    pub(super) plan: Plan,
+    pub(super) schedule: Schedule,
     pub(super) progress: Progress,
     pub(crate) counters: Counters,
     pub(super) warned_restored: bool,
-    /// Before this no attempt is made to drop the partition as a whole.
+    /// Before this time no attempt is made to drop the partition as a whole.
     pub(super) not_whole_before: i64,
     /// A turn is going on.
     pub(super) working: bool,
     /// The worker that was at it died in the middle of a turn.
     pub(super) died: bool,
-    /// The only row of the batch that is going on.
-    pub(super) single: Option<Found>,
+    /// The only row of the current batch.
+    pub(super) single: Option<FoundRow>,
     error_len: u16,
     error: [u8; ERROR_TEXT],
 }
@@ -72,7 +72,7 @@ pub(crate) struct Counters {
     pub(crate) partitions_dropped: i64,
     pub(crate) last_pass_at: i64,
     pub(crate) last_pass_ms: f64,
-    /// When the oldest row expired (or will) that is still on disk; 0 = unknown.
+    /// When the oldest row on disk expired, or will; 0 = unknown.
     pub(crate) oldest_expiry: i64,
     pub(crate) backlog: i64,
     pub(crate) blocked_rows: i64,
@@ -80,7 +80,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Adds another table's.
+    /// Adds another table's counters.
     pub(crate) fn add(&mut self, other: &Self) {
         self.rows_deleted += other.rows_deleted;
         self.batches += other.batches;
@@ -95,11 +95,11 @@ impl Counters {
 }
 
 impl TableState {
-    /// Of a table of which nothing else is known yet.
-    pub(super) fn new(key: TableKey, holder: u32, fingerprint: u64, since: i64) -> Self {
+    /// The state of a table about which nothing is known yet.
+    pub(super) fn new(key: TableKey, labelled_table: u32, fingerprint: u64, since: i64) -> Self {
         Self {
             key,
-            holder,
+            labelled_table,
             owner: 0,
             habit: Habit::default(),
             since,
@@ -108,7 +108,7 @@ impl TableState {
             dawdled: false,
             claimed_by: 0,
             fingerprint,
-            plan: Plan::new(),
+            schedule: Schedule::new(),
             progress: Progress::new(),
             counters: Counters::default(),
             warned_restored: false,
@@ -121,18 +121,18 @@ impl TableState {
         }
     }
 
-    /// Whether it is to be swept; else it only holds what has been counted.
+    /// Whether it is to be swept; otherwise it only holds counters.
     pub(super) fn is_target(&self) -> bool {
         self.fingerprint != 0
     }
 
-    /// The last error's text.
+    /// The text of the last error.
     pub(crate) fn error(&self) -> Option<String> {
         let bytes = self.error.get(..usize::from(self.error_len))?;
         (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Keeps an error's text, cut at a character's boundary.
+    /// Keeps an error's text, cut at a character boundary.
     pub(super) fn set_error(&mut self, text: &str) {
         let mut end = text.len().min(ERROR_TEXT);
         while !text.is_char_boundary(end) {
@@ -145,8 +145,8 @@ impl TableState {
     }
 }
 
-/// Works on a table's state, under the lock; `None` if there is none. `work`
-/// must not do anything that can raise an error.
+/// Calls `work` with a table's state, under the lock; `None` if there is none. `work` must not
+/// do anything that can raise an error.
 pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) -> T) -> Option<T> {
     let mut lock = Locked::exclusive();
     // SAFETY: the types whose sizes `init` asks for; the reference ends before the lock.
@@ -154,7 +154,7 @@ pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) ->
 }
 
 /// Makes sure that a table has a state; false if there is no room.
-pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool {
+pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64) -> bool {
     let since = background::now();
     let mut lock = Locked::exclusive();
     // SAFETY: as in `with_table`.
@@ -162,12 +162,12 @@ pub(super) fn ensure_table(key: TableKey, holder: u32, fingerprint: u64) -> bool
         return false;
     };
     if !found {
-        *state = TableState::new(key, holder, fingerprint, since);
+        *state = TableState::new(key, labelled_table, fingerprint, since);
     }
     true
 }
 
-/// Forgets the tables for which `gone` says so, and their blocked rows.
+/// Forgets the tables for which `gone` is true, and their blocked rows.
 pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
     let mut keys = Vec::new();
     let mut lock = Locked::exclusive();
@@ -189,8 +189,8 @@ pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
     }
 }
 
-/// Forgets what is no longer to be swept in a database. What was counted is
-/// kept with the table that carries the policy, as long as that is there.
+/// Forgets the tables of a database that are no longer to be swept. Their counters are added to
+/// those of the labelled table, as long as that exists.
 pub(super) fn remove_targets(
     database: u32,
     is_target: impl Fn(u32) -> bool,
@@ -200,8 +200,8 @@ pub(super) fn remove_targets(
     let is_sum = |state: &TableState| is_holder(state.key.relid);
     let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
     for state in tables_of(database) {
-        if gone(&state) && !is_sum(&state) && is_holder(state.holder) {
-            with_sum(database, state.holder, |sum| {
+        if gone(&state) && !is_sum(&state) && is_holder(state.labelled_table) {
+            with_sum(database, state.labelled_table, |sum| {
                 sum.counters.add(&state.counters)
             });
         }
@@ -212,24 +212,24 @@ pub(super) fn remove_targets(
     unsafe {
         lock.for_each::<TableState>(|state| {
             if gone(state) {
-                state.plan.never();
+                state.schedule.never();
                 state.fingerprint = 0;
             }
         });
     }
 }
 
-/// Works on the state of a table that carries a policy, where the counters of what is
-/// gone are kept; it need not be swept itself.
-fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
+/// Calls `work` with the state of a labelled table, which keeps the counters of dropped ones; it
+/// need not be swept itself.
+fn with_sum(database: u32, labelled_table: u32, work: impl FnOnce(&mut TableState)) {
     let key = TableKey {
         database,
-        relid: holder,
+        relid: labelled_table,
     };
-    if ensure_table(key, holder, 0) {
+    if ensure_table(key, labelled_table, 0) {
         with_table(key, |sum| {
             if sum.fingerprint == 0 {
-                sum.plan.never();
+                sum.schedule.never();
             }
             work(sum);
         });
@@ -237,20 +237,20 @@ fn with_sum(database: u32, holder: u32, work: impl FnOnce(&mut TableState)) {
 }
 
 /// Forgets a partition that this process has dropped, and counts it.
-pub(super) fn forget_dropped(key: TableKey, holder: u32) {
+pub(super) fn forget_dropped(key: TableKey, labelled_table: u32) {
     let counted = with_table(key, |state| state.counters).unwrap_or_default();
     remove_tables(|state| state.key == key);
-    with_sum(key.database, holder, |sum| {
+    with_sum(key.database, labelled_table, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;
     });
 }
 
-/// Whether this is the first time that somebody asks about a restored table.
+/// Whether nobody has asked about this restored table before.
 pub(super) fn warn_restored(key: TableKey) -> bool {
     ensure_table(key, key.relid, 0)
         && with_table(key, |state| {
-            state.plan.never();
+            state.schedule.never();
             !std::mem::replace(&mut state.warned_restored, true)
         }) == Some(true)
 }

@@ -1,51 +1,49 @@
-//! The two ways to go through a table: in the order of an index, and by ranges
-//! of blocks.
+//! The two orders in which a table is swept: an index's, and the heap's.
 
 use super::state;
 use super::turn::{Step, Turn};
-use crate::deletion::batch_size::{self, Way};
-use crate::deletion::expiry_keys::Lane;
+use crate::deletion::batch_size::{self, SweepOrder};
+use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::Access;
 use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::background;
 use crate::settings;
 
-/// Deletion that has not come to an end after so many rows of a pass may be
-/// better done in another way.
+/// After so many rows of a pass, the other order may be better.
 const MANY: u64 = 20_000;
 
-/// Rows may come into the past by so much without anybody being told, in
-/// microseconds: those of a transaction that commits after they have expired.
-/// [`super::wakeups::LONG_TRANSACTION`] is less.
+/// How long rows may have been expired, in microseconds, before anybody is told of them: a
+/// transaction may commit after its rows have expired. [`super::wakeups::LONG_TRANSACTION`] is
+/// less.
 const SLACK: i64 = 10_000_000;
 
 impl Turn<'_> {
-    /// Goes on where the last turn stopped.
+    /// Continues where the last turn stopped.
     pub(super) fn steps(&mut self) -> Result<Step, Error> {
         let scans = self
             .job
-            .lanes
+            .expiry_keys
             .iter()
-            .any(|lane| lane.access == Access::Scan);
+            .any(|expiry_key| expiry_key.access == Access::Scan);
         if self.progress.next_block < 0 {
-            if let Step::Pause = self.lanes()? {
+            if let Step::Pause = self.sweep_indexes()? {
                 return Ok(Step::Pause);
             }
             if scans && self.progress.next_block < 0 {
-                self.begin_blocks()?;
+                self.begin_heap_sweep()?;
             }
         }
         if self.progress.next_block >= 0 {
-            if let Step::Pause = self.backlog()? {
+            if let Step::Pause = self.sweep_heap()? {
                 return Ok(Step::Pause);
             }
             if scans {
                 // There is no index to search from its beginning.
                 let now = background::now();
-                state::with_table(self.key, |state| state.plan.after_full_search(0, now));
+                state::with_table(self.key, |state| state.schedule.after_full_search(0, now));
             }
-            // What expired meanwhile behind the sweep is found by the indexes.
+            // The indexes find what has expired behind the sweep.
             if !scans {
                 return Ok(Step::Pause);
             }
@@ -53,33 +51,40 @@ impl Turn<'_> {
         Ok(Step::Finished)
     }
 
-    /// Deletes by one index after the other, until each has come to its end since the last
-    /// turn that stopped at one: a search can be slow, so that there is no time for all of
-    /// them in one turn.
-    fn lanes(&mut self) -> Result<Step, Error> {
-        let lanes = self.job.lanes.clone();
-        let count = lanes.len();
-        let mut at = usize::from(self.progress.first_lane) % count.max(1);
-        let mut done = usize::from(self.progress.lanes_done).min(count);
-        for lane in lanes.iter().cycle().skip(at + count - done).take(done) {
-            // Looked at in an earlier turn: up to where, and not until now.
-            self.cutoffs[lane.number] = self.progress.low(lane.number).saturating_add(lane.offset);
+    /// Sweeps one index after the other, until each has come to its end since the last turn that
+    /// stopped at one. A search can be slow, so one turn may not have time for all.
+    fn sweep_indexes(&mut self) -> Result<Step, Error> {
+        let expiry_keys = self.job.expiry_keys.clone();
+        let count = expiry_keys.len();
+        let mut at = usize::from(self.progress.first_expiry_key) % count.max(1);
+        let mut done = usize::from(self.progress.expiry_keys_done).min(count);
+        for expiry_key in expiry_keys
+            .iter()
+            .cycle()
+            .skip(at + count - done)
+            .take(done)
+        {
+            // Searched in an earlier turn: up to that time, not until now.
+            self.cutoffs[expiry_key.number] = self
+                .progress
+                .low(expiry_key.number)
+                .saturating_add(expiry_key.offset);
         }
         while done < count {
-            let lane = &lanes[at];
-            // One that there is no time for comes first in the next turn.
+            let expiry_key = &expiry_keys[at];
+            // An index for which no time is left is the first in the next turn.
             let worked = !self.is_over();
-            let step = match lane.access {
+            let step = match expiry_key.access {
                 Access::Scan => Step::Finished,
-                _ => self.trickle(lane)?,
+                _ => self.sweep_index(expiry_key)?,
             };
             if let Step::Pause = step {
-                // M9: the index after the one at which this turn stopped.
+                // M9: the next turn begins after the index at which this one stopped.
                 if worked {
                     (at, done) = ((at + 1) % count, 0);
                 }
-                self.progress.first_lane = u16::try_from(at).unwrap_or(0);
-                self.progress.lanes_done = u16::try_from(done).unwrap_or(0);
+                self.progress.first_expiry_key = u16::try_from(at).unwrap_or(0);
+                self.progress.expiry_keys_done = u16::try_from(done).unwrap_or(0);
                 return Ok(Step::Pause);
             }
             if self.progress.next_block >= 0 {
@@ -87,82 +92,90 @@ impl Turn<'_> {
             }
             (at, done) = ((at + 1) % count, done + 1);
         }
-        self.progress.lanes_done = 0;
+        self.progress.expiry_keys_done = 0;
         Ok(Step::Finished)
     }
 
-    /// Deletes in the order of a lane's index, from where it stopped.
-    fn trickle(&mut self, lane: &Lane) -> Result<Step, Error> {
+    /// Deletes in the order of an index, from where it stopped.
+    fn sweep_index(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
         loop {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
             let now = background::now();
             let limit = self.progress.batch.min(settings::batch_size());
-            let low = self.progress.low(lane.number);
+            let low = self.progress.low(expiry_key.number);
             let query = self
                 .job
-                .trickle(lane, low, now, &self.aside.exclusion(), limit);
-            let Some(done) = self.batch(&query, limit, Some(lane))? else {
+                .index_sweep(expiry_key, low, now, &self.aside.exclusion(), limit);
+            let Some(done) = self.batch(&query, limit, Some(expiry_key))? else {
                 continue;
             };
             let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
             if std::mem::take(&mut self.progress.full_search) {
-                state::with_table(self.key, |state| state.plan.after_full_search(cost, now));
-            } else if low == i64::MIN && lane.access == Access::Ordered {
-                state::with_table(self.key, |state| state.plan.after_further_search(cost));
+                state::with_table(self.key, |state| {
+                    state.schedule.after_full_search(cost, now)
+                });
+            } else if low == i64::MIN && expiry_key.access == Access::Ordered {
+                state::with_table(self.key, |state| state.schedule.after_further_search(cost));
             }
             if done.tally.found < u64::from(limit) {
-                self.cutoffs[lane.number] = now;
-                let done = now.saturating_sub(lane.offset + SLACK);
-                self.progress.set_low(lane.number, done);
+                self.cutoffs[expiry_key.number] = now;
+                let done = now.saturating_sub(expiry_key.offset + SLACK);
+                self.progress.set_low(expiry_key.number, done);
                 return Ok(Step::Finished);
             }
             let reached = done.tally.last.and_then(|row| row.key);
-            let progressing = self.advance(lane, low, reached, done.tally.deleted == 0);
+            let progressing = self.advance(expiry_key, low, reached, done.tally.deleted == 0);
             let many = self.progress.pass_rows >= MANY;
-            if !progressing && self.progress.swept {
-                // Without an order there is no way round rows that are locked.
-                self.cutoffs[lane.number] = now;
+            if !progressing && self.progress.heap_swept {
+                // Without an order, locked rows cannot be passed.
+                self.cutoffs[expiry_key.number] = now;
                 return Ok(Step::Finished);
             }
             if !progressing
-                || (many && !self.progress.estimated && self.estimate()? == Way::Backlog)
+                || (many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap)
             {
-                self.begin_blocks()?;
+                self.begin_heap_sweep()?;
                 return Ok(Step::Finished);
             }
         }
     }
 
-    /// Notes how far a full batch has come; false if the next one would meet the
-    /// same rows again, none of which could be deleted.
-    fn advance(&mut self, lane: &Lane, low: i64, reached: Option<i64>, none_deleted: bool) -> bool {
-        if lane.access != Access::Ordered {
+    /// Notes how far a full batch has come; false if the next one would meet the same rows
+    /// again, as none could be deleted.
+    fn advance(
+        &mut self,
+        expiry_key: &ExpiryKey,
+        low: i64,
+        reached: Option<i64>,
+        none_deleted: bool,
+    ) -> bool {
+        if expiry_key.access != Access::Ordered {
             return !none_deleted;
         }
         if let Some(key) = reached {
-            // Rows of one key that are all locked are passed over, until the next
-            // search from the beginning.
+            // If all rows of one key are locked, they are skipped until the next search from the
+            // beginning.
             let next = if none_deleted && key == low {
                 key.saturating_add(1)
             } else {
                 key
             };
-            self.progress.set_low(lane.number, next);
+            self.progress.set_low(expiry_key.number, next);
         }
         true
     }
 
-    fn estimate(&mut self) -> Result<Way, Error> {
+    fn estimate(&mut self) -> Result<SweepOrder, Error> {
         self.progress.estimated = true;
         let estimate = probe::estimate(&self.job)?;
         let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
         self.note_backlog(backlog);
-        Ok(estimate.way())
+        Ok(estimate.order())
     }
 
-    /// So many rows are expired, by an estimate.
+    /// Notes an estimate of how many rows are expired.
     fn note_backlog(&self, backlog: i64) {
         state::with_table(self.key, |state| {
             state.is_seen = true;
@@ -170,10 +183,10 @@ impl Turn<'_> {
         });
     }
 
-    /// Starts a sweep in heap order.
-    fn begin_blocks(&mut self) -> Result<(), Error> {
+    /// Begins a heap sweep.
+    fn begin_heap_sweep(&mut self) -> Result<(), Error> {
         let estimate = probe::estimate(&self.job)?;
-        self.progress.swept = true;
+        self.progress.heap_swept = true;
         self.progress.sweep_began = background::now();
         self.progress.estimated = true;
         self.progress.next_block = 0;
@@ -185,17 +198,17 @@ impl Turn<'_> {
     }
 
     /// Deletes in heap order, from where it stopped.
-    fn backlog(&mut self) -> Result<Step, Error> {
+    fn sweep_heap(&mut self) -> Result<Step, Error> {
         while self.progress.next_block < self.progress.end_block {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
             let limit = self.progress.batch.min(settings::batch_size());
-            // Enough blocks for a batch where every row is expired, or in which
-            // there is little to delete: a bound for the time of one query.
+            // Enough blocks for a batch if every row is expired; but no more than one query can
+            // read in its time if few are.
             let from = self.progress.next_block;
             let to = (from + self.progress.blocks.max(16)).min(self.progress.end_block);
-            let query = self.job.blocks(
+            let query = self.job.heap_sweep(
                 from,
                 self.progress.next_offset,
                 to,
@@ -224,15 +237,15 @@ impl Turn<'_> {
             }
         }
         self.progress.next_block = -1;
-        // What was expired when it began is done, but for rows that were locked or
-        // came with an old time: a search from the beginning finds those.
-        for lane in &self.job.lanes {
+        // All rows that were expired at its begin are done, except those that were locked or
+        // came with an old `_ts`: a search from the beginning finds them.
+        for expiry_key in &self.job.expiry_keys {
             let done = self
                 .progress
                 .sweep_began
-                .saturating_sub(lane.offset + SLACK);
-            let low = self.progress.low(lane.number).max(done);
-            self.progress.set_low(lane.number, low);
+                .saturating_sub(expiry_key.offset + SLACK);
+            let low = self.progress.low(expiry_key.number).max(done);
+            self.progress.set_low(expiry_key.number, low);
         }
         Ok(Step::Finished)
     }

@@ -1,4 +1,4 @@
-//! Which tables and partitions of a database there are to sweep.
+//! Which tables and partitions of a database are to be swept.
 
 use super::state::{self, TableKey};
 use super::wakeups::{self, Writes};
@@ -16,61 +16,63 @@ use std::sync::atomic::Ordering;
 /// A table or partition with rows of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
-    pub(super) holder: pg_sys::Oid,
+    pub(super) labelled_table: pg_sys::Oid,
     pub(super) owner: pg_sys::Oid,
     pub(super) drop_partitions: bool,
-    /// How soon a row can expire that is written now, in microseconds.
+    /// How soon a row that is written now can expire, in microseconds.
     pub(super) shortest: i64,
 }
 
 /// The targets of a database, by OID.
 pub(super) type Targets = HashMap<u32, Target>;
 
-/// Reads the policies, and brings the shared states into line with them: new
-/// tables are due now, those with another policy, too. `None` if the extension
-/// is not there, or no table has a policy.
+/// Reads the policies and updates the shared states: new tables and those with another policy
+/// are due now. `None` if the extension is absent, or no table has a policy.
 ///
-/// `is_told`: because somebody has told of a change.
+/// `is_told`: a session has announced a change.
 pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
     transaction::clean_session_for(None)?;
     let found = transaction::run(|| {
-        // A session tells of a change as soon as others can see it, which is before it sends
-        // the messages that end what they remember of the time before.
+        // A session announces a change as soon as others can see it, before it sends the
+        // invalidations of their caches.
         if is_told {
             catalog::forget_caches();
         }
         if !extension::is_present() {
             return Ok(None);
         }
-        let mut targets = Found::new();
+        let mut targets = FoundTargets::new();
         let mut restored = Vec::new();
         let labels = store::labels();
         let mut bound = HashMap::new();
-        for (holder, policy) in &labels {
-            // C9: off.
-            if !policy.is_on() || catalog::class(*holder).is_none() {
+        for (labelled_table, policy) in &labels {
+            // C9: TTL is off.
+            if !policy.is_on() || catalog::class(*labelled_table).is_none() {
                 continue;
             }
-            if policy.is_restored(holder.to_u32()) {
-                restored.push(*holder);
+            if policy.is_restored(labelled_table.to_u32()) {
+                restored.push(*labelled_table);
             } else {
-                bound.insert(*holder, (policy, policy.to_label()));
+                bound.insert(*labelled_table, (policy, policy.to_label()));
             }
         }
-        // All trees in one walk: they may have branches in common, and tables in the midst
-        // of one may have labels of their own, that do not count.
+        // All trees in one walk: they may share branches, and tables within one may have labels
+        // of their own that are not in force.
         for relid in catalog::all_inheritors_of(bound.keys().copied()) {
             collect(relid, &bound, &mut targets);
         }
-        let holders: HashSet<u32> = labels.iter().map(|(holder, _)| holder.to_u32()).collect();
-        Ok((!labels.is_empty()).then_some((targets, restored, holders)))
+        let labelled_tables: HashSet<u32> = labels
+            .iter()
+            .map(|(labelled_table, _)| labelled_table.to_u32())
+            .collect();
+        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables)))
     })?;
-    // Another worker may have seen a change that this one has come too early for.
+    // Another worker may have seen a change that was committed too late for this one.
     let late = changes() != before;
-    let Some((targets, restored, holders)) = found else {
+    let Some((targets, restored, labelled_tables)) = found else {
         if late {
             return Ok(Some(Targets::new()));
         }
@@ -81,7 +83,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         state::remove_targets(
             database,
             |relid| targets.contains_key(&relid),
-            |relid| holders.contains(&relid),
+            |relid| labelled_tables.contains(&relid),
         );
     }
     let restored = adopt::empty_tables(restored);
@@ -89,26 +91,26 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let now = background::now();
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
-        if !state::ensure_table(key, target.holder.to_u32(), *fingerprint) {
+        if !state::ensure_table(key, target.labelled_table.to_u32(), *fingerprint) {
             full += 1;
             continue;
         }
         let changed = state::with_table(key, |state| {
-            state.holder = target.holder.to_u32();
+            state.labelled_table = target.labelled_table.to_u32();
             state.owner = target.owner.to_u32();
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
-                // A turn that goes on by the old policy does not keep what it has found.
+                // A turn that goes on by the old policy does not keep its findings.
                 state.progress = state::Progress::new();
                 state.not_whole_before = 0;
-                // Nor is what is known of its rows what is so by the new one.
+                // Nor do its findings about rows hold under the new one.
                 state.is_seen = false;
                 state.counters.backlog = 0;
                 state.counters.oldest_expiry = 0;
                 state.failing = false;
                 state.since = now;
-                state.plan.now();
+                state.schedule.now();
             }
             changed
         });
@@ -129,13 +131,13 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
 }
 
 /// Targets with the fingerprints of their policies.
-type Found = HashMap<u32, (Target, u64)>;
+type FoundTargets = HashMap<u32, (Target, u64)>;
 
-/// Adds the relation, if it has rows of its own, and one of these policies is in force.
+/// Adds the relation if it has rows of its own and one of these policies is in force.
 fn collect(
     relid: pg_sys::Oid,
     bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
-    targets: &mut Found,
+    targets: &mut FoundTargets,
 ) {
     let Some(class) = catalog::class(relid) else {
         return;
@@ -148,11 +150,11 @@ fn collect(
     let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
         return;
     };
-    let Some((policy, label)) = bound.get(&in_force.holder) else {
+    let Some((policy, label)) = bound.get(&in_force.labelled_table) else {
         return;
     };
     let target = Target {
-        holder: in_force.holder,
+        labelled_table: in_force.labelled_table,
         owner: class.owner,
         drop_partitions: policy.drop_partitions && class.is_partition,
         shortest: shortest(&in_force),
@@ -171,7 +173,7 @@ fn shortest(policy: &TablePolicy) -> i64 {
     i64::from(seconds) * 1_000_000
 }
 
-/// Changes with everything that a sweep goes by.
+/// Changes with everything that a sweep depends on.
 fn fingerprint(label: &str, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
@@ -192,15 +194,16 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
             "Raise \"ttl.max_tables\" and restart the server.",
         );
     }
-    for &holder in restored {
+    for &labelled_table in restored {
         let database = background::my_database().to_u32();
         if !state::warn_restored(TableKey {
             database,
-            relid: holder.to_u32(),
+            relid: labelled_table.to_u32(),
         }) {
             continue;
         }
-        let name = transaction::run(|| Ok(catalog::qualified_name(holder))).unwrap_or_default();
+        let name =
+            transaction::run(|| Ok(catalog::qualified_name(labelled_table))).unwrap_or_default();
         super::log::warning(
             &format!(
                 "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
@@ -213,18 +216,18 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
     }
 }
 
-/// Takes what sessions have written into the schedule.
+/// Takes sessions' writes into the schedule.
 pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
     each_written(targets, database, wakeups::take, |relid, target, writes| {
         state::with_table(TableKey { database, relid }, |state| {
-            state.plan.after_writes(writes, target.shortest, now);
+            state.schedule.after_writes(writes, target.shortest, now);
         });
     });
 }
 
-/// Each target that was written to. Those that share a mark count as written to together:
-/// `take`, which clears a mark, is called once for each.
+/// Calls for each target that was written to. Tables that share a mark count as written to
+/// together: `take`, which clears a mark, is called once for each mark.
 pub(super) fn each_written(
     targets: &Targets,
     database: u32,
@@ -233,7 +236,7 @@ pub(super) fn each_written(
 ) {
     let mut taken: HashMap<usize, Writes> = HashMap::new();
     for (&relid, target) in targets {
-        let mark = shared::mark_number(database, target.holder.to_u32());
+        let mark = shared::mark_number(database, target.labelled_table.to_u32());
         let writes = *taken.entry(mark).or_insert_with(|| take(mark));
         if writes.any {
             tell(relid, target, writes);

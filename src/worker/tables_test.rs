@@ -40,9 +40,9 @@ fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
 #[test]
 fn all_that_share_a_mark_are_told() {
     let [first, second, third] = sharing();
-    let target = |holder: u32| Target {
-        owner: holder.into(),
-        holder: holder.into(),
+    let target = |labelled_table: u32| Target {
+        owner: labelled_table.into(),
+        labelled_table: labelled_table.into(),
         drop_partitions: false,
         shortest: 0,
     };

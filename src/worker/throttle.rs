@@ -1,19 +1,19 @@
-//! How much of its time a worker deletes: what users leave over. Pure.
+//! Which share of its time a worker deletes: what users leave over. Pure.
 
 use std::time::Duration;
 
-/// What the server is busy with, as seen between two batches.
+/// How busy the server is, as seen between two batches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// Statements of clients that run, averaged.
+    /// Running statements of clients, averaged.
     pub(super) active: f64,
     /// Processors of this machine.
     pub(super) cores: f64,
-    /// How far the slowest standby is behind.
+    /// By how much the slowest standby lags.
     pub(super) replica_lag: Duration,
-    /// How far this table's deletion is behind.
+    /// By how much deletion in this table is behind.
     pub(super) table_lag: Duration,
-    /// This batch's time for a row against the best one seen.
+    /// This batch's time for a row relative to the shortest one seen.
     pub(super) slowdown: f64,
 }
 
@@ -27,23 +27,21 @@ pub(super) struct Bounds {
     pub(super) max_replica_lag: Option<Duration>,
 }
 
-/// The part of the processors that is left to users in any case. Measured: with a
-/// quarter, two clients of pgbench on two processors lost 17 % of their
-/// transactions to a backlog.
+/// The part of the processors that is always left to users. Measured: with a quarter, two
+/// clients of pgbench on two processors lost 17 % of their transactions to a backlog.
 const RESERVE: f64 = 0.5;
 /// The least share of its time that a worker deletes, in percent.
 pub(super) const LEAST: f64 = 1.0;
-/// A batch this many times slower than the best one says that the disks are busy.
+/// A batch this many times slower than the fastest one shows that the disks are busy.
 const SLOW: f64 = 3.0;
 /// The longest pause between two batches.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The share of its time, in percent, that a worker deletes.
 ///
-/// All of it while a processor is free beyond a reserve; less as that one fills
-/// up, or as deletion itself slows down; least when standbys fall behind. A
-/// table that is behind by more than `max_lag` is given up to half of all,
-/// however busy the server is, since it would never be done otherwise.
+/// All of it while a processor is free beyond the reserve; less as the reserve fills up, or
+/// deletion slows down; the least when standbys lag. A table that is behind by more than
+/// `max_lag` gets up to half, however busy the server is, as it would never be done otherwise.
 pub(super) fn effort(load: &Load, bounds: &Bounds) -> f64 {
     let max = bounds.max_effort.max(LEAST);
     let min = bounds.min_effort.clamp(LEAST, max);

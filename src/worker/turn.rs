@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const ROWS: u64 = 50_000;
 /// or so much time.
 const TIME: Duration = Duration::from_secs(1);
-/// So many failures in a row are no passing matter.
+/// After so many failures in a row the problem is no passing one.
 const LONG: u32 = 5;
 
 /// A turn that is going on.
@@ -32,7 +32,7 @@ pub(super) struct Turn<'a> {
     pub(super) rows: u64,
     pub(super) progress: Progress,
     pub(super) aside: SetAside,
-    /// The instant up to which each lane is done.
+    /// The instant up to which each expiry key is done.
     pub(super) cutoffs: Vec<i64>,
     /// Rows written to the table when the turn began.
     written: Option<i64>,
@@ -40,14 +40,13 @@ pub(super) struct Turn<'a> {
 
 /// How a step of a turn ends.
 pub(super) enum Step {
-    /// The turn is over: rows are left.
+    /// The turn is over, and rows are left.
     Pause,
     /// This part is done.
     Finished,
 }
 
-/// One turn at a table that this process has claimed; notes in shared memory
-/// what has come of it.
+/// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
 pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     let Some(limits) = claims::begin_turn(key, background::now()) else {
         return;
@@ -57,7 +56,7 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
         claims::end_turn(key, outcome, Spent::default(), background::now());
         return;
     }
-    // As long as a turn should take, and two transactions that take all they may.
+    // As long as a turn should take, plus two transactions of the longest kind.
     let whole = TIME + limits.each * 2;
     timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
     let outcome = work(key, target, pace);
@@ -81,15 +80,15 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     if claims::end_turn(key, outcome, spent, background::now()) {
         log::slow(key);
     }
-    // A pg_stat_activity that is right, and counters for autovacuum.
+    // For a correct pg_stat_activity, and for autovacuum's counters.
     activity::idle();
     activity::report_statistics();
 }
 
-/// A table that cannot be worked on may still be looked at: so that its backlog
-/// shows. What goes wrong here has gone wrong before.
+/// Estimates the backlog of a table that cannot be worked on. Errors here are ignored: the turn
+/// has had one.
 fn measure_backlog(key: TableKey, now: i64) {
-    // What was known before is not so any more.
+    // The former figures are outdated.
     state::with_table(key, |state| state.is_seen = false);
     let Ok(Some(job)) = probe::job(key.relid.into()) else {
         return;
@@ -128,16 +127,15 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         return Ok(nothing);
     };
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
-    // Somebody has just found that the table is not to be swept any more.
+    // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
 }
 
-/// A look that is only because a naptime has passed, at a table that nobody has
-/// written to since the last one by its statistics: the next row expires when it was
-/// found to then.
+/// For a routine look at a table to which, by its statistics, nobody has written since the last
+/// look: the next row expires when that look said.
 fn unchanged(key: TableKey) -> Option<Outcome> {
     let (seen, next) = state::with_table(key, |state| {
-        let quiet = state.plan.is_routine() && state.counters.blocked_rows == 0;
+        let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
         let progress = state.progress;
         quiet.then_some((progress.writes_seen, progress.next_expiry))
     })??;
@@ -149,9 +147,9 @@ fn unchanged(key: TableKey) -> Option<Outcome> {
     })
 }
 
-/// Tries to drop the partition as a whole. If that cannot be, but for a lock that
-/// may be had soon, its rows are deleted, and it is not tried again for a while:
-/// a look may read all of the partition, and a failure has made others wait.
+/// Tries to drop the partition as a whole. If that is impossible, except for a lock that may
+/// soon be free, its rows are deleted, and the attempt is not repeated for a while: it may read
+/// the whole partition, or has made others wait.
 fn drop_whole(key: TableKey) -> Result<bool, Error> {
     const AFTER_FAILURE: i64 = 600_000_000;
     let before = state::with_table(key, |state| state.not_whole_before).unwrap_or(0);
@@ -182,14 +180,14 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// A lock that cannot be had, or a change that came in between, is no problem
-/// unless it goes on for long.
+/// Whether the failure is a lock that cannot be had, or a change in between: no problem unless
+/// it lasts.
 fn is_passing(key: TableKey, failure: &Error) -> bool {
-    let failures = state::with_table(key, |state| state.plan.failures()).unwrap_or(0);
+    let failures = state::with_table(key, |state| state.schedule.failures()).unwrap_or(0);
     failures < LONG && ["55P03", "55000"].contains(&failure.sqlstate().as_str())
 }
 
-/// Notes a failure and logs it, once for each kind.
+/// Notes a failure and logs it, once per kind.
 pub(super) fn note_failure(key: TableKey, failure: &Error, now: i64) {
     let text = failure.text();
     state::with_table(key, |state| {
@@ -197,7 +195,7 @@ pub(super) fn note_failure(key: TableKey, failure: &Error, now: i64) {
         state.counters.last_error_at = now;
     });
     if timeout::Turn::has_timed_out() {
-        // What takes too long is said once for the table, when it is known to be slow.
+        // Slowness is logged once per table, when it is known to be slow.
         return;
     }
     let name = transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
@@ -219,7 +217,7 @@ impl<'a> Turn<'a> {
         let (mut died, mut single) = (false, None);
         state::with_table(key, |state| {
             if state.progress.pass_began == 0 {
-                let full = state.plan.begins_full(settings::naptime(), now);
+                let full = state.schedule.begins_full(settings::naptime(), now);
                 state.progress.begin_pass(now, full);
             }
             if state.progress.batch == 0 {
@@ -227,7 +225,7 @@ impl<'a> Turn<'a> {
             }
             died = std::mem::take(&mut state.died);
             if died {
-                // What killed the worker may be in there: carefully.
+                // The batch may hold what killed the worker: one row at a time.
                 state.progress.batch = 1;
                 single = state.single.take();
             }
@@ -241,7 +239,7 @@ impl<'a> Turn<'a> {
             );
             note_failure(key, &failure, now);
             if let Some(row) = single {
-                // With no room left for it, it is tried once more.
+                // If there is no room for it, it is tried once more.
                 blocked::set_aside(key, row, None, now);
             }
         }
@@ -272,7 +270,7 @@ impl<'a> Turn<'a> {
         self.rows >= ROWS || self.began.elapsed() >= TIME
     }
 
-    /// A pass is over: nothing is left but what is locked or set aside.
+    /// Ends a pass: nothing is left but locked rows and those set aside.
     fn finish(&mut self) -> Result<Outcome, Error> {
         blocked::forget_tried(self.key, self.progress.pass_began);
         let now = background::now();
@@ -292,9 +290,9 @@ impl<'a> Turn<'a> {
         );
         let ordered = self
             .job
-            .lanes
+            .expiry_keys
             .iter()
-            .all(|lane| lane.access == Access::Ordered);
+            .all(|expiry_key| expiry_key.access == Access::Ordered);
         let written = self.written.filter(|_| ordered && locked == 0);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);
@@ -313,8 +311,8 @@ impl<'a> Turn<'a> {
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0,
-            // The rows that one index led to are dead in the others, beyond what has
-            // expired by those; to find the next row is to read past them.
+            // The rows that one index led to are dead in the others, beyond what has expired by
+            // those: a search for the next row reads past them.
             interval: schedule::interval(if ordered { probed } else { cost }),
         })
     }

@@ -1,26 +1,25 @@
-//! What sessions tell the workers at commit, when others can see it: which tables they have
-//! written to, and that a policy has changed.
+//! What sessions announce to the workers at commit, when others can see it: which tables they
+//! have written to, and that a policy has changed.
 
 use super::{prepared, shared};
 use crate::pg::background;
 use crate::store::written::{self, ANY, KEPT_TS, Written};
 use std::sync::atomic::Ordering;
 
-/// From this age on, in microseconds, a transaction's rows are looked for from the
-/// very beginning of the index.
+/// From this age on, in microseconds, a transaction's rows are searched for from the very
+/// beginning of the index.
 pub(super) const LONG_TRANSACTION: i64 = 8_000_000;
 
-/// What has been written to a table since somebody looked.
+/// What was written to a table since the last look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// Anything.
+    /// Any rows.
     pub(super) any: bool,
-    /// Rows whose time was given by the statement, so that they may have expired
-    /// before they came.
+    /// Rows whose time the statement gave, which may have come expired.
     pub(super) kept_ts: bool,
 }
 
-/// The transaction has committed.
+/// Announces the transaction's writes: it has committed.
 pub(crate) fn at_commit() {
     let (noted, changed) = written::take();
     if !changed && noted.is_empty() {
@@ -33,50 +32,55 @@ pub(crate) fn at_commit() {
     if noted.is_empty() {
         return;
     }
-    // Rows of a long transaction may have expired before it commits.
+    // A long transaction's rows may have expired before its commit.
     let long = background::transaction_age() >= LONG_TRANSACTION;
     let mut wake = false;
-    for Written { holder, bits, soon } in noted {
+    for Written {
+        labelled_table,
+        bits,
+        soon,
+    } in noted
+    {
         let bits = if long { bits | KEPT_TS } else { bits };
-        let mark = shared::mark(shared::mark_number(database, holder));
+        let mark = shared::mark(shared::mark_number(database, labelled_table));
         mark.fetch_or(bits, Ordering::SeqCst);
         wake |= soon || long;
     }
     let Some(slot) = shared::database(database) else {
-        // The worker that comes first looks at every table.
+        // The first worker will look at every table.
         return;
     };
-    // After the marks: each worker looks at those of its tables if it has changed.
+    // After the marks: a worker that sees another count looks at its tables' marks.
     slot.writes.fetch_add(1, Ordering::SeqCst);
     if !wake {
         return;
     }
     slot.urgent.fetch_add(1, Ordering::SeqCst);
-    // Who waits sets this first, and then looks at the count. Loaded first: most commits find
+    // Who waits sets this flag before looking at the count. Loaded first, as most commits find
     // it down.
     if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
         shared::wake(database);
     }
 }
 
-/// A transaction that was prepared has committed: this was noted of it. Told when the
-/// present one commits, which is COMMIT PREPARED's own.
-pub(super) fn note_prepared(holder: u32, bits: u8) {
-    if holder == 0 {
+/// Notes what a prepared transaction has written. It is announced when the current transaction
+/// commits, which is that of COMMIT PREPARED.
+pub(super) fn note_prepared(labelled_table: u32, bits: u8) {
+    if labelled_table == 0 {
         written::note_policy_change();
     } else {
-        written::note_prepared(holder, bits);
+        written::note_prepared(labelled_table, bits);
     }
 }
 
-/// The transaction has aborted, or was prepared. Should nobody tell when that one
-/// commits, the database is looked at regularly.
+/// The transaction has aborted, or was prepared. In case nobody announces its commit, the
+/// database is looked at regularly.
 pub(crate) fn at_other_end(is_prepared: bool) {
     let (noted, changed) = written::take();
     if is_prepared {
         let tables = noted
             .into_iter()
-            .map(|written| (written.holder, written.bits));
+            .map(|written| (written.labelled_table, written.bits));
         prepared::keep(tables.chain(changed.then_some((0, 0))));
     }
     if changed && is_prepared {
@@ -95,7 +99,7 @@ fn tell_of_change(database: u32) {
     }
 }
 
-/// What has been written to the tables of this mark since the last call.
+/// What was written to the tables of this mark since the last call.
 pub(super) fn take(number: usize) -> Writes {
     let mark = shared::mark(number);
     if mark.load(Ordering::Relaxed) == 0 {

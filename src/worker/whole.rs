@@ -1,4 +1,4 @@
-//! M11: a partition whose every row is expired goes as a whole.
+//! M11: drops a partition whose every row is expired.
 
 use super::log;
 use super::state::{self, TableKey};
@@ -15,34 +15,34 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What has become of the attempt to drop a partition.
+/// The outcome of the attempt to drop a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whole {
     /// It is gone; the caller forgets the table.
     Dropped,
     /// Its time has not come.
     NotYet,
-    /// Its time has passed, but it holds live rows, or others than its parent's owner have to do
-    /// with it.
+    /// Its time has passed, but it holds live rows, or others than its parent's owner are
+    /// involved.
     Kept,
-    /// To look took longer than it may for now; the next turn has more time.
+    /// The check took longer than allowed; the next turn has more time.
     NotKnown,
 }
 
-/// Everybody who comes through the parent waits while the partition is looked at
-/// under the lock and dropped: no longer than this.
+/// Sessions that come through the parent wait while the locked partition is checked and dropped:
+/// no longer than this.
 const LOCKED: Duration = Duration::from_secs(1);
-/// Who waits for that lock makes others wait, too: milliseconds.
+/// While waiting for that lock it makes others wait, too: milliseconds.
 const LOCK_TIMEOUT: i32 = 100;
 
 /// Drops the partition if its time has passed and no row in it is live.
 ///
-/// Looked at twice: without a lock that hinders anybody, then under the lock. Each time in a
-/// transaction in which the worker becomes the owner, once, and stays it until the commit: code
+/// It is checked twice: without a lock that blocks anybody, then under the lock. Each check is a
+/// transaction in which the worker becomes the owner, once, and stays so until the commit: code
 /// of the owner may run when a query on the partition is planned, or when it is dropped.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
-    let (holder, owner) = match transaction::run(|| {
+    let (labelled_table, owner) = match transaction::run(|| {
         let found = candidate(leaf)?;
         if let Candidate::Ready(ready) = &found
             && ready.must_look
@@ -52,7 +52,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         }
         Ok(found)
     }) {
-        Ok(Candidate::Ready(ready)) => (ready.policy.holder, ready.owner),
+        Ok(Candidate::Ready(ready)) => (ready.policy.labelled_table, ready.owner),
         Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
         Ok(Candidate::Kept) => return Ok(Whole::Kept),
         Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
@@ -66,7 +66,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
     );
     let dropped = transaction::run_within(LOCKED, || {
-        if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(holder) {
+        if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(labelled_table) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
                 "the time to live is being changed",
@@ -76,7 +76,9 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
             return Ok(None);
         }
         let ready = match candidate(leaf)? {
-            Candidate::Ready(ready) if ready.policy.holder == holder && ready.owner == owner => {
+            Candidate::Ready(ready)
+                if ready.policy.labelled_table == labelled_table && ready.owner == owner =>
+            {
                 ready
             }
             _ => return Ok(None),
@@ -93,7 +95,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let Some(name) = dropped? else {
         return Ok(Whole::Kept);
     };
-    state::forget_dropped(key, holder.to_u32());
+    state::forget_dropped(key, labelled_table.to_u32());
     log::debug(&format!(
         "ttl_ext dropped partition {name}, in which every row was expired"
     ));
@@ -112,12 +114,12 @@ struct Ready {
     policy: Rc<TablePolicy>,
     /// Who drops it.
     owner: pg_sys::Oid,
-    /// Single rows may live nevertheless.
+    /// Single rows may still be live.
     must_look: bool,
 }
 
 impl Ready {
-    /// For the rest of the transaction the worker is the owner.
+    /// From here on the worker is the owner, for the rest of the transaction.
     fn has_live_row(&self, leaf: pg_sys::Oid) -> Result<bool, Error> {
         if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
             return Err(Error::new(
@@ -135,12 +137,12 @@ impl Ready {
 
 /// Whether the partition's time has passed, by the default or a TTL index; from the catalogs.
 fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
-    // A partition with a label of its own has no parent that asked for it.
-    let policy = cache::policy(leaf).filter(|policy| policy.holder != leaf);
+    // No parent has asked for it if the partition has a label of its own.
+    let policy = cache::policy(leaf).filter(|policy| policy.labelled_table != leaf);
     let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
         return Ok(Candidate::NotYet);
     };
-    if !label.policy.drop_partitions || label.policy.is_restored(label.holder.to_u32()) {
+    if !label.policy.drop_partitions || label.policy.is_restored(label.labelled_table.to_u32()) {
         return Ok(Candidate::NotYet);
     }
     let now = background::now();
@@ -166,7 +168,7 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
 /// What a partition's bounds say of its rows.
 enum Past {
     No,
-    /// Single rows may live nevertheless.
+    /// Single rows may still be live.
     PerhapsNotAll,
     All,
 }
@@ -205,7 +207,7 @@ fn date_column(rule: &Rule) -> DateColumn<'_> {
     }
 }
 
-/// M11 by the column of a TTL index that all rows are in.
+/// M11 by the column of a TTL index that holds all rows.
 fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<Past, Error> {
     for rule in policy.rules.iter().filter(|rule| rule.covers_all_rows()) {
         let range = bounds::range(leaf, date_column(rule))?;

@@ -1,11 +1,12 @@
 //! Which queries enforce referential integrity.
 //!
-//! PostgreSQL writes these queries itself (ri_triggers.c) and plans them like a user's.
-//! Hiding expired rows from a cascade, a SET NULL or a NO ACTION check would leave orphans.
-//! So they are known: by who runs them, for which table, and their very text, which is
-//! written anew from the foreign key; anything else is a user's statement
+//! PostgreSQL writes these queries itself (ri_triggers.c) and plans them like a user's. If a
+//! cascade, a SET NULL or a NO ACTION check did not see expired rows, it would leave orphans. So
+//! they are recognised: by who runs them, for which table, and their exact text, which is
+//! written again from the foreign key; anything else is a user's statement
 //! (`docs/decisions/0022-foreign-key-queries-by-who-runs-them.md`). The look-up of the
-//! referenced row is treated like one, so that a new child of an expired parent is refused.
+//! referenced row hides expired rows like a user's, so that a new child of an expired parent is
+//! refused.
 
 mod text;
 
@@ -18,15 +19,15 @@ use pgrx::pg_sys;
 /// What a query is to referential integrity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Referential {
-    /// None of PostgreSQL's own queries, or one that sees what everybody sees.
+    /// None of PostgreSQL's own queries, or one that expired rows are hidden from.
     No,
-    /// A statement on the referencing side that an expired row must not disturb: a
-    /// check, SET NULL, SET DEFAULT, the cascade of an UPDATE. Expired rows of the table
-    /// are removed when it meets them.
+    /// A statement on the referencing side, for which expired rows must not count: a check, SET
+    /// NULL, SET DEFAULT, the cascade of an UPDATE. It removes expired rows of the table that it
+    /// meets.
     Referencing(pg_sys::Oid),
-    /// Anything else that keeps tables consistent on disk: the cascade of a DELETE,
-    /// validation inside ALTER TABLE. It sees every row of these tables. Others can come
-    /// into it by a rule of theirs.
+    /// Another query that keeps tables consistent on disk: the cascade of a DELETE, validation
+    /// in ALTER TABLE. It sees every row of these tables, and not of others that a rule may
+    /// bring into it.
     Physical([pg_sys::Oid; 2]),
 }
 
@@ -36,23 +37,23 @@ impl Referential {
         matches!(self, Self::Physical(tables) if tables.contains(&relid))
     }
 
-    /// Whether expired rows of the table are removed when it meets them.
+    /// Whether it removes expired rows of the table.
     pub(crate) fn removes_from(self, relid: pg_sys::Oid) -> bool {
         self == Self::Referencing(relid)
     }
 }
 
-/// In what circumstances a query is planned.
+/// The circumstances in which a query is planned.
 #[derive(Clone, Copy)]
 pub(crate) struct Circumstances {
-    /// In the security context of referential triggers. That alone does not tell: triggers
-    /// of users that fire inside a cascade run in the same context.
+    /// In the security context of referential triggers; users' triggers inside a cascade share
+    /// it.
     pub(crate) enforcing: bool,
-    /// While an ALTER TABLE runs. The same goes for functions in its expressions.
+    /// The ALTER TABLE that is running; functions in its expressions share it.
     pub(crate) ddl: Option<ConstraintDdl>,
 }
 
-/// What a query can be by its first words.
+/// The kind of query, by its first words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Delete,
@@ -61,8 +62,8 @@ enum Form {
     Join,
 }
 
-/// The form, if PostgreSQL can have written it in these circumstances: what most queries
-/// are not.
+/// The form, if PostgreSQL can have written the query in these circumstances; `None` for most
+/// queries.
 fn form(query: &[u8], enforcing: bool, in_ddl: bool) -> Option<Form> {
     let forms = [
         (&b"DELETE FROM "[..], Form::Delete, enforcing),
@@ -114,12 +115,12 @@ pub(crate) unsafe fn classify(
     recognised.unwrap_or(Referential::No)
 }
 
-/// PostgreSQL becomes the owner of the table that it is about to query.
+/// PostgreSQL runs its query as the owner of the table.
 fn is_run_by_owner_of(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| class.owner == roles::current_user())
 }
 
-/// Whether it is what one of the table's foreign keys does on the table.
+/// Whether it is an action or check that one of the table's foreign keys runs on the table.
 fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
     let written: fn(&ForeignKey) -> Vec<Vec<u8>> = match form {
         Form::Delete => |key| match key.on_delete {
@@ -135,22 +136,22 @@ fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
         Form::Update => text::update,
         _ => text::select_from,
     };
-    // Most statements of users end here, and need not be compared with every foreign key.
+    // Most users' statements end here, without a comparison with every foreign key.
     let begins = foreign_key::table(relid).is_some_and(|table| query.starts_with(&begin(&table)));
     begins
         && foreign_keys(&foreign_key::of_referencing(relid))
             .any(|(_, key)| written(&key).iter().any(|text| text == query))
 }
 
-/// Whether it is the look-up, one by one, of rows that are referenced by a table that the
-/// ALTER TABLE concerns: so they are validated where its user may not read both tables.
+/// Whether it looks up, one by one, rows that a table of the ALTER TABLE references: validation
+/// where its user may not read both tables.
 fn looks_up(query: &[u8], relid: pg_sys::Oid, ddl: ConstraintDdl) -> bool {
     foreign_keys(&foreign_key::of_referenced(relid))
         .any(|(row, key)| text::lookup(&key) == query && concerns(ddl, &row))
 }
 
-/// Whether it validates a foreign key of the table that the ALTER TABLE concerns, run by
-/// the user who runs that.
+/// Whether it validates a foreign key of the ALTER TABLE's table, and the user of that statement
+/// runs it.
 fn validates(
     query: &[u8],
     referencing: pg_sys::Oid,
@@ -166,7 +167,7 @@ fn validates(
 }
 
 fn detaches(query: &[u8], key: &ForeignKey, referenced: pg_sys::Oid) -> bool {
-    // The condition is costly to write, and the same for the whole partition.
+    // The condition is expensive to write, and the same for the whole partition.
     text::is_detachment(query, key)
         && text::detachment(key, &foreign_key::partition_constraint(referenced)) == query
 }
@@ -181,8 +182,8 @@ fn foreign_keys(
     })
 }
 
-/// Whether the ALTER TABLE has to do with one of the foreign key's tables: it is the table
-/// itself, above or below it, or its type.
+/// Whether the ALTER TABLE concerns one of the foreign key's tables: the table itself, an
+/// ancestor or descendant, or its type.
 fn concerns(ddl: ConstraintDdl, row: &foreign_key::Row) -> bool {
     let altered = || ddl.tables.into_iter().flatten();
     let is_one_of = |relid| altered().any(|table| table == relid);

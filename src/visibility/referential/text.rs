@@ -1,17 +1,16 @@
 //! The queries that PostgreSQL 15 to 18 write for a foreign key (`ri_triggers.c`), to the
-//! letter. Only facts: what stands where. A space too many would be a query that is not
-//! recognised.
+//! letter: a query with one space more is not recognised.
 
 use crate::pg::foreign_key::{ForeignKey, Operator, Pair, Table};
 
-/// The name of a table with the ONLY that partitioned ones do without.
+/// The table's name, after ONLY unless it is partitioned.
 fn from(table: &Table) -> Vec<u8> {
     let only: &[u8] = if table.partitioned { b"" } else { b"ONLY " };
     [only, &table.name].concat()
 }
 
-/// How a statement on the referencing side begins: what is the same for all foreign keys of
-/// a table.
+/// The beginning of statements on the referencing side, the same for all foreign keys of a
+/// table.
 pub(super) fn delete_from(table: &Table) -> Vec<u8> {
     [b"DELETE FROM ", &from(table)[..]].concat()
 }
@@ -21,7 +20,7 @@ pub(super) fn update(table: &Table) -> Vec<u8> {
     [b"UPDATE ", &from(table)[..], b" SET"].concat()
 }
 
-/// As [`delete_from`]; so begins the look-up of the referenced row, too.
+/// As [`delete_from`]; also the beginning of the look-up of the referenced row.
 pub(super) fn select_from(table: &Table) -> Vec<u8> {
     [b"SELECT 1 FROM ", &from(table)[..], b" x"].concat()
 }
@@ -40,7 +39,7 @@ pub(super) fn cascaded_update(key: &ForeignKey) -> Vec<u8> {
         text.push(b' ');
         text.extend_from_slice(&pair.referencing);
         text.extend_from_slice(format!(" = ${}", at + 1).as_bytes());
-        // Until 17 it stands here, and not behind the comparison below.
+        // Up to 17 it stands here, and not after the comparison below.
         text.extend_from_slice(collation_beside_parameter(pair));
     }
     let first = key.pairs.len() + 1;
@@ -52,7 +51,7 @@ pub(super) fn cascaded_update(key: &ForeignKey) -> Vec<u8> {
     text
 }
 
-/// SET NULL and SET DEFAULT; `columns`: not all of them.
+/// SET NULL and SET DEFAULT of these columns; none given: of all.
 fn set(key: &ForeignKey, value: &str, columns: &[Vec<u8>]) -> Vec<u8> {
     let all: Vec<_> = key.pairs.iter().map(|pair| &pair.referencing[..]).collect();
     let columns = if columns.is_empty() {
@@ -70,7 +69,7 @@ fn set(key: &ForeignKey, value: &str, columns: &[Vec<u8>]) -> Vec<u8> {
     text
 }
 
-/// The UPDATEs of the foreign key's actions.
+/// The UPDATEs that the foreign key's actions run.
 pub(super) fn updates(key: &ForeignKey) -> Vec<Vec<u8>> {
     let value = |action| match action {
         b'n' => Some("NULL"),
@@ -86,19 +85,19 @@ pub(super) fn updates(key: &ForeignKey) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// NO ACTION and RESTRICT: does a row refer to the one that goes or changes?
+/// NO ACTION and RESTRICT: the check whether a row refers to the deleted or changed one.
 pub(super) fn checks(key: &ForeignKey) -> Vec<Vec<u8>> {
     let begin = [select_from(&key.referencing), parameters_match(key, 1)].concat();
     let end = b" FOR KEY SHARE OF x";
     let plain = [&begin[..], end].concat();
     match replacements_of_period(key) {
-        // Only NO ACTION is content with other rows in place of the one that goes.
+        // Only NO ACTION accepts another row in place of the deleted one.
         Some(condition) => vec![[&begin[..], &condition, end].concat(), plain],
         None => vec![plain],
     }
 }
 
-/// With PERIOD: unless other rows cover what the one covered that goes.
+/// With PERIOD: unless other rows cover what the deleted one covered.
 fn replacements_of_period(key: &ForeignKey) -> Option<Vec<u8>> {
     let (period, last) = (key.period.as_ref()?, key.pairs.last()?);
     let parameter = format!("${}", key.pairs.len());
@@ -162,7 +161,7 @@ pub(super) fn lookup(key: &ForeignKey) -> Vec<u8> {
     text
 }
 
-/// The validation of a whole table: which rows have no referenced one?
+/// The validation of a whole table: selects rows without a referenced one.
 pub(super) fn validation(key: &ForeignKey) -> Vec<u8> {
     let Some(first) = key.pairs.first() else {
         return vec![];
@@ -175,8 +174,8 @@ pub(super) fn validation(key: &ForeignKey) -> Vec<u8> {
     text
 }
 
-/// DETACH PARTITION of the referenced table: which rows refer to the partition's?
-/// `partition`: the condition by which rows are the partition's.
+/// DETACH PARTITION of the referenced table: selects rows that refer to the partition's.
+/// `partition` is the partition's constraint.
 pub(super) fn detachment(key: &ForeignKey, partition: &[u8]) -> Vec<u8> {
     let mut text = joined(key, b" fk JOIN ", &key.referenced.name);
     text.extend_from_slice(b") WHERE ");
@@ -189,7 +188,7 @@ pub(super) fn detachment(key: &ForeignKey, partition: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Whether it can be the [`detachment`]: its condition has yet to be compared.
+/// Whether it can be the [`detachment`], before its condition is compared.
 pub(super) fn is_detachment(query: &[u8], key: &ForeignKey) -> bool {
     query.starts_with(&joined(key, b" fk JOIN ", &key.referenced.name))
 }
@@ -218,8 +217,8 @@ fn joined(key: &ForeignKey, join: &[u8], referenced: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The referencing columns are not null: all of them, or one with MATCH FULL; with the
-/// parenthesis that ends it.
+/// The referencing columns are not null: all of them, with MATCH FULL one; and the closing
+/// parenthesis.
 fn are_given(key: &ForeignKey) -> Vec<u8> {
     let between: &[u8] = if key.full { b" OR " } else { b" AND " };
     let given: Vec<_> = key
@@ -230,7 +229,7 @@ fn are_given(key: &ForeignKey) -> Vec<u8> {
     [&given.join(between)[..], b")"].concat()
 }
 
-/// ` WHERE $1 = fkatt1 AND …`, from this parameter on.
+/// ` WHERE $1 = fkatt1 AND …`, beginning with this parameter.
 fn parameters_match(key: &ForeignKey, first: usize) -> Vec<u8> {
     let mut text = vec![];
     for (at, pair) in key.pairs.iter().enumerate() {
@@ -242,8 +241,7 @@ fn parameters_match(key: &ForeignKey, first: usize) -> Vec<u8> {
     text
 }
 
-/// Until 17, for collations by which different texts can be equal; 18 refuses the foreign
-/// key.
+/// Up to 17, for nondeterministic collations; 18 refuses such a foreign key.
 fn collation_beside_parameter(pair: &Pair) -> &[u8] {
     if pair.is_deterministic || cfg!(feature = "pg18") {
         b""
@@ -252,7 +250,7 @@ fn collation_beside_parameter(pair: &Pair) -> &[u8] {
     }
 }
 
-/// What stands before the condition at this place.
+/// The word before the condition with this number.
 fn word(at: usize, first: &str) -> &str {
     if at == 0 { first } else { " AND " }
 }
