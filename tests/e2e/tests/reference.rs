@@ -1,4 +1,4 @@
-//! `docs/reference.md` has every function, view, column and setting of the extension, as the
+//! What documents show a user works. `docs/reference.md` has every function, view, column and setting of the extension, as the
 //! catalog of a server shows them, and none that does not exist.
 
 use std::collections::BTreeSet;
@@ -139,4 +139,35 @@ fn every_setting() {
         &documented.collect(),
         &settings.into_iter().collect(),
     );
+}
+
+/// The README's first session, as it is copied into psql. What the worker has done by then
+/// depends on the machine.
+#[test]
+fn first_session_of_the_readme() {
+    const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let (_, session) = README.split_once("## First session").expect("a heading");
+    let (session, _) = session.split_once("\n## ").expect("a heading after it");
+    let blocks = session.split("```sql").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap_or_default());
+    let script: String = blocks.collect();
+
+    let server = Server::start_sweeping(&[]);
+    server.database("app");
+    let file = server.dir().join("session.sql");
+    std::fs::write(&file, script).expect("a file");
+    let mut psql = server.tool("psql", "app");
+    psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-f"])
+        .arg(&file);
+    let output = server.must_run(&mut psql).stdout;
+    let output = String::from_utf8(output).expect("UTF-8");
+    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[..2], ["3|root", "3|root"], "{output}");
+    for part in [
+        "Filter: ttl.live(_ts, ttl, 3600)",
+        "\nsessions|3600|{}\n",
+        "\nsessions|",
+    ] {
+        assert!(output.contains(part), "{part}\n{output}");
+    }
 }
