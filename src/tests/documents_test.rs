@@ -54,7 +54,7 @@ fn named_files(text: &str) -> BTreeSet<&str> {
     let is_file = |word: &&str| {
         let endings = [".rs", ".sql", ".spec", ".sh"];
         let ends = |end: &&str| word.len() > end.len() && word.ends_with(*end);
-        endings.iter().any(|end| ends(end))
+        endings.iter().any(ends)
             && !word.contains(|c: char| c == '*' || c.is_ascii_uppercase())
             && !FILES_OF_OTHERS.contains(word)
     };
