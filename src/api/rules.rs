@@ -1,8 +1,8 @@
 //! `ttl.rules`: a table's TTL indexes, as MongoDB's `listIndexes` shows them.
 
 use crate::error::Error;
-use crate::pg::look;
 use crate::pg::values::Json;
+use crate::pg::{catalog, look};
 use crate::policy::IndexRule;
 use crate::store::{index_of, label_of, predicate, ttl_index};
 use pgrx::pg_sys;
@@ -36,7 +36,7 @@ fn rules(rel: pg_sys::Oid) -> Json {
 fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, Value>> {
     let index = index_of(rel, &rule.index)?;
     let found = ttl_index::read(index)?.ok()?;
-    let column = ttl_index::column_name(rel, found.attno);
+    let column = catalog::column_name(rel, found.attno);
     let direction = if found.descending { -1 } else { 1 };
     let mut shown = Map::new();
     shown.insert("key".into(), json!({ column: direction }));

@@ -119,6 +119,10 @@ pub(crate) unsafe fn keep(query: *mut pg_sys::QueryDesc) {
 ///
 /// # Safety
 /// The context is there.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
     // SAFETY: what is allocated in the context lives until the context calls back.
     unsafe {

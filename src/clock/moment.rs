@@ -48,8 +48,7 @@ pub(crate) unsafe fn is_check_again(fcinfo: pg_sys::FunctionCallInfo) -> bool {
 
 /// The time after a wait: never before the query's own.
 pub(crate) fn after_wait() -> i64 {
-    // SAFETY: cannot fail.
-    now().max(unsafe { externs::GetCurrentTimestamp() })
+    now().max(externs::GetCurrentTimestamp())
 }
 
 /// Whether a transaction's statements judge each by its own time, so that a wait counts.

@@ -34,14 +34,12 @@ pub(super) fn statement_now() -> i64 {
 /// level. Not [`now`]: a long REPEATABLE READ transaction would write rows that
 /// are born expired.
 fn stamp(statement_start: i64) -> i64 {
-    // SAFETY: cannot fail.
-    policy::stamp(statement_start, unsafe { externs::GetCurrentTimestamp() })
+    policy::stamp(statement_start, externs::GetCurrentTimestamp())
 }
 
 /// The stamp of a row that is written now.
 pub(crate) fn present_stamp() -> i64 {
-    // SAFETY: a backend-local variable.
-    stamp(unsafe { externs::GetCurrentStatementStartTimestamp() })
+    stamp(externs::GetCurrentStatementStartTimestamp())
 }
 
 /// A stamp that is kept for the rest of an execution, or until it has to wait for a lock.
@@ -73,6 +71,10 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
     fcinfo: pg_sys::FunctionCallInfo,

@@ -1,14 +1,17 @@
 //! Before a statement that drops a TTL index, what is expired by it is deleted, so that no
 //! row comes back (docs/decisions/0018-turning-off-purges-first.md).
 
-use super::sync_label::Noted;
-use super::{index_statements, purge_before_change};
+use super::purge_before_change;
+use super::statement::{Command, Statement};
+use super::sync_label::TtlIndex;
 use crate::deletion::purge;
 use crate::error::{Error, Result};
-use crate::pg::{catalog, index, locks, nodes, roles};
+use crate::pg::report::or_raise;
+use crate::pg::{catalog, index, locks, roles};
 use crate::store::{cache, label_of};
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys;
+use pgrx::spi::Spi;
 
 /// A table some of whose TTL indexes go.
 struct Ending {
@@ -19,51 +22,31 @@ struct Ending {
 }
 
 /// Deletes what is expired by those of the noted indexes that the statement drops.
-///
-/// # Safety
-/// `node` is a statement of the parser.
-pub(super) unsafe fn keep_from_reviving(node: *mut pg_sys::Node, noted: &[Noted]) -> Result<()> {
-    // SAFETY: as required of the caller.
-    let endings = unsafe { endings(node, noted) };
+pub(super) fn keep_from_reviving(statement: &Statement, noted: &[TtlIndex]) -> Result<()> {
+    let concurrently = statement.concurrent;
+    let mut endings: Vec<Ending> = vec![];
+    for noted in noted.iter().filter(|noted| drops(statement, noted)) {
+        match endings.iter_mut().find(|e| e.holder == noted.holder) {
+            Some(ending) => ending.names.push(noted.name.clone()),
+            None => endings.push(Ending {
+                holder: noted.holder,
+                names: vec![noted.name.clone()],
+                concurrently,
+            }),
+        }
+    }
     endings.iter().try_for_each(keep_from_coming_back)
 }
 
-/// Which of the noted indexes the statement drops.
-///
-/// # Safety
-/// `node` is a statement of the parser.
-unsafe fn endings(node: *mut pg_sys::Node, noted: &[Noted]) -> Vec<Ending> {
-    // SAFETY: as required of the caller; the node's tag tells its type.
-    unsafe {
-        let (going, concurrently) = match nodes::tag(node) {
-            // Of what is dropped otherwise, nothing was noted.
-            Some(NodeTag::T_DropStmt) if !noted.is_empty() => {
-                let stmt = node.cast::<pg_sys::DropStmt>();
-                let dropped = index_statements::dropped(stmt);
-                let is_dropped = |n: &&Noted| dropped.contains(&n.index);
-                let going: Vec<&Noted> = noted.iter().filter(is_dropped).collect();
-                (going, (*stmt).concurrent)
-            }
-            Some(NodeTag::T_AlterTableStmt) => {
-                let stmt = node.cast::<pg_sys::AlterTableStmt>();
-                let is_dropped = |n: &&Noted| index_statements::drops(stmt, n.holder, n.index);
-                (noted.iter().filter(is_dropped).collect(), false)
-            }
-            _ => return vec![],
-        };
-        let mut endings: Vec<Ending> = vec![];
-        for noted in going {
-            match endings.iter_mut().find(|e| e.holder == noted.holder) {
-                Some(ending) => ending.names.push(noted.name.clone()),
-                None => endings.push(Ending {
-                    holder: noted.holder,
-                    names: vec![noted.name.clone()],
-                    concurrently,
-                }),
-            }
-        }
-        endings
-    }
+/// Whether the statement drops the index, by its name or with a column or constraint.
+fn drops(statement: &Statement, noted: &TtlIndex) -> bool {
+    let &TtlIndex { holder, index, .. } = noted;
+    statement.indexes.contains(&index)
+        || statement.commands.iter().any(|command| match command {
+            Command::DropColumn(name) => or_raise(goes_with_column(index, holder, name)),
+            Command::DropConstraint(name) => index::of_constraint(holder, name) == Some(index),
+            _ => false,
+        })
 }
 
 /// Deletes what would come back. Errors of the statement are left to PostgreSQL: it is
@@ -126,4 +109,40 @@ fn rows_in_the_way(holder: pg_sys::Oid, names: &[String]) -> Error {
     .hint(format!(
         "End the rule first, by which they are deleted: SELECT ttl.expire_index({index}, NULL)."
     ))
+}
+
+/// Whether the index goes with the column of the table: it is on the column, its
+/// predicate names it, or it depends on a column that is generated from it.
+fn goes_with_column(dropped: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> Result<bool> {
+    let Some(column) = catalog::attribute(table, column) else {
+        return Ok(false);
+    };
+    // A generated column goes with its expression, its part: pg_depend's deptype 'i'.
+    let query = format!(
+        "WITH RECURSIVE going (classid, objid, objsubid) AS ( \
+             SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, {}::pg_catalog.oid, {} \
+             UNION \
+             SELECT n.* FROM going AS g CROSS JOIN LATERAL ( \
+                 SELECT d.classid, d.objid, d.objsubid FROM pg_catalog.pg_depend AS d \
+                  WHERE d.refclassid OPERATOR(pg_catalog.=) g.classid \
+                    AND d.refobjid OPERATOR(pg_catalog.=) g.objid \
+                    AND (d.refobjsubid OPERATOR(pg_catalog.=) g.objsubid OR g.objsubid OPERATOR(pg_catalog.=) 0) \
+                 UNION ALL \
+                 SELECT d.refclassid, d.refobjid, d.refobjsubid FROM pg_catalog.pg_depend AS d \
+                  WHERE d.classid OPERATOR(pg_catalog.=) g.classid \
+                    AND d.objid OPERATOR(pg_catalog.=) g.objid \
+                    AND d.objsubid OPERATOR(pg_catalog.=) g.objsubid \
+                    AND d.deptype OPERATOR(pg_catalog.=) 'i') AS n) \
+         SELECT true FROM going \
+          WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+            AND objid OPERATOR(pg_catalog.=) {} LIMIT 1",
+        table.to_u32(),
+        column.attno,
+        dropped.to_u32()
+    );
+    Ok(Spi::connect(|client| {
+        client
+            .select(&query, Some(1), &[])
+            .map(|rows| !rows.is_empty())
+    })?)
 }

@@ -4,12 +4,11 @@
 //! gone, in the labels and on the tables of others
 //! (docs/decisions/0024-what-a-statement-has-dropped.md).
 
-use super::columns::text;
 use super::sync_label;
 use crate::pg::object_access::Calls;
-use crate::pg::{catalog, lists, roles};
+use crate::pg::{catalog, roles};
 use crate::store::{extension, policy_lock};
-use pgrx::pg_sys::{self, ObjectType};
+use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -69,17 +68,8 @@ fn stop_deletion(dropped: pg_sys::Oid) {
 
 /// As [`stop_deletion`] for DROP EXTENSION, before it has locked anything: a batch may
 /// wait for what is dropped with the extension.
-///
-/// # Safety
-/// `stmt` is a statement of the parser.
-pub(super) unsafe fn before_drop(stmt: *mut pg_sys::DropStmt) {
-    // SAFETY: the objects of DROP EXTENSION are names.
-    let names_it = unsafe {
-        (*stmt).removeType == ObjectType::OBJECT_EXTENSION
-            && lists::iter::<pg_sys::String>((*stmt).objects)
-                .any(|name| text((*name).sval) == extension::NAME.to_string_lossy())
-    };
-    if let Some(extension) = extension::oid().filter(|_| names_it)
+pub(super) fn before_drop_extension() {
+    if let Some(extension) = extension::oid()
         && roles::owns_extension(extension, roles::current_user())
     {
         policy_lock::lock_extension_for_drop(extension);

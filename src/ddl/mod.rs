@@ -1,23 +1,143 @@
 //! Statements on tables with TTL: what they must not do, what is deleted before them, and
 //! what follows after them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `statement`, `parse` | a utility statement, taken apart once; all others ask it |
+//! | `reads` | which commands read every row of a table |
+//! | `trigger_guard`, `columns`, `refusal` | what is refused |
+//! | `purge_before_ddl` | rows that nobody sees are not in the way of what reads all rows |
+//! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
+//! | `sync_trigger` | the trigger for keys is where it is needed |
+//! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
+//! | `dropped` | what a statement really drops |
+//! | `databases` | statements for which nobody may be connected to a database |
 
 mod added;
-pub(crate) mod columns;
+mod columns;
 pub(crate) mod databases;
 mod drop_index;
-pub(crate) mod dropped;
-mod index_statements;
+mod dropped;
+mod parse;
 pub(crate) mod purge_before_change;
-pub(crate) mod purge_before_ddl;
+mod purge_before_ddl;
+mod reads;
 mod refusal;
-pub(crate) mod sync_label;
-pub(crate) mod sync_trigger;
-mod table_scans;
-pub(crate) mod trigger_guard;
+mod statement;
+mod sync_label;
+mod sync_trigger;
+mod trigger_guard;
+
+use crate::pg::{roles, xact};
+use crate::store::seclabel;
+use crate::visibility::constraint_ddl::{self, ConstraintDdl};
+use pgrx::pg_sys;
+use statement::{Command, Kind, Statement};
+use std::cell::RefCell;
+
+/// A statement that is running.
+struct Running {
+    /// The transaction nesting level at which it runs.
+    level: i32,
+    statement: Statement,
+    /// Whether the trigger for keys follows, and no statement around this one does it.
+    trigger: Option<bool>,
+    noted: sync_label::Noted,
+    /// ALTER TABLE: what ends its mark.
+    constraint_ddl: Option<usize>,
+    /// The table whose place in a tree of tables it changes: what sessions know of policies
+    /// that are inherited is to be forgotten.
+    reparented: Option<pg_sys::Oid>,
+}
+
+thread_local! {
+    /// The innermost last.
+    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Before a utility statement; what [`after`] is to be told, unless there is nothing to do
+/// then.
+///
+/// # Safety
+/// `node` is a statement of the parser, which lives until [`after`].
+pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<usize> {
+    // SAFETY: as required of the caller.
+    let statement = unsafe { Statement::of(node)? };
+    trigger_guard::check(&statement);
+    // First: it takes the strongest lock.
+    let trigger = sync_trigger::before(&statement);
+    if statement.kind == Kind::AlterTable {
+        columns::check_alter_table(&statement);
+    }
+    columns::check_drop_index(&statement);
+    purge_before_ddl::delete_expired(&statement);
+    let reparented = reparented(&statement);
+    // Before and after: the old ancestors, and the new ones.
+    reparented.into_iter().for_each(forget);
+    // After the others: what they refuse is not to be prepared for.
+    let noted = sync_label::before(&statement);
+    // Last: what is deleted before the statement is not part of it.
+    let altered = [Kind::AlterTable, Kind::AlterType, Kind::AlterOther].contains(&statement.kind);
+    let constraint_ddl = altered.then(|| {
+        constraint_ddl::enter(ConstraintDdl {
+            user: roles::current_user(),
+            tables: [statement.relation, statement.partition()],
+        })
+    });
+    let running = Running {
+        level: xact::nest_level(),
+        statement,
+        trigger,
+        noted,
+        constraint_ddl,
+        reparented,
+    };
+    Some(RUNNING.with_borrow_mut(|all| {
+        all.push(running);
+        all.len() - 1
+    }))
+}
+
+/// After the statement, if it has succeeded.
+pub(crate) fn after(place: usize) {
+    let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
+    let Some(running) = ended.into_iter().next() else {
+        return;
+    };
+    if let Some(former) = running.constraint_ddl {
+        constraint_ddl::leave(former);
+    }
+    running.reparented.into_iter().for_each(forget);
+    sync_label::after(&running.noted);
+    if let Some(outermost) = running.trigger {
+        sync_trigger::after(outermost, &running.statement);
+    }
+}
 
 /// A transaction or subtransaction has failed, down to this nesting level: nothing of its
-/// statements may stay. Raises no error.
+/// statements may stay; those outside it go on. Raises no error.
 pub(crate) fn at_abort(level: i32) {
-    sync_label::at_abort(level);
+    RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
     sync_trigger::at_abort(level);
+}
+
+/// The table whose place in a tree of tables the statement changes, or of whose index, by
+/// which a TTL index may come to be valid.
+fn reparented(statement: &Statement) -> Option<pg_sys::Oid> {
+    let changes = |command: &Command| {
+        matches!(
+            command,
+            Command::Inherit | Command::Attach(_) | Command::Detach(_)
+        )
+    };
+    statement
+        .table
+        .filter(|_| statement.commands.iter().any(changes))
+}
+
+/// Forgets what sessions know of the relation, its ancestors and its heirs.
+fn forget(relid: pg_sys::Oid) {
+    // SAFETY: makes the statement's changes visible, within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    seclabel::invalidate(relid);
 }

@@ -4,54 +4,44 @@
 //! `CREATE UNIQUE INDEX`; `ALTER TABLE` that adds or validates constraints or computes
 //! columns anew; new partitions. They read the heap, past the planner's filter.
 
-use super::{columns, table_scans};
+use super::reads::Extent;
+use super::statement::{Command, Kind, Statement};
 use crate::deletion::{piecemeal, purge};
 use crate::error::Error;
-use crate::pg::{catalog, locks, roles, txn};
+use crate::pg::{catalog, roles, txn};
 use crate::settings;
-use crate::store::{cache, extension, governing_label};
+use crate::store::{cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
-use table_scans::{Extent, Reading};
 
 /// Deletes the expired rows that the statement would meet. Errors of the statement
 /// are left to PostgreSQL: it is not even looked at where the user does not own
 /// the table. Nothing is deleted from a table whose policy was restored
 /// (pg_restore adds constraints after the data), nor for somebody who sees expired
 /// rows.
-///
-/// # Safety
-/// `node` is a statement of the parser: CREATE INDEX, CREATE TABLE or ALTER TABLE.
-pub(crate) unsafe fn delete_expired(node: *mut pg_sys::Node) {
+pub(super) fn delete_expired(statement: &Statement) {
     // SAFETY: reads backend-local variables.
-    let forbidden =
-        unsafe { pg_sys::IsBinaryUpgrade || pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
-    if forbidden || settings::show_expired() || !extension::is_present() {
+    let forbidden = unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
+    if forbidden || settings::show_expired() {
         return;
     }
-    // SAFETY: as required of the caller.
-    unsafe {
-        for reading in table_scans::readings(node) {
-            delete_read(&reading);
+    if let (Some(relid), Some(extent)) = (statement.relation, statement.reads)
+        && concerns(relid)
+        && statement.take_lock(statement.lock)
+        && concerns(relid)
+    {
+        for table in affected(relid, extent, statement) {
+            delete_from(table);
         }
     }
-}
-
-/// # Safety
-/// `reading` is of a valid statement.
-unsafe fn delete_read(reading: &Reading) {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let Some(relid) = columns::resolve(reading.relation).filter(|&relid| concerns(relid))
-        else {
-            return;
-        };
-        // The statement's own lock, before anything else is locked.
-        locks::relation(relid, reading.lock);
-        if columns::resolve(reading.relation) != Some(relid) || !concerns(relid) {
-            return;
-        }
-        for table in affected(relid, reading) {
-            delete_from(table);
+    // The rows of a table that becomes a partition must belong there.
+    for command in &statement.commands {
+        if let Command::Attach(Some(partition)) = command
+            && statement.kind == Kind::AlterTable
+            && concerns(*partition)
+        {
+            for table in purge::lock_tree(*partition, pg_sys::AccessExclusiveLock) {
+                delete_from(table);
+            }
         }
     }
 }
@@ -66,22 +56,17 @@ fn concerns(relid: pg_sys::Oid) -> bool {
 }
 
 /// The tables that the statement reads, locked.
-///
-/// # Safety
-/// `reading` is of a valid statement.
-unsafe fn affected(relid: pg_sys::Oid, reading: &Reading) -> Vec<pg_sys::Oid> {
+fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement) -> Vec<pg_sys::Oid> {
     let partitioned = catalog::class(relid)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    if reading.extent == Extent::DefaultPartition {
+    if extent == Extent::DefaultPartition {
         let default = catalog::default_partition(relid).filter(|_| partitioned);
         return default.map_or(vec![], |default| {
             purge::lock_tree(default, pg_sys::AccessExclusiveLock)
         });
     }
-    // SAFETY: as required of the caller.
-    let recurses = unsafe { (*reading.relation).inh };
-    if recurses && (partitioned || reading.extent == Extent::Heirs) {
-        purge::lock_tree(relid, reading.lock)
+    if statement.recurses && (partitioned || extent == Extent::Heirs) {
+        purge::lock_tree(relid, statement.lock)
     } else {
         vec![relid]
     }

@@ -1,163 +1,168 @@
-//! TTL indexes followed through statements: renamed, and dropped (M8).
+//! Labels follow what they name: columns and indexes that are renamed, indexes that are
+//! dropped (M8).
 //!
 //! Before a statement the indexes that it may rename are noted, by OID; after it the label
 //! takes over the names that they have then (docs/decisions/0019-ttl-indexes-by-name.md).
 //! It forgets those that `dropped` tells of.
 
-use super::columns::resolve_index;
-use super::drop_index;
-use super::index_statements::{altered, built_on, dropped_from, renamed, table_of};
+use super::statement::{Command, Kind, Statement, is_index, table_of};
+use super::{added, drop_index};
 use crate::pg::report::or_raise;
-use crate::pg::{catalog, nodes, roles, xact};
+use crate::pg::{catalog, roles, xact};
 use crate::policy::Policy;
-use crate::store::{extension, index_of, label_of, policy_lock, seclabel};
-use pgrx::pg_sys::{self, NodeTag};
-use std::cell::RefCell;
+use crate::store::{index_of, label_of, policy_lock, seclabel};
+use pgrx::pg_sys;
 use std::collections::HashSet;
 
-/// A TTL index before a statement.
-#[derive(Clone)]
+/// What a statement may change that labels name.
+#[derive(Default)]
 pub(super) struct Noted {
+    /// TTL indexes of the tables that it concerns.
+    pub(super) indexes: Vec<TtlIndex>,
+    /// The table of an index that is built: a TTL index may be there, or valid, then.
+    building: Option<pg_sys::Oid>,
+    /// What it renames: a column, or with no number an index that `ttl.enable` built.
+    renames: Option<(pg_sys::Oid, i16, String)>,
+}
+
+/// A TTL index before a statement.
+pub(super) struct TtlIndex {
     pub(super) holder: pg_sys::Oid,
     pub(super) index: pg_sys::Oid,
     pub(super) name: String,
-    /// The transaction nesting level at which the statement runs.
-    level: i32,
 }
 
-thread_local! {
-    /// Those of the statements that are running, the outermost one's first.
-    static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
+/// Notes what the statement may rename, and deletes what is expired by the TTL indexes that
+/// it drops.
+pub(super) fn before(statement: &Statement) -> Noted {
+    let mut noted = Noted {
+        renames: renamed(statement),
+        ..Noted::default()
+    };
+    if let Kind::CreateIndex { .. } | Kind::Reindex = statement.kind {
+        let names_indexes =
+            |&table: &pg_sys::Oid| label_of(table).is_some_and(|policy| !policy.rules.is_empty());
+        noted.building = statement.table.filter(names_indexes);
+        return noted;
+    }
+    if statement.kind == Kind::RenameRelation {
+        lock_for_rename(statement);
+    }
+    let tables = indexed_tables(statement).into_iter();
+    noted.indexes = tables.flat_map(ttl_indexes).collect();
+    if !noted.indexes.is_empty() {
+        or_raise(drop_index::keep_from_reviving(statement, &noted.indexes));
+    }
+    noted
 }
 
-/// A statement that is followed.
-#[derive(Clone, Copy)]
-pub(crate) struct Followed {
-    /// How many were noted before it.
-    first: usize,
-    /// The table of an index that is built: a TTL index may be there, or valid, then.
-    building: Option<pg_sys::Oid>,
+/// The column that the statement renames, or the index that `ttl.enable` built: its OID, the
+/// column's number, and the name.
+fn renamed(statement: &Statement) -> Option<(pg_sys::Oid, i16, String)> {
+    let relid = statement.relation?;
+    match statement.kind {
+        Kind::RenameColumn => {
+            let column = catalog::attribute(relid, &statement.column)?;
+            Some((relid, column.attno, statement.column.clone()))
+        }
+        Kind::RenameRelation if is_index(relid) => {
+            let name = catalog::relation_name(relid);
+            added::is_index(table_of(relid), &name).then_some((relid, 0, name))
+        }
+        _ => None,
+    }
 }
 
-/// Notes the TTL indexes that the statement may rename, and deletes what is expired by
-/// those that it drops. `None` if it renames none.
-///
-/// # Safety
-/// `node` is a statement of the parser.
-pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
-    // SAFETY: as required of the caller; the node's tag tells its type.
-    unsafe {
-        let tag = nodes::tag(node)?;
-        let concerns = [
-            NodeTag::T_RenameStmt,
-            NodeTag::T_AlterTableStmt,
-            NodeTag::T_DropStmt,
-            NodeTag::T_IndexStmt,
-            NodeTag::T_ReindexStmt,
-        ];
-        if !concerns.contains(&tag) || pg_sys::IsBinaryUpgrade || pg_sys::RecoveryInProgress() {
-            return None;
+/// The tables of which the statement can rename an index, or whose index it drops by name.
+fn indexed_tables(statement: &Statement) -> Vec<pg_sys::Oid> {
+    let drops =
+        |command: &Command| matches!(command, Command::DropColumn(_) | Command::DropConstraint(_));
+    // ADD CONSTRAINT … USING INDEX renames the index.
+    let adds = |command: &Command| matches!(command, Command::AddConstraint(_));
+    let tables = statement.table.into_iter();
+    match statement.kind {
+        Kind::RenameRelation | Kind::RenameConstraint => tables.collect(),
+        Kind::DropIndex => {
+            let tables: HashSet<_> = statement.indexes.iter().map(|&i| table_of(i)).collect();
+            let mut tables: Vec<_> = tables.into_iter().collect();
+            tables.sort_unstable_by_key(|table| table.to_u32());
+            tables
         }
-        extension::functions()?;
-        if let Some(relation) = built_on(node) {
-            return building(relation);
+        _ if statement.commands.iter().any(drops) => {
+            tables.flat_map(catalog::all_inheritors).collect()
         }
-        let tables = match tag {
-            NodeTag::T_RenameStmt => {
-                let stmt = node.cast::<pg_sys::RenameStmt>();
-                lock_for_rename((*stmt).relation);
-                renamed(stmt)
-            }
-            NodeTag::T_AlterTableStmt => altered(node.cast()),
-            _ => dropped_from(node.cast()),
-        };
-        let noted: Vec<Noted> = tables.into_iter().flat_map(ttl_indexes).collect();
-        if noted.is_empty() {
-            return None;
-        }
-        or_raise(drop_index::keep_from_reviving(node, &noted));
-        let first = NOTED.with_borrow_mut(|all| {
-            let first = all.len();
-            all.extend(noted);
-            first
-        });
-        Some(Followed {
-            first,
-            building: None,
-        })
+        _ if statement.commands.iter().any(adds) => tables.collect(),
+        _ => vec![],
     }
 }
 
 /// Locks the policy that names an index, before the statement locks the index: where it
 /// is dropped, or its rule changed, that comes last, too.
-///
-/// # Safety
-/// `relation` is a RangeVar or null.
-unsafe fn lock_for_rename(relation: *mut pg_sys::RangeVar) {
-    // SAFETY: as required of the caller; a syscache look-up.
-    unsafe {
-        if let Some(index) = (!relation.is_null())
-            .then(|| resolve_index(relation))
-            .flatten()
-        {
-            let table = pg_sys::IndexGetRelation(index, true);
-            let name = catalog::relation_name(index);
-            if label_of(table).is_some_and(|policy| policy.rule(&name).is_some())
-                && roles::owns_relation(table, roles::current_user())
-            {
-                policy_lock::lock_policy_for_change(table);
-            }
-        }
+fn lock_for_rename(statement: &Statement) {
+    let Some(index) = statement.relation.filter(|&relid| is_index(relid)) else {
+        return;
+    };
+    let table = table_of(index);
+    let name = catalog::relation_name(index);
+    if label_of(table).is_some_and(|policy| policy.rule(&name).is_some())
+        && roles::owns_relation(table, roles::current_user())
+    {
+        policy_lock::lock_policy_for_change(table);
     }
 }
 
-/// # Safety
-/// `relation` is a RangeVar, or null.
-unsafe fn building(relation: *mut pg_sys::RangeVar) -> Option<Followed> {
-    // SAFETY: as required of the caller.
-    let table = unsafe { table_of(relation) };
-    let first = NOTED.with_borrow(Vec::len);
-    let is_named = |&table: &pg_sys::Oid| label_of(table).is_some_and(|p| !p.rules.is_empty());
-    table.filter(is_named).map(|table| Followed {
-        first,
-        building: Some(table),
-    })
-}
-
-/// Brings the labels into line with the indexes.
-pub(crate) fn after(followed: Followed) {
-    let noted = NOTED.with_borrow_mut(|all| {
-        let first = followed.first.min(all.len());
-        all.split_off(first)
-    });
+/// Brings the labels into line.
+pub(super) fn after(noted: &Noted) {
+    if noted.renames.is_none() && noted.building.is_none() && noted.indexes.is_empty() {
+        return;
+    }
     // SAFETY: makes the statement's changes visible.
     unsafe { pg_sys::CommandCounterIncrement() };
+    if let Some((relid, attno, old)) = &noted.renames {
+        follow_rename(*relid, *attno, old);
+    }
     // DROP INDEX CONCURRENTLY ends without one.
     xact::with_snapshot(|| {
         // Those that inherit from it are not told by PostgreSQL.
-        if let Some(table) = followed.building
+        if let Some(table) = noted.building
             && catalog::class(table).is_some()
         {
             seclabel::invalidate(table);
         }
-        let mut holders: Vec<pg_sys::Oid> = noted.iter().map(|noted| noted.holder).collect();
-        holders.sort_unstable_by_key(|holder| holder.to_u32());
-        holders.dedup();
-        for holder in holders {
-            let of_holder: Vec<&Noted> = noted.iter().filter(|n| n.holder == holder).collect();
-            follow(holder, &of_holder);
+        for of_holder in noted.indexes.chunk_by(|a, b| a.holder == b.holder) {
+            follow_indexes(of_holder);
         }
     });
 }
 
-/// An error has ended everything down to this transaction nesting level; the statements
-/// outside it go on. Raises no error.
-pub(super) fn at_abort(level: i32) {
-    NOTED.with_borrow_mut(|all| all.retain(|noted| noted.level < level));
+/// Puts the new name of a column into the labels of the table and its heirs, or that of an
+/// index into the label of its table.
+fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
+    if attno == 0 {
+        let new = catalog::relation_name(relid);
+        if !new.is_empty() {
+            added::rename_index(table_of(relid), old, &new);
+        }
+        return;
+    }
+    let new = catalog::column_name(relid, attno);
+    if new.is_empty() {
+        return;
+    }
+    for relid in catalog::all_inheritors(relid) {
+        if let Some(mut policy) = label_of(relid)
+            && policy.rename_column(old, &new)
+        {
+            seclabel::set(relid, Some(&policy.to_label()));
+        }
+    }
 }
 
-/// Puts the names that indexes have now into the label of one table.
-fn follow(holder: pg_sys::Oid, noted: &[&Noted]) {
+/// Puts the names that indexes of one table have now into its label.
+fn follow_indexes(noted: &[TtlIndex]) {
+    let Some(holder) = noted.first().map(|noted| noted.holder) else {
+        return;
+    };
     correct(holder, |policy| {
         let mut new = policy.clone();
         for noted in noted {
@@ -210,18 +215,16 @@ fn correct(holder: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
 }
 
 /// The TTL indexes that the table's own label names.
-fn ttl_indexes(holder: pg_sys::Oid) -> Vec<Noted> {
+fn ttl_indexes(holder: pg_sys::Oid) -> Vec<TtlIndex> {
     let rules = label_of(holder).map_or(vec![], |policy| policy.rules);
-    // SAFETY: reads a backend-local variable.
-    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    let index = |name: &str| index_of(holder, name);
     rules
         .into_iter()
         .filter_map(|rule| {
-            Some(Noted {
+            Some(TtlIndex {
                 holder,
-                index: index_of(holder, &rule.index)?,
+                index: index(&rule.index)?,
                 name: rule.index,
-                level,
             })
         })
         .collect()

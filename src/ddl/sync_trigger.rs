@@ -5,16 +5,14 @@
 //! that others run on their behalf, and those of event triggers, only add to the
 //! notes: in between, the tables are in use. What they drop is told by `dropped`.
 
-use super::columns::{resolve, text};
 use super::dropped;
-use crate::keys::{TRIGGER_NAME, trigger_placement};
+use super::statement::{Command, Kind, Statement};
+use crate::keys::trigger_placement;
 use crate::pg::inheritance::{Topmost, topmost};
-use crate::pg::{catalog, lists, locks, nodes, object_access, roles, xact};
-use crate::store::{extension, seclabel};
-use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType};
+use crate::pg::{catalog, locks, object_access, roles, xact};
+use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::ffi::CStr;
 use std::thread::LocalKey;
 
 thread_local! {
@@ -27,69 +25,48 @@ thread_local! {
     static LEVEL: Cell<i32> = const { Cell::new(0) };
 }
 
-/// A statement that is followed.
-#[derive(Clone, Copy)]
-pub(crate) struct Followed {
-    /// None of the statements that it runs within is.
-    outermost: bool,
-}
-
-/// Notes what the statement concerns. `None` if it can change nothing here, which
-/// costs a comparison in a database without the extension.
-///
-/// # Safety
-/// `node` is a statement of the parser.
-pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<Followed> {
-    // SAFETY: as required of the caller; the node's tag tells its type.
-    unsafe {
-        // On a standby the statement fails, and PostgreSQL is to say why.
-        if !may_concern(node) || pg_sys::IsBinaryUpgrade || pg_sys::RecoveryInProgress() {
-            return None;
-        }
-        extension::functions()?;
-        let outermost = LEVEL.get() == 0;
-        if outermost {
-            forget_notes();
-            LEVEL.set(pg_sys::GetCurrentTransactionNestLevel());
-        }
-        match nodes::tag(node)? {
-            NodeTag::T_IndexStmt => before_index(node.cast(), outermost),
-            NodeTag::T_AlterTableStmt => {
-                object_access::install(dropped::CALLS);
-                before_alter_table(node.cast());
-            }
-            NodeTag::T_DropStmt => {
-                object_access::install(dropped::CALLS);
-                dropped::before_drop(node.cast());
-            }
-            NodeTag::T_DropOwnedStmt => object_access::install(dropped::CALLS),
-            NodeTag::T_CreateTrigStmt => {
-                let stmt = node.cast::<pg_sys::CreateTrigStmt>();
-                note(&TABLES, resolve((*stmt).relation));
-            }
-            NodeTag::T_SecLabelStmt => {
-                let names = (*node.cast::<pg_sys::SecLabelStmt>()).object.cast();
-                note(&REDUCED, resolve(pg_sys::makeRangeVarFromNameList(names)));
-            }
-            _ => {}
-        }
-        Some(Followed { outermost })
+/// Notes what the statement concerns. `None` if it can change nothing here; else whether
+/// none of the statements that it runs within is followed.
+pub(super) fn before(statement: &Statement) -> Option<bool> {
+    let relation = statement.relation;
+    match statement.kind {
+        Kind::CreateIndex { unique: true } | Kind::CreateTable => {}
+        Kind::AlterTable | Kind::AlterType | Kind::DropOwned => {}
+        Kind::DropIndex | Kind::DropTrigger | Kind::DropExtension | Kind::DropOther => {}
+        Kind::CreateTrigger { .. } | Kind::RemoveLabel => {}
+        _ => return None,
     }
+    let outermost = LEVEL.get() == 0;
+    if outermost {
+        forget_notes();
+        LEVEL.set(xact::nest_level());
+    }
+    match statement.kind {
+        Kind::CreateIndex { .. } => before_index(statement, outermost),
+        Kind::CreateTable => {}
+        // One that a dump has brought, or somebody has made by hand.
+        Kind::CreateTrigger { .. } => note(&TABLES, relation),
+        // The policy ends.
+        Kind::RemoveLabel => note(&REDUCED, relation),
+        _ => {
+            object_access::install(dropped::CALLS);
+            if statement.kind == Kind::DropExtension {
+                dropped::before_drop_extension();
+            }
+            for command in &statement.commands {
+                before_command(statement, command);
+            }
+        }
+    }
+    Some(outermost)
 }
 
 /// Brings the tables into the right state.
-///
-/// # Safety
-/// `node` is the statement that has been run.
-pub(crate) unsafe fn after(followed: Followed, node: *mut pg_sys::Node) {
-    // SAFETY: as required of the caller; makes the statement's changes visible.
-    unsafe {
-        pg_sys::CommandCounterIncrement();
-        if nodes::tag(node) == Some(NodeTag::T_CreateStmt) {
-            note(&TABLES, created(node.cast()));
-        }
-    }
-    if !followed.outermost {
+pub(super) fn after(outermost: bool, statement: &Statement) {
+    // SAFETY: makes the statement's changes visible.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    note(&TABLES, statement.created());
+    if !outermost {
         return;
     }
     LEVEL.set(0);
@@ -131,7 +108,7 @@ fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
 }
 
 /// An error has ended everything down to this transaction nesting level.
-pub(crate) fn at_abort(level: i32) {
+pub(super) fn at_abort(level: i32) {
     if LEVEL.get() >= level {
         forget_notes();
         LEVEL.set(0);
@@ -153,105 +130,42 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
     });
 }
 
-/// # Safety
-/// `node` is a statement of the parser.
-unsafe fn may_concern(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: the node's tag tells its type.
-    unsafe {
-        match nodes::tag(node) {
-            Some(NodeTag::T_IndexStmt) => (*node.cast::<pg_sys::IndexStmt>()).unique,
-            // A table that inherits from none has no policy.
-            Some(NodeTag::T_CreateStmt) => {
-                !(*node.cast::<pg_sys::CreateStmt>()).inhRelations.is_null()
-            }
-            Some(NodeTag::T_DropStmt | NodeTag::T_DropOwnedStmt) => true,
-            Some(NodeTag::T_AlterTableStmt) => {
-                let objtype = (*node.cast::<pg_sys::AlterTableStmt>()).objtype;
-                // ALTER TYPE … DROP ATTRIBUTE … CASCADE takes indexes along, too.
-                [ObjectType::OBJECT_TABLE, ObjectType::OBJECT_TYPE].contains(&objtype)
-            }
-            // One that a dump has brought, or somebody has made by hand.
-            Some(NodeTag::T_CreateTrigStmt) => {
-                text((*node.cast::<pg_sys::CreateTrigStmt>()).trigname) == TRIGGER_NAME
-            }
-            // The policy ends. One that is given by hand, or by a dump, is guarded.
-            Some(NodeTag::T_SecLabelStmt) => {
-                let stmt = node.cast::<pg_sys::SecLabelStmt>();
-                let provider = (*stmt).provider;
-                (*stmt).label.is_null()
-                    && (*stmt).objtype == ObjectType::OBJECT_TABLE
-                    && (provider.is_null() || CStr::from_ptr(provider) == seclabel::PROVIDER)
-            }
-            _ => false,
-        }
-    }
-}
-
 /// A unique index: the trigger is there before it. One built concurrently refuses
 /// rows long before the statement ends. And the lock that the trigger takes is
 /// stronger than the statement's: it comes first.
-unsafe fn before_index(stmt: *mut pg_sys::IndexStmt, outermost: bool) {
-    // SAFETY: a statement of the parser.
-    let Some(table) = (unsafe { resolve((*stmt).relation) }) else {
+fn before_index(statement: &Statement, outermost: bool) {
+    let Some(table) = statement.relation else {
         return;
     };
     // IF NOT EXISTS: it may turn out not to be needed.
     note(&REDUCED, Some(table));
-    if !outermost || !trigger_placement::is_wanted_for_unique(table) {
-        return;
-    }
-    if !roles::owns_relation(table, roles::current_user()) {
-        return;
-    }
-    if trigger_placement::has(table) {
-        return;
-    }
-    locks::relation(table, pg_sys::ShareRowExclusiveLock);
-    // SAFETY: as above. The name may have come to mean another table meanwhile,
-    // which is then seen to afterwards.
-    if unsafe { resolve((*stmt).relation) } == Some(table) {
+    if outermost
+        && trigger_placement::is_wanted_for_unique(table)
+        && roles::owns_relation(table, roles::current_user())
+        && !trigger_placement::has(table)
+        // If the name has come to mean another table meanwhile, that is seen to afterwards.
+        && statement.take_lock(pg_sys::ShareRowExclusiveLock)
+    {
         trigger_placement::prepare(table);
     }
 }
 
-unsafe fn before_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
-    // SAFETY: a statement of the parser; the commands' subtypes tell which fields are set.
-    unsafe {
-        let relation = (*stmt).relation;
-        for cmd in lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds) {
-            match (*cmd).subtype {
-                AlterTableType::AT_AddColumn
-                | AlterTableType::AT_AddConstraint
-                | AlterTableType::AT_EnableTrig
-                | AlterTableType::AT_EnableTrigAll
-                | AlterTableType::AT_EnableTrigUser
-                | AlterTableType::AT_EnableReplicaTrig
-                | AlterTableType::AT_DisableTrig
-                | AlterTableType::AT_DisableTrigAll
-                | AlterTableType::AT_DisableTrigUser => note(&TABLES, resolve(relation)),
-                AlterTableType::AT_AddInherit | AlterTableType::AT_DropInherit => {
-                    note(&REDUCED, resolve(relation));
-                }
-                AlterTableType::AT_AttachPartition => {
-                    let partition = partition(cmd);
-                    note(&REDUCED, partition);
-                    if let (Some(parent), Some(partition)) = (resolve(relation), partition) {
-                        before_attach(parent, partition);
-                    }
-                }
-                AlterTableType::AT_DetachPartition | AlterTableType::AT_DetachPartitionFinalize => {
-                    note(&REDUCED, partition(cmd))
-                }
-                _ => {}
+fn before_command(statement: &Statement, command: &Command) {
+    let relation = statement.relation;
+    match command {
+        Command::AddColumn | Command::AddConstraint(_) | Command::Triggers { .. } => {
+            note(&TABLES, relation);
+        }
+        Command::Inherit => note(&REDUCED, relation),
+        Command::Attach(partition) => {
+            note(&REDUCED, *partition);
+            if let (Some(parent), Some(partition)) = (relation, *partition) {
+                before_attach(parent, partition);
             }
         }
+        Command::Detach(partition) => note(&REDUCED, *partition),
+        _ => {}
     }
-}
-
-/// The table of ATTACH or DETACH PARTITION.
-unsafe fn partition(cmd: *mut pg_sys::AlterTableCmd) -> Option<pg_sys::Oid> {
-    // SAFETY: the definition of these commands is a PartitionCmd.
-    unsafe { resolve((*(*cmd).def.cast::<pg_sys::PartitionCmd>()).name) }
 }
 
 /// PostgreSQL clones the trigger of the partitioned table to the partition, and
@@ -268,15 +182,4 @@ fn before_attach(parent: pg_sys::Oid, partition: pg_sys::Oid) {
         locks::relation(partition, pg_sys::AccessExclusiveLock);
         trigger_placement::remove_own_of_tree(partition);
     }
-}
-
-/// The table that CREATE TABLE has made. Without a schema its name is looked for
-/// where it was made, not along the `search_path`.
-unsafe fn created(stmt: *mut pg_sys::CreateStmt) -> Option<pg_sys::Oid> {
-    // SAFETY: a statement of the parser that has succeeded.
-    let table = unsafe {
-        let schema = pg_sys::RangeVarGetCreationNamespace((*stmt).relation);
-        pg_sys::get_relname_relid((*(*stmt).relation).relname, schema)
-    };
-    (table != pg_sys::InvalidOid).then_some(table)
 }

@@ -1,84 +1,26 @@
 //! Utility statements that would take the trigger away while TTL needs it.
 //!
 //! `DISABLE TRIGGER ALL` is not refused, since dumps say it: the trigger is enabled
-//! again at once (`follow.rs`).
+//! again at once (`sync_trigger.rs`).
 
-use super::columns::{resolve, text};
 use super::refusal::{Needed, refuse};
+use super::statement::{Command, Kind, Statement};
 use crate::keys::{TRIGGER_NAME, trigger_placement};
-use crate::pg::{catalog, lists, nodes, roles};
-use crate::store::{cache, extension};
-use pgrx::pg_sys::{self, AlterTableType, NodeTag, ObjectType};
+use crate::pg::{catalog, roles};
+use crate::store::cache;
 
-/// Refuses to drop, disable, rename or replace the trigger by its name.
-///
-/// # Safety
-/// `node` is a statement of the parser.
-pub(crate) unsafe fn check(node: *mut pg_sys::Node) {
-    // SAFETY: the node's tag tells its type.
-    unsafe {
-        match nodes::tag(node) {
-            Some(NodeTag::T_DropStmt) => check_drop(node.cast()),
-            Some(NodeTag::T_AlterTableStmt) => check_alter_table(node.cast()),
-            Some(NodeTag::T_RenameStmt) => {
-                let stmt = node.cast::<pg_sys::RenameStmt>();
-                if (*stmt).renameType == ObjectType::OBJECT_TRIGGER
-                    && text((*stmt).subname) == TRIGGER_NAME
-                {
-                    check_table("rename", (*stmt).relation);
-                }
-            }
-            Some(NodeTag::T_CreateTrigStmt) => {
-                let stmt = node.cast::<pg_sys::CreateTrigStmt>();
-                if (*stmt).replace && text((*stmt).trigname) == TRIGGER_NAME {
-                    check_table("replace", (*stmt).relation);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-unsafe fn check_drop(stmt: *mut pg_sys::DropStmt) {
-    // SAFETY: a trigger is named by the names of its table and, last, its own.
-    unsafe {
-        if (*stmt).removeType != ObjectType::OBJECT_TRIGGER {
-            return;
-        }
-        for names in lists::iter::<pg_sys::List>((*stmt).objects) {
-            let Some(last) = lists::iter::<pg_sys::String>(names).next_back() else {
-                continue;
-            };
-            if text((*last).sval) == TRIGGER_NAME && (*names).length > 1 {
-                let table = pg_sys::list_truncate(pg_sys::list_copy(names), (*names).length - 1);
-                check_table("drop", pg_sys::makeRangeVarFromNameList(table));
-            }
-        }
-    }
-}
-
-unsafe fn check_alter_table(stmt: *mut pg_sys::AlterTableStmt) {
-    // SAFETY: the commands' subtypes tell which fields are set.
-    unsafe {
-        for cmd in lists::iter::<pg_sys::AlterTableCmd>((*stmt).cmds) {
-            let disables = matches!(
-                (*cmd).subtype,
-                AlterTableType::AT_DisableTrig | AlterTableType::AT_EnableReplicaTrig
-            );
-            if disables && text((*cmd).name) == TRIGGER_NAME {
-                check_table("disable", (*stmt).relation);
-            }
-        }
-    }
-}
-
-/// Raises an error if the table has the trigger, and TTL is on.
-unsafe fn check_table(verb: &str, relation: *mut pg_sys::RangeVar) {
-    if !extension::is_present() {
-        return;
-    }
-    // SAFETY: a RangeVar of the statement.
-    let Some(table) = (unsafe { resolve(relation) }) else {
+/// Refuses to drop, disable, rename or replace the trigger by its name, if the table has
+/// it, and TTL is on.
+pub(super) fn check(statement: &Statement) {
+    let takes = |command: &Command| matches!(command, Command::Triggers { takes_ours: true });
+    let verb = match statement.kind {
+        Kind::DropTrigger => "drop",
+        Kind::RenameTrigger => "rename",
+        Kind::CreateTrigger { replace: true } => "replace",
+        _ if statement.commands.iter().any(takes) => "disable",
+        _ => return,
+    };
+    let Some(table) = statement.relation else {
         return;
     };
     // `pg_restore --clean` drops it before the table.

@@ -1,6 +1,7 @@
 //! Messages in the write-ahead log, for consumers of logical decoding: they
 //! surround the deletions of the extension.
 
+use crate::pg::at_boundary;
 use crate::pg::externs::raising;
 use core::ffi::c_char;
 use pgrx::pg_sys;
@@ -52,7 +53,7 @@ fn emit(message: Option<&CStr>) {
     let Some(message) = message else { return };
     // SAFETY: within a transaction that may write; an error is caught at the boundary.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| write(message.as_ptr(), message.count_bytes()));
+        at_boundary!(write(message.as_ptr(), message.count_bytes()));
     }
 }
 

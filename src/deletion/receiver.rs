@@ -115,6 +115,10 @@ fn receiver(receive: Receive) -> DestReceiver {
 ///
 /// # Safety
 /// The slot holds a tid and a timestamptz.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 #[inline]
 unsafe fn row(slot: *mut pg_sys::TupleTableSlot) -> (*mut ItemPointerData, Option<i64>) {
     // SAFETY: as required of the caller; a slot that is sent has all its values.

@@ -68,50 +68,30 @@ unsafe extern "C-unwind" fn at_start(query: *mut pg_sys::QueryDesc, eflags: c_in
     }
 }
 
-/// As [`at_start`].
+/// As [`at_start`]. PostgreSQL 18 passes one argument less.
+macro_rules! at_run {
+    ($($argument:ident: $type:ty),*) => {
+        #[allow(
+            ffi_unwind_calls,
+            reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+        )]
+        unsafe extern "C-unwind" fn at_run(query: *mut pg_sys::QueryDesc, $($argument: $type),*) {
+            // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_RUN is set once.
+            unsafe {
+                let outer = execution::go_on(query);
+                match PREVIOUS_RUN {
+                    Some(previous) => previous(query, $($argument),*),
+                    None => externs::standard_ExecutorRun(query, $($argument),*),
+                }
+                outer.resume();
+            }
+        }
+    };
+}
 #[cfg(not(feature = "pg18"))]
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-unsafe extern "C-unwind" fn at_run(
-    query: *mut pg_sys::QueryDesc,
-    direction: pg_sys::ScanDirection::Type,
-    count: u64,
-    execute_once: bool,
-) {
-    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_RUN is set once.
-    unsafe {
-        let outer = execution::go_on(query);
-        match PREVIOUS_RUN {
-            Some(previous) => previous(query, direction, count, execute_once),
-            None => externs::standard_ExecutorRun(query, direction, count, execute_once),
-        }
-        outer.resume();
-    }
-}
-
-/// As [`at_start`].
+at_run!(direction: pg_sys::ScanDirection::Type, count: u64, execute_once: bool);
 #[cfg(feature = "pg18")]
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-unsafe extern "C-unwind" fn at_run(
-    query: *mut pg_sys::QueryDesc,
-    direction: pg_sys::ScanDirection::Type,
-    count: u64,
-) {
-    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS_RUN is set once.
-    unsafe {
-        let outer = execution::go_on(query);
-        match PREVIOUS_RUN {
-            Some(previous) => previous(query, direction, count),
-            None => externs::standard_ExecutorRun(query, direction, count),
-        }
-        outer.resume();
-    }
-}
+at_run!(direction: pg_sys::ScanDirection::Type, count: u64);
 
 /// As [`at_start`]; data-modifying WITH runs to its end here.
 #[allow(

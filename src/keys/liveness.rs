@@ -90,6 +90,10 @@ impl Judge {
         }
     }
 
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
     unsafe fn is_live_by_rules(&self, slot: *mut TupleTableSlot) -> bool {
         if self.by_rules.is_null() {
             return true;

@@ -70,8 +70,7 @@ struct Way {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn prepare(relid: pg_sys::Oid, by_filter: bool) -> Option<Way> {
-    // SAFETY: reads a backend-local variable.
-    if !by_filter || !unsafe { externs::InNoForceRLSOperation() } {
+    if !by_filter || !externs::InNoForceRLSOperation() {
         Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "ttl.live_or_removed() can be called only where a foreign key is enforced",

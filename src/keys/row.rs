@@ -45,6 +45,10 @@ impl New {
     ///
     /// # Safety
     /// Both slots hold rows; reading them may raise. `key` is one of their table.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
     pub(super) unsafe fn changes(&self, key: &Key) -> bool {
         let Some((old, _)) = self.old else {
             return true;
@@ -80,6 +84,10 @@ impl New {
     ///
     /// # Safety
     /// `evaluation` is that of the row's table; expressions may raise.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
     pub(super) unsafe fn generate(&self, evaluation: &Evaluation) {
         if evaluation.generated_count == 0 {
             return;

@@ -63,6 +63,10 @@ pub(crate) unsafe extern "C-unwind" fn ttl_free_expired_keys(
 
 /// The new row as it is written after a wait: it counts from now on, or it might come
 /// expired. One whose time was given keeps it.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 unsafe fn stamp_anew(
     new: &row::New,
     tuple: pg_sys::HeapTuple,

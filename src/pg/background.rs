@@ -230,14 +230,12 @@ pub(crate) fn my_database() -> pg_sys::Oid {
 
 /// The current time, as a timestamptz.
 pub(crate) fn now() -> i64 {
-    // SAFETY: cannot fail.
-    unsafe { externs::GetCurrentTimestamp() }
+    externs::GetCurrentTimestamp()
 }
 
 /// For how long the present transaction has been going on, in microseconds.
 pub(crate) fn transaction_age() -> i64 {
-    // SAFETY: cannot fail.
-    now().saturating_sub(unsafe { externs::GetCurrentTransactionStartTimestamp() })
+    now().saturating_sub(externs::GetCurrentTransactionStartTimestamp())
 }
 
 /// Runs `function` when this process ends, before it lets go of shared memory.

@@ -160,9 +160,20 @@ pub(crate) fn quote_literal(text: &str) -> String {
 /// The default partition of a partitioned table.
 pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a syscache look-up within a transaction.
-    let default =
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raising::get_default_partition_oid(relid)) };
+    let default = unsafe { at_boundary!(raising::get_default_partition_oid(relid)) };
     (default != pg_sys::InvalidOid).then_some(default)
+}
+
+/// The column's name; empty if there is none.
+pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe {
+        let name = pg_sys::get_attname(relid, attno, true);
+        if name.is_null() {
+            return String::new();
+        }
+        encoding::from_pointer(name)
+    }
 }
 
 /// The columns that COPY writes when none are named: neither dropped nor

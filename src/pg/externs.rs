@@ -8,29 +8,32 @@
 use core::ffi::{c_char, c_int, c_void};
 use pgrx::pg_sys;
 
-unsafe extern "C-unwind" {
-    /// xact.c; cannot fail.
-    pub(crate) fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
-    /// xact.c; cannot fail.
-    pub(crate) fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
-
-    /// miscinit.c; cannot fail.
-    pub(crate) fn InNoForceRLSOperation() -> bool;
-    /// timestamp.c; cannot fail.
-    pub(crate) fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
-    /// mcxt.c; raises an error when memory is exhausted.
-    pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
-    /// mcxt.c; cannot fail.
+// Those that raise no error: no guard is needed, and what they read is the session's own.
+unsafe extern "C" {
+    /// xact.c
+    pub(crate) safe fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
+    /// xact.c
+    pub(crate) safe fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
+    /// miscinit.c
+    pub(crate) safe fn InNoForceRLSOperation() -> bool;
+    /// timestamp.c
+    pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
+    /// worker.c
+    pub(crate) safe fn IsLogicalWorker() -> bool;
+    /// xact.c
+    pub(crate) safe fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
+    /// mcxt.c
     pub(crate) fn MemoryContextRegisterResetCallback(
         context: pg_sys::MemoryContext,
         callback: *mut pg_sys::MemoryContextCallback,
     );
+}
 
-    /// worker.c; cannot fail.
-    pub(crate) fn IsLogicalWorker() -> bool;
+unsafe extern "C-unwind" {
 
-    /// xact.c; cannot fail.
-    pub(crate) fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
+    /// mcxt.c; raises an error when memory is exhausted.
+    pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
+
     /// xact.c; fails only in a parallel operation.
     pub(crate) fn GetCurrentCommandId(used: bool) -> pg_sys::CommandId;
     /// snapmgr.c; cannot fail while a query runs.
@@ -169,9 +172,7 @@ pub(crate) mod foreign_keys {
             let [contained, several, intersection] = &mut found;
             // SAFETY: as required of the caller.
             unsafe {
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                    FindFKPeriodOpers(opclass, contained, several, intersection);
-                });
+                at_boundary!(FindFKPeriodOpers(opclass, contained, several, intersection););
             }
             (found[1], found[2])
         }
@@ -194,7 +195,8 @@ pub(crate) mod timeout {
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     pub(crate) const USER_TIMEOUT: c_int = 13;
 
-    unsafe extern "C-unwind" {
+    // Those raise no error.
+    unsafe extern "C" {
         /// For `USER_TIMEOUT` it allots a new ID and returns it; FATAL if there is none.
         pub(crate) fn RegisterTimeout(id: c_int, handler: extern "C-unwind" fn()) -> c_int;
         /// First at `fin_time`, then again and again.
@@ -204,8 +206,8 @@ pub(crate) mod timeout {
             delay_ms: c_int,
         );
         pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
-        /// When it was last enabled, whatever has become of it; cannot fail.
-        pub(crate) fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
+        /// When it was last enabled, whatever has become of it.
+        pub(crate) safe fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);
     }
 }
@@ -213,8 +215,7 @@ pub(crate) mod timeout {
 /// When this session last began to wait for a heavyweight lock, which is when the time for
 /// the search for deadlocks begins; 0: never.
 pub(crate) fn last_wait() -> i64 {
-    // SAFETY: reads a backend-local variable.
-    unsafe { timeout::get_timeout_start_time(timeout::DEADLOCK_TIMEOUT) }
+    timeout::get_timeout_start_time(timeout::DEADLOCK_TIMEOUT)
 }
 
 unsafe extern "C" {

@@ -141,8 +141,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
             pg_sys::ReleaseSysCache(tuple);
             return None;
         }
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            c::DeconstructFkConstraintRow(
+        at_boundary!(c::DeconstructFkConstraintRow(
                 tuple,
                 &mut count,
                 referencing.as_mut_ptr(),
@@ -152,8 +151,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
                 other.as_mut_ptr(),
                 &mut set_count,
                 set.as_mut_ptr(),
-            );
-        });
+            ););
         let number = |count| usize::try_from(count).unwrap_or(0).min(MOST);
         let found = Row {
             referencing: form.conrelid,

@@ -20,18 +20,15 @@ pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 /// The index of the relation's constraint of that name.
-///
-/// # Safety
-/// `name` is a C string.
-pub(crate) unsafe fn of_constraint(
-    relid: pg_sys::Oid,
-    name: *const core::ffi::c_char,
-) -> Option<pg_sys::Oid> {
-    // SAFETY: as required of the caller; syscache look-ups within a transaction.
+pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
+    let name = encoding::to_server(name)?;
+    // SAFETY: the name outlives the call; syscache look-ups within a transaction.
     unsafe {
-        let constraint = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            raising::get_relation_constraint_oid(relid, name, true)
-        });
+        let constraint = at_boundary!(raising::get_relation_constraint_oid(
+            relid,
+            name.as_ptr(),
+            true
+        ));
         let index =
             (constraint != pg_sys::InvalidOid).then(|| pg_sys::get_constraint_index(constraint))?;
         (index != pg_sys::InvalidOid).then_some(index)

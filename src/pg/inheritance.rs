@@ -42,9 +42,7 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // SAFETY: a look-up within a transaction; the list is copied before it is left to the
     // memory context.
     unsafe {
-        let list = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            raising::find_inheritance_children(relid, no_lock)
-        });
+        let list = at_boundary!(raising::find_inheritance_children(relid, no_lock));
         lists::oids(list).collect()
     }
 }
@@ -52,7 +50,7 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 /// Whether the relation has partitions or heirs, or once had.
 pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
     // SAFETY: a syscache look-up within a transaction; the relation exists.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raising::has_subclass(relid)) }
+    unsafe { at_boundary!(raising::has_subclass(relid)) }
 }
 
 /// All relations that the relation inherits from, at any distance, each once.
@@ -130,9 +128,7 @@ fn parents_of(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     if is_partition {
         // SAFETY: the relation is a partition; a detached one yields InvalidOid.
-        let parent = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| raising::get_partition_parent(relid, true))
-        };
+        let parent = unsafe { at_boundary!(raising::get_partition_parent(relid, true)) };
         return if parent == pg_sys::InvalidOid {
             vec![]
         } else {

@@ -3,6 +3,17 @@
 //! Nothing here decides, or knows what the extension is for. Differences between server
 //! versions live here only.
 
+/// Calls functions of PostgreSQL that can raise errors, as pgrx's bindings do: at this
+/// boundary an error becomes a panic. Nothing inside is to be dropped when one passes.
+macro_rules! at_boundary {
+    ($($work:tt)+) => {{
+        #[allow(ffi_unwind_calls, reason = "inside pgrx's boundary")]
+        let result = pgrx::pg_sys::ffi::pg_guard_ffi_boundary(|| { $($work)+ });
+        result
+    }};
+}
+pub(crate) use at_boundary;
+
 pub(crate) mod activity;
 pub(crate) mod background;
 pub(crate) mod cascade;

@@ -110,8 +110,7 @@ pub(crate) fn filter_call_on(
     // SAFETY: allocates nodes in the current memory context; nothing here is to be dropped
     // when an error passes.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            let mut args = core::ptr::null_mut();
+        at_boundary!(let mut args = core::ptr::null_mut();
             for column in columns {
                 let (attno, type_oid) = (column.attno, column.type_oid);
                 let varno = varno.cast_signed();
@@ -120,8 +119,7 @@ pub(crate) fn filter_call_on(
             }
             let constant = raising::makeConst(pg_sys::INT4OID, -1, none, 4, value, is_null, true);
             args = raising::lappend(args, constant.cast());
-            raising::makeFuncExpr(function, pg_sys::BOOLOID, args, none, none, FILTERS).cast()
-        })
+            raising::makeFuncExpr(function, pg_sys::BOOLOID, args, none, none, FILTERS).cast())
     }
 }
 
@@ -289,11 +287,9 @@ pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> b
     // SAFETY: as required of the caller; the tree is only read. Nothing here is to be
     // dropped when an error passes.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            raising::pull_varattnos(tree, varno, &mut used);
+        at_boundary!(raising::pull_varattnos(tree, varno, &mut used);
             let is_used = |&column: &i16| raising::bms_is_member(i32::from(column) + offset, used);
-            columns.iter().any(is_used)
-        })
+            columns.iter().any(is_used))
     }
 }
 

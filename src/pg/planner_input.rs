@@ -13,7 +13,7 @@ pub(crate) unsafe fn restriction(
     clause: *mut pg_sys::Expr,
 ) -> *mut pg_sys::RestrictInfo {
     // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| unguarded_restriction(root, clause)) }
+    unsafe { at_boundary!(unguarded_restriction(root, clause)) }
 }
 
 /// As [`restriction`], and before all others of the relation. One of a call of
@@ -30,20 +30,22 @@ pub(crate) unsafe fn put_restriction_first(
 ) {
     // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            let info = unguarded_restriction(root, clause);
+        at_boundary!(let info = unguarded_restriction(root, clause);
             if nodes::is_filter_call(clause) {
                 (*info).norm_selec = FILTER_SELECTIVITY;
                 (*info).outer_selec = FILTER_SELECTIVITY;
                 (*info).eval_cost = pg_sys::QualCost::default();
             }
-            (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo);
-        });
+            (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
     }
 }
 
 /// # Safety
 /// As [`restriction`], with a guard around it.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 unsafe fn unguarded_restriction(
     root: *mut PlannerInfo,
     clause: *mut pg_sys::Expr,

@@ -206,6 +206,10 @@ struct FirstRow<const N: usize> {
 }
 
 /// Plain, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
 unsafe extern "C-unwind" fn keep_first<const N: usize>(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut DestReceiver,

@@ -24,8 +24,7 @@ pub(crate) fn force(name: &str, value: &str) {
 
 /// Whether this is a worker of logical replication, which applies what others have done.
 pub(crate) fn applies_others_changes() -> bool {
-    // SAFETY: reads a backend-local variable.
-    unsafe { externs::IsLogicalWorker() }
+    externs::IsLogicalWorker()
 }
 
 /// Plans what `work` runs without sorting or reading whole tables where there is
@@ -125,9 +124,7 @@ pub(crate) fn discard_all() {
     };
     // SAFETY: outside any block of transactions, as the statement requires.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            externs::raising::DiscardCommand(&mut stmt, true);
-        });
+        at_boundary!(externs::raising::DiscardCommand(&mut stmt, true););
     }
 }
 

@@ -70,7 +70,7 @@ unsafe extern "C-unwind" fn request() {
     // SAFETY: in the postmaster, where the hook belongs.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| previous());
+            at_boundary!(previous());
         }
         let layout = LAYOUT;
         pg_sys::RequestAddinShmemSpace(layout.control);
@@ -85,7 +85,7 @@ unsafe extern "C-unwind" fn startup() {
     // all extensions.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| previous());
+            at_boundary!(previous());
         }
         let layout = LAYOUT;
         let mut found = false;

@@ -68,8 +68,7 @@ impl Limit {
         GAVE_WAY.store(false, Ordering::Relaxed);
         let id = ID.load(Ordering::Relaxed);
         if id != NOT_REGISTERED {
-            // SAFETY: cannot fail.
-            let now = unsafe { externs::GetCurrentTimestamp() };
+            let now = externs::GetCurrentTimestamp();
             let until = now.saturating_add(micros(limit));
             let patience = TURN.get().map(|turn| micros(turn.patience));
             let gives_way = patience.map_or(i64::MAX, |patience| now.saturating_add(patience));
@@ -219,8 +218,7 @@ fn micros(time: Duration) -> i64 {
 
 /// Runs in a signal handler: atomics, the clock and kill(2) only.
 extern "C-unwind" fn on_timeout() {
-    // SAFETY: cannot fail.
-    let now = unsafe { externs::GetCurrentTimestamp() };
+    let now = externs::GetCurrentTimestamp();
     let asked = || CALLS.get().is_some_and(|calls| (calls.is_asked_for_room)());
     let fired = FIRED.load(Ordering::Relaxed);
     if fired == 0 && now < UNTIL.load(Ordering::Relaxed) {

@@ -176,7 +176,7 @@ fn look_up_rule(relid: pg_sys::Oid, holder: pg_sys::Oid, rule: &IndexRule) -> Op
     if !index.is_valid {
         return None;
     }
-    let column_name = ttl_index::column_name(holder, index.attno);
+    let column_name = catalog::column_name(holder, index.attno);
     let (column, date) = ttl_index::date_column(relid, &column_name)?;
     let predicate = match index.predicate {
         Some(predicate) if relid != holder => Some(predicate.translate(holder, relid)?),

@@ -112,7 +112,7 @@ impl Predicate {
                 }
                 let place = usize::from(attno.cast_unsigned()) - 1;
                 numbers.resize(numbers.len().max(place + 1), 0);
-                let name = ttl_index::column_name(from, attno);
+                let name = catalog::column_name(from, attno);
                 numbers[place] = catalog::attribute(to, &name)?.attno;
             }
             let map = pg_sys::AttrMap {

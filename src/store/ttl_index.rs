@@ -178,7 +178,10 @@ unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIn
         match DateType::of(type_oid) {
             None => return Err(Unfit::NotADate(type_name(type_oid))),
             Some(date) if date.is_array && first != 0 => {
-                return Err(Unfit::PlainArray(column_name(form.indrelid, attno)));
+                return Err(Unfit::PlainArray(catalog::column_name(
+                    form.indrelid,
+                    attno,
+                )));
             }
             Some(_) => {}
         }
@@ -265,18 +268,6 @@ pub(crate) unsafe fn trusted(tree: *mut pg_sys::Node) -> Result<Predicate, Unfit
         }
         let text = CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned();
         Ok(Predicate::new(text))
-    }
-}
-
-/// The column's name.
-pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
-    // SAFETY: a palloc'd C string or null.
-    unsafe {
-        let name = pg_sys::get_attname(relid, attno, true);
-        if name.is_null() {
-            return String::new();
-        }
-        encoding::from_pointer(name)
     }
 }
 

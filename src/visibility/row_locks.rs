@@ -31,8 +31,7 @@ thread_local! {
 /// A plan that is about to be executed.
 pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
     // In REPEATABLE READ nothing expires meanwhile; foreign keys are no users.
-    // SAFETY: reads a backend-local variable.
-    if !moment::waits_count() || unsafe { externs::InNoForceRLSOperation() } {
+    if !moment::waits_count() || externs::InNoForceRLSOperation() {
         return;
     }
     let mut is_first = false;

@@ -57,8 +57,7 @@ pub(crate) fn current() -> Statement {
 /// # Safety
 /// `parse` is the planner's input, `query_string` its text, a C string or null.
 pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_char) -> usize {
-    // SAFETY: reads backend-local variables.
-    let enforcing = unsafe { externs::InNoForceRLSOperation() };
+    let enforcing = externs::InNoForceRLSOperation();
     let ddl = constraint_ddl::innermost();
     let referential = if (enforcing || ddl.is_some()) && !query_string.is_null() {
         let circumstances = Circumstances { enforcing, ddl };

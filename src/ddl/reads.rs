@@ -1,11 +1,11 @@
-//! Which statements read or check every row of a table, and can fail because of one.
+//! Which commands of ALTER TABLE read or check every row, and can fail because of one.
 
-use crate::pg::{lists, nodes};
-use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint, NodeTag};
+use crate::pg::lists;
+use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
 /// Which tables are read, beside the one that is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// Its default partition only: which rows belong to a new one?
     DefaultPartition,
     /// Partitions, and not those that inherit from it: indexes, and what is built
@@ -15,96 +15,12 @@ pub(super) enum Extent {
     Heirs,
 }
 
-/// What a statement reads, and the lock that it takes first.
-pub(super) struct Reading {
-    pub(super) relation: *mut pg_sys::RangeVar,
-    pub(super) extent: Extent,
-    pub(super) lock: u32,
-}
-
-/// What the statement reads, in the order in which it locks.
+/// Whose rows a command of ALTER TABLE reads.
 ///
 /// # Safety
-/// `node` is a statement of the parser.
-pub(super) unsafe fn readings(node: *mut pg_sys::Node) -> Vec<Reading> {
-    // SAFETY: the tag tells the type.
-    unsafe {
-        match nodes::tag(node) {
-            Some(NodeTag::T_IndexStmt) => index(node.cast()).into_iter().collect(),
-            Some(NodeTag::T_AlterTableStmt) => alter_table(node.cast()),
-            Some(NodeTag::T_CreateStmt) => create_table(node.cast()).into_iter().collect(),
-            _ => vec![],
-        }
-    }
-}
-
-/// `CREATE UNIQUE INDEX`; any other index holds expired rows as well as live ones.
-unsafe fn index(stmt: *mut pg_sys::IndexStmt) -> Option<Reading> {
-    // SAFETY: as required of the caller of `readings`.
-    unsafe {
-        ((*stmt).unique && !(*stmt).relation.is_null()).then(|| Reading {
-            relation: (*stmt).relation,
-            extent: Extent::Partitions,
-            // SHARE, which CREATE INDEX takes, would let two of them wait for each
-            // other when they delete.
-            lock: if (*stmt).concurrent {
-                pg_sys::ShareUpdateExclusiveLock
-            } else {
-                pg_sys::ShareRowExclusiveLock
-            },
-        })
-    }
-}
-
-/// `CREATE TABLE … PARTITION OF`: no row of the default partition may belong to it.
-unsafe fn create_table(stmt: *mut pg_sys::CreateStmt) -> Option<Reading> {
-    // SAFETY: as required of the caller of `readings`; a partition has one parent.
-    unsafe {
-        let bound = (*stmt).partbound.as_ref()?;
-        let parent = lists::nth::<pg_sys::RangeVar>((*stmt).inhRelations, 0)?;
-        (!bound.is_default).then_some(Reading {
-            relation: parent,
-            extent: Extent::DefaultPartition,
-            lock: pg_sys::AccessExclusiveLock,
-        })
-    }
-}
-
-/// `ALTER TABLE`: what its commands read, together.
-unsafe fn alter_table(stmt: *mut pg_sys::AlterTableStmt) -> Vec<Reading> {
+/// A command of the parser.
+pub(super) unsafe fn command(cmd: *mut AlterTableCmd) -> Option<Extent> {
     // SAFETY: the subtype of a command tells the type of its definition.
-    unsafe {
-        if (*stmt).objtype != pg_sys::ObjectType::OBJECT_TABLE {
-            return vec![];
-        }
-        let lock = || pg_sys::AlterTableGetLockLevel((*stmt).cmds).cast_unsigned();
-        let mut readings = vec![];
-        if let Some(extent) = lists::iter::<AlterTableCmd>((*stmt).cmds)
-            .filter_map(|cmd| command(cmd))
-            .max()
-        {
-            readings.push(Reading {
-                relation: (*stmt).relation,
-                extent,
-                lock: lock(),
-            });
-        }
-        // The rows of a table that becomes a partition must belong there.
-        for cmd in lists::iter::<AlterTableCmd>((*stmt).cmds) {
-            if (*cmd).subtype == AlterTableType::AT_AttachPartition && !(*cmd).def.is_null() {
-                readings.push(Reading {
-                    relation: (*(*cmd).def.cast::<pg_sys::PartitionCmd>()).name,
-                    extent: Extent::Heirs,
-                    lock: pg_sys::AccessExclusiveLock,
-                });
-            }
-        }
-        readings
-    }
-}
-
-unsafe fn command(cmd: *mut AlterTableCmd) -> Option<Extent> {
-    // SAFETY: as in `alter_table`.
     unsafe {
         let definition = (*cmd).def;
         match (*cmd).subtype {
