@@ -31,8 +31,8 @@ PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 MINUTES ?= 30
 
-.PHONY: help deps deps-drivers build install demo test test-lint test-unit test-pgrx \
-	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-readme clean
+.PHONY: help deps deps-drivers build install demo demo-svg test test-lint test-unit test-pgrx \
+	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -56,6 +56,9 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 
 demo: deps ## Three tables, some traffic, and what users see against what is on disk
 	@scripts/demo.sh $(PG)
+
+demo-svg: deps ## Run the demo, and draw docs/demo.svg from what it prints
+	@scripts/demo-svg.sh $(PG)
 
 test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails
 	@scripts/test.sh $(PG)
@@ -90,8 +93,8 @@ test-upstream: deps ## PostgreSQL's own regression suite with ttl_ext loaded (17
 bench: deps ## What it costs, against what one would do without: QUICK=1, ONLY=b1,b8
 	@QUICK="$(QUICK)" ONLY="$(ONLY)" SIZE="$(SIZE)" scripts/bench.sh $(PG)
 
-bench-readme: ## Put the table of the last full run with PG into the README
-	@scripts/bench-readme.sh $(PG)
+bench-docs: ## Put the table of the last full run with PG into docs/benchmarks.md
+	@scripts/bench-docs.sh $(PG)
 
 clean: ## Remove what was built here; TTL_CACHE stays
 	rm -rf target

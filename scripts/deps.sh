@@ -34,8 +34,9 @@ install_packages() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=2
         -o DPkg::Lock::Timeout=120 install --no-install-recommends "$@")
     say "installing: $*"
-    # The lists may be missing, or name versions that are old by now.
-    retry as_root apt-get -qq -o Acquire::Retries=2 update ||
+    # The lists may be missing, or name versions that are old by now. apt-get takes it
+    # for a success when it keeps an old list, unless told otherwise.
+    retry as_root apt-get -qq -o Acquire::Retries=2 -o APT::Update::Error-Mode=any update ||
         say "apt-get update failed: trying with the lists that are here"
     retry as_root "${apt[@]}"
 }

@@ -9,7 +9,7 @@ const HEAD: &str = "| # | what | ttl_ext | baseline | ratio | spread of the rati
                     |---|---|---|---|---|---|---|---|\n";
 
 /// The whole file `<pg>.md`. What lies between the two comments, the rows that have a
-/// target, goes into the README.
+/// target, goes into docs/benchmarks.md.
 pub fn page(results: &Results) -> String {
     let mut text = format!("# Benchmarks: {}\n\n", results.version);
     for (name, value) in &results.machine {

@@ -3,6 +3,8 @@
 //! server of its own is in `tests/`.
 
 mod agreement;
+#[cfg(test)]
+mod documents_test;
 mod guards;
 mod matrix;
 mod partitions;

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# bench-readme.sh VERSION: put the table of the last full run on PostgreSQL VERSION into
-# the README, between its two comments.
+# bench-docs.sh VERSION: put the table of the last full run on PostgreSQL VERSION into
+# docs/benchmarks.md, between its two comments.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=${1:-}
 check_version "$version"
-results=$REPO/bench/results/$version.md readme=$REPO/README.md
+results=$REPO/bench/results/$version.md document=$REPO/docs/benchmarks.md
 [ -f "$results" ] || die "there is no ${results#"$REPO"/}: run 'make bench PG=$version'"
 for mark in '<!-- bench:begin -->' '<!-- bench:end -->'; do
-    [ "$(grep -cxF -e "$mark" "$readme")" = 1 ] || die "README.md must have one line '$mark'"
+    [ "$(grep -cxF -e "$mark" "$document")" = 1 ] || die "${document#"$REPO"/} must have one line '$mark'"
 done
 
 new=$(mktemp)
@@ -27,6 +27,6 @@ awk -v results="$results" '
         skipping = 1
     }
     $0 == "<!-- bench:end -->" { skipping = 0 }
-    !skipping' "$readme" >"$new"
-cat "$new" >"$readme"
-say "README.md has the table of ${results#"$REPO"/}"
+    !skipping' "$document" >"$new"
+cat "$new" >"$document"
+say "${document#"$REPO"/} has the table of ${results#"$REPO"/}"

@@ -1,0 +1,173 @@
+//! What documents show a user works. `docs/reference.md` has every function, view, column and setting of the extension, as the
+//! catalog of a server shows them, and none that does not exist.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use ttl_ext_e2e::{Server, Session};
+
+const REFERENCE: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/reference.md"
+));
+
+/// Background deletion is on by default, but not in other tests' servers.
+fn connect() -> Session {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let server = Server::start(&[("ttl.enabled", "on")]);
+        server.database("app");
+        server
+    });
+    server.connect("app", "postgres")
+}
+
+/// The lines below a heading, up to the next one of its level or above.
+fn section(heading: &str) -> impl Iterator<Item = &'static str> {
+    let level = |line: &str| line.chars().take_while(|&c| c == '#').count();
+    let mut lines = REFERENCE.lines();
+    assert!(lines.any(|line| line == heading), "no heading '{heading}'");
+    lines.take_while(move |line| level(line) == 0 || level(line) > level(heading))
+}
+
+/// The cells of the tables in a section whose rows begin with code, without its backquotes.
+fn rows(heading: &str) -> impl Iterator<Item = Vec<&'static str>> {
+    let rows = section(heading).filter_map(|line| line.strip_prefix("| "));
+    let rows = rows.filter(|row| row.starts_with('`'));
+    rows.map(|row| {
+        let cells = row.split('|');
+        cells.map(|cell| cell.trim().trim_matches('`')).collect()
+    })
+}
+
+/// The signatures in the fenced blocks of SQL, each in one line.
+fn signatures() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let (mut inside, mut text) = (false, String::new());
+    for line in section("## Functions") {
+        match line {
+            "```sql" => inside = true,
+            "```" => inside = false,
+            _ if inside => {
+                text = format!("{text} {}", line.trim());
+                if text.contains('→') {
+                    found.insert(text.trim().to_owned());
+                    text.clear();
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn assert_same(what: &str, documented: &BTreeSet<String>, catalog: &BTreeSet<String>) {
+    let missing: Vec<_> = catalog.difference(documented).collect();
+    let invented: Vec<_> = documented.difference(catalog).collect();
+    assert!(
+        missing.is_empty() && invented.is_empty(),
+        "{what} of docs/reference.md: missing {missing:#?}, not in the catalog {invented:#?}"
+    );
+}
+
+#[test]
+fn every_function() {
+    let internal: BTreeSet<String> = rows("### Internal functions")
+        .map(|row| row[0].to_owned())
+        .collect();
+    // As the reference writes them: short names of types, and no casts of defaults.
+    let functions = connect().rows(
+        r"SELECT oid::regprocedure,
+                 regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+                     format('ttl.%s(%s) → %s', proname, pg_get_function_arguments(oid),
+                            pg_get_function_result(oid)),
+                     'timestamp with time zone', 'timestamptz', 'g'),
+                     'timestamp without time zone', 'timestamp', 'g'),
+                     '''(-?\d+)''::integer', '\1', 'g'),
+                     '::(name|text|integer|boolean)', '', 'g')
+            FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace",
+    );
+    let mut catalog = BTreeSet::new();
+    for function in functions {
+        let name = &function[usize::from(!internal.contains(&function[0]))];
+        catalog.insert(name.clone());
+    }
+    let documented = signatures().union(&internal).cloned().collect();
+    assert_same("functions", &documented, &catalog);
+}
+
+#[test]
+fn every_column_of_every_view() {
+    let mut session = connect();
+    let views = session.column(
+        "SELECT oid::regclass FROM pg_class
+          WHERE relnamespace = 'ttl'::regnamespace AND relkind IN ('r', 'v', 'm', 'f', 'p')",
+    );
+    let headings = section("## Views").filter_map(|line| line.strip_prefix("### "));
+    assert_same(
+        "views",
+        &headings.map(str::to_owned).collect(),
+        &views.iter().cloned().collect(),
+    );
+    for view in views {
+        let columns = session.column(&format!(
+            "SELECT attname, replace(format_type(atttypid, atttypmod), 'timestamp with time zone', 'timestamptz')
+               FROM pg_attribute WHERE attrelid = '{view}'::regclass AND attnum > 0 AND NOT attisdropped
+              ORDER BY attnum"
+        ));
+        let documented: Vec<String> = rows(&format!("### {view}"))
+            .map(|row| format!("{}|{}", row[0], row[1]))
+            .collect();
+        assert_eq!(
+            documented, columns,
+            "columns of {view} in docs/reference.md"
+        );
+    }
+}
+
+/// Names, defaults, ranges and contexts.
+#[test]
+fn every_setting() {
+    let settings = connect().column(
+        "SELECT name, current_setting(name),
+                CASE WHEN min_val IS NULL THEN '' ELSE concat_ws(' ', min_val, 'to', max_val, unit) END, context
+           FROM pg_settings WHERE name LIKE 'ttl.%'",
+    );
+    let documented = rows("## Settings").map(|row| row[..4].join("|"));
+    assert_same(
+        "settings",
+        &documented.collect(),
+        &settings.into_iter().collect(),
+    );
+}
+
+/// The README's first session, as it is copied into psql. What the worker has done by then
+/// depends on the machine.
+#[test]
+fn first_session_of_the_readme() {
+    const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let (_, session) = README.split_once("## First session").expect("a heading");
+    let (session, _) = session.split_once("\n## ").expect("a heading after it");
+    let blocks = session.split("```sql").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap_or_default());
+    let script: String = blocks.collect();
+
+    let server = Server::start_sweeping(&[]);
+    server.database("app");
+    let file = server.dir().join("session.sql");
+    std::fs::write(&file, script).expect("a file");
+    let mut psql = server.tool("psql", "app");
+    psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-f"])
+        .arg(&file);
+    let output = server.must_run(&mut psql).stdout;
+    let output = String::from_utf8(output).expect("UTF-8");
+    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[..2], ["3|root", "3|root"], "{output}");
+    for part in [
+        "Filter: ttl.live(_ts, ttl, 3600)",
+        "\nsessions|3600|{}\n",
+        "\nsessions|",
+    ] {
+        assert!(output.contains(part), "{part}\n{output}");
+    }
+}
