@@ -40,13 +40,10 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     match store::governing_label(relid) {
         Some(Inherited {
-            labelled_table: labelled_table,
+            labelled_table,
             policy,
         }) if labelled_table == relid => Ok(Some(Rc::unwrap_or_clone(policy))),
-        Some(Inherited {
-            labelled_table: labelled_table,
-            ..
-        }) => {
+        Some(Inherited { labelled_table, .. }) => {
             let (table, root) = (
                 catalog::qualified_name(relid),
                 catalog::qualified_name(labelled_table),
