@@ -72,6 +72,9 @@ struct Removing {
 }
 
 /// `None` if no row of the table can be expired. Leaves the table locked.
+///
+/// # Safety
+/// Within a transaction.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn removing(relid: pg_sys::Oid, by_filter: bool) -> Option<Removing> {

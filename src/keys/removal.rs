@@ -238,6 +238,9 @@ fn outcome(result: TM_Result::Type) -> Removal {
 }
 
 /// Tells consumers of logical decoding that the extension deletes.
+///
+/// # Safety
+/// Within a transaction that may write.
 #[pg_guard]
 unsafe extern "C-unwind" fn announce(relid: pg_sys::Oid, done: bool) {
     if !message::is_wanted() {

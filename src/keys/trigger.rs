@@ -134,6 +134,8 @@ extern "C-unwind" fn refuse() {
     .raise()
 }
 
+/// # Safety
+/// As [`prepared::prepare`].
 #[pg_guard]
 unsafe extern "C-unwind" fn prepare_guarded(
     relation: pg_sys::Relation,

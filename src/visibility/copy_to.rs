@@ -91,6 +91,9 @@ unsafe fn columns(relid: pg_sys::Oid, named: *mut pg_sys::List) -> Option<Vec<St
 }
 
 /// The raw parse tree of one SELECT.
+///
+/// # Safety
+/// Within a transaction.
 unsafe fn parse(query: &str) -> *mut pg_sys::Node {
     let query = crate::pg::encoding::query(query);
     // SAFETY: the parse tree copies what it needs of the text.

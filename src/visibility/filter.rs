@@ -92,6 +92,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_reads_physically(
     }
 }
 
+/// # Safety
+/// As [`ttl_reads_physically`].
 #[pg_guard]
 unsafe extern "C-unwind" fn reads_physically(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: as declared in SQL; the rest reads a backend-local variable.
