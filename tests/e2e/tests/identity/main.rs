@@ -5,4 +5,3 @@ mod attacks;
 mod database_settings;
 mod leftovers;
 mod loops;
-mod setup;

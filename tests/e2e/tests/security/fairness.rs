@@ -7,9 +7,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, until};
-
-use crate::setup;
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, hostile, until};
 
 const TABLES: usize = 50;
 const ENDLESS: &str = "LOOP NULL; END LOOP;";
@@ -19,7 +17,7 @@ const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(20);";
 fn start(settings: &[(&str, &str)]) -> Server {
     let mut all = vec![("ttl.naptime", "60s"), ("ttl.min_effort", "1")];
     all.extend(settings);
-    setup::start(&all)
+    hostile::start(&all)
 }
 
 /// The attacker's tables, each with some expired rows and such a trigger.
@@ -128,7 +126,10 @@ fn judge(what: &str, databases: &[&Database<'_>], required: f64) {
 
 fn hold_up(what: &str, body: &str, settings: &[(&str, &str)], required: f64) {
     let server = start(settings);
-    let (here, there) = (setup::database(&server), setup::database(&server));
+    let (here, there) = (
+        hostile::armed_database(&server),
+        hostile::armed_database(&server),
+    );
     make_victim(&here);
     make_victim(&there);
     judge(&format!("{what}: before"), &[&here, &there], 2.0);
@@ -158,7 +159,7 @@ fn one_worker_is_enough() {
 #[test]
 fn who_takes_long_is_named() {
     let server = start(&[]);
-    let database = setup::database(&server);
+    let database = hostile::armed_database(&server);
     make_victim(&database);
     let attacker = set_traps(&database, ENDLESS);
     let mut session = database.connect();
@@ -188,5 +189,5 @@ fn who_takes_long_is_named() {
         "f"
     );
     drop(attacker);
-    assert!(!setup::attacker_is_superuser(&mut session));
+    assert!(!hostile::attacker_is_superuser(&mut session));
 }

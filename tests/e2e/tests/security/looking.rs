@@ -1,9 +1,7 @@
 //! Who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
 //! code, waits for nobody, and is shown what is wrong with one object beside the others.
 
-use ttl_ext_e2e::{Database, Session, SqlState};
-
-use crate::setup::{attacker_is_superuser, database, start};
+use ttl_ext_e2e::{Database, Session, SqlState, hostile};
 
 /// Everything that only looks, at all tables and at one that is a trap.
 const LOOKS: &[&str] = &[
@@ -60,8 +58,8 @@ fn label_trap(attacker: &mut Session) {
 /// the predicates of indexes that are opened, which ran `a_pure`.
 #[test]
 fn nobody_is_taken_over_by_looking() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     lay_trap(&mut attacker, "public.a_pure('x')");
     label_trap(&mut attacker);
@@ -70,7 +68,7 @@ fn nobody_is_taken_over_by_looking() {
         viewer.run("BEGIN");
         viewer.run(look);
         viewer.run("COMMIT");
-        assert!(!attacker_is_superuser(&mut viewer), "{look}");
+        assert!(!hostile::attacker_is_superuser(&mut viewer), "{look}");
         let cursors = viewer.value("SELECT count(*) FROM pg_catalog.pg_cursors");
         assert_eq!(cursors, "0", "{look}");
     }
@@ -79,8 +77,8 @@ fn nobody_is_taken_over_by_looking() {
 /// C2. On f540154 the viewer had the attacker's `search_path` from then on.
 #[test]
 fn a_viewers_session_stays_as_it_is() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run(
         "CREATE FUNCTION a_path() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
@@ -104,8 +102,8 @@ fn a_viewers_session_stays_as_it_is() {
 /// Point 2. On f540154 `ttl.tables` failed for everybody, or never ended.
 #[test]
 fn functions_that_fail_or_never_end_are_not_called() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run(
         "CREATE FUNCTION a_error() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
@@ -153,8 +151,8 @@ fn assert_victims_row_is_right(session: &mut Session) {
 /// Point 2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
 #[test]
 fn looking_waits_for_no_lock() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TYPE pair AS (a int, b int)");
@@ -196,8 +194,8 @@ fn looking_waits_for_no_lock() {
 /// worker had looked again.
 #[test]
 fn stats_are_shown_after_a_drop() {
-    let server = start(&[("ttl.naptime", "3600")]);
-    let database = database(&server);
+    let server = hostile::start(&[("ttl.naptime", "3600")]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TABLE gone (id int); SELECT ttl.enable('gone', 1)");
@@ -216,8 +214,8 @@ fn stats_are_shown_after_a_drop() {
 /// H5. On f540154 a label could name any number of indexes, all of which everybody read.
 #[test]
 fn giant_labels_are_refused() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TABLE big (id int, d timestamptz)");
     let rules = |count: usize| {
@@ -248,8 +246,8 @@ fn giant_labels_are_refused() {
 /// seconds for a large one.
 #[test]
 fn labels_that_cannot_be_read_disturb_nobody() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut superuser = database.connect();
     superuser.run("SET allow_system_table_mods = on");

@@ -8,5 +8,4 @@ mod gate;
 mod looking;
 mod recognised;
 mod referential;
-mod setup;
 mod walks;
