@@ -1,4 +1,4 @@
-//! No event is lost, in whatever order things happen: all sequences of six events at two
+//! C7: no event is lost, in whatever order things happen: all sequences of six events at two
 //! tables, with two workers.
 
 use super::fairness::{Staffed, needs_another};
