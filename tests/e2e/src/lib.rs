@@ -17,7 +17,8 @@
 //!
 //! However a test ends, its servers are stopped and their directories removed.
 //!
-//! The rules that the tests name (C1, C6, ...) are those of `docs/semantics.md`.
+//! The rules that the tests name (C1, D2, M9, ...) and the complaints are those of `docs/semantics.md`;
+//! S1 to S8 are the promises of `docs/security.md`, "What cannot be done".
 
 mod backlog;
 mod cached;

@@ -1,5 +1,5 @@
-//! Item 3, M9: much to delete, with an old snapshot held open, and one table
-//! that does not starve the others.
+//! C7, M9, complaints 5 and 13: much to delete, with an old snapshot held open, and one
+//! table that does not starve the others.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Item 6, M11: partitions of which every row is expired go as a whole, where
+//! M11: partitions of which every row is expired go as a whole, where
 //! the policy asks for it.
 
 use std::sync::OnceLock;

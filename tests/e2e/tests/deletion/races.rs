@@ -1,4 +1,4 @@
-//! "Must show": clients that refresh rows at the moment when they expire, while
+//! C7, C10: clients that refresh rows at the moment when they expire, while
 //! sweeping runs flat out. No refreshed row is lost, and all others go.
 //!
 //! A row is lost if a client does not reach it although the server's clock, read
@@ -183,6 +183,7 @@ impl Client {
                 .expect("rows");
             let early = Duration::from_millis(self.random.random_range(0..500));
             let at = rows[n].expires + Duration::from_millis(30);
+            // The race is about this moment; on a slow machine it comes later, and counts so.
             std::thread::sleep(at.saturating_duration_since(Instant::now() + early));
             if self.random.random_range(0..3) == 0 {
                 self.look(&rows[n]);

@@ -1,4 +1,4 @@
-//! Item 8: row-level security does not keep expired rows on disk, and cascades
+//! C7: row-level security does not keep expired rows on disk, and cascades
 //! and triggers still see what is theirs.
 
 use ttl_ext_e2e::Server;

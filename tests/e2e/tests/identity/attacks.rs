@@ -1,4 +1,4 @@
-//! Attempts to become somebody else, to read what is another's, to end the
+//! S1: attempts to become somebody else, to read what is another's, to end the
 //! worker, from every place where deletion runs user code.
 
 use std::sync::OnceLock;

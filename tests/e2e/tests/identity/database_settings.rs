@@ -1,4 +1,4 @@
-//! Settings of the database, which its owner chooses, neither stop deletion nor
+//! S1, S4: settings of the database, which its owner chooses, neither stop deletion nor
 //! bring code into what it does as superuser.
 
 use ttl_ext_e2e::hostile;

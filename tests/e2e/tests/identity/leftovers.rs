@@ -1,4 +1,4 @@
-//! What user code leaves in a session is not there for the next owner's.
+//! S1: what user code leaves in a session is not there for the next owner's.
 
 use ttl_ext_e2e::{PATIENCE, hostile};
 

@@ -1,4 +1,4 @@
-//! The extension's hooks leave errors as they are: every field of an error is
+//! Promise of decision 0004: the extension's hooks leave errors as they are: every field of an error is
 //! the same on a server that has the extension loaded and on one that has not.
 
 use ttl_ext_e2e::{Database, Server};

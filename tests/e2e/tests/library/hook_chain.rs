@@ -1,5 +1,5 @@
-//! The extension among others that hook into the same places, loaded before
-//! them and after them.
+//! Promise of decision 0004: the extension among others that hook into the same places, loaded
+//! before them and after them.
 
 use ttl_ext_e2e::{Server, fields};
 

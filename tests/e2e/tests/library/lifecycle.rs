@@ -1,4 +1,4 @@
-//! The extension comes and goes: in a database, and in what the server preloads.
+//! C6, C9: the extension comes and goes: in a database, and in what the server preloads.
 
 use std::sync::OnceLock;
 

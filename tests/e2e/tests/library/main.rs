@@ -1,4 +1,4 @@
-//! The library in a server: it comes and goes, and whatever else is there does not notice it.
+//! Promise: the library comes and goes, and whatever else is in the server does not notice it.
 
 mod errors_unharmed;
 mod hook_chain;

@@ -1,4 +1,4 @@
-//! Item 7: what is shown is so. Where nobody deletes, `lag` and `backlog_estimate` of
+//! Complaint 6: what is shown is so. Where nobody deletes, `lag` and `backlog_estimate` of
 //! `ttl.stats` are not known, and `ttl.problems` names the cause.
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session};

@@ -2,9 +2,7 @@
 //! `_ts` and the overrides that arrive, in the initial copy and afterwards, and
 //! what has expired there is in nobody's way.
 
-use std::time::{Duration, Instant};
-
-use ttl_ext_e2e::{PATIENCE, Server, Session};
+use ttl_ext_e2e::{PATIENCE, Server, Session, until};
 
 const TABLE: &str = "CREATE TABLE t (id integer PRIMARY KEY, what text,
     _ts timestamptz NOT NULL DEFAULT now(), ttl integer)";
@@ -16,18 +14,10 @@ fn contents(session: &mut Session) -> Vec<String> {
 /// Wait until the subscriber has on disk what the publisher has.
 fn catch_up(publisher: &mut Session, subscriber: &mut Session) -> Vec<String> {
     let expected = contents(publisher);
-    let deadline = Instant::now() + Duration::from_secs(120);
-    loop {
+    until(&format!("{expected:#?}"), 120, || {
         let there = contents(subscriber);
-        if there == expected {
-            return there;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "{there:#?} instead of {expected:#?}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        (there == expected).then_some(there)
+    })
 }
 
 #[test]

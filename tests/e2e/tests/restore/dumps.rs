@@ -1,4 +1,4 @@
-//! Dumps are complete and restore faithfully: policies, `_ts`, overrides, and
+//! C1, C6: dumps are complete and restore faithfully: policies, `_ts`, overrides, and
 //! the expired rows too, which are still hidden afterwards.
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Databases in other encodings than UTF-8: a name with an é is a name like others, and a
-//! label with one is nobody's trouble (H7).
+//! S8: databases in other encodings than UTF-8: a name with an é is a name like others, and a
+//! label with one is nobody's trouble.
 
 use ttl_ext_e2e::{Database, Server, Session, fields, hostile};
 

@@ -1,4 +1,4 @@
-//! Model point 5: time belongs to owners. Fifty tables whose triggers never end, or sleep, do
+//! S5: time belongs to owners. Fifty tables whose triggers never end, or sleep, do
 //! not keep another owner's rows on disk, in their database or in another.
 //!
 //! `TTL_FAIRNESS_ROWS` is the number of rows that are measured in each database (30); with it
@@ -11,6 +11,7 @@ use ttl_ext_e2e::{Database, PATIENCE, Server, Session, hostile, until};
 
 const TABLES: usize = 50;
 const ENDLESS: &str = "LOOP NULL; END LOOP;";
+/// Longer than others may be held up.
 const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(20);";
 
 /// As an administrator would start it: the settings have their defaults.
@@ -79,6 +80,7 @@ fn measure(database: &Database<'_>, rows: usize) -> Vec<f64> {
             !gone
         });
         known.extend(there);
+        // How finely the delays are measured.
         std::thread::sleep(Duration::from_millis(20));
     }
     delays.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Code of a table's owner, or of whoever refers to the table, that runs on somebody else's
-//! behalf: by the worker, in a superuser's or a stranger's transaction (C1, C2, H2, L3; an
-//! owner without USAGE on the schema).
+//! S1: code of a table's owner, or of whoever refers to the table, that runs on somebody else's
+//! behalf: by the worker, in a superuser's or a stranger's transaction; and an owner without
+//! USAGE on the schema.
 
 use std::sync::OnceLock;
 
@@ -199,7 +199,7 @@ fn parent_and_child(database: &Database<'_>, trap: &str) -> (Session, Session) {
     (victim, attacker)
 }
 
-/// H2 (before 18): REFERENCES on a table was enough to run code as its owner, in the worker.
+/// S1 (before 18): REFERENCES on a table was enough to run code as its owner, in the worker.
 #[test]
 fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
     for (what, trap) in CHILDREN {
@@ -220,7 +220,7 @@ fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
     }
 }
 
-/// H2 (before 18), in an INSERT that puts a row in the place of an expired one: as the inserting
+/// S1 (before 18), in an INSERT that puts a row in the place of an expired one: as the inserting
 /// user, here the owner of the secret.
 #[test]
 fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
@@ -246,7 +246,7 @@ fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
     }
 }
 
-/// L3: anybody could lock any table by ttl.written_here, and have errors about files logged.
+/// S7: anybody could lock any table by ttl.written_here, and have errors about files logged.
 #[test]
 fn l3_the_extensions_own_questions_are_not_for_others() {
     let database = hostile::armed_database(server());

@@ -1,4 +1,4 @@
-//! Who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
+//! S2: who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
 //! code, waits for nobody, and is shown what is wrong with one object beside the others.
 
 use ttl_ext_e2e::{Database, Session, SqlState, hostile};
@@ -54,7 +54,7 @@ fn label_trap(attacker: &mut Session) {
     ));
 }
 
-/// C2. On f540154 each but `ttl.stats` made the attacker a superuser: PostgreSQL simplifies
+/// S2. On f540154 each but `ttl.stats` made the attacker a superuser: PostgreSQL simplifies
 /// the predicates of indexes that are opened, which ran `a_pure`.
 #[test]
 fn nobody_is_taken_over_by_looking() {
@@ -74,7 +74,7 @@ fn nobody_is_taken_over_by_looking() {
     }
 }
 
-/// C2. On f540154 the viewer had the attacker's `search_path` from then on.
+/// S2. On f540154 the viewer had the attacker's `search_path` from then on.
 #[test]
 fn a_viewers_session_stays_as_it_is() {
     let server = hostile::start(&[]);
@@ -99,7 +99,7 @@ fn a_viewers_session_stays_as_it_is() {
     }
 }
 
-/// Point 2. On f540154 `ttl.tables` failed for everybody, or never ended.
+/// S2. On f540154 `ttl.tables` failed for everybody, or never ended.
 #[test]
 fn functions_that_fail_or_never_end_are_not_called() {
     let server = hostile::start(&[]);
@@ -148,7 +148,7 @@ fn assert_victims_row_is_right(session: &mut Session) {
     assert_eq!(session.value(stats), "1");
 }
 
-/// Point 2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
+/// S2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
 #[test]
 fn looking_waits_for_no_lock() {
     let server = hostile::start(&[]);
@@ -190,7 +190,7 @@ fn looking_waits_for_no_lock() {
     assert!(with.contains("(t = 'x'::text)"), "{with}");
 }
 
-/// L1. On f540154: "relation with OID … does not exist", for every ordinary user, until a
+/// S2. On f540154: "relation with OID … does not exist", for every ordinary user, until a
 /// worker had looked again.
 #[test]
 fn stats_are_shown_after_a_drop() {
@@ -211,7 +211,7 @@ fn stats_are_shown_after_a_drop() {
     assert_victims_row_is_right(&mut reader);
 }
 
-/// H5. On f540154 a label could name any number of indexes, all of which everybody read.
+/// S6. On f540154 a label could name any number of indexes, all of which everybody read.
 #[test]
 fn giant_labels_are_refused() {
     let server = hostile::start(&[]);
@@ -241,7 +241,7 @@ fn giant_labels_are_refused() {
     );
 }
 
-/// H5, point 8. Labels that nobody could store are problems of their tables. On f540154
+/// S6, S8. Labels that nobody could store are problems of their tables. On f540154
 /// `ttl.tables` failed for all if one label was not JSON, and DROP … CASCADE of others took
 /// seconds for a large one.
 #[test]

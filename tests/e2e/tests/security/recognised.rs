@@ -1,4 +1,4 @@
-//! The other side of H1: PostgreSQL's own queries for foreign keys are recognised, in every
+//! S3, the other side of it: PostgreSQL's own queries for foreign keys are recognised, in every
 //! form that this version writes. One that is not leaves an expired row on disk that refers
 //! to nothing, or refuses what should be let through.
 

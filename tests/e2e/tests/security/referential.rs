@@ -1,5 +1,5 @@
-//! PostgreSQL's own queries for foreign keys see expired rows, or remove them. Nobody else
-//! gets that by writing like PostgreSQL (H1), or by a plan that somebody else has left (L2).
+//! S3, C6: PostgreSQL's own queries for foreign keys see expired rows, or remove them. Nobody
+//! else gets that by writing like PostgreSQL, or by a plan that somebody else has left.
 
 use std::sync::OnceLock;
 
@@ -177,7 +177,7 @@ fn scene<'a>() -> (Database<'a>, Session) {
     (database, attacker)
 }
 
-/// H1. On f540154 functions in an ALTER TABLE read the expired rows of both tables, triggers in a
+/// S3. On f540154 functions in an ALTER TABLE read the expired rows of both tables, triggers in a
 /// cascade brought them to life by `UPDATE … RETURNING`, and the rule read a row and revived it:
 /// 35 findings, of all ways but the AFTER trigger's, which fires when the cascade is over.
 #[test]
@@ -200,7 +200,7 @@ fn h1_queries_written_like_postgresqls_own_see_nothing() {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// L2. On f540154 the reader was shown the expired row: the plan was made by the superuser
+/// C6. On f540154 the reader was shown the expired row: the plan was made by the superuser
 /// with `row_security` off, and asked for no more than that setting.
 #[test]
 fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {

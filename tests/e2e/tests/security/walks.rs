@@ -1,4 +1,4 @@
-//! Catalogs that a stranger has made large, deep or tangled, names that a stranger has put
+//! S4, S6, S7: catalogs that a stranger has made large, deep or tangled, names that a stranger has put
 //! in the way, and locks that a stranger holds: nobody else notices.
 
 use std::time::{Duration, Instant};
@@ -75,7 +75,7 @@ fn deep_inheritance() {
     disk.wait_until("SELECT count(*) FROM low", "0", PATIENCE);
 }
 
-/// H3. Every way through a diamond was gone, 2ⁿ of them: with 17 levels a CREATE TABLE took
+/// S6. Every way through a diamond was gone, 2ⁿ of them: with 17 levels a CREATE TABLE took
 /// 6 s and a SELECT 1.4 s, and workers died while they loaded the policies of a database in
 /// which one was below.
 #[test]
@@ -112,7 +112,7 @@ fn diamonds_of_inheritance() {
     }
 }
 
-/// H4. Nothing was deleted in a database while anybody held the extension's lock, for which
+/// S7. Nothing was deleted in a database while anybody held the extension's lock, for which
 /// no right is needed, and nothing said why.
 #[test]
 fn a_strangers_lock_on_the_extension() {
@@ -166,7 +166,7 @@ fn the_extension_is_dropped() {
     }
 }
 
-/// H5. Any DROP … CASCADE read all labels, 12 s for one with 40,000 rules, and could not be
+/// S6. Any DROP … CASCADE read all labels, 12 s for one with 40,000 rules, and could not be
 /// cancelled meanwhile.
 #[test]
 fn a_strangers_giant_label() {
@@ -191,7 +191,7 @@ fn a_strangers_giant_label() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// M1. Any DROP … CASCADE looked at all tables with the trigger: it took ACCESS EXCLUSIVE on
+/// S7. Any DROP … CASCADE looked at all tables with the trigger: it took ACCESS EXCLUSIVE on
 /// those of others that need it no longer, and dropped it.
 #[test]
 fn tables_of_others_are_left_alone() {

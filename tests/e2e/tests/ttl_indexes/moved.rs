@@ -1,4 +1,4 @@
-//! TTL indexes after a dump, an upgrade, and on a standby.
+//! M1, M8, M10: TTL indexes after a dump, an upgrade, and on a standby.
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Upgrade, catch_up};
 

@@ -109,7 +109,7 @@ fn partitions_stay() {
     disk.wait_until(&leaves("p"), "last now rest", PATIENCE);
 }
 
-/// M1, item "must show": what the worker runs, and what `ttl.purge` runs, uses the
+/// M1: what the worker runs, and what `ttl.purge` runs, uses the
 /// TTL index.
 #[test]
 fn the_sweep_uses_the_index() {

@@ -1,4 +1,4 @@
-//! What one session changes, the others see at their next statement, whatever
+//! C8, C9: what one session changes, the others see at their next statement, whatever
 //! plans they have cached.
 
 use std::sync::OnceLock;

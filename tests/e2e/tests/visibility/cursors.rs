@@ -10,6 +10,10 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start(&[("max_parallel_workers_per_gather", "2")]))
 }
 
+/// Sleeps until the rows' time is past: rows must live for their time.
+const UNTIL_EXPIRED: &str =
+    "SELECT pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends";
+
 /// A session that is about to open a cursor on 1000 rows that will expire.
 struct Expiring<'a> {
     database: &'a Database<'a>,
@@ -21,7 +25,7 @@ impl Expiring<'_> {
     fn wait(&mut self) -> bool {
         let mut observer = self.database.connect();
         let in_time = observer.value("SELECT count(*) FROM t") == "1000";
-        observer.run("SELECT pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends");
+        observer.run(UNTIL_EXPIRED);
         assert_eq!(observer.value("SELECT count(*) FROM t"), "0");
         in_time
     }
@@ -126,7 +130,7 @@ fn c13_portal() {
         assert_eq!(transaction.query_portal(&first, 50).unwrap().len(), 50);
         let mut other = e.database.connect();
         let in_time = other.value("SELECT count(*) FROM t") == "1000";
-        other.run("SELECT pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends");
+        other.run(UNTIL_EXPIRED);
         assert_eq!(transaction.query_portal(&first, 50).unwrap().len(), 50);
         assert_eq!(transaction.query_portal(&first, 0).unwrap().len(), 900);
         // Bound before, and executed only now.
@@ -162,7 +166,7 @@ fn c13_parallel() {
         let portal = transaction.bind(&statement, &[]).unwrap();
         let mut other = e.database.connect();
         let in_time = other.value("SELECT count(*) FROM t") == "1000";
-        other.run("SELECT pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends");
+        other.run(UNTIL_EXPIRED);
         let rows = transaction.query_portal(&portal, 0).unwrap();
         let seen: (i64, bool, i64) = (rows[0].get(0), rows[0].get(1), rows[0].get(2));
         assert_eq!(seen, (1000, true, 1000));
@@ -205,6 +209,7 @@ fn c13_plpgsql() {
              BEGIN
                  FOR r IN SELECT id FROM t LOOP
                      IF committing = 0 THEN
+                         -- As UNTIL_EXPIRED.
                          PERFORM pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends;
                      END IF;
                      committing := committing + 1;

@@ -1,4 +1,4 @@
-//! The settings of a session: what they show, to whom, and in cached plans.
+//! C6: the settings of a session: what they show, to whom, and in cached plans.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,4 @@
-//! "Must show": `kill -9` of a worker, a backend, the postmaster, again and
-//! again, under load. No live row is lost, no expired row is seen, and the
+//! C6, C7: `kill -9` of a worker, a backend, the postmaster, again and again, under load. No live row is lost, no expired row is seen, and the
 //! workers come back.
 
 use std::collections::HashSet;
@@ -55,6 +54,7 @@ impl Load {
             let mut session = match server.try_connect("app", "postgres", "") {
                 Ok(session) => session,
                 Err(error) if is_disconnect(&error) => {
+                    // Until the server takes connections again.
                     std::thread::sleep(std::time::Duration::from_millis(50));
                     continue;
                 }
