@@ -10,7 +10,9 @@ fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {
         let mut settings = SlowTable::SETTINGS.to_vec();
-        settings.push(("ttl.max_workers", "8"));
+        // One for each database of these tests: here nobody waits for a worker, or for a slot.
+        settings.push(("ttl.max_workers", "16"));
+        settings.push(("max_worker_processes", "24"));
         Server::start_sweeping(&settings)
     })
 }
