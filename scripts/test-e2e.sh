@@ -27,7 +27,12 @@ make_output e2e
 cd "$REPO"
 cargo test --manifest-path "$manifest" --no-run --message-format=json-render-diagnostics >"$OUTPUT/build.json" ||
     die "tests/e2e does not build"
-mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u)
+# Those that take longest first, so that none of them is left over at the end.
+mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u |
+    awk -F/ 'BEGIN { n = split("differential integrity workers security deletion", long, " ")
+                     for (i = 1; i <= n; i++) rank[long[i]] = i }
+             { name = $NF; sub(/-[0-9a-f]+$/, "", name); print (name in rank ? rank[name] : n + 1), $0 }' |
+    sort -s -n -k 1,1 | cut -d " " -f 2-)
 [ ${#binaries[@]} -gt 0 ] || die "tests/e2e has no test binary"
 for binary in "${binaries[@]}"; do
     to_workdir "$binary" "${binary##*/}"

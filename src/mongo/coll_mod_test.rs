@@ -1,4 +1,4 @@
-//! `ttl.coll_mod`: what is read, what is refused, and that the field is named.
+//! M6, M7: `ttl.coll_mod`: what is read, what is refused, and that the field is named.
 
 use super::*;
 use proptest::prelude::*;

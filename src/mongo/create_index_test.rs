@@ -1,4 +1,4 @@
-//! `ttl.create_index`: what is read, what is refused, and that the field is named.
+//! D4, M1, M7: `ttl.create_index`: what is read, what is refused, and that the field is named.
 
 use super::value::Seconds;
 use super::*;

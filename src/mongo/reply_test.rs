@@ -1,4 +1,4 @@
-//! The replies, by MongoDB's names.
+//! D4, M6: the replies, by MongoDB's names.
 
 use super::*;
 use serde_json::{json, to_value};

@@ -1,4 +1,4 @@
-//! The matrix of C2/C3 and the arithmetic of C5 and M12.
+//! C2, C3, C5, M12: the matrix, and the arithmetic.
 
 use super::expiry::*;
 use proptest::prelude::*;

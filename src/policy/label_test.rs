@@ -1,4 +1,4 @@
-//! The label's format: what is read, what is refused, and the round trip.
+//! C2, D1, M1: the label's format: what is read, what is refused, and the round trip.
 
 use super::added::Added;
 use super::label::*;
@@ -255,7 +255,7 @@ fn m8_indexes_are_followed() {
     assert!(!policy.turned_off().is_empty());
 }
 
-/// H5: one label takes nobody else's time.
+/// S6 (docs/security.md): one label takes nobody else's time.
 #[test]
 fn labels_have_a_largest_size() {
     let rules = |count: usize, name: &str| Policy {

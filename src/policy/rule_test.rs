@@ -1,4 +1,4 @@
-//! TTL indexes: when a row expires by one.
+//! M1 to M5, M12: TTL indexes: when a row expires by one.
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
 use super::rule::*;

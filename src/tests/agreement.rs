@@ -1,4 +1,4 @@
-//! The functions in SQL compute what the pure rules compute.
+//! C1, C3, C5, D2, D3: the functions in SQL compute what the pure rules compute.
 
 #[pgrx::pg_schema]
 mod tests {

@@ -1,4 +1,4 @@
-//! Errors, and state that must not outlive them.
+//! C2, C6, C11: errors, and state that must not outlive them.
 
 #[pgrx::pg_schema]
 mod tests {

@@ -1,4 +1,4 @@
-//! The matrix of C2/C3 through every access path that a session has.
+//! C2, C3, C6: the matrix through every access path that a session has.
 
 #[pgrx::pg_schema]
 mod tests {

@@ -1,4 +1,4 @@
-//! Time belongs to owners: model point 5 of the security review.
+//! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
     Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch, needs_another, order,

@@ -23,6 +23,8 @@ const AFTER_DEATH: i64 = 5_000_000;
 const RETRY: i64 = 5_000_000;
 /// and if all slots are taken by workers that may make room.
 const RETRY_SOON: i64 = 500_000;
+/// A database that was refused a worker for so long comes before others.
+const REFUSED: i64 = 2_000_000;
 
 /// Registers the launcher with the postmaster; while libraries are preloaded.
 pub(super) fn register() {
@@ -139,6 +141,10 @@ struct Launcher {
     /// Databases that have been looked into.
     seen: HashSet<u32>,
     started: Vec<Started>,
+    /// Databases that are due, but got no worker, each since when.
+    refused: HashMap<u32, i64>,
+    /// The server had no slot in this round.
+    lacks_slot: bool,
     /// Whether `ttl.enabled` was on in the last round.
     is_on: bool,
 }
@@ -199,24 +205,37 @@ impl Launcher {
     ) -> i64 {
         let oid = |slot: &Database| slot.oid.load(Ordering::Relaxed);
         if due.len() > 1 {
-            // Databases without a worker first; then those whose owners have used least time;
-            // then the one without a worker for longest.
+            // Databases without a worker first; of those, first who was refused a while ago:
+            // routine looks at databases with nothing to do, whose rank is the lowest, would
+            // else come before them again and again. Then those whose owners have used least
+            // time; then the one without a worker for longest.
             let waiting = waiting.unwrap_or_else(|| claims::waiting(now));
             due.sort_by_cached_key(|slot| {
+                let refused = self.refused.get(&oid(slot)).copied().unwrap_or(now);
                 (
                     shared::workers_in(oid(slot)).count(),
+                    if now - refused < REFUSED {
+                        i64::MAX
+                    } else {
+                        refused
+                    },
                     waiting.get(&oid(slot)).map_or(0, |waiting| waiting.rank),
                     slot.started_at.load(Ordering::Relaxed),
                 )
             });
         }
+        let is_due: HashSet<u32> = due.iter().map(|slot| oid(slot)).collect();
+        self.refused.retain(|oid, _| is_due.contains(oid));
+        self.lacks_slot = false;
         let mut next = i64::MAX;
         let (mut waiting, mut unserved) = (0, 0);
         for slot in due {
             let workers = shared::workers_in(oid(slot)).count();
             if self.start(slot, now) {
+                self.refused.remove(&oid(slot));
                 continue;
             }
+            self.refused.entry(oid(slot)).or_insert(now);
             // Workers that still notice are helped only if nobody else needs a worker.
             let long = shared::workers_in(oid(slot)).all(|w| w.long.load(Ordering::Acquire));
             waiting += u32::from(workers == 0 || long);
@@ -224,6 +243,9 @@ impl Launcher {
             // If the server has no slot, none of our workers can make room.
             let soon = unserved > 0 && running() >= settings::max_workers();
             next = next.min(now + if soon { RETRY_SOON } else { RETRY });
+        }
+        if !self.lacks_slot && unserved == 0 {
+            log::over("slots");
         }
         shared::control().waiting.store(waiting, Ordering::Relaxed);
         ask_for_room(unserved);
@@ -324,7 +346,6 @@ impl Launcher {
         .start();
         match handle {
             Some(handle) => {
-                log::over("slots");
                 if slot.lacks_slot.swap(false, Ordering::AcqRel) {
                     shared::control().on_since.store(now, Ordering::Relaxed);
                 }
@@ -337,6 +358,7 @@ impl Launcher {
                 true
             }
             None => {
+                self.lacks_slot = true;
                 workers[place].pid.store(0, Ordering::Release);
                 slot.due.store(now, Ordering::Release);
                 // Otherwise other workers are there, who delete everything.

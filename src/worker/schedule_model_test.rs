@@ -1,4 +1,5 @@
-//! No event is lost in any order: all sequences of six events at two tables with two workers.
+//! C7: no event is lost, in whatever order things happen: all sequences of six events at two
+//! tables, with two workers.
 
 use super::fairness::{Staffed, needs_another};
 use super::schedule::{Outcome, Schedule};

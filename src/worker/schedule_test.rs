@@ -1,4 +1,4 @@
-//! The schedule: naptime as the upper bound, exact expiry, back-off, writes.
+//! C7, C8: the schedule: naptime as the upper bound, exact expiry, back-off, writes.
 
 use super::schedule::{Outcome, Schedule, set_aside};
 use super::wakeups::Writes;

@@ -1,4 +1,4 @@
-//! Which tables were written to, by marks that tables may share.
+//! C7: which tables were written to, by marks that tables may share.
 
 use super::shared::mark_number;
 use super::tables::{Target, Targets, each_written};

@@ -1,4 +1,4 @@
-//! The throttle: everything when idle, the least when busy, more when behind.
+//! C7, complaint 4: the throttle: everything when idle, the least when busy, more when behind.
 
 use super::throttle::{Bounds, Load, effort, pause};
 use proptest::prelude::*;

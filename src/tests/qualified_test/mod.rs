@@ -1,4 +1,4 @@
-//! In SQL that the extension runs or installs, everything has its schema: functions,
+//! S4 (docs/security.md): in SQL that the extension runs or installs, everything has its schema: functions,
 //! operators, types, relations. What has none is looked up along the `search_path` of whoever
 //! runs it, where everybody's temporary schema comes first for types.
 //!

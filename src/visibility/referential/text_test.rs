@@ -1,4 +1,4 @@
-//! The texts, as servers of all versions write them.
+//! S3 (docs/security.md): the texts of PostgreSQL's own queries, as servers of all versions write them.
 
 use super::*;
 use crate::pg::foreign_key::Period;

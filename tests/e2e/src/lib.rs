@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `PG_CONFIG` | path of the server's `pg_config`; needed |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
-//! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `races.rs` and `killing.rs` |
+//! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
 //! | `TTL_SEED`, `TTL_SEQUENCES` | the same of the test of keys, `integrity.rs` |
@@ -17,7 +17,8 @@
 //!
 //! However a test ends, its servers are stopped and their directories removed.
 //!
-//! The rules that the tests name (C1, C6, ...) are those of `docs/semantics.md`.
+//! The rules that the tests name (C1, D2, M9, ...) and the complaints are those of `docs/semantics.md`;
+//! S1 to S8 are the promises of `docs/security.md`, "What cannot be done".
 
 mod backlog;
 mod cached;
@@ -25,6 +26,7 @@ mod control;
 mod database;
 pub mod diff;
 mod guard;
+pub mod hostile;
 pub mod integrity;
 mod log;
 pub mod matrix;

@@ -7,7 +7,8 @@ use crate::session::Session;
 /// How many rows it has at first.
 const ROWS: i64 = 3000;
 
-/// A table `public.slow` of expired rows with a trigger that sleeps for each.
+/// A table `public.slow` of expired rows with a trigger that sleeps for each: user code that takes
+/// its time. Nothing is waited for by it.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowTable;
 

@@ -38,6 +38,19 @@ impl Session {
         self.pids("ttl_ext worker", None)
     }
 
+    /// Wait until the launcher has looked at all databases from now on, twice: those that it
+    /// should leave alone it has then found, and left. It says that it is idle after each look.
+    #[track_caller]
+    pub fn launcher_looks_again(&mut self) {
+        let looked =
+            "SELECT state_change FROM pg_stat_activity WHERE backend_type = 'ttl_ext launcher'";
+        // The first of them may have begun before.
+        for _ in 0..3 {
+            let before = self.value(looked);
+            self.wait_until(&format!("SELECT ({looked}) > '{before}'"), "t", PATIENCE);
+        }
+    }
+
     /// Wait until so many workers are in that database.
     #[track_caller]
     pub fn wait_for_workers(&mut self, database: &str, count: usize) {
@@ -57,5 +70,23 @@ impl Database<'_> {
             let pids = session.pids("ttl_ext worker", Some(&self.name));
             pids.first().copied()
         })
+    }
+
+    /// Do something while no worker is in this database, nor comes: rows that expire, and locks
+    /// on them, are there together when the workers come back. No session can begin meanwhile.
+    pub fn without_workers(&self, act: impl FnOnce()) {
+        let mut admin = self.server().connect("postgres", "postgres");
+        let mut allow = |connections: bool| {
+            admin.run(&format!(
+                "ALTER DATABASE {} ALLOW_CONNECTIONS {connections}",
+                self.name
+            ));
+            if !connections {
+                admin.wait_for_workers(&self.name, 0);
+            }
+        };
+        allow(false);
+        act();
+        allow(true);
     }
 }

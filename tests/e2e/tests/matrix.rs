@@ -1,4 +1,4 @@
-//! A hostile owner of a table gains nothing by the extension: every carrier of code, every visitor,
+//! S1, S2: a hostile owner of a table gains nothing by the extension: every carrier of code, every visitor,
 //! every attempt (`src/matrix`), against a server without the library.
 //!
 //! `TTL_MATRIX` is the number of cases (`all` for all of them), `TTL_SEED` repeats a sample,

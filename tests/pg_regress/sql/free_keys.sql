@@ -99,15 +99,13 @@ SELECT old_rows();
 
 -- COPY FROM, which may remove all expired rows first, or go by the trigger: where the
 -- time of modification is given, and where there are many
+-- (from a file where it fails: what psql does with data that follows depends on its minor version)
+SELECT current_setting('data_directory') || '/free_keys.copy' AS file \gset
 SELECT refill();
-COPY t (id, v) FROM STDIN;
-3	copied
-11	copied
-\.
-COPY t (id, v) FROM STDIN;
-3	copied
-3	twice
-\.
+COPY (VALUES (3, 'copied'), (11, 'copied')) TO :'file';
+COPY t (id, v) FROM :'file';
+COPY (VALUES (3, 'copied'), (3, 'twice')) TO :'file';
+COPY t (id, v) FROM :'file';
 SELECT old_rows();
 COPY t (id, v) FROM STDIN;
 1	copied
@@ -121,10 +119,8 @@ COPY t FROM STDIN (DELIMITER ',', NULL '');
 2,copied,expired,2000-01-01,
 2,copied,expired again,2000-01-01,
 \.
-COPY t FROM STDIN (DELIMITER ',', NULL '');
-3,copied,whole,2100-01-01,
-11,copied,whole,2100-01-01,
-\.
+COPY (VALUES (3, 'copied', 'whole', '2100-01-01', NULL), (11, 'copied', 'whole', '2100-01-01', NULL)) TO :'file' (DELIMITER ',', NULL '');
+COPY t FROM :'file' (DELIMITER ',', NULL '');
 SELECT rows_there();
 SELECT old_rows();
 SET ttl.preserve_ts = on;
@@ -134,10 +130,8 @@ COPY t (id, v) FROM STDIN;
 1001	copied
 2500	copied
 \.
-COPY t (id, v) FROM STDIN;
-1002	copied
-11	copied
-\.
+COPY (VALUES (1002, 'copied'), (11, 'copied')) TO :'file';
+COPY t (id, v) FROM :'file';
 SELECT count(*), max(id) FROM t WHERE v = 'copied' AND id > 1000;
 -- one that fails in a function leaves nothing behind
 DO $$ BEGIN

@@ -56,9 +56,10 @@ INSERT INTO p VALUES (8, 5), (9, 15), (8, 25);
 INSERT INTO p VALUES (9, 35);
 SELECT * FROM old_rows();
 SELECT refill();
-COPY p (id, part, v) FROM STDIN;
-9	25	copied
-\.
+-- (from a file, as it fails: what psql does with data that follows depends on its minor version)
+SELECT current_setting('data_directory') || '/free_keys_partitions.copy' AS file \gset
+COPY (VALUES (9, 25, 'copied')) TO :'file';
+COPY p (id, part, v) FROM :'file';
 COPY p (id, part, v) FROM STDIN;
 7	5	copied
 7	15	copied

@@ -1,4 +1,4 @@
--- ttl.disable(…, drop_columns => true): what ttl.enable added goes, what it found stays.
+-- C11, promise of the README: ttl.disable(…, drop_columns => true): what ttl.enable added goes, what it found stays.
 CREATE SCHEMA giving_back;
 SET search_path = giving_back;
 CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- The policy is a security label: by hand, rolled back, renamed, dropped.
+-- C2, C8: the policy is a security label: by hand, rolled back, renamed, dropped.
 CREATE SCHEMA label;
 SET search_path = label;
 CREATE TABLE t (id int, _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ttl int);

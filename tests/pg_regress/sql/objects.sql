@@ -1,4 +1,4 @@
--- The extension's own objects: documented, settings as the reference says, all gone with it.
+-- Promise of the reference: the extension's own objects are documented, settings as the reference says, all gone with it.
 SELECT pg_describe_object(classid, objid, 0) AS without_comment
   FROM pg_depend
  WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND classid <> 'pg_type'::regclass

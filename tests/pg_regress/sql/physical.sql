@@ -1,4 +1,4 @@
--- Physical readers: with row_security = off the owner and superusers read every
+-- C1, C6: physical readers: with row_security = off the owner and superusers read every
 -- row on disk, and INSERT keeps the time it gives, so that dumps are complete.
 CREATE SCHEMA physical;
 SET search_path = physical;

@@ -1,4 +1,4 @@
--- Plans are those of the same query on a plain table: estimates, indexes, parallel workers.
+-- C6: plans are those of the same query on a plain table: estimates, indexes, parallel workers.
 CREATE SCHEMA plans;
 SET search_path = plans;
 CREATE EXTENSION pg_trgm SCHEMA public;

@@ -1,4 +1,4 @@
--- Who may do what.
+-- Promise of docs/security.md: who may do what.
 CREATE SCHEMA privileges;
 SET search_path = privileges;
 CREATE ROLE regress_owner;

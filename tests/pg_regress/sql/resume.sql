@@ -1,4 +1,4 @@
--- The guard on restored tables: ttl.resume.
+-- Complaint 12: the guard on restored tables: ttl.resume.
 CREATE SCHEMA resume;
 SET search_path = resume;
 

@@ -1,4 +1,4 @@
--- TTL indexes, hostile cases: what must not run, what must not come back, what must not expire.
+-- M1 to M12 in hostile cases: what must not run, what must not come back, what must not expire.
 CREATE SCHEMA ttl_index_hostile;
 SET search_path = ttl_index_hostile;
 CREATE ROLE ttl_index_mallory;

@@ -1,5 +1,5 @@
--- What mallory tries, and what became of it. Each attempt that is done, and not
--- refused, is a success for mallory.
+-- What attacker tries, and what became of it. Each attempt that is done, and not
+-- refused, is a success for attacker.
 CREATE TABLE evil.log (pid integer DEFAULT pg_backend_pid(), vector text, attempt text, outcome text, me text);
 
 CREATE FUNCTION evil.attempt(vector text, attempt text) RETURNS void LANGUAGE plpgsql AS $$
@@ -16,23 +16,23 @@ CREATE FUNCTION evil.attack(vector text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     attempt text;
 BEGIN
-    -- Not in mallory's own sessions.
-    IF session_user = 'mallory' THEN
+    -- Not in attacker's own sessions.
+    IF session_user = 'attacker' THEN
         RETURN;
     END IF;
     FOREACH attempt IN ARRAY ARRAY[
-        'RESET ROLE', 'SET ROLE NONE', 'SET ROLE postgres', 'SET LOCAL ROLE postgres', 'SET ROLE boss',
+        'RESET ROLE', 'SET ROLE NONE', 'SET ROLE postgres', 'SET LOCAL ROLE postgres', 'SET ROLE victim',
         'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION DEFAULT',
         'SET SESSION AUTHORIZATION postgres', 'SET LOCAL SESSION AUTHORIZATION postgres',
         $q$SELECT set_config('role', 'none', false)$q$,
         $q$SELECT set_config('role', 'postgres', true)$q$,
         $q$SELECT set_config('session_authorization', 'postgres', false)$q$,
-        'ALTER ROLE mallory SUPERUSER', 'CREATE ROLE accomplice SUPERUSER LOGIN',
-        'GRANT postgres TO mallory', 'GRANT pg_read_all_data TO mallory',
-        'SELECT * FROM public.secret', 'ALTER TABLE public.secret OWNER TO mallory',
-        'GRANT SELECT ON public.secret TO mallory', 'SELECT rolpassword FROM pg_authid',
-        'SELECT * FROM good.victim', 'DELETE FROM good.victim', 'LOCK TABLE good.victim',
-        $q$SELECT ttl.purge('good.victim')$q$, $q$SELECT ttl.disable('good.victim')$q$,
+        'ALTER ROLE attacker SUPERUSER', 'CREATE ROLE accomplice SUPERUSER LOGIN',
+        'GRANT postgres TO attacker', 'GRANT pg_read_all_data TO attacker',
+        'SELECT * FROM public.secret', 'ALTER TABLE public.secret OWNER TO attacker',
+        'GRANT SELECT ON public.secret TO attacker', 'SELECT rolpassword FROM pg_authid',
+        'SELECT * FROM good.t', 'DELETE FROM good.t', 'LOCK TABLE good.t',
+        $q$SELECT ttl.purge('good.t')$q$, $q$SELECT ttl.disable('good.t')$q$,
         'SET ttl.show_expired = on', 'SET LOCAL session_replication_role = replica',
         $q$SELECT pg_read_file('PG_VERSION')$q$, $q$COPY evil.log TO PROGRAM 'cat'$q$,
         $q$SELECT pg_cancel_backend(pg_backend_pid())$q$,

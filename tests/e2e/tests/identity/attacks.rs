@@ -1,17 +1,15 @@
-//! Attempts to become somebody else, to read what is another's, to end the
+//! S1: attempts to become somebody else, to read what is another's, to end the
 //! worker, from every place where deletion runs user code.
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Server, Session};
-
-use crate::setup;
+use ttl_ext_e2e::{Server, Session, hostile};
 
 const ATTACK: &str = include_str!("attack.sql");
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| setup::start(&[]))
+    SERVER.get_or_init(|| hostile::start(&[]))
 }
 
 /// How many attempts there are.
@@ -19,34 +17,34 @@ const ATTEMPTS: &str = "SELECT count(DISTINCT attempt) FROM evil.log";
 
 /// Set the trap, let `evil.t` expire, and see what came of it.
 fn attack(name: &str, vector: &str, trap: &str) {
-    let database = setup::database(server(), name);
-    let mut mallory = setup::owner(&database, "mallory");
-    mallory.run(ATTACK);
-    mallory.run("CREATE TABLE evil.t (id integer PRIMARY KEY); SELECT ttl.enable('evil.t', 3600)");
-    mallory.run(trap);
-    mallory.insert_expired("evil.t", 1, 3);
-    mallory.wait_for_none("evil.t");
-    assert_harmless(&mut mallory, vector);
-    setup::assert_served(&database);
+    let database = hostile::two_schemas(server(), name);
+    let mut attacker = hostile::owner(&database, "attacker");
+    attacker.run(ATTACK);
+    attacker.run("CREATE TABLE evil.t (id integer PRIMARY KEY); SELECT ttl.enable('evil.t', 3600)");
+    attacker.run(trap);
+    attacker.insert_expired("evil.t", 1, 3);
+    attacker.wait_for_none("evil.t");
+    assert_harmless(&mut attacker, vector);
+    hostile::assert_served(&database);
 }
 
-fn assert_harmless(mallory: &mut Session, vector: &str) {
+fn assert_harmless(attacker: &mut Session, vector: &str) {
     let by_worker = format!("vector = '{vector}' AND pid <> pg_backend_pid()");
-    let happened = mallory.value(&format!("{ATTEMPTS} WHERE {by_worker}"));
+    let happened = attacker.value(&format!("{ATTEMPTS} WHERE {by_worker}"));
     let happened: u32 = happened.parse().expect("a count");
     assert!(
         happened >= 34,
         "only {happened} attempts: the trap was not sprung"
     );
-    let gained = mallory.rows(&format!(
+    let gained = attacker.rows(&format!(
         "SELECT DISTINCT attempt, outcome, me FROM evil.log
-          WHERE {by_worker} AND (outcome = 'done' OR me <> 'mallory')"
+          WHERE {by_worker} AND (outcome = 'done' OR me <> 'attacker')"
     ));
-    assert!(gained.is_empty(), "mallory gained: {gained:#?}");
+    assert!(gained.is_empty(), "attacker gained: {gained:#?}");
     let roles = "SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolsuper";
-    assert_eq!(mallory.value(roles), "postgres");
-    let member = "SELECT count(*) FROM pg_auth_members WHERE member = 'mallory'::regrole";
-    assert_eq!(mallory.value(member), "0");
+    assert_eq!(attacker.value(roles), "postgres");
+    let member = "SELECT count(*) FROM pg_auth_members WHERE member = 'attacker'::regrole";
+    assert_eq!(attacker.value(member), "0");
     let server_errors = server().log_lines(&["terminating background worker"]);
     assert!(server_errors.is_empty(), "{server_errors:?}");
 }
@@ -118,36 +116,36 @@ fn rule() {
     );
 }
 
-/// Tables whose deletion cascades to one of `mallory`'s: her own, and those of
+/// Tables whose deletion cascades to one of `attacker`'s: her own, and those of
 /// others, a superuser's among them. (AFTER triggers of a cascade's target run
 /// as whoever runs the outer statement before PostgreSQL 18. That is so for every
 /// DELETE; who grants REFERENCES on a table trusts the other with its rows.)
 #[test]
 fn cascade_target() {
     for (name, owner, when) in [
-        ("cascade_own", "mallory", "AFTER"),
-        ("cascade_boss", "boss", "BEFORE"),
+        ("cascade_own", "attacker", "AFTER"),
+        ("cascade_victim", "victim", "BEFORE"),
         ("cascade_superuser", "postgres", "BEFORE"),
     ] {
-        let database = setup::database(server(), name);
-        let mut session = setup::owner(&database, "postgres");
+        let database = hostile::two_schemas(server(), name);
+        let mut session = hostile::owner(&database, "postgres");
         session.run(&format!(
             "CREATE TABLE public.parent (id integer PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT now(), ttl integer);
              INSERT INTO public.parent SELECT n, now() - interval '1 day' FROM generate_series(1, 5) AS n;
-             GRANT REFERENCES, SELECT ON public.parent TO mallory;
+             GRANT REFERENCES, SELECT ON public.parent TO attacker;
              ALTER TABLE public.parent OWNER TO {owner}"
         ));
-        let mut mallory = setup::owner(&database, "mallory");
-        mallory.run(ATTACK);
-        mallory.run(&format!(
+        let mut attacker = hostile::owner(&database, "attacker");
+        attacker.run(ATTACK);
+        attacker.run(&format!(
             "CREATE TABLE evil.child (id integer REFERENCES public.parent ON DELETE CASCADE);
              CREATE TRIGGER evil {when} DELETE ON evil.child FOR EACH ROW EXECUTE FUNCTION evil.on_delete('cascade');
              INSERT INTO evil.child SELECT n FROM generate_series(1, 5) AS n"
         ));
         session.run("SELECT ttl.enable('public.parent', 3600, index => 'none')");
         session.wait_for_none("public.parent");
-        mallory.wait_for_none("evil.child");
-        assert_harmless(&mut mallory, "cascade");
-        setup::assert_served(&database);
+        attacker.wait_for_none("evil.child");
+        assert_harmless(&mut attacker, "cascade");
+        hostile::assert_served(&database);
     }
 }

@@ -1,7 +1,7 @@
-//! Settings of the database, which its owner chooses, neither stop deletion nor
+//! S1, S4: settings of the database, which its owner chooses, neither stop deletion nor
 //! bring code into what it does as superuser.
 
-use crate::setup;
+use ttl_ext_e2e::hostile;
 
 /// Functions and operators that stand in for PostgreSQL's own, and note who
 /// runs them.
@@ -54,26 +54,26 @@ const USUAL: &str = "-c search_path=pg_catalog -c default_transaction_read_only=
 
 #[test]
 fn neither_stop_nor_subvert_deletion() {
-    let server = setup::start(&[]);
-    let database = setup::database(&server, "app");
-    let mut mallory = database.connect_as("mallory");
-    mallory.run(SHADOWS);
-    mallory.run("CREATE TABLE evil.t (id integer PRIMARY KEY); SELECT ttl.enable('evil.t', 3600)");
-    drop(mallory);
+    let server = hostile::start(&[]);
+    let database = hostile::two_schemas(&server, "app");
+    let mut attacker = database.connect_as("attacker");
+    attacker.run(SHADOWS);
+    attacker.run("CREATE TABLE evil.t (id integer PRIMARY KEY); SELECT ttl.enable('evil.t', 3600)");
+    drop(attacker);
     let mut admin = server.connect("postgres", "postgres");
-    admin.run("ALTER DATABASE app OWNER TO mallory");
+    admin.run("ALTER DATABASE app OWNER TO attacker");
     for setting in SETTINGS {
         admin.run(&format!("ALTER DATABASE app SET {setting}"));
     }
     // Workers that begin with them.
     server.restart();
     for by_sql in [false, true] {
-        let mut boss = server.connect_with("app", "boss", USUAL);
-        let mut mallory = server.connect_with("app", "mallory", USUAL);
+        let mut victim = server.connect_with("app", "victim", USUAL);
+        let mut attacker = server.connect_with("app", "attacker", USUAL);
         if by_sql {
             for (session, schema, table) in [
-                (&mut boss, "good", "good.victim"),
-                (&mut mallory, "evil", "evil.t"),
+                (&mut victim, "good", "good.t"),
+                (&mut attacker, "evil", "evil.t"),
             ] {
                 session.run(&format!(
                     "CREATE FUNCTION {schema}.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
@@ -81,12 +81,12 @@ fn neither_stop_nor_subvert_deletion() {
                 ));
             }
         }
-        boss.insert_expired("good.victim", 1, 100);
-        boss.wait_for_none("good.victim");
-        mallory.insert_expired("evil.t", 1, 100);
-        mallory.wait_for_none("evil.t");
-        let others = mallory.rows(
-            "SELECT DISTINCT what, me FROM evil.log WHERE me OPERATOR(pg_catalog.<>) 'mallory'",
+        victim.insert_expired("good.t", 1, 100);
+        victim.wait_for_none("good.t");
+        attacker.insert_expired("evil.t", 1, 100);
+        attacker.wait_for_none("evil.t");
+        let others = attacker.rows(
+            "SELECT DISTINCT what, me FROM evil.log WHERE me OPERATOR(pg_catalog.<>) 'attacker'",
         );
         assert!(others.is_empty(), "{others:#?}");
     }

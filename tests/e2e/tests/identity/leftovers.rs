@@ -1,8 +1,6 @@
-//! What user code leaves in a session is not there for the next owner's.
+//! S1: what user code leaves in a session is not there for the next owner's.
 
-use ttl_ext_e2e::PATIENCE;
-
-use crate::setup;
+use ttl_ext_e2e::{PATIENCE, hostile};
 
 /// As much as a session can be stained with. A `transaction_timeout` (17 and newer) counts from the
 /// moment it is set: one that is short would end the worker there and then, which is not a thing
@@ -80,7 +78,7 @@ BEGIN
         pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('application_name'));
     RETURN OLD;
 END $$;
-CREATE TRIGGER look BEFORE DELETE ON good.victim FOR EACH ROW EXECUTE FUNCTION good.look()";
+CREATE TRIGGER look BEFORE DELETE ON good.t FOR EACH ROW EXECUTE FUNCTION good.look()";
 
 #[test]
 fn nothing_is_left_in_the_session() {
@@ -91,30 +89,30 @@ fn nothing_is_left_in_the_session() {
 
 fn nothing_is_left(name: &str, way: &str) {
     // One worker, so that both owners meet in one session.
-    let server = setup::start(&[("ttl.max_workers", "1")]);
-    let database = setup::database(&server, name);
-    let mut boss = setup::owner(&database, "boss");
-    boss.run(LOOK);
-    // As it is before mallory comes.
-    setup::assert_served(&database);
-    let before = boss.column("SELECT DISTINCT state FROM good.seen");
+    let server = hostile::start(&[("ttl.max_workers", "1")]);
+    let database = hostile::two_schemas(&server, name);
+    let mut victim = hostile::owner(&database, "victim");
+    victim.run(LOOK);
+    // As it is before attacker comes.
+    hostile::assert_served(&database);
+    let before = victim.column("SELECT DISTINCT state FROM good.seen");
     assert_eq!(before.len(), 1, "{before:#?}");
-    assert!(before[0].starts_with("boss | "), "{before:?}");
+    assert!(before[0].starts_with("victim | "), "{before:?}");
 
-    let mut mallory = setup::owner(&database, "mallory");
-    mallory.run(STAIN);
-    mallory.run(way);
+    let mut attacker = hostile::owner(&database, "attacker");
+    attacker.run(STAIN);
+    attacker.run(way);
     for _ in 0..5 {
-        mallory.insert_expired("evil.t", 1, 2);
-        setup::assert_served(&database);
-        mallory.wait_until("SELECT count(*) FROM evil.t", "0", PATIENCE);
-        setup::assert_served(&database);
+        attacker.insert_expired("evil.t", 1, 2);
+        hostile::assert_served(&database);
+        attacker.wait_until("SELECT count(*) FROM evil.t", "0", PATIENCE);
+        hostile::assert_served(&database);
     }
-    let after = boss.column("SELECT DISTINCT state FROM good.seen");
+    let after = victim.column("SELECT DISTINCT state FROM good.seen");
     assert_eq!(after, before, "{name}");
     // It did happen, and what can be seen from outside is gone.
     let done =
-        mallory.value("SELECT count(DISTINCT stain) FROM evil.done WHERE pid <> pg_backend_pid()");
+        attacker.value("SELECT count(DISTINCT stain) FROM evil.done WHERE pid <> pg_backend_pid()");
     assert!(
         done.parse::<u32>().expect("a count") > 5,
         "{name}: only {done} stains"
@@ -124,6 +122,6 @@ fn nothing_is_left(name: &str, way: &str) {
         "SELECT count(*) FROM pg_class WHERE relname = 'leak'",
         "SELECT count(*) FROM pg_proc WHERE pronamespace::regnamespace::text LIKE 'pg_temp%'",
     ] {
-        mallory.wait_until(trace, "0", PATIENCE);
+        attacker.wait_until(trace, "0", PATIENCE);
     }
 }

@@ -1,13 +1,11 @@
-//! User code that never ends: it is stopped by `ttl.statement_timeout`, or
+//! S5: user code that never ends: it is stopped by `ttl.statement_timeout`, or
 //! otherwise if it catches that, and the others' rows go meanwhile.
 
 use std::time::Duration;
 
-use ttl_ext_e2e::{PATIENCE, Server, Session, Stop};
+use ttl_ext_e2e::{PATIENCE, Server, Session, Stop, hostile};
 
-use crate::setup;
-
-/// Loops in every session but `mallory`'s own.
+/// Loops in every session but `attacker`'s own.
 const HANG: &str = "
 CREATE TABLE evil.clients (pid integer);
 INSERT INTO evil.clients VALUES (pg_backend_pid());
@@ -26,6 +24,7 @@ CREATE FUNCTION evil.pure() RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN PERFORM evil.hang(); RETURN 1; END $$";
 
 const BUSY: &str = "NULL;";
+// Sleeps that nobody awaits: they are what never ends.
 const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(3600);";
 const STUBBORN: &str =
     "BEGIN PERFORM pg_catalog.pg_sleep(1); EXCEPTION WHEN query_canceled THEN NULL; END;";
@@ -48,17 +47,17 @@ const TRAPS: [(&str, &str); 3] = [
 ];
 
 fn start() -> Server {
-    setup::start(&[("ttl.statement_timeout", "2s")])
+    hostile::start(&[("ttl.statement_timeout", "2s")])
 }
 
-/// Set the trap; `mallory`'s session and the table are ready.
+/// Set the trap; `attacker`'s session and the table are ready.
 fn set_trap(server: &Server, name: &str, trap: &str, body: &str) -> Session {
-    let database = setup::database(server, name);
-    let mut mallory = setup::owner(&database, "mallory");
-    mallory.run(&HANG.replace("{body}", body));
-    mallory.run(trap);
-    mallory.insert_expired("evil.t", 1, 4);
-    mallory
+    let database = hostile::two_schemas(server, name);
+    let mut attacker = hostile::owner(&database, "attacker");
+    attacker.run(&HANG.replace("{body}", body));
+    attacker.run(trap);
+    attacker.insert_expired("evil.t", 1, 4);
+    attacker
 }
 
 #[test]
@@ -66,20 +65,20 @@ fn stopped_by_the_timeout() {
     for body in [BUSY, ASLEEP] {
         let server = start();
         for (name, trap) in TRAPS {
-            let mut mallory = set_trap(&server, name, trap, body);
+            let mut attacker = set_trap(&server, name, trap, body);
             let database = server.existing_database(name);
             for _ in 0..3 {
-                setup::assert_served(&database);
+                hostile::assert_served(&database);
             }
-            mallory.wait_until(
+            attacker.wait_until(
                 "SELECT last_error LIKE '%statement timeout%' FROM ttl.stats WHERE relation = 'evil.t'::regclass",
                 "t",
                 PATIENCE,
             );
-            assert_eq!(mallory.count("evil.t"), 4);
+            assert_eq!(attacker.count("evil.t"), 4);
         }
         let took = server.stop(Stop::Fast);
-        assert!(took < Duration::from_secs(20), "{took:?}");
+        assert!(took < Duration::from_secs(PATIENCE), "{took:?}");
     }
 }
 
@@ -89,16 +88,16 @@ fn stopped_by_the_timeout() {
 fn that_catches_its_cancellation() {
     for (name, trap) in TRAPS {
         let server = start();
-        let mallory = set_trap(&server, name, trap, STUBBORN);
+        let attacker = set_trap(&server, name, trap, STUBBORN);
         let database = server.existing_database(name);
         for _ in 0..3 {
-            setup::assert_served(&database);
+            hostile::assert_served(&database);
         }
         // Nor is anything else held up: another database, and the shutdown.
-        let other = setup::database(&server, "other");
-        setup::assert_served(&other);
-        drop(mallory);
+        let other = hostile::two_schemas(&server, "other");
+        hostile::assert_served(&other);
+        drop(attacker);
         let took = server.stop(Stop::Fast);
-        assert!(took < Duration::from_secs(20), "{took:?}");
+        assert!(took < Duration::from_secs(PATIENCE), "{took:?}");
     }
 }

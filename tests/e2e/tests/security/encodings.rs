@@ -1,9 +1,7 @@
-//! Databases in other encodings than UTF-8: a name with an é is a name like others, and a
-//! label with one is nobody's trouble (H7).
+//! S8: databases in other encodings than UTF-8: a name with an é is a name like others, and a
+//! label with one is nobody's trouble.
 
-use ttl_ext_e2e::{Database, Server, Session, fields};
-
-use crate::setup::start;
+use ttl_ext_e2e::{Database, Server, Session, fields, hostile};
 
 /// A database in this encoding with the extension.
 fn database<'a>(server: &'a Server, name: &str, encoding: &str) -> Database<'a> {
@@ -92,7 +90,7 @@ fn workers_are_well(server: &Server) {
 /// On f540154 workers died every 5 seconds, and DROP … CASCADE failed for everybody.
 #[test]
 fn an_accent_in_latin1_is_a_letter() {
-    let server = start(&[]);
+    let server = hostile::start(&[]);
     let database = database(&server, "latin", "LATIN1");
     everything_works(&database, &mut database.connect_as("postgres"));
     workers_are_well(&server);
@@ -101,7 +99,7 @@ fn an_accent_in_latin1_is_a_letter() {
 /// In an encoding that functions convert.
 #[test]
 fn an_accent_in_latin9_is_a_letter() {
-    let server = start(&[]);
+    let server = hostile::start(&[]);
     let database = database(&server, "latin", "LATIN9");
     everything_works(&database, &mut database.connect_as("postgres"));
     workers_are_well(&server);
@@ -110,7 +108,7 @@ fn an_accent_in_latin9_is_a_letter() {
 /// Bytes that are no UTF-8, and names that would be one another's if they were repaired.
 #[test]
 fn bytes_in_sql_ascii_are_kept() {
-    let server = start(&[]);
+    let server = hostile::start(&[]);
     let database = database(&server, "bytes", "SQL_ASCII");
     let mut owner = database.connect_as("victim");
     // As bytes of UTF-8.

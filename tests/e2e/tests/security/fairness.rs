@@ -1,4 +1,4 @@
-//! Model point 5: time belongs to owners. Fifty tables whose triggers never end, or sleep, do
+//! S5: time belongs to owners. Fifty tables whose triggers never end, or sleep, do
 //! not keep another owner's rows on disk, in their database or in another.
 //!
 //! `TTL_FAIRNESS_ROWS` is the number of rows that are measured in each database (30); with it
@@ -7,19 +7,18 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, until};
-
-use crate::setup;
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, hostile, until};
 
 const TABLES: usize = 50;
 const ENDLESS: &str = "LOOP NULL; END LOOP;";
+/// Longer than others may be held up.
 const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(20);";
 
 /// As an administrator would start it: the settings have their defaults.
 fn start(settings: &[(&str, &str)]) -> Server {
     let mut all = vec![("ttl.naptime", "60s"), ("ttl.min_effort", "1")];
     all.extend(settings);
-    setup::start(&all)
+    hostile::start(&all)
 }
 
 /// The attacker's tables, each with some expired rows and such a trigger.
@@ -81,6 +80,7 @@ fn measure(database: &Database<'_>, rows: usize) -> Vec<f64> {
             !gone
         });
         known.extend(there);
+        // How finely the delays are measured.
         std::thread::sleep(Duration::from_millis(20));
     }
     delays.sort_by(f64::total_cmp);
@@ -128,7 +128,10 @@ fn judge(what: &str, databases: &[&Database<'_>], required: f64) {
 
 fn hold_up(what: &str, body: &str, settings: &[(&str, &str)], required: f64) {
     let server = start(settings);
-    let (here, there) = (setup::database(&server), setup::database(&server));
+    let (here, there) = (
+        hostile::armed_database(&server),
+        hostile::armed_database(&server),
+    );
     make_victim(&here);
     make_victim(&there);
     judge(&format!("{what}: before"), &[&here, &there], 2.0);
@@ -158,7 +161,7 @@ fn one_worker_is_enough() {
 #[test]
 fn who_takes_long_is_named() {
     let server = start(&[]);
-    let database = setup::database(&server);
+    let database = hostile::armed_database(&server);
     make_victim(&database);
     let attacker = set_traps(&database, ENDLESS);
     let mut session = database.connect();
@@ -188,5 +191,5 @@ fn who_takes_long_is_named() {
         "f"
     );
     drop(attacker);
-    assert!(!setup::attacker_is_superuser(&mut session));
+    assert!(!hostile::attacker_is_superuser(&mut session));
 }

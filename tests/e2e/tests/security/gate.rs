@@ -1,16 +1,14 @@
-//! Code of a table's owner, or of whoever refers to the table, that runs on somebody else's
-//! behalf: by the worker, in a superuser's or a stranger's transaction (C1, C2, H2, L3; an
-//! owner without USAGE on the schema).
+//! S1: code of a table's owner, or of whoever refers to the table, that runs on somebody else's
+//! behalf: by the worker, in a superuser's or a stranger's transaction; and an owner without
+//! USAGE on the schema.
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Database, Server, Session, SqlState};
-
-use crate::setup;
+use ttl_ext_e2e::{Database, Server, Session, SqlState, hostile};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| setup::start(&[]))
+    SERVER.get_or_init(|| hostile::start(&[]))
 }
 
 /// A session that sees its own tables' rows on disk.
@@ -24,7 +22,7 @@ fn owner(database: &Database<'_>, user: &str) -> Session {
 fn assert_attacker_gained_nothing(database: &Database<'_>) {
     let mut boss = database.connect();
     assert!(
-        !setup::attacker_is_superuser(&mut boss),
+        !hostile::attacker_is_superuser(&mut boss),
         "attacker has become a superuser"
     );
 }
@@ -33,7 +31,7 @@ fn assert_attacker_gained_nothing(database: &Database<'_>) {
 /// the transaction committed, by which a held cursor is materialised.
 #[test]
 fn c1_a_look_at_a_partition_leaves_nothing_behind() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut attacker = owner(&database, "attacker");
     attacker.run(
         "CREATE TABLE mp (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
@@ -55,7 +53,7 @@ fn c1_a_look_at_a_partition_leaves_nothing_behind() {
 /// that refer to it, by a query over the stranger's table, as whoever detaches.
 #[test]
 fn c1_a_referring_stranger_runs_nothing_when_a_partition_goes() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut victim = owner(&database, "victim");
     victim.run(
         "CREATE TABLE vp (id int, _ts timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (id, _ts))
@@ -123,7 +121,7 @@ fn c2_administration_by_a_superuser_runs_nothing_as_the_superuser() {
         ),
     ] {
         for statement in ADMINISTRATION {
-            let database = setup::database(server());
+            let database = hostile::armed_database(server());
             // Rows stay until the superuser comes.
             let name = &database.name;
             let mut boss = database.connect();
@@ -141,7 +139,7 @@ fn c2_administration_by_a_superuser_runs_nothing_as_the_superuser() {
             // May fail, of course.
             let _ = boss.try_run(statement);
             assert!(
-                !setup::attacker_is_superuser(&mut boss),
+                !hostile::attacker_is_superuser(&mut boss),
                 "{carrier}, {statement}: attacker has become a superuser ({name})"
             );
             assert_eq!(
@@ -201,11 +199,11 @@ fn parent_and_child(database: &Database<'_>, trap: &str) -> (Session, Session) {
     (victim, attacker)
 }
 
-/// H2 (before 18): REFERENCES on a table was enough to run code as its owner, in the worker.
+/// S1 (before 18): REFERENCES on a table was enough to run code as its owner, in the worker.
 #[test]
 fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
     for (what, trap) in CHILDREN {
-        let database = setup::database(server());
+        let database = hostile::armed_database(server());
         let (mut victim, mut attacker) = parent_and_child(&database, trap);
         victim.run("SELECT ttl.enable('parent', 3600)");
         // What is left for the commit is refused everywhere: it would run as whoever deletes.
@@ -222,13 +220,13 @@ fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
     }
 }
 
-/// H2 (before 18), in an INSERT that puts a row in the place of an expired one: as the inserting
+/// S1 (before 18), in an INSERT that puts a row in the place of an expired one: as the inserting
 /// user, here the owner of the secret.
 #[test]
 fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
-    let server = setup::start(&[("ttl.enabled", "off")]);
+    let server = hostile::start(&[("ttl.enabled", "off")]);
     for (what, trap) in CHILDREN {
-        let database = setup::database(&server);
+        let database = hostile::armed_database(&server);
         let (mut victim, mut attacker) = parent_and_child(&database, trap);
         victim.run("SELECT ttl.enable('parent', 3600)");
         let inserted = victim.try_run("INSERT INTO parent (id) VALUES (1)");
@@ -248,10 +246,10 @@ fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
     }
 }
 
-/// L3: anybody could lock any table by ttl.written_here, and have errors about files logged.
+/// S7: anybody could lock any table by ttl.written_here, and have errors about files logged.
 #[test]
 fn l3_the_extensions_own_questions_are_not_for_others() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut victim = owner(&database, "victim");
     victim.run("CREATE TABLE t (id int)");
     victim.run("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE");
@@ -271,7 +269,7 @@ fn l3_the_extensions_own_questions_are_not_for_others() {
 /// superuser's calls (42501), because the owner was to look the name up.
 #[test]
 fn an_owner_without_usage_on_the_schema() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut boss = database.disk();
     boss.run("CREATE SCHEMA app; GRANT USAGE, CREATE ON SCHEMA app TO victim");
     let mut victim = owner(&database, "victim");

@@ -1,9 +1,7 @@
-//! Who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
+//! S2: who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
 //! code, waits for nobody, and is shown what is wrong with one object beside the others.
 
-use ttl_ext_e2e::{Database, Session, SqlState};
-
-use crate::setup::{attacker_is_superuser, database, start};
+use ttl_ext_e2e::{Database, Session, SqlState, hostile};
 
 /// Everything that only looks, at all tables and at one that is a trap.
 const LOOKS: &[&str] = &[
@@ -56,12 +54,12 @@ fn label_trap(attacker: &mut Session) {
     ));
 }
 
-/// C2. On f540154 each but `ttl.stats` made the attacker a superuser: PostgreSQL simplifies
+/// S2. On f540154 each but `ttl.stats` made the attacker a superuser: PostgreSQL simplifies
 /// the predicates of indexes that are opened, which ran `a_pure`.
 #[test]
 fn nobody_is_taken_over_by_looking() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     lay_trap(&mut attacker, "public.a_pure('x')");
     label_trap(&mut attacker);
@@ -70,17 +68,17 @@ fn nobody_is_taken_over_by_looking() {
         viewer.run("BEGIN");
         viewer.run(look);
         viewer.run("COMMIT");
-        assert!(!attacker_is_superuser(&mut viewer), "{look}");
+        assert!(!hostile::attacker_is_superuser(&mut viewer), "{look}");
         let cursors = viewer.value("SELECT count(*) FROM pg_catalog.pg_cursors");
         assert_eq!(cursors, "0", "{look}");
     }
 }
 
-/// C2. On f540154 the viewer had the attacker's `search_path` from then on.
+/// S2. On f540154 the viewer had the attacker's `search_path` from then on.
 #[test]
 fn a_viewers_session_stays_as_it_is() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run(
         "CREATE FUNCTION a_path() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
@@ -101,11 +99,11 @@ fn a_viewers_session_stays_as_it_is() {
     }
 }
 
-/// Point 2. On f540154 `ttl.tables` failed for everybody, or never ended.
+/// S2. On f540154 `ttl.tables` failed for everybody, or never ended.
 #[test]
 fn functions_that_fail_or_never_end_are_not_called() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run(
         "CREATE FUNCTION a_error() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
@@ -150,11 +148,11 @@ fn assert_victims_row_is_right(session: &mut Session) {
     assert_eq!(session.value(stats), "1");
 }
 
-/// Point 2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
+/// S2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
 #[test]
 fn looking_waits_for_no_lock() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TYPE pair AS (a int, b int)");
@@ -192,12 +190,12 @@ fn looking_waits_for_no_lock() {
     assert!(with.contains("(t = 'x'::text)"), "{with}");
 }
 
-/// L1. On f540154: "relation with OID … does not exist", for every ordinary user, until a
+/// S2. On f540154: "relation with OID … does not exist", for every ordinary user, until a
 /// worker had looked again.
 #[test]
 fn stats_are_shown_after_a_drop() {
-    let server = start(&[("ttl.naptime", "3600")]);
-    let database = database(&server);
+    let server = hostile::start(&[("ttl.naptime", "3600")]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TABLE gone (id int); SELECT ttl.enable('gone', 1)");
@@ -213,11 +211,11 @@ fn stats_are_shown_after_a_drop() {
     assert_victims_row_is_right(&mut reader);
 }
 
-/// H5. On f540154 a label could name any number of indexes, all of which everybody read.
+/// S6. On f540154 a label could name any number of indexes, all of which everybody read.
 #[test]
 fn giant_labels_are_refused() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TABLE big (id int, d timestamptz)");
     let rules = |count: usize| {
@@ -243,13 +241,13 @@ fn giant_labels_are_refused() {
     );
 }
 
-/// H5, point 8. Labels that nobody could store are problems of their tables. On f540154
+/// S6, S8. Labels that nobody could store are problems of their tables. On f540154
 /// `ttl.tables` failed for all if one label was not JSON, and DROP … CASCADE of others took
 /// seconds for a large one.
 #[test]
 fn labels_that_cannot_be_read_disturb_nobody() {
-    let server = start(&[]);
-    let database = database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     victims_table(&database);
     let mut superuser = database.connect();
     superuser.run("SET allow_system_table_mods = on");

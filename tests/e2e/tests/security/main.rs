@@ -1,6 +1,6 @@
-//! What a hostile owner of a table, or a stranger, tries against the extension: they gain
-//! nothing, read nothing, and hold nobody up. The cases are those of the reviews that broke
-//! into earlier versions; `docs/security.md` has the model that they guard.
+//! S1 to S8: what a hostile owner of a table, or a stranger, tries against the extension: they
+//! gain nothing, read nothing, and hold nobody up. The cases are those of the reviews that broke
+//! into earlier versions; the promises are those of `docs/security.md`, "What cannot be done".
 
 mod encodings;
 mod fairness;
@@ -8,5 +8,4 @@ mod gate;
 mod looking;
 mod recognised;
 mod referential;
-mod setup;
 mod walks;

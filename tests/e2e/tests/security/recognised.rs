@@ -1,16 +1,14 @@
-//! The other side of H1: PostgreSQL's own queries for foreign keys are recognised, in every
+//! S3, the other side of it: PostgreSQL's own queries for foreign keys are recognised, in every
 //! form that this version writes. One that is not leaves an expired row on disk that refers
 //! to nothing, or refuses what should be let through.
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Server, Session, SqlState};
-
-use crate::setup;
+use ttl_ext_e2e::{Server, Session, SqlState, hostile};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| setup::start(&[("ttl.enabled", "off")]))
+    SERVER.get_or_init(|| hostile::start(&[("ttl.enabled", "off")]))
 }
 
 /// A foreign key of `c` on `p`.
@@ -127,7 +125,7 @@ fn build(session: &mut Session, shape: &Shape, actions: &str) {
 
 #[test]
 fn actions_of_every_kind_remove_the_expired_row() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     for shape in &SHAPES {
         for (actions, deletes) in ACTIONS {
@@ -147,7 +145,7 @@ fn actions_of_every_kind_remove_the_expired_row() {
 /// ON DELETE SET NULL of some of the columns.
 #[test]
 fn some_columns_are_set() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     let shape = &SHAPES[8];
     for actions in ["ON DELETE SET NULL (x)", "ON DELETE SET DEFAULT (x)"] {
@@ -162,7 +160,7 @@ fn some_columns_are_set() {
 /// Collations by which different texts are equal; none without ICU.
 #[test]
 fn collations_that_are_not_deterministic() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     let created = session.try_run(
         "CREATE COLLATION public.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
@@ -201,7 +199,7 @@ fn periods() {
         println!("SKIPPED: since PostgreSQL 18");
         return;
     }
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     session.run(
         "CREATE TABLE p (id int4range, v daterange, PRIMARY KEY (id, v WITHOUT OVERLAPS));
@@ -224,7 +222,7 @@ fn periods() {
 /// Rows that refer to an expired one, which is on disk, are no violation.
 #[test]
 fn validation_sees_every_row() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     for shape in &SHAPES {
         if shape.rows.contains("(9, 1)") || shape.tables.contains("VIEW") {
@@ -250,7 +248,7 @@ fn validation_sees_every_row() {
 
 #[test]
 fn changed_types_and_partitions() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut session = database.connect();
     let expire = |table: &str| {
         format!(

@@ -1,16 +1,14 @@
-//! PostgreSQL's own queries for foreign keys see expired rows, or remove them. Nobody else
-//! gets that by writing like PostgreSQL (H1), or by a plan that somebody else has left (L2).
+//! S3, C6: PostgreSQL's own queries for foreign keys see expired rows, or remove them. Nobody
+//! else gets that by writing like PostgreSQL, or by a plan that somebody else has left.
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Database, Server, Session};
-
-use crate::setup;
+use ttl_ext_e2e::{Database, Server, Session, hostile};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     // Expired rows stay to be looked for.
-    SERVER.get_or_init(|| setup::start(&[("ttl.enabled", "off")]))
+    SERVER.get_or_init(|| hostile::start(&[("ttl.enabled", "off")]))
 }
 
 /// The victim's: row 1 of each table is expired, row 2 lives. The attacker may do all but own.
@@ -166,7 +164,7 @@ const ON_DISK: &str =
     "SELECT c::text FROM v_c c WHERE id = 1 UNION ALL SELECT p::text FROM v_p p WHERE id = 1";
 
 fn scene<'a>() -> (Database<'a>, Session) {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     database.connect_as("victim").run(SCENE);
     let mut attacker = database.connect_as("attacker");
     attacker.run(ATTACK);
@@ -179,7 +177,7 @@ fn scene<'a>() -> (Database<'a>, Session) {
     (database, attacker)
 }
 
-/// H1. On f540154 functions in an ALTER TABLE read the expired rows of both tables, triggers in a
+/// S3. On f540154 functions in an ALTER TABLE read the expired rows of both tables, triggers in a
 /// cascade brought them to life by `UPDATE … RETURNING`, and the rule read a row and revived it:
 /// 35 findings, of all ways but the AFTER trigger's, which fires when the cascade is over.
 #[test]
@@ -195,14 +193,14 @@ fn h1_queries_written_like_postgresqls_own_see_nothing() {
         if database.disk().rows(ON_DISK) != before {
             findings.push(format!("{way}: a row has changed"));
         }
-        if setup::attacker_is_superuser(&mut database.connect()) {
+        if hostile::attacker_is_superuser(&mut database.connect()) {
             findings.push(format!("{way}: the attacker is superuser"));
         }
     }
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// L2. On f540154 the reader was shown the expired row: the plan was made by the superuser
+/// C6. On f540154 the reader was shown the expired row: the plan was made by the superuser
 /// with `row_security` off, and asked for no more than that setting.
 #[test]
 fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
@@ -261,7 +259,7 @@ fn h1_an_error_in_planning_leaves_nothing_behind() {
 /// On f540154 the row lived again, with a new `_ts`.
 #[test]
 fn a_row_that_a_trigger_keeps_stays_expired() {
-    let database = setup::database(server());
+    let database = hostile::armed_database(server());
     let mut victim = database.connect_as("victim");
     victim.run(
         "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (p int REFERENCES p ON DELETE SET NULL);

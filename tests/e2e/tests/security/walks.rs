@@ -1,10 +1,9 @@
-//! Catalogs that a stranger has made large, deep or tangled, names that a stranger has put
+//! S4, S6, S7: catalogs that a stranger has made large, deep or tangled, names that a stranger has put
 //! in the way, and locks that a stranger holds: nobody else notices.
 
 use std::time::{Duration, Instant};
 
-use crate::setup;
-use ttl_ext_e2e::{PATIENCE, Session};
+use ttl_ext_e2e::{PATIENCE, Session, hostile};
 
 /// Expired rows stay on disk.
 const STAY: [(&str, &str); 1] = [("ttl.enabled", "off")];
@@ -14,8 +13,8 @@ const STAY: [(&str, &str); 1] = [("ttl.enabled", "off")];
 /// who gave away a table of theirs.
 #[test]
 fn types_of_the_temporary_schema_are_not_found() {
-    let server = setup::start(&STAY);
-    let database = setup::database(&server);
+    let server = hostile::start(&STAY);
+    let database = hostile::armed_database(&server);
     let mut victim = database.connect_as("victim");
     victim.run(
         "CREATE TABLE a_p (id integer PRIMARY KEY);
@@ -38,7 +37,7 @@ fn types_of_the_temporary_schema_are_not_found() {
     attacker.run("DELETE FROM a_p WHERE id = 1");
     let error = attacker.error("SELECT FROM a_secret");
     assert_eq!(error.message(), "permission denied for table a_secret");
-    assert!(!setup::attacker_is_superuser(&mut database.connect()));
+    assert!(!hostile::attacker_is_superuser(&mut database.connect()));
     // The row with the default has taken the expired one's place.
     assert_eq!(victim.column("SELECT pid FROM a_t"), ["0"]);
 }
@@ -60,7 +59,7 @@ fn chain(session: &mut Session, length: u32) {
 #[test]
 fn deep_inheritance() {
     let levels = std::env::var("TTL_LEVELS").map_or(12000, |n| n.parse().expect("TTL_LEVELS"));
-    let server = setup::start(&[("max_locks_per_transaction", "2000")]);
+    let server = hostile::start(&[("max_locks_per_transaction", "2000")]);
     let database = server.plain_database("deep");
     let mut superuser = database.connect();
     superuser.run("GRANT CREATE ON SCHEMA public TO attacker");
@@ -76,14 +75,14 @@ fn deep_inheritance() {
     disk.wait_until("SELECT count(*) FROM low", "0", PATIENCE);
 }
 
-/// H3. Every way through a diamond was gone, 2ⁿ of them: with 17 levels a CREATE TABLE took
+/// S6. Every way through a diamond was gone, 2ⁿ of them: with 17 levels a CREATE TABLE took
 /// 6 s and a SELECT 1.4 s, and workers died while they loaded the policies of a database in
 /// which one was below.
 #[test]
 fn diamonds_of_inheritance() {
-    let server = setup::start(&[]);
+    let server = hostile::start(&[]);
     for levels in [17, 25] {
-        let database = setup::database(&server);
+        let database = hostile::armed_database(&server);
         let mut attacker = database.connect_as("attacker");
         attacker.run("SET statement_timeout = '20s'");
         attacker.run("CREATE TABLE a1 (id integer); CREATE TABLE b1 (id integer)");
@@ -113,12 +112,12 @@ fn diamonds_of_inheritance() {
     }
 }
 
-/// H4. Nothing was deleted in a database while anybody held the extension's lock, for which
+/// S7. Nothing was deleted in a database while anybody held the extension's lock, for which
 /// no right is needed, and nothing said why.
 #[test]
 fn a_strangers_lock_on_the_extension() {
-    let server = setup::start(&[]);
-    let database = setup::database(&server);
+    let server = hostile::start(&[]);
+    let database = hostile::armed_database(&server);
     let mut victim = database.connect_as("victim");
     victim.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 1)");
     let mut attacker = database.connect_as("attacker");
@@ -137,7 +136,7 @@ fn a_strangers_lock_on_the_extension() {
 /// that before its caches do.
 #[test]
 fn the_extension_is_dropped() {
-    let server = setup::start(&[]);
+    let server = hostile::start(&[]);
     for drop in [
         "DROP EXTENSION ttl_ext CASCADE",
         "DROP OWNED BY keeper CASCADE",
@@ -167,12 +166,12 @@ fn the_extension_is_dropped() {
     }
 }
 
-/// H5. Any DROP … CASCADE read all labels, 12 s for one with 40,000 rules, and could not be
+/// S6. Any DROP … CASCADE read all labels, 12 s for one with 40,000 rules, and could not be
 /// cancelled meanwhile.
 #[test]
 fn a_strangers_giant_label() {
-    let server = setup::start(&STAY);
-    let database = setup::database(&server);
+    let server = hostile::start(&STAY);
+    let database = hostile::armed_database(&server);
     database
         .connect_as("victim")
         .run("CREATE TABLE giant (id integer)");
@@ -192,12 +191,12 @@ fn a_strangers_giant_label() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// M1. Any DROP … CASCADE looked at all tables with the trigger: it took ACCESS EXCLUSIVE on
+/// S7. Any DROP … CASCADE looked at all tables with the trigger: it took ACCESS EXCLUSIVE on
 /// those of others that need it no longer, and dropped it.
 #[test]
 fn tables_of_others_are_left_alone() {
-    let server = setup::start(&STAY);
-    let database = setup::database(&server);
+    let server = hostile::start(&STAY);
+    let database = hostile::armed_database(&server);
     let mut victim = database.connect_as("victim");
     victim.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 60)");
     // While the table is in use the trigger stays.
@@ -224,8 +223,8 @@ fn tables_of_others_are_left_alone() {
 /// rule ends with its index, and the trigger with the last key.
 #[test]
 fn what_goes_by_cascade_is_followed() {
-    let server = setup::start(&STAY);
-    let database = setup::database(&server);
+    let server = hostile::start(&STAY);
+    let database = hostile::armed_database(&server);
     let mut reader = database.connect_as("reader");
     reader.run("CREATE TYPE mood AS ENUM ('a', 'b')");
     let mut victim = database.connect_as("victim");

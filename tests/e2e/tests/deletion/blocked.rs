@@ -1,0 +1,245 @@
+//! Complaint 7: rows that cannot be deleted are found, set aside, counted and shown;
+//! everything else goes.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use ttl_ext_e2e::{PATIENCE, Server, Session, until};
+
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| Server::start_sweeping(&[]))
+}
+
+/// A session that sees the disk, in a database with a table `t`.
+fn with_table(name: &str) -> Session {
+    let mut disk = server().database(name).disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, what text); SELECT ttl.enable('t', 3600);
+         INSERT INTO t VALUES (0)",
+    );
+    disk
+}
+
+/// Rows that were written just now and then, in one step, a day ago.
+fn insert_and_age(disk: &mut Session, rows: i32) {
+    disk.run_preserving(&format!(
+        "INSERT INTO t (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(1, {rows}) AS n"
+    ));
+}
+
+/// Wait until `ttl.stats` shows so many blocked rows, and an error with this text.
+fn wait_for_blocked(disk: &mut Session, rows: i32, error: &str) {
+    let query = format!(
+        "SELECT blocked_rows || ' ' || COALESCE(last_error LIKE '%{error}%' AND last_error_at <= now(), false)
+           FROM ttl.stats WHERE relation = 't'::regclass"
+    );
+    disk.wait_until(&query, &format!("{rows} true"), PATIENCE);
+}
+
+fn wait_for_unblocked(disk: &mut Session) {
+    let query = "SELECT blocked_rows FROM ttl.stats WHERE relation = 't'::regclass";
+    disk.wait_until(query, "0", PATIENCE);
+}
+
+/// Set aside is set aside: whole passes go by in which nothing is tried, and they are a naptime
+/// apart. What is set aside is tried again after a minute: then it is looked at once more.
+#[track_caller]
+fn assert_no_spinning(disk: &mut Session) {
+    let stats = |disk: &mut Session, what: &str| {
+        disk.value(&format!(
+            "SELECT {what} FROM ttl.stats WHERE relation = 't'::regclass"
+        ))
+    };
+    let passes = |disk: &mut Session| stats(disk, "passes").parse::<u64>().expect("a count");
+    let (began, first) = (Instant::now(), passes(disk));
+    until("passes in which nothing is tried", PATIENCE, || {
+        let tried = "batches || ' ' || COALESCE(last_error_at::text, '')";
+        let (before, done) = (stats(disk, tried), passes(disk));
+        // Three whole ones; the first may have begun before.
+        disk.wait_until(
+            &format!("SELECT passes >= {done} + 4 FROM ttl.stats WHERE relation = 't'::regclass"),
+            "t",
+            PATIENCE,
+        );
+        (stats(disk, tried) == before).then_some(())
+    });
+    // On a slow machine there are fewer.
+    let (count, seconds) = (passes(disk) - first, began.elapsed().as_secs() + 1);
+    assert!(count < 20 * seconds, "{count} passes in {seconds} s");
+}
+
+/// A foreign key keeps one row of a thousand; with it gone, a change of policy
+/// tries again at once.
+#[test]
+fn foreign_key() {
+    let mut disk = with_table("foreign_key");
+    disk.run(
+        "CREATE TABLE child (id integer REFERENCES t);
+         INSERT INTO t SELECT n FROM generate_series(1, 1000) AS n;
+         INSERT INTO child VALUES (500)",
+    );
+    disk.run_preserving("UPDATE t SET _ts = now() - interval '1 day' WHERE id > 0");
+    disk.wait_for_ids("t", "0 500");
+    wait_for_blocked(&mut disk, 1, "violates foreign key constraint");
+    assert_no_spinning(&mut disk);
+    // C6: hidden all the same.
+    disk.run("RESET ttl.show_expired");
+    assert_eq!(disk.column("SELECT id FROM t"), ["0"]);
+    disk.run("SET ttl.show_expired = on");
+    // What comes later goes.
+    disk.look_again("t");
+    disk.insert_expired("t", 2001, 2500);
+    disk.wait_for_ids("t", "0 500");
+    disk.run("DELETE FROM child; SELECT ttl.set_default('t', 3599)");
+    disk.wait_for_ids("t", "0");
+    wait_for_unblocked(&mut disk);
+}
+
+/// A trigger that fails for some rows; `ttl.purge` takes them when it no longer does.
+#[test]
+fn failing_trigger() {
+    let mut disk = with_table("failing_trigger");
+    disk.run(
+        "CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             IF OLD.id % 100 = 7 THEN RAISE EXCEPTION 'not %', OLD.id; END IF;
+             RETURN OLD;
+         END $$;
+         CREATE TRIGGER object BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION object()",
+    );
+    insert_and_age(&mut disk, 1000);
+    disk.wait_for_ids("t", "0 7 107 207 307 407 507 607 707 807 907");
+    wait_for_blocked(&mut disk, 10, "not ");
+    assert_no_spinning(&mut disk);
+    disk.look_again("t");
+    // A purge as ever: all or nothing.
+    let error = disk.error("SELECT ttl.purge('t')");
+    assert!(error.message().starts_with("not "), "{error:?}");
+    // In one transaction, so that no worker comes between.
+    let purged = disk.value("DROP TRIGGER object ON t; SELECT ttl.purge('t')");
+    assert_eq!(purged, "10");
+    assert_eq!(disk.count("t"), 1);
+    disk.run("SELECT ttl.set_default('t', 3599)");
+    wait_for_unblocked(&mut disk);
+}
+
+/// A trigger that fails for every row, and one that fails at commit: the other
+/// tables go on.
+#[test]
+fn every_row_fails() {
+    let mut disk = with_table("every_row");
+    disk.run(
+        "CREATE TABLE u (id integer PRIMARY KEY); SELECT ttl.enable('u', 3600);
+         CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN RAISE EXCEPTION 'never %', OLD.id; END $$;
+         CREATE CONSTRAINT TRIGGER object AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION object()",
+    );
+    insert_and_age(&mut disk, 300);
+    for round in 0..3 {
+        disk.insert_expired("u", 1, 500);
+        disk.wait_for_none("u");
+        if round == 0 {
+            wait_for_blocked(&mut disk, 300, "never ");
+        }
+    }
+    assert_eq!(disk.count("t"), 301);
+    assert_no_spinning(&mut disk);
+    disk.run("DROP TRIGGER object ON t; SELECT ttl.set_default('t', 3599)");
+    disk.wait_for_ids("t", "0");
+    wait_for_unblocked(&mut disk);
+}
+
+/// Cascades go with their rows, and what they cannot take keeps just its own.
+#[test]
+fn cascades() {
+    let mut disk = with_table("cascades");
+    disk.run(
+        "CREATE TABLE child (id integer PRIMARY KEY, t integer REFERENCES t ON DELETE CASCADE);
+         CREATE INDEX ON child (t);
+         CREATE TABLE grandchild (id integer REFERENCES child);
+         CREATE TABLE orphan (id integer, t integer REFERENCES t ON DELETE SET NULL);
+         INSERT INTO t SELECT n FROM generate_series(1, 500) AS n;
+         INSERT INTO child SELECT n, n / 20 FROM generate_series(20, 10019) AS n;
+         INSERT INTO grandchild VALUES (6005), (6006);
+         INSERT INTO orphan SELECT n, n FROM generate_series(1, 500) AS n",
+    );
+    disk.run_preserving("UPDATE t SET _ts = now() - interval '1 day' WHERE id > 0");
+    disk.wait_for_ids("t", "0 300");
+    wait_for_blocked(&mut disk, 1, "violates foreign key constraint");
+    let left = "SELECT count(*) || ' ' || min(t) || ' ' || max(t) FROM child";
+    assert_eq!(disk.value(left), "20 300 300");
+    let orphans = "SELECT count(*) || ' ' || count(t) FROM orphan";
+    assert_eq!(disk.value(orphans), "500 1");
+    disk.run("DELETE FROM grandchild; SELECT ttl.set_default('t', 3599)");
+    disk.wait_for_ids("t", "0");
+    assert_eq!(disk.value("SELECT count(*) FROM child"), "0");
+    wait_for_unblocked(&mut disk);
+}
+
+/// A trigger that returns NULL keeps a row without an error.
+#[test]
+fn trigger_returns_null() {
+    let mut disk = with_table("returns_null");
+    disk.run(
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             IF OLD.id IN (5, 6) THEN RETURN NULL; END IF;
+             RETURN OLD;
+         END $$;
+         CREATE TRIGGER keep BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION keep()",
+    );
+    insert_and_age(&mut disk, 1000);
+    disk.wait_for_ids("t", "0 5 6");
+    disk.wait_until(
+        "SELECT blocked_rows FROM ttl.stats WHERE relation = 't'::regclass",
+        "2",
+        PATIENCE,
+    );
+    assert_no_spinning(&mut disk);
+    disk.look_again("t");
+    disk.run("DROP TRIGGER keep ON t; SELECT ttl.set_default('t', 3599)");
+    disk.wait_for_ids("t", "0");
+    wait_for_unblocked(&mut disk);
+}
+
+/// A rule that lets no row go: it is to be seen, and stops nothing else.
+#[test]
+fn rule_instead() {
+    let mut disk = with_table("rule");
+    disk.run(
+        "CREATE TABLE u (id integer PRIMARY KEY); SELECT ttl.enable('u', 3600);
+         CREATE RULE keep AS ON DELETE TO t DO INSTEAD NOTHING",
+    );
+    insert_and_age(&mut disk, 100);
+    disk.insert_expired("u", 1, 500);
+    disk.wait_for_none("u");
+    disk.wait_until(
+        "SELECT blocked_rows > 0 OR last_error IS NOT NULL FROM ttl.stats WHERE relation = 't'::regclass",
+        "t",
+        PATIENCE,
+    );
+    assert_no_spinning(&mut disk);
+    disk.look_again("u");
+    assert_eq!(disk.count("t"), 101);
+    disk.run("DROP RULE keep ON t; SELECT ttl.set_default('t', 3599)");
+    disk.wait_for_ids("t", "0");
+}
+
+/// A foreign key within the table: a tree, and two rows that refer to each other.
+/// They can only go together.
+#[test]
+fn self_reference() {
+    let mut disk = with_table("self_reference");
+    disk.run(
+        "ALTER TABLE t ADD parent integer REFERENCES t;
+         INSERT INTO t (id, parent) SELECT n, nullif(n / 2, 0) FROM generate_series(1, 200) AS n;
+         UPDATE t SET parent = 200 WHERE id = 199;
+         UPDATE t SET parent = 199 WHERE id = 200",
+    );
+    disk.run_preserving("UPDATE t SET _ts = now() - interval '1 day' WHERE id > 0");
+    disk.wait_for_ids("t", "0");
+    let blocked = "SELECT blocked_rows FROM ttl.stats WHERE relation = 't'::regclass";
+    assert_eq!(disk.value(blocked), "0");
+}

@@ -1,0 +1,245 @@
+//! Complaint 6: what is shown is so. Where nobody deletes, `lag` and `backlog_estimate` of
+//! `ttl.stats` are not known, and `ttl.problems` names the cause.
+
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session};
+
+const TABLE: &str =
+    "CREATE TABLE t (id integer PRIMARY KEY, what text); SELECT ttl.enable('t', 3600)";
+
+const OFF: &str = "deletion is off: ttl.enabled";
+const NO_SLOT: &str = "no background worker slot is free: raise max_worker_processes";
+
+/// Lag and backlog, and the problems, of the only table.
+const SHOWN: &str = "SELECT concat_ws('|', COALESCE(lag::text, '?'), COALESCE(backlog_estimate::text, '?'), problems)
+   FROM ttl.stats JOIN ttl.tables USING (relation)";
+
+fn unknown_for(cause: &str) -> String {
+    format!("?|?|{{\"{cause}\"}}")
+}
+
+fn with_expired_rows<'a>(server: &'a Server, name: &str) -> (Database<'a>, Session) {
+    let database = server.database(name);
+    let mut disk = database.disk();
+    disk.run(TABLE);
+    disk.insert_expired("t", 1, 100);
+    (database, disk)
+}
+
+/// `ttl.enabled = off`, from the beginning and later, in turn with on.
+#[test]
+fn deletion_is_off() {
+    let server = Server::start(&[("ttl.naptime", "1s"), ("ttl.min_effort", "100")]);
+    let (_database, mut disk) = with_expired_rows(&server, "off");
+    assert_eq!(disk.value(SHOWN), unknown_for(OFF));
+    server.reload(&[("ttl.enabled", "on")]);
+    disk.wait_for_none("t");
+    disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
+    server.reload(&[("ttl.enabled", "off")]);
+    disk.wait_until(SHOWN, &unknown_for(OFF), PATIENCE);
+    // Where no row expires, there is nothing to be known.
+    disk.run("SELECT ttl.disable('t')");
+    assert_eq!(disk.value(SHOWN), "00:00:00|0|{}");
+}
+
+/// No slot for a worker, until there is one.
+#[test]
+fn no_slot() {
+    let server = Server::start_sweeping(&[
+        ("max_logical_replication_workers", "0"),
+        ("max_worker_processes", "1"),
+    ]);
+    let (database, mut disk) = with_expired_rows(&server, "slots");
+    disk.wait_until(SHOWN, &unknown_for(NO_SLOT), PATIENCE);
+    assert_eq!(disk.count("t"), 100);
+    drop(disk);
+    server.configure(&[("max_worker_processes", "8")]);
+    server.restart();
+    let mut disk = database.disk();
+    disk.wait_for_none("t");
+    disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
+}
+
+/// No launcher: there was no room for it.
+#[test]
+fn no_launcher() {
+    let server = Server::start_sweeping(&[
+        ("max_logical_replication_workers", "0"),
+        ("max_worker_processes", "0"),
+    ]);
+    let (_database, mut disk) = with_expired_rows(&server, "launcher");
+    let shown = disk.value(SHOWN);
+    assert!(
+        shown.starts_with("?|?|{\"deletion is off: its launcher is not running"),
+        "{shown}"
+    );
+}
+
+/// Templates are left alone.
+#[test]
+fn template() {
+    let server = Server::start_sweeping(&[]);
+    let (_database, mut disk) = with_expired_rows(&server, "pattern");
+    disk.wait_for_none("t");
+    disk.run("ALTER DATABASE pattern IS_TEMPLATE true");
+    assert_eq!(
+        disk.value(SHOWN),
+        unknown_for("deletion is off: the database is a template")
+    );
+    disk.run("ALTER DATABASE pattern IS_TEMPLATE false");
+    disk.insert_expired("t", 1, 10);
+    disk.wait_for_none("t");
+    disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
+}
+
+/// It waits for `ttl.resume`.
+#[test]
+fn restored() {
+    let server = Server::start_sweeping(&[]);
+    let mut disk = server.database("app").disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT ttl.current_ts());
+         INSERT INTO t VALUES (1, now() - interval '1 day');
+         SECURITY LABEL FOR ttl ON TABLE t IS '{\"ttl_column\": null, \"default_ttl\": 3600}'",
+    );
+    let known = "SELECT lag IS NULL AND backlog_estimate IS NULL FROM ttl.stats";
+    assert_eq!(disk.value(known), "t");
+    disk.run("SELECT ttl.resume('t')");
+    disk.wait_for_none("t");
+    disk.wait_until(
+        "SELECT lag = '0' AND backlog_estimate = 0 FROM ttl.stats",
+        "t",
+        PATIENCE,
+    );
+}
+
+/// No look at the table comes to anything: the error is a problem, for those who may see it.
+#[test]
+fn failing_from_the_beginning() {
+    let server = Server::start(&[("ttl.naptime", "1s"), ("ttl.min_effort", "100")]);
+    let (database, mut disk) = with_expired_rows(&server, "app");
+    disk.run("CREATE ROLE standing_guest LOGIN");
+    let mut locker = database.disk();
+    locker.run("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE");
+    server.reload(&[("ttl.enabled", "on")]);
+    let known = "SELECT lag IS NULL AND backlog_estimate IS NULL FROM ttl.stats";
+    assert_eq!(disk.value(known), "t");
+    let told = |text: &str| {
+        format!(
+            "SELECT bool_or(problem LIKE 'deletion from public.t fails again and again: {text}')
+                   FROM unnest(ttl.problems('t')) AS problem"
+        )
+    };
+    disk.wait_until(&told("could not obtain lock on relation%"), "t", PATIENCE);
+    assert_eq!(disk.value(known), "t");
+    let mut guest = database.connect_as("standing_guest");
+    assert_eq!(guest.value(&told("its owner sees why in ttl.stats")), "t");
+    locker.run("COMMIT");
+    disk.wait_for_none("t");
+    disk.wait_until(
+        "SELECT lag = '0' AND backlog_estimate = 0 AND ttl.problems('t') = '{}' FROM ttl.stats",
+        "t",
+        PATIENCE,
+    );
+}
+
+/// More tables than there is room for.
+#[test]
+fn no_room() {
+    let server = Server::start_sweeping(&[("ttl.max_tables", "100")]);
+    let mut disk = server.database("app").disk();
+    // The server has some more room than was asked for.
+    disk.run(
+        "CREATE TABLE t (d timestamptz) PARTITION BY RANGE (d); CREATE INDEX t_d ON t (d);
+         SELECT ttl.expire_index('t_d', 0)",
+    );
+    disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
+    for batch in 0..4 {
+        disk.run(&format!(
+            "DO $$ BEGIN FOR n IN {batch} * 500 + 1 .. {batch} * 500 + 500 LOOP
+                EXECUTE format('CREATE TABLE t%s PARTITION OF t FOR VALUES FROM (%L) TO (%L)', n,
+                               timestamptz '2800-01-01' + n * interval '1 day', timestamptz '2800-01-01' + (n + 1) * interval '1 day');
+             END LOOP; END $$"
+        ));
+    }
+    disk.wait_until(
+        "SELECT lag IS NULL AND backlog_estimate IS NULL
+                AND problems::text LIKE '{\"no room in shared memory: raise ttl.max_tables (% of 2000 tables)\"}'
+           FROM ttl.stats JOIN ttl.tables USING (relation)",
+        "t",
+        PATIENCE,
+    );
+}
+
+/// What is looked up by name, as an owner who may not use the schema.
+#[test]
+fn owners_without_usage() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("app");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE ROLE standing_parent; CREATE ROLE \"Standing child\"; CREATE SCHEMA s; CREATE SCHEMA \"S 2\";
+         CREATE TABLE s.t (id integer PRIMARY KEY); ALTER TABLE s.t OWNER TO standing_parent;
+         SELECT ttl.enable('s.t', 3600);
+         CREATE TABLE s.cascading (id integer PRIMARY KEY); ALTER TABLE s.cascading OWNER TO standing_parent;
+         SELECT ttl.enable('s.cascading', 3600);
+         CREATE TABLE s.grandchild (id integer REFERENCES s.cascading ON DELETE CASCADE);
+         CREATE TABLE s.plain (id integer PRIMARY KEY); ALTER TABLE s.plain OWNER TO standing_parent;
+         SELECT ttl.enable('s.plain', 3600);
+         CREATE TABLE \"S 2\".child (id integer REFERENCES s.t); ALTER TABLE \"S 2\".child OWNER TO \"Standing child\";
+         CREATE TABLE s.p (d timestamptz) PARTITION BY RANGE (d);
+         CREATE TABLE s.p1 PARTITION OF s.p FOR VALUES FROM ('2001-01-01') TO ('2002-01-01');
+         CREATE TABLE s.p2 PARTITION OF s.p FOR VALUES FROM ('2900-01-01') TO ('3000-01-01');
+         ALTER TABLE s.p OWNER TO standing_parent; ALTER TABLE s.p1 OWNER TO standing_parent; ALTER TABLE s.p2 OWNER TO standing_parent;
+         CREATE INDEX p_d ON s.p (d)",
+    );
+    disk.run("SELECT ttl.expire_index('s.p_d', 60, drop_partitions => true)");
+    disk.insert_expired("s.t", 1, 10);
+    disk.insert_expired("s.plain", 1, 10);
+    disk.insert_expired("s.cascading", 1, 10);
+    let problems = |table: &str| {
+        format!("SELECT p FROM unnest(ttl.problems('{table}')) AS p WHERE p LIKE '%GRANT USAGE%'")
+    };
+    let foreign_key = [
+        "deletion fails at a foreign key, which looks \"S 2\".child up by name: its owner \"Standing child\" may not use schema \"S 2\"; GRANT USAGE ON SCHEMA \"S 2\" TO \"Standing child\"",
+        "deletion fails at a foreign key, which looks s.t up by name: its owner standing_parent may not use schema s; GRANT USAGE ON SCHEMA s TO standing_parent",
+    ];
+    let partitions = "partitions are not dropped as a whole: its owner standing_parent may not use schema s; GRANT USAGE ON SCHEMA s TO standing_parent";
+    assert_eq!(disk.column(&problems("s.t")), foreign_key);
+    assert_eq!(disk.column(&problems("s.p")), [partitions]);
+    // Where nothing is looked up, that privilege does not matter.
+    disk.wait_for_none("s.plain");
+    disk.wait_for_none("s.cascading");
+    assert_eq!(disk.value("SELECT ttl.problems('s.plain')"), "{}");
+    // It is so, of each.
+    for (schema, default, grant) in [
+        ("s", 3599, "GRANT USAGE ON SCHEMA s TO standing_parent"),
+        (
+            "S 2",
+            3598,
+            "GRANT USAGE ON SCHEMA \"S 2\" TO \"Standing child\"",
+        ),
+    ] {
+        let error = format!(
+            "SELECT last_error = 'permission denied for schema {schema}' FROM ttl.stats WHERE relation = 's.t'::regclass"
+        );
+        disk.wait_until(&error, "t", PATIENCE);
+        assert_eq!(disk.count("s.t"), 10);
+        disk.run(grant);
+        // What is set aside for a minute is tried at once by another policy.
+        disk.run(&format!("SELECT ttl.set_default('s.t', {default})"));
+    }
+    disk.wait_for_none("s.t");
+    assert!(disk.column(&problems("s.t")).is_empty());
+    assert!(disk.column(&problems("s.p")).is_empty());
+}
+
+/// A standby deletes nothing, by design: that is no problem, but nothing is known.
+#[test]
+fn standby() {
+    let server = Server::start_sweeping(&[]);
+    let (_database, mut disk) = with_expired_rows(&server, "app");
+    disk.wait_for_none("t");
+    let standby = server.start_standby(&[]);
+    let mut session = standby.connect("app", "postgres");
+    assert_eq!(session.value(SHOWN), "?|?|{}");
+}

@@ -1,0 +1,74 @@
+//! M10: a standby deletes nothing, and starts after its promotion.
+
+use ttl_ext_e2e::{PATIENCE, Server, catch_up};
+
+#[test]
+fn a_standby_deletes_after_promotion_only() {
+    let primary = Server::start(&[("wal_level", "replica"), ("ttl.naptime", "1s")]);
+    let database = primary.database("app");
+    let mut writer = database.disk();
+    writer.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         INSERT INTO t VALUES (1001); CREATE TABLE news (n integer)",
+    );
+    writer.insert_expired("t", 1, 1000);
+    let standby = primary.start_standby(&[("ttl.enabled", "on")]);
+    let replica = standby.existing_database("app");
+    let mut reader = replica.disk();
+    catch_up(&mut writer, &mut reader);
+
+    // Neither its own rows nor a worker, however much arrives, and whoever connects.
+    let processes = "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'ttl_ext%'";
+    for n in 0..20 {
+        writer.run(&format!("INSERT INTO news VALUES ({n})"));
+        let mut visitor = replica.connect();
+        catch_up(&mut writer, &mut visitor);
+        assert_eq!(reader.count("t"), 1001);
+        assert_eq!(visitor.value(processes), "0");
+    }
+    let read_only = standby.log_lines(&["ERROR:"]);
+    assert!(read_only.is_empty(), "{read_only:?}");
+
+    // What the primary deletes arrives.
+    primary.reload(&[("ttl.enabled", "on")]);
+    writer.wait_for_ids("t", "1001");
+    // A worker's commits are flushed a moment later.
+    reader.wait_until("SELECT count(*) FROM t", "1", PATIENCE);
+    // The deletions of a worker are not flushed by itself; what follows them is.
+    primary.reload(&[("ttl.enabled", "off")]);
+    writer.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'",
+        "0",
+        PATIENCE,
+    );
+    writer.insert_expired("t", 1, 1000);
+    catch_up(&mut writer, &mut reader);
+    assert_eq!(reader.count("t"), 1001);
+
+    standby.promote();
+    reader.wait_for_ids("t", "1001");
+    assert_eq!(reader.pids("ttl_ext launcher", None).len(), 1);
+    reader.insert_expired("t", 1, 10);
+    reader.wait_for_ids("t", "1001");
+    // The old primary is on its own now, and does as it is told.
+    assert_eq!(writer.count("t"), 1001);
+}
+
+/// A primary with a standby that is far behind goes on deleting, with the
+/// least effort: slowly, but to the end.
+#[test]
+fn a_late_standby_slows_but_does_not_stop_deletion() {
+    let primary = Server::start_sweeping(&[
+        ("wal_level", "replica"),
+        ("ttl.max_replica_lag", "1s"),
+        ("ttl.min_effort", "5"),
+    ]);
+    let database = primary.database("app");
+    let mut writer = database.disk();
+    writer.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600)");
+    let standby = primary.start_standby(&[("recovery_min_apply_delay", "1h")]);
+    writer.wait_until("SELECT count(*) FROM pg_stat_replication", "1", PATIENCE);
+    writer.insert_expired("t", 1, 20_000);
+    writer.wait_for_none("t");
+    drop(standby);
+}
