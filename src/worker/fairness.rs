@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A batch of few rows that takes this long is slow, even if it ends.
 const SLOW_BATCH: Duration = Duration::from_millis(250);
 const FEW_ROWS: u64 = 10;
+/// A database that was refused a worker for so long comes before others.
+const REFUSED: i64 = 2_000_000;
 /// How long an owner counts as slow after a slow table was last met.
 const SLOW_FOR: i64 = 600_000_000;
 
@@ -53,6 +55,33 @@ impl Used {
 /// An owner's rank: those who have used less are first.
 pub(super) fn rank(used: i64) -> i64 {
     used / RANK
+}
+
+/// A database that is due, as far as it matters who gets a worker first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Applicant {
+    /// Its workers.
+    pub(super) workers: usize,
+    /// Since when it has been refused one.
+    pub(super) refused: i64,
+    /// The lowest rank among the owners of its due tables.
+    pub(super) rank: i64,
+    /// When a worker was last started in it.
+    pub(super) started_at: i64,
+}
+
+impl Applicant {
+    /// The order: those without a worker; of these, first who was refused a while ago, since
+    /// routine looks at databases with nothing to do, whose rank is the lowest, would come
+    /// before them again and again; then those whose owners have used least time; then the one
+    /// without a worker for longest.
+    pub(super) fn order(&self, now: i64) -> (usize, i64, i64, i64) {
+        let refused = match now.saturating_sub(self.refused) {
+            long if long >= REFUSED => self.refused,
+            _ => i64::MAX,
+        };
+        (self.workers, refused, self.rank, self.started_at)
+    }
 }
 
 /// The order in which due tables have their turns: (rank of the owner, due).

@@ -1,8 +1,8 @@
 //! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
-    Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch, needs_another, order,
-    rank,
+    Applicant, Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch,
+    needs_another, order, rank,
 };
 use std::time::Duration;
 
@@ -145,4 +145,40 @@ fn help_comes_where_nobody_takes_notice() {
         ..attentive
     };
     assert_eq!(needs_another(&many, NOW), NOW);
+}
+
+#[test]
+fn who_was_refused_a_while_ago_is_first() {
+    let applicant = |workers, refused, rank, started_at| Applicant {
+        workers,
+        refused,
+        rank,
+        started_at,
+    };
+    let second = SECOND;
+    // In order of precedence.
+    let applicants = [
+        applicant(0, NOW - 9 * second, 70, NOW - 20 * second),
+        applicant(0, NOW - 2 * second, 0, NOW - 30 * second),
+        // One refused just now is one of the others yet.
+        applicant(0, NOW, 0, NOW - 3 * second),
+        applicant(0, NOW - second, 0, NOW - 2 * second),
+        applicant(0, NOW - second, 80, NOW - 40 * second),
+        // Others have none at all.
+        applicant(1, NOW - 9 * second, 0, 0),
+    ];
+    let orders = applicants.map(|applicant| applicant.order(NOW));
+    assert!(orders.is_sorted(), "{orders:?}");
+    // However often others with nothing to do come, one that waits is served.
+    let mut refused = applicant(0, NOW, 100, NOW);
+    for round in 0..10 {
+        let now = NOW + round * second;
+        let routine = applicant(0, now, 0, now - second);
+        if refused.order(now) < routine.order(now) {
+            assert!(round >= 2, "not at once: {round}");
+            return;
+        }
+        refused.rank = 100;
+    }
+    panic!("it waits for ever");
 }

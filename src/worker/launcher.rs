@@ -2,7 +2,7 @@
 //! each database where something is due.
 
 use super::claims::{self, Waiting};
-use super::fairness::{self, Staffed};
+use super::fairness::{self, Applicant, Staffed};
 use super::shared::{self, Database};
 use super::{log, process, state};
 use crate::deletion::transaction;
@@ -23,8 +23,6 @@ const AFTER_DEATH: i64 = 5_000_000;
 const RETRY: i64 = 5_000_000;
 /// and if all slots are taken by workers that may make room.
 const RETRY_SOON: i64 = 500_000;
-/// A database that was refused a worker for so long comes before others.
-const REFUSED: i64 = 2_000_000;
 
 /// Registers the launcher with the postmaster; while libraries are preloaded.
 pub(super) fn register() {
@@ -205,23 +203,15 @@ impl Launcher {
     ) -> i64 {
         let oid = |slot: &Database| slot.oid.load(Ordering::Relaxed);
         if due.len() > 1 {
-            // Databases without a worker first; of those, first who was refused a while ago:
-            // routine looks at databases with nothing to do, whose rank is the lowest, would
-            // else come before them again and again. Then those whose owners have used least
-            // time; then the one without a worker for longest.
             let waiting = waiting.unwrap_or_else(|| claims::waiting(now));
             due.sort_by_cached_key(|slot| {
-                let refused = self.refused.get(&oid(slot)).copied().unwrap_or(now);
-                (
-                    shared::workers_in(oid(slot)).count(),
-                    if now - refused < REFUSED {
-                        i64::MAX
-                    } else {
-                        refused
-                    },
-                    waiting.get(&oid(slot)).map_or(0, |waiting| waiting.rank),
-                    slot.started_at.load(Ordering::Relaxed),
-                )
+                let applicant = Applicant {
+                    workers: shared::workers_in(oid(slot)).count(),
+                    refused: self.refused.get(&oid(slot)).copied().unwrap_or(now),
+                    rank: waiting.get(&oid(slot)).map_or(0, |waiting| waiting.rank),
+                    started_at: slot.started_at.load(Ordering::Relaxed),
+                };
+                applicant.order(now)
             });
         }
         let is_due: HashSet<u32> = due.iter().map(|slot| oid(slot)).collect();
