@@ -242,7 +242,7 @@ impl Work {
     }
 
     /// Takes writes into the schedule; returns the count of urgent writes so far, and whether
-    /// there were any writes since the last call.
+    /// there were any urgent ones since the last call.
     fn take_writes(&mut self, slot: &Database, now: i64) -> (u32, bool) {
         let (writes, urgent) = (
             slot.writes.load(Ordering::SeqCst),
