@@ -139,10 +139,9 @@ struct Launcher {
     /// Databases that have been looked into.
     seen: HashSet<u32>,
     started: Vec<Started>,
-    /// Databases that are due, but got no worker, each since when.
-    refused: HashMap<u32, i64>,
-    /// The server had no slot in this round.
-    lacks_slot: bool,
+    /// Databases that are due, but got no worker and have none: since when, and when they last
+    /// asked.
+    refused: HashMap<u32, (i64, i64)>,
     /// Whether `ttl.enabled` was on in the last round.
     is_on: bool,
 }
@@ -202,30 +201,37 @@ impl Launcher {
         waiting: Option<HashMap<u32, Waiting>>,
     ) -> i64 {
         let oid = |slot: &Database| slot.oid.load(Ordering::Relaxed);
+        self.refused
+            .retain(|_, (_, last)| now.saturating_sub(*last) < 2 * RETRY);
         if due.len() > 1 {
             let waiting = waiting.unwrap_or_else(|| claims::waiting(now));
             due.sort_by_cached_key(|slot| {
                 let applicant = Applicant {
                     workers: shared::workers_in(oid(slot)).count(),
-                    refused: self.refused.get(&oid(slot)).copied().unwrap_or(now),
+                    refused: self
+                        .refused
+                        .get(&oid(slot))
+                        .map_or(now, |refused| refused.0),
                     rank: waiting.get(&oid(slot)).map_or(0, |waiting| waiting.rank),
                     started_at: slot.started_at.load(Ordering::Relaxed),
                 };
                 applicant.order(now)
             });
         }
-        let is_due: HashSet<u32> = due.iter().map(|slot| oid(slot)).collect();
-        self.refused.retain(|oid, _| is_due.contains(oid));
-        self.lacks_slot = false;
         let mut next = i64::MAX;
         let (mut waiting, mut unserved) = (0, 0);
         for slot in due {
             let workers = shared::workers_in(oid(slot)).count();
             if self.start(slot, now) {
                 self.refused.remove(&oid(slot));
+                if self.refused.is_empty() {
+                    log::over("slots");
+                }
                 continue;
             }
-            self.refused.entry(oid(slot)).or_insert(now);
+            if workers == 0 {
+                self.refused.entry(oid(slot)).or_insert((now, now)).1 = now;
+            }
             // Workers that still notice are helped only if nobody else needs a worker.
             let long = shared::workers_in(oid(slot)).all(|w| w.long.load(Ordering::Acquire));
             waiting += u32::from(workers == 0 || long);
@@ -233,9 +239,6 @@ impl Launcher {
             // If the server has no slot, none of our workers can make room.
             let soon = unserved > 0 && running() >= settings::max_workers();
             next = next.min(now + if soon { RETRY_SOON } else { RETRY });
-        }
-        if !self.lacks_slot && unserved == 0 {
-            log::over("slots");
         }
         shared::control().waiting.store(waiting, Ordering::Relaxed);
         ask_for_room(unserved);
@@ -348,7 +351,6 @@ impl Launcher {
                 true
             }
             None => {
-                self.lacks_slot = true;
                 workers[place].pid.store(0, Ordering::Release);
                 slot.due.store(now, Ordering::Release);
                 // Otherwise other workers are there, who delete everything.
