@@ -244,10 +244,10 @@ impl Work {
     /// Takes writes into the schedule; returns the count of urgent writes so far, and whether
     /// there were any urgent ones since the last call.
     fn take_writes(&mut self, slot: &Database, now: i64) -> (u32, bool) {
-        let (writes, urgent) = (
-            slot.writes.load(Ordering::SeqCst),
-            slot.urgent.load(Ordering::SeqCst),
-        );
+        // The urgent ones first: who writes counts them last, so that none is taken for seen
+        // whose mark is not.
+        let urgent = slot.urgent.load(Ordering::SeqCst);
+        let writes = slot.writes.load(Ordering::SeqCst);
         if let Some((targets, _)) = &self.targets
             && self.seen.replace(writes) != Some(writes)
         {

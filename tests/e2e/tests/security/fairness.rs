@@ -62,24 +62,26 @@ fn measure(database: &Database<'_>, rows: usize) -> Vec<f64> {
         if written < rows && began.elapsed() >= due {
             written += 1;
             let ttl = 1 + written % 4;
-            writer.run(&format!(
-                "INSERT INTO mine (id, ttl) VALUES ({written}, {ttl})"
+            // It may be gone before it is looked for.
+            let row = writer.rows(&format!(
+                "INSERT INTO mine (id, ttl) VALUES ({written}, {ttl})
+                 RETURNING extract(epoch FROM _ts) + ttl"
             ));
+            known.insert(written as i64, parse(&row[0][0]));
         }
         let now: f64 = parse(&reader.value("SELECT extract(epoch FROM clock_timestamp())"));
-        let there = reader.rows("SELECT id, extract(epoch FROM _ts) + ttl FROM mine");
-        let there: std::collections::BTreeMap<i64, f64> = there
+        let there = reader.rows("SELECT id FROM mine");
+        let there: std::collections::BTreeSet<i64> = there
             .iter()
-            .map(|row| (row[0].parse().expect("a number"), parse(&row[1])))
+            .map(|row| row[0].parse().expect("a number"))
             .collect();
         known.retain(|id, expires: &mut f64| {
-            let gone = !there.contains_key(id);
+            let gone = !there.contains(id);
             if gone {
                 delays.push((now - *expires).max(0.0));
             }
             !gone
         });
-        known.extend(there);
         // How finely the delays are measured.
         std::thread::sleep(Duration::from_millis(20));
     }
