@@ -150,6 +150,13 @@ pub(super) struct ForeignKey {
     clauses: String,
 }
 
+impl ForeignKey {
+    /// Whether an action of the foreign key makes rows refer to the column's default.
+    pub(super) fn sets_default(&self) -> bool {
+        self.clauses.contains("SET DEFAULT")
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Schema {
     pub(super) tables: Vec<Table>,
