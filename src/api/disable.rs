@@ -63,7 +63,7 @@ fn removal(drop_columns: bool, adopted: bool) -> Result<Removal> {
 
 fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Result<()> {
     guard::check_owner(relid)?;
-    let (lock, heirs_lock) = match removal {
+    let (lock, children_lock) = match removal {
         Removal::Nothing => (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock),
         _ => (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock),
     };
@@ -72,7 +72,7 @@ fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Resul
         return Err(Error::no_policy(relid));
     };
     if !revive_expired {
-        purge_before_change::prevent(relid, None, heirs_lock)?;
+        purge_before_change::prevent(relid, None, children_lock)?;
     }
     label::tell_of_rules(relid, &policy);
     let adopted_too = match removal {

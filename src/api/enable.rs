@@ -278,7 +278,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     let wanted = policy()?;
     let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?;
     let complete = complete.statements.is_empty();
-    let (lock, heirs_lock) = if !complete {
+    let (lock, children_lock) = if !complete {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
     } else if trigger_placement::will_be_created(relid) {
         (pg_sys::ShareRowExclusiveLock, pg_sys::ShareRowExclusiveLock)
@@ -288,7 +288,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     guard::lock(relid, lock);
     guard::check_owner(relid)?;
     let wanted = policy()?;
-    purge_before_change::prevent(relid, Some(&wanted), heirs_lock)?;
+    purge_before_change::prevent(relid, Some(&wanted), children_lock)?;
     session::with_safe_search_path(|| build(relid, wanted))
 }
 

@@ -71,7 +71,7 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     Ok(())
 }
 
-/// Takes `ttl.current_ts()` back as the DEFAULT of an adopted column, of partitions and heirs
+/// Takes `ttl.current_ts()` back as the DEFAULT of an adopted column, of partitions and children
 /// as well; another that the column has got since stays.
 fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
     for table in catalog::all_inheritors(relid) {

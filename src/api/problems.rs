@@ -196,7 +196,7 @@ fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     policy.rules.iter().filter_map(problem).collect()
 }
 
-/// Partitions and heirs that are stored elsewhere.
+/// Partitions and children that are stored elsewhere.
 fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
     let is_foreign = |table: &pg_sys::Oid| {
         catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)

@@ -22,8 +22,8 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
         return Err(Error::no_policy(relid));
     }
     let mut deleted = 0;
-    for heir in table::lock_tree(relid, pg_sys::RowExclusiveLock) {
-        deleted += table::delete_from(heir)?;
+    for child in table::lock_tree(relid, pg_sys::RowExclusiveLock) {
+        deleted += table::delete_from(child)?;
     }
     Ok(i64::try_from(deleted).unwrap_or(i64::MAX))
 }

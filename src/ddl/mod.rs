@@ -135,7 +135,7 @@ fn reparented(statement: &Statement) -> Option<pg_sys::Oid> {
         .filter(|_| statement.commands.iter().any(changes))
 }
 
-/// Forgets what sessions know of the relation, its ancestors and its heirs.
+/// Forgets what sessions know of the relation, its ancestors and its children.
 fn forget(relid: pg_sys::Oid) {
     // SAFETY: makes the statement's changes visible, within a transaction.
     unsafe { pg_sys::CommandCounterIncrement() };

@@ -23,13 +23,13 @@ const HINT: &str = "The time to live is not changed before its expired rows are 
 /// The caller holds the lock on the table under which it changes the policy.
 /// The lock on the policy comes before the deletions: so they meet no batch of a
 /// worker, and none begins before the end of the transaction.
-pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) -> Result<()> {
+pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
     let members: HashSet<_> = tree.iter().copied().collect();
     let revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
         let policy = &label.policy;
-        // Where another parent's policy is in force, that stays so; that of an heir
+        // Where another parent's policy is in force, that stays so; that of a child
         // gives way to one with other columns, perhaps.
         let revived = if label.labelled_table == relid {
             policy.revives(to)
@@ -41,7 +41,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, heirs_lock: u32) 
     if !tree.iter().any(|table| revived(table).is_some()) {
         return Ok(());
     }
-    purge::lock_tree(relid, heirs_lock);
+    purge::lock_tree(relid, children_lock);
     for (table, label) in tree.iter().filter_map(revived) {
         policy_lock::lock_policy_for_change(label.labelled_table);
         if label.policy.is_restored(label.labelled_table.to_u32()) {

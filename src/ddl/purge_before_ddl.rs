@@ -8,7 +8,7 @@ use super::reads::Extent;
 use super::statement::{Command, Kind, Statement};
 use crate::deletion::{piecemeal, purge};
 use crate::error::Error;
-use crate::pg::{catalog, roles, txn};
+use crate::pg::{catalog, locks, roles, txn};
 use crate::settings;
 use crate::store::{cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -35,12 +35,16 @@ pub(super) fn delete_expired(statement: &Statement) {
     }
     // The rows of a table that becomes a partition must belong there.
     for command in &statement.commands {
-        if let Command::Attach(Some(partition)) = command
+        if let Command::Attach(Some(partition)) = *command
             && statement.kind == Kind::AlterTable
-            && concerns(*partition)
+            && concerns(partition)
         {
-            for table in purge::lock_tree(*partition, pg_sys::AccessExclusiveLock) {
-                delete_from(table);
+            let lock = pg_sys::AccessExclusiveLock;
+            locks::relation(partition, lock);
+            // Whoever has it now: its owner may have changed while the lock was waited for.
+            if concerns(partition) {
+                let tables = purge::lock_tree(partition, lock);
+                tables.into_iter().for_each(delete_from);
             }
         }
     }
@@ -65,7 +69,7 @@ fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement) -> Vec<pg
             purge::lock_tree(default, pg_sys::AccessExclusiveLock)
         });
     }
-    if statement.recurses && (partitioned || extent == Extent::Heirs) {
+    if statement.recurses && (partitioned || extent == Extent::Children) {
         purge::lock_tree(relid, statement.lock)
     } else {
         vec![relid]

@@ -12,7 +12,7 @@ pub(crate) enum Extent {
     /// on them, are each table's own.
     Partitions,
     /// Partitions, and those that inherit from it.
-    Heirs,
+    Children,
 }
 
 /// Whose rows a command of ALTER TABLE reads.
@@ -42,7 +42,7 @@ pub(super) unsafe fn command(cmd: *mut AlterTableCmd) -> Option<Extent> {
                 (!bound.is_default).then_some(Extent::DefaultPartition)
             }
             #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-            AlterTableType::AT_SetExpression => Some(Extent::Heirs),
+            AlterTableType::AT_SetExpression => Some(Extent::Children),
             #[cfg(feature = "pg18")]
             AlterTableType::AT_AlterConstraint if !definition.is_null() => {
                 let change = definition.cast::<pg_sys::ATAlterConstraint>();
@@ -51,20 +51,20 @@ pub(super) unsafe fn command(cmd: *mut AlterTableCmd) -> Option<Extent> {
             }
             AlterTableType::AT_ValidateConstraint
             | AlterTableType::AT_SetNotNull
-            | AlterTableType::AT_AlterColumnType => Some(Extent::Heirs),
+            | AlterTableType::AT_AlterColumnType => Some(Extent::Children),
             _ => None,
         }
     }
 }
 
 /// What a constraint that is added reads. A primary key makes its columns NOT NULL,
-/// those of heirs, too.
+/// those of children, too.
 fn checked(kind: ConstrType::Type, not_valid: bool) -> Option<Extent> {
     match kind {
         ConstrType::CONSTR_UNIQUE | ConstrType::CONSTR_EXCLUSION => Some(Extent::Partitions),
-        ConstrType::CONSTR_PRIMARY | ConstrType::CONSTR_GENERATED => Some(Extent::Heirs),
+        ConstrType::CONSTR_PRIMARY | ConstrType::CONSTR_GENERATED => Some(Extent::Children),
         ConstrType::CONSTR_CHECK | ConstrType::CONSTR_NOTNULL => {
-            (!not_valid).then_some(Extent::Heirs)
+            (!not_valid).then_some(Extent::Children)
         }
         ConstrType::CONSTR_FOREIGN => (!not_valid).then_some(Extent::Partitions),
         _ => None,
@@ -86,11 +86,11 @@ mod tests {
             ),
             (
                 ConstrType::CONSTR_PRIMARY,
-                Some(Extent::Heirs),
-                Some(Extent::Heirs),
+                Some(Extent::Children),
+                Some(Extent::Children),
             ),
-            (ConstrType::CONSTR_CHECK, Some(Extent::Heirs), None),
-            (ConstrType::CONSTR_NOTNULL, Some(Extent::Heirs), None),
+            (ConstrType::CONSTR_CHECK, Some(Extent::Children), None),
+            (ConstrType::CONSTR_NOTNULL, Some(Extent::Children), None),
             (ConstrType::CONSTR_FOREIGN, Some(Extent::Partitions), None),
             (ConstrType::CONSTR_DEFAULT, None, None),
             (ConstrType::CONSTR_NULL, None, None),
@@ -104,6 +104,6 @@ mod tests {
     /// Of several commands the one that reads most counts.
     #[test]
     fn the_widest_extent_counts() {
-        assert!(Extent::Heirs > Extent::Partitions);
+        assert!(Extent::Children > Extent::Partitions);
     }
 }

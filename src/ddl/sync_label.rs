@@ -138,7 +138,7 @@ pub(super) fn after(noted: &Noted) {
     });
 }
 
-/// Puts the new name of a column into the labels of the table and its heirs, or that of an
+/// Puts the new name of a column into the labels of the table and its children, or that of an
 /// index into the label of its table.
 fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
     if attno == 0 {

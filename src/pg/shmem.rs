@@ -4,12 +4,15 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A C string that begins with the extension's name.
+/// A C string that begins with the extension's name; made by the compiler, which refuses another.
 macro_rules! named {
     ($what:literal) => {
-        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_NAME"), $what, "\0").as_bytes()) {
-            Ok(name) => name,
-            Err(_) => panic!("a name without a NUL"),
+        const {
+            let name = concat!(env!("CARGO_PKG_NAME"), $what, "\0");
+            match CStr::from_bytes_with_nul(name.as_bytes()) {
+                Ok(name) => name,
+                Err(_) => unreachable!(),
+            }
         }
     };
 }
