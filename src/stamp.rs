@@ -66,10 +66,11 @@ unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
             return;
         };
         // A dump's script runs with row_security off, as the owner or a superuser.
-        let restores = command == CmdType::CMD_INSERT && roles::reads_physically((*entry).relid);
-        if restores {
+        let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
+        if may_restore {
             statement::depends_on_role();
         }
+        let restores = may_restore && roles::may_read_physically((*entry).relid);
         let target = Target {
             relid: (*entry).relid,
             functions,

@@ -103,18 +103,28 @@ pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
 /// Whether the current user reads the table as it is on disk: its owner or a superuser, with
 /// `row_security` off, as pg_dump and its scripts set it.
 pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
-    // SAFETY: reads a backend-local variable.
-    if unsafe { pg_sys::row_security } {
-        return false;
-    }
     // The outer user, because nobody may read through another's function what they could not
     // read themselves; and the current one, because a superuser who calls a function does not
     // lend it this right.
     // SAFETY: reads a backend-local variable.
-    let outer = unsafe { pg_sys::GetOuterUserId() };
-    [outer, current_user()]
-        .into_iter()
-        .all(|user| is_superuser(user) || owns_relation(relid, user))
+    may_read_physically(relid) && may_reach_disk(relid, unsafe { pg_sys::GetOuterUserId() })
+}
+
+/// Whether a plan made for the current user may be executed where they read the table as it is
+/// on disk ([`reads_physically`]). It does not ask for the outer user: a plan is kept when that
+/// one changes.
+pub(crate) fn may_read_physically(relid: pg_sys::Oid) -> bool {
+    is_row_security_off() && may_reach_disk(relid, current_user())
+}
+
+/// `row_security = off`.
+pub(crate) fn is_row_security_off() -> bool {
+    // SAFETY: reads a backend-local variable.
+    !unsafe { pg_sys::row_security }
+}
+
+fn may_reach_disk(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    is_superuser(user) || owns_relation(relid, user)
 }
 
 /// Whether the user owns the extension.

@@ -202,7 +202,7 @@ unsafe fn restrict_child(
 /// UPDATE, DELETE or MERGE.
 ///
 /// All of it is checked again at execution: a cached plan can outlive the setting, and run when
-/// others call the function that it is in. A plan for another role has no such check.
+/// others call the function that it is in. Another role gets a plan of its own.
 ///
 /// # Safety
 /// As [`sees_every_row`].
@@ -216,14 +216,17 @@ unsafe fn unless_physical(
     // SAFETY: as required of the caller; the rest reads backend-local variables.
     unsafe {
         let query = (*root).parse;
-        let physical = roles::reads_physically((*entry).relid)
+        if !roles::is_row_security_off() {
+            return clause;
+        }
+        statement::depends_on_role();
+        let physical = roles::may_read_physically((*entry).relid)
             && u32::try_from((*query).resultRelation).is_ok_and(|target| target != varno)
             && planner_input::check_as_user(query, entry) == pg_sys::InvalidOid
             && !pg_sys::InSecurityRestrictedOperation();
         if !physical {
             return clause;
         }
-        statement::depends_on_role();
         let table = nodes::table((*entry).relid);
         let exempt = nodes::call(functions.reads_physically, pg_sys::BOOLOID, &[table]);
         nodes::or(exempt, clause)

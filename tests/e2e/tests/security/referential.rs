@@ -221,6 +221,27 @@ fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     assert_eq!(session.value("SELECT lent_insert(101) < '2002-01-01'"), "f");
     session.run("RESET ROLE");
     assert_eq!(session.value("SELECT lent()"), "2");
+    // Plans of a role's own, in one function.
+    session.run(
+        "CREATE FUNCTION own() RETURNS bigint LANGUAGE plpgsql AS $$
+           BEGIN RETURN (SELECT count(*) FROM public.v_c); END $$;
+         CREATE FUNCTION own_insert(i int) RETURNS timestamptz LANGUAGE plpgsql AS $$
+           DECLARE kept timestamptz; BEGIN
+           INSERT INTO public.v_p (id, _ts) VALUES (i, '2001-01-01') RETURNING _ts INTO kept; RETURN kept; END $$;
+         GRANT ALL ON v_p, v_c TO reader; SET ROLE reader",
+    );
+    assert_eq!(session.value("SELECT own()"), "1");
+    assert_eq!(session.value("SELECT own_insert(200) < '2002-01-01'"), "f");
+    session.run("RESET ROLE");
+    assert_eq!(session.value("SELECT own()"), "2");
+    assert_eq!(session.value("SELECT own_insert(201) < '2002-01-01'"), "t");
+    // A plan that was made anew while another role called has the check, too.
+    session.run("SET ROLE reader; DISCARD PLANS");
+    assert_eq!(session.value("SELECT lent()"), "1");
+    assert_eq!(session.value("SELECT lent_insert(102) < '2002-01-01'"), "f");
+    session.run("RESET ROLE");
+    assert_eq!(session.value("SELECT lent()"), "2");
+    assert_eq!(session.value("SELECT lent_insert(103) < '2002-01-01'"), "t");
 }
 
 /// `ttl.reads_physically` is LEAKPROOF: no error tells what it was asked for.
