@@ -1,12 +1,13 @@
 //! The keys of partitioned tables, from the syscache: the tables are not locked.
 
+use crate::pg::rows::Cache;
 use crate::store::dates::DateKind;
 use pgrx::pg_sys;
 
 /// The beginning of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h), which
 /// pgrx does not bind.
 #[repr(C)]
-struct Row {
+struct KeyRow {
     partrelid: pg_sys::Oid,
     partstrat: core::ffi::c_char,
     partnatts: i16,
@@ -15,7 +16,10 @@ struct Row {
 }
 
 /// `Anum_pg_partitioned_table_partclass`
-const PARTCLASS: i16 = 6;
+const PARTCLASS: u32 = 6;
+
+// SAFETY: the cache of pg_partitioned_table by the table's OID.
+const KEYS: Cache<KeyRow> = unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
 
 /// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
 /// usual order: a user's operator class may order times otherwise.
@@ -34,21 +38,11 @@ pub(crate) fn is_range_by(table: pg_sys::Oid, name: &str, kind: DateKind) -> boo
 /// The first column of a table's key, 0 for an expression, and its operator class; `None`
 /// if the table is not partitioned by RANGE.
 fn first_of_range(table: pg_sys::Oid) -> Option<(i16, pg_sys::Oid)> {
-    let cache = pg_sys::SysCacheIdentifier::PARTRELID as i32;
-    let mut is_null = false;
-    // SAFETY: a syscache look-up within a transaction; the tuple is read before its release.
-    // A key has at least one column, and partclass is an oidvector that is never NULL.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(table));
-        if tuple.is_null() {
-            return None;
-        }
-        let row = &*pg_sys::GETSTRUCT(tuple).cast::<Row>();
-        let classes = pg_sys::SysCacheGetAttr(cache, tuple, PARTCLASS, &raw mut is_null);
-        let classes = classes.cast_mut_ptr::<pg_sys::oidvector>();
-        let first = (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr());
-        let is_range = row.partstrat.cast_unsigned() == b'r';
-        pg_sys::ReleaseSysCache(tuple);
-        is_range.then_some(first)
-    }
+    KEYS.get(table, |row| {
+        let classes = row.value(PARTCLASS)?.cast_mut_ptr::<pg_sys::oidvector>();
+        // SAFETY: a key has at least one column, and partclass is an oidvector.
+        let first = unsafe { (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr()) };
+        (row.partstrat.cast_unsigned() == b'r').then_some(first)
+    })
+    .flatten()
 }

@@ -1,7 +1,7 @@
 //! Look-ups in the system catalogs.
 
-use super::encoding;
 use super::externs::raising;
+use super::{encoding, rows};
 use pgrx::pg_sys;
 
 pub(crate) use super::inheritance::{
@@ -61,24 +61,14 @@ pub(crate) struct Class {
 
 /// The relation's row in pg_class, or `None` if it is gone.
 pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
-    // SAFETY: the tuple is read before its release.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(relid));
-        let form = tuple
-            .as_ref()
-            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>())?;
-        let found = Class {
-            relkind: (*form).relkind.cast_unsigned(),
-            is_partition: (*form).relispartition,
-            owner: (*form).relowner,
-            namespace: (*form).relnamespace,
-            persistence: (*form).relpersistence.cast_unsigned(),
-            has_rules: (*form).relhasrules,
-        };
-        pg_sys::ReleaseSysCache(tuple);
-        Some(found)
-    }
+    rows::CLASS.get(relid, |row| Class {
+        relkind: row.relkind.cast_unsigned(),
+        is_partition: row.relispartition,
+        owner: row.relowner,
+        namespace: row.relnamespace,
+        persistence: row.relpersistence.cast_unsigned(),
+        has_rules: row.relhasrules,
+    })
 }
 
 /// Whether the index is a btree.
@@ -88,17 +78,7 @@ pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
 
 /// The access method of a table or index.
 pub(crate) fn access_method(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // SAFETY: the tuple is read before its release.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(relid));
-        let form = tuple
-            .as_ref()
-            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>())?;
-        let method = (*form).relam;
-        pg_sys::ReleaseSysCache(tuple);
-        Some(method)
-    }
+    rows::CLASS.get(relid, |row| row.relam)
 }
 
 /// The relation's name as a user would write it: qualified and quoted.

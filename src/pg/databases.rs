@@ -1,5 +1,6 @@
 //! The databases of the server, read by a process that is connected to none.
 
+use super::rows::{Cache, Catalog};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -15,55 +16,32 @@ pub(crate) struct Databases {
     pub(crate) allowed: HashSet<u32>,
 }
 
+// SAFETY: pg_database, all of it.
+const DATABASES: Catalog<pg_sys::FormData_pg_database> =
+    unsafe { Catalog::new(pg_sys::DatabaseRelationId, None) };
+// SAFETY: the cache of pg_database by OID.
+const DATABASE: Cache<pg_sys::FormData_pg_database> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::DATABASEOID) };
+
 /// Reads pg_database; within a transaction.
 pub(crate) fn connectable() -> Databases {
     let mut databases = Databases::default();
-    let lock = pg_sys::AccessShareLock.cast_signed();
-    // SAFETY: a scan over a locked shared catalog, closed before return.
-    unsafe {
-        let relation = pg_sys::table_open(pg_sys::DatabaseRelationId, lock);
-        let nobody = core::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(
-            relation,
-            pg_sys::InvalidOid,
-            false,
-            nobody,
-            0,
-            core::ptr::null_mut(),
-        );
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let row = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>();
-            let oid = (*row).oid.to_u32();
-            databases.all.insert(oid);
-            if (*row).datallowconn && !(*row).datistemplate && (*row).datconnlimit != INVALID {
-                databases.allowed.insert(oid);
-            }
+    DATABASES.scan(&[], &mut |row| {
+        let oid = row.oid.to_u32();
+        databases.all.insert(oid);
+        if row.datallowconn && !row.datistemplate && row.datconnlimit != INVALID {
+            databases.allowed.insert(oid);
         }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(relation, lock);
-    }
+        false
+    });
     databases
 }
 
 /// Whether the database is a template.
 pub(crate) fn is_template(database: u32) -> bool {
-    // SAFETY: the tuple is read before its release.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
-        let key = pg_sys::Datum::from(pg_sys::Oid::from(database));
-        let tuple = pg_sys::SearchSysCache1(cache, key);
-        if tuple.is_null() {
-            return false;
-        }
-        let row = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_database>();
-        let is_template = (*row).datistemplate;
-        pg_sys::ReleaseSysCache(tuple);
-        is_template
-    }
+    DATABASE
+        .get(database.into(), |row| row.datistemplate)
+        .unwrap_or(false)
 }
 
 /// The OID of the database of that name.

@@ -3,6 +3,7 @@
 //! Names are bytes: their encoding is the database's.
 
 use super::externs::foreign_keys as c;
+use super::rows::{self, Cache};
 use super::{catalog, lists};
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -123,6 +124,13 @@ pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
+// SAFETY: the cache of pg_constraint by OID.
+const CONSTRAINT: Cache<c::Constraint> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::CONSTROID) };
+// SAFETY: the cache of pg_collation by OID.
+const COLLATION: Cache<pg_sys::FormData_pg_collation> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::COLLOID) };
+
 /// The row of a foreign key; `None` if it is gone.
 pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
     const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
@@ -130,51 +138,49 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
     let (mut count, mut set_count) = (0, 0);
     let (mut referencing, mut referenced, mut set) = ([0; MOST], [0; MOST], [0; MOST]);
     let (mut equal, mut both_referenced, mut other) = ([none; MOST], [none; MOST], [none; MOST]);
-    // SAFETY: the tuple is read before its release; a foreign key has at most so many columns.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::CONSTROID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(constraint));
-        tuple.as_ref()?;
-        let form = &*pg_sys::GETSTRUCT(tuple).cast::<c::Constraint>();
-        if form.contype != b'f' {
-            pg_sys::ReleaseSysCache(tuple);
-            return None;
-        }
-        at_boundary!(c::DeconstructFkConstraintRow(
-                tuple,
-                &mut count,
-                referencing.as_mut_ptr(),
-                referenced.as_mut_ptr(),
-                equal.as_mut_ptr(),
-                both_referenced.as_mut_ptr(),
-                other.as_mut_ptr(),
-                &mut set_count,
-                set.as_mut_ptr(),
-            ););
-        let number = |count| usize::try_from(count).unwrap_or(0).min(MOST);
-        let found = Row {
-            referencing: form.conrelid,
-            referenced: form.confrelid,
-            index: form.conindid,
-            on_delete: form.confdeltype,
-            on_update: form.confupdtype,
-            full: form.confmatchtype == b'f',
-            has_period: form.has_period(),
-            columns: (0..number(count))
-                .map(|at| {
-                    (
-                        referencing[at],
-                        referenced[at],
-                        equal[at],
-                        both_referenced[at],
-                    )
-                })
-                .collect(),
-            set_on_delete: set[..number(set_count)].to_vec(),
-        };
-        pg_sys::ReleaseSysCache(tuple);
-        Some(found)
-    }
+    CONSTRAINT
+        .get(constraint, |form| {
+            if form.contype != b'f' {
+                return None;
+            }
+            // SAFETY: a foreign key has at most so many columns.
+            unsafe {
+                at_boundary!(c::DeconstructFkConstraintRow(
+                    form.tuple(),
+                    &mut count,
+                    referencing.as_mut_ptr(),
+                    referenced.as_mut_ptr(),
+                    equal.as_mut_ptr(),
+                    both_referenced.as_mut_ptr(),
+                    other.as_mut_ptr(),
+                    &mut set_count,
+                    set.as_mut_ptr(),
+                ););
+            }
+            let number = |count| usize::try_from(count).unwrap_or(0).min(MOST);
+            let found = Row {
+                referencing: form.conrelid,
+                referenced: form.confrelid,
+                index: form.conindid,
+                on_delete: form.confdeltype,
+                on_update: form.confupdtype,
+                full: form.confmatchtype == b'f',
+                has_period: form.has_period(),
+                columns: (0..number(count))
+                    .map(|at| {
+                        (
+                            referencing[at],
+                            referenced[at],
+                            equal[at],
+                            both_referenced[at],
+                        )
+                    })
+                    .collect(),
+                set_on_delete: set[..number(set_count)].to_vec(),
+            };
+            Some(found)
+        })
+        .flatten()
 }
 
 impl Row {
@@ -249,18 +255,9 @@ pub(crate) fn partition_constraint(relid: pg_sys::Oid) -> Vec<u8> {
 /// The type of a table made by `CREATE TABLE … OF`, as a relation: ALTER TYPE changes such
 /// tables.
 pub(crate) fn type_of_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // SAFETY: the tuple is read before its release; the rest is a syscache look-up.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(relid));
-        let form = tuple
-            .as_ref()
-            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>())?;
-        let of_type = (*form).reloftype;
-        pg_sys::ReleaseSysCache(tuple);
-        let none = pg_sys::InvalidOid;
-        (of_type != none).then(|| pg_sys::get_typ_typrelid(of_type))
-    }
+    let of_type = rows::CLASS.get(relid, |row| row.reloftype)?;
+    // SAFETY: a syscache look-up within a transaction.
+    (of_type != pg_sys::InvalidOid).then(|| unsafe { pg_sys::get_typ_typrelid(of_type) })
 }
 
 /// The table's name.
@@ -322,23 +319,16 @@ fn without_operands(left: pg_sys::Oid, operator: pg_sys::Oid, right: pg_sys::Oid
 
 /// ` COLLATE …`.
 fn collation(oid: pg_sys::Oid) -> Vec<u8> {
-    // SAFETY: the tuple is read before its release; names are copied.
-    unsafe {
-        let cache = pg_sys::SysCacheIdentifier::COLLOID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(oid));
-        if tuple.is_null() {
-            return vec![];
+    let names = COLLATION.get(oid, |row| {
+        // SAFETY: a palloc'd C string or null, and the name in the row, which are copied.
+        unsafe {
+            let schema = bytes(pg_sys::get_namespace_name(row.collnamespace));
+            [quoted(&schema), quoted(&bytes(row.collname.data.as_ptr()))]
         }
-        let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_collation>();
-        let schema = bytes(pg_sys::get_namespace_name((*form).collnamespace));
-        let name = bytes((*form).collname.data.as_ptr());
-        pg_sys::ReleaseSysCache(tuple);
-        [
-            b" COLLATE ".to_vec(),
-            [quoted(&schema), quoted(&name)].join(&b'.'),
-        ]
-        .concat()
-    }
+    });
+    names.map_or(vec![], |names| {
+        [b" COLLATE ".to_vec(), names.join(&b'.')].concat()
+    })
 }
 
 /// The name in quotes, whether needed or not, as PostgreSQL's foreign-key queries have it.

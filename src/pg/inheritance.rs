@@ -7,6 +7,7 @@
 use super::catalog::class;
 use super::externs::raising;
 use super::lists;
+use super::rows::{Catalog, Key};
 use pgrx::pg_sys;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -153,33 +154,15 @@ mod pg_inherits {
     }
 }
 
-/// Reads pg_inherits, whose index (inhrelid, inhseqno) gives the order.
+// SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
+const INHERITS: Catalog<pg_inherits::Row> =
+    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::RELID_SEQNO_INDEX)) };
+
 fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();
-    // SAFETY: a systable scan over a locked catalog, closed before return; the
-    // key's function is oideq, of which F_OIDEQ is the OID.
-    unsafe {
-        let access_share = pg_sys::AccessShareLock.cast_signed();
-        let rel = pg_sys::table_open(pg_inherits::RELATION, access_share);
-        let mut key = pg_sys::ScanKeyData::default();
-        pg_sys::ScanKeyInit(
-            &mut key,
-            pg_inherits::INHRELID,
-            pg_sys::BTEqualStrategyNumber as u16,
-            pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(relid),
-        );
-        let index = pg_inherits::RELID_SEQNO_INDEX;
-        let scan = pg_sys::systable_beginscan(rel, index, true, core::ptr::null_mut(), 1, &mut key);
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            parents.push((*pg_sys::GETSTRUCT(tuple).cast::<pg_inherits::Row>()).inhparent);
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(rel, access_share);
-    }
+    INHERITS.scan(&[(pg_inherits::INHRELID, Key::Oid(relid))], &mut |row| {
+        parents.push(row.inhparent);
+        false
+    });
     parents
 }

@@ -38,6 +38,7 @@ pub(crate) mod query;
 pub(crate) mod relation;
 pub(crate) mod report;
 pub(crate) mod roles;
+pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod shmem;
 mod temporary;

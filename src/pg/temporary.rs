@@ -1,5 +1,6 @@
 //! The session's temporary objects.
 
+use super::rows::{Catalog, Key};
 use pgrx::pg_sys;
 
 /// catalog/pg_depend.h, which pgrx does not bind.
@@ -46,43 +47,23 @@ impl Objects {
 
     /// Whatever is in a schema depends on it.
     fn count_all(&mut self) {
-        // SAFETY: a systable scan over a locked catalog, closed before return; the keys'
-        // function is oideq, of which F_OIDEQ is the OID; a tuple is read while the scan stands
-        // on it. What the transaction has made so far is to be seen.
-        unsafe {
-            pg_sys::CommandCounterIncrement();
-            let share = pg_sys::AccessShareLock.cast_signed();
-            let catalog = pg_sys::table_open(pg_depend::RELATION, share);
-            let mut keys = [pg_sys::ScanKeyData::default(); 2];
-            for (key, (column, value)) in keys.iter_mut().zip([
-                (pg_depend::REFCLASSID, pg_sys::NamespaceRelationId),
-                (pg_depend::REFOBJID, self.schema),
-            ]) {
-                pg_sys::ScanKeyInit(
-                    key,
-                    column,
-                    pg_sys::BTEqualStrategyNumber as u16,
-                    pg_sys::Oid::from(pg_sys::F_OIDEQ),
-                    pg_sys::Datum::from(value),
-                );
-            }
-            let index = pg_depend::BY_REFERENCE;
-            let none = core::ptr::null_mut();
-            let scan = pg_sys::systable_beginscan(catalog, index, true, none, 2, keys.as_mut_ptr());
-            loop {
-                let tuple = pg_sys::systable_getnext(scan);
-                if tuple.is_null() {
-                    break;
-                }
-                let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_depend::Row>();
-                let object = u64::from(row.classid.to_u32()) << 32 | u64::from(row.objid.to_u32());
-                self.count += 1;
-                self.sum = self
-                    .sum
-                    .wrapping_add(object.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-            }
-            pg_sys::systable_endscan(scan);
-            pg_sys::table_close(catalog, share);
-        }
+        // SAFETY: what the transaction has made so far is to be seen.
+        unsafe { pg_sys::CommandCounterIncrement() };
+        let keys = [
+            (pg_depend::REFCLASSID, Key::Oid(pg_sys::NamespaceRelationId)),
+            (pg_depend::REFOBJID, Key::Oid(self.schema)),
+        ];
+        DEPEND.scan(&keys, &mut |row| {
+            let object = u64::from(row.classid.to_u32()) << 32 | u64::from(row.objid.to_u32());
+            self.count += 1;
+            self.sum = self
+                .sum
+                .wrapping_add(object.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            false
+        });
     }
 }
+
+// SAFETY: pg_depend and its index by what is referred to.
+const DEPEND: Catalog<pg_depend::Row> =
+    unsafe { Catalog::new(pg_depend::RELATION, Some(pg_depend::BY_REFERENCE)) };

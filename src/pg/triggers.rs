@@ -5,6 +5,7 @@
 //! has no effect.
 
 use super::lists;
+use super::rows::{Catalog, Key, Row};
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
 
@@ -59,35 +60,21 @@ impl Trigger {
 /// The table's triggers, in the order in which they fire.
 pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
     let mut found = Vec::new();
-    // SAFETY: a systable scan over a locked catalog, closed before return; the
-    // key's function is oideq, of which F_OIDEQ is the OID; a tuple is read while
-    // the scan stands on it.
-    unsafe {
-        let access_share = pg_sys::AccessShareLock.cast_signed();
-        let rel = pg_sys::table_open(pg_sys::TriggerRelationId, access_share);
-        let mut key = pg_sys::ScanKeyData::default();
-        pg_sys::ScanKeyInit(
-            &mut key,
-            pg_sys::Anum_pg_trigger_tgrelid as i16,
-            pg_sys::BTEqualStrategyNumber as u16,
-            pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(relid),
-        );
-        let index = pg_sys::Oid::from(pg_sys::TriggerRelidNameIndexId);
-        let none = core::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(rel, index, true, none, 1, &mut key);
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            found.push(read(tuple, (*rel).rd_att));
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(rel, access_share);
-    }
+    let key = (pg_sys::Anum_pg_trigger_tgrelid as i16, Key::Oid(relid));
+    TRIGGERS.scan(&[key], &mut |row| {
+        found.push(read(row));
+        false
+    });
     found
 }
+
+// SAFETY: pg_trigger and its index by table and name.
+const TRIGGERS: Catalog<pg_sys::FormData_pg_trigger> = unsafe {
+    Catalog::new(
+        pg_sys::TriggerRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::TriggerRelidNameIndexId)),
+    )
+};
 
 /// The tables that foreign keys look up, by name and as their owners, when a row of this table
 /// is deleted: the referencing tables, and for NO ACTION the table itself, which may have
@@ -111,28 +98,20 @@ pub(crate) fn looked_up_on_delete(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         .collect()
 }
 
-/// # Safety
-/// `tuple` is a row of pg_trigger, `columns` that catalog's.
-unsafe fn read(tuple: pg_sys::HeapTuple, columns: pg_sys::TupleDesc) -> Trigger {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
-        let when = pg_sys::Anum_pg_trigger_tgqual.cast_signed();
-        Trigger {
-            oid: (*form).oid,
-            name: CStr::from_ptr((*form).tgname.data.as_ptr())
-                .to_bytes()
-                .to_vec(),
-            function: (*form).tgfoid,
-            is_clone: (*form).tgparentid != pg_sys::InvalidOid,
-            other_table: (*form).tgconstrrelid,
-            is_internal: (*form).tgisinternal,
-            enabled: (*form).tgenabled.cast_unsigned(),
-            events: u32::from((*form).tgtype.cast_unsigned()),
-            unconditional: (*form).tgattr.dim1 == 0
-                && !(*form).tgisinternal
-                && pg_sys::heap_attisnull(tuple, when, columns),
-        }
+fn read(row: &Row<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
+    // SAFETY: a C string in the row.
+    let name = unsafe { CStr::from_ptr(row.tgname.data.as_ptr()) };
+    let when = row.value(pg_sys::Anum_pg_trigger_tgqual);
+    Trigger {
+        oid: row.oid,
+        name: name.to_bytes().to_vec(),
+        function: row.tgfoid,
+        is_clone: row.tgparentid != pg_sys::InvalidOid,
+        other_table: row.tgconstrrelid,
+        is_internal: row.tgisinternal,
+        enabled: row.tgenabled.cast_unsigned(),
+        events: u32::from(row.tgtype.cast_unsigned()),
+        unconditional: row.tgattr.dim1 == 0 && !row.tgisinternal && when.is_none(),
     }
 }
 

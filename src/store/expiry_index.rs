@@ -4,7 +4,8 @@ use super::dates::DateType;
 use super::predicate::Predicate;
 use super::{extension, ttl_index};
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::{index, index_entry, nodes};
+use crate::pg::index_entry::{self, Entry};
+use crate::pg::{index, nodes};
 use pgrx::pg_sys;
 
 /// What deletion needs of an index.
@@ -26,10 +27,9 @@ pub(crate) fn find(
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
-    serving(relid, &|index, tuple, form| {
-        // SAFETY: called with an entry of the syscache.
+    serving(relid, &|index, entry| {
         has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
-            && unsafe { offers(tuple, form, expected, ts, ttl) }
+            && offers(entry, expected, ts, ttl)
     })
 }
 
@@ -41,22 +41,20 @@ pub(crate) fn find_by_date(
     date: DateType,
     predicate: Option<&Predicate>,
 ) -> Vec<pg_sys::Oid> {
-    serving(relid, &|index, tuple, form| {
-        // SAFETY: called with an entry of the syscache.
+    serving(relid, &|index, entry| {
         has_method(index, &[pg_sys::BTREE_AM_OID])
-            && unsafe { is_by_date(tuple, form, column, date) && has_predicate(tuple, predicate) }
+            && is_by_date(entry, column, date)
+            && has_predicate(entry, predicate)
     })
 }
 
 /// The relation's valid indexes that `serves` accepts.
 fn serving(
     relid: pg_sys::Oid,
-    serves: &dyn Fn(pg_sys::Oid, pg_sys::HeapTuple, &pg_sys::FormData_pg_index) -> bool,
+    serves: &dyn Fn(pg_sys::Oid, &Entry<'_>) -> bool,
 ) -> Vec<pg_sys::Oid> {
     let is_wanted = |&index: &pg_sys::Oid| {
-        index_entry::with(index, &|tuple, form| {
-            form.indisvalid && serves(index, tuple, form)
-        }) == Some(true)
+        index_entry::with(index, |entry| entry.indisvalid && serves(index, entry)) == Some(true)
     };
     index::list(relid).into_iter().filter(is_wanted).collect()
 }
@@ -77,77 +75,58 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     ttl_index::has_nulls_last(index)
 }
 
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn offers(
-    tuple: pg_sys::HeapTuple,
-    form: &pg_sys::FormData_pg_index,
+fn offers(
+    entry: &Entry<'_>,
     expected: ExpectedIndex,
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> bool {
-    // SAFETY: as required of the caller; the key has at least one column.
-    unsafe {
-        let first = *form.indkey.values.as_ptr();
-        let predicate = index_entry::predicate(tuple);
-        let covers =
-            |condition: *mut pg_sys::Expr| predicate.is_none_or(|it| nodes::same(it, condition));
-        let ttl_var = || ttl.map(|column| nodes::var(1, column));
-        match expected {
-            ExpectedIndex::AllByTimestamp => first == ts.attno && predicate.is_none(),
-            ExpectedIndex::InheritingByTimestamp => {
-                first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
-            }
-            ExpectedIndex::OverridingByExpiry => {
-                let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
-                    return false;
-                };
-                let args = [nodes::var(1, ts), ttl, nodes::int4(None)];
-                let expiry = nodes::call(functions.expires_at, pg_sys::TIMESTAMPTZOID, &args);
-                let positive = nodes::greater_than(pg_sys::INT4OID, ttl, nodes::int4(Some(0)));
-                first == 0
-                    && index_entry::first_expression(tuple)
-                        .is_some_and(|expression| nodes::same(expression, expiry))
-                    && covers(positive)
-            }
+    let first = entry.first_column();
+    let predicate = entry.predicate();
+    // SAFETY: expressions of the catalog, and made here.
+    let same = |it: *mut pg_sys::Node, other: *mut pg_sys::Expr| unsafe { nodes::same(it, other) };
+    let covers = |condition| predicate.is_none_or(|it| same(it, condition));
+    let ttl_var = || ttl.map(|column| nodes::var(1, column));
+    match expected {
+        ExpectedIndex::AllByTimestamp => first == ts.attno && predicate.is_none(),
+        ExpectedIndex::InheritingByTimestamp => {
+            first == ts.attno && ttl_var().is_some_and(|ttl| covers(nodes::is_null(ttl)))
+        }
+        ExpectedIndex::OverridingByExpiry => {
+            let (Some(ttl), Some(functions)) = (ttl_var(), extension::functions()) else {
+                return false;
+            };
+            let args = [nodes::var(1, ts), ttl, nodes::int4(None)];
+            let expiry = nodes::call(functions.expires_at, pg_sys::TIMESTAMPTZOID, &args);
+            let positive = nodes::greater_than(pg_sys::INT4OID, ttl, nodes::int4(Some(0)));
+            first == 0
+                && entry.first_expression().is_some_and(|it| same(it, expiry))
+                && covers(positive)
         }
     }
 }
 
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn is_by_date(
-    tuple: pg_sys::HeapTuple,
-    form: &pg_sys::FormData_pg_index,
-    column: &Attribute,
-    date: DateType,
-) -> bool {
-    // SAFETY: as required of the caller; the key has at least one column.
-    unsafe {
-        let first = *form.indkey.values.as_ptr();
-        if !date.is_array {
-            return first == column.attno && ttl_index::orders_dates(tuple, column.type_oid);
-        }
-        let Some(functions) = extension::functions() else {
-            return false;
-        };
-        let earliest = functions.earliest[date.kind.number()];
-        let column = [nodes::var(1, column)];
-        let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
-        first == 0
-            && ttl_index::orders_dates(tuple, pg_sys::TIMESTAMPTZOID)
-            && index_entry::first_expression(tuple).is_some_and(|e| nodes::same(e, earliest))
+fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
+    let first = entry.first_column();
+    if !date.is_array {
+        return first == column.attno && ttl_index::orders_dates(entry, column.type_oid);
     }
+    let Some(functions) = extension::functions() else {
+        return false;
+    };
+    let earliest = functions.earliest[date.kind.number()];
+    let column = [nodes::var(1, column)];
+    let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
+    let expression = entry.first_expression();
+    first == 0
+        && ttl_index::orders_dates(entry, pg_sys::TIMESTAMPTZOID)
+        // SAFETY: an expression of the catalog, and one made here.
+        && expression.is_some_and(|it| unsafe { nodes::same(it, earliest) })
 }
 
 /// Whether the index is not partial, or has this predicate.
-///
-/// # Safety
-/// An index's entry in the syscache.
-unsafe fn has_predicate(tuple: pg_sys::HeapTuple, wanted: Option<&Predicate>) -> bool {
-    // SAFETY: as required of the caller; the tree is one of the catalog's.
-    unsafe {
-        index_entry::predicate(tuple)
-            .is_none_or(|tree| wanted.is_some_and(|wanted| wanted.is_stored_as(tree)))
-    }
+fn has_predicate(entry: &Entry<'_>, expected: Option<&Predicate>) -> bool {
+    // SAFETY: an expression of the catalog.
+    let is_expected = |tree| expected.is_some_and(|it| unsafe { it.is_stored_as(tree) });
+    entry.predicate().is_none_or(is_expected)
 }

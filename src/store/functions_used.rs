@@ -2,6 +2,7 @@
 //! the table.
 
 use crate::pg::encoding;
+use crate::pg::rows::{Cache, Row};
 use pgrx::pg_sys::{self, NodeTag};
 use pgrx::prelude::*;
 use std::ffi::c_void;
@@ -102,22 +103,21 @@ unsafe fn may_call_functions(mut type_oid: pg_sys::Oid) -> bool {
     false
 }
 
+// SAFETY: the cache of pg_proc by OID.
+const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::PROCOID) };
+
 #[pg_guard]
 unsafe extern "C-unwind" fn check(function: pg_sys::Oid, found: *mut c_void) -> bool {
     if function.to_u32() < pg_sys::FirstNormalObjectId {
         return false;
     }
-    // SAFETY: a syscache look-up; the tuple is read before its release. The context is
-    // that of `untrusted`.
+    let is_trusted = |row: &Row<'_, pg_sys::FormData_pg_proc>| {
+        SUPERUSERS_LANGUAGES.contains(&row.prolang.to_u32())
+    };
+    let trusted = FUNCTION.get(function, is_trusted).unwrap_or(false);
+    // SAFETY: the context is that of `untrusted`.
     unsafe {
-        let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
-        let tuple = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(function));
-        let trusted = !tuple.is_null() && {
-            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
-            let trusted = SUPERUSERS_LANGUAGES.contains(&(*form).prolang.to_u32());
-            pg_sys::ReleaseSysCache(tuple);
-            trusted
-        };
         if !trusted {
             let name = pg_sys::format_procedure(function);
             let name = encoding::from_pointer(name);

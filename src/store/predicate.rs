@@ -137,10 +137,8 @@ pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
         let code = PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
         Error::new(code, "the index does not exist")
     };
-    let text = index_entry::with(index, &|tuple, form| {
-        // SAFETY: called with a tuple of pg_index.
-        let text = unsafe { index_entry::tree(tuple, pg_sys::Anum_pg_index_indpred) };
-        text.map(|text| (form.indrelid, text))
+    let text = index_entry::with(index, |entry| {
+        entry.predicate_text().map(|text| (entry.indrelid, text))
     });
     let (table, text) = text.flatten().ok_or_else(gone)?;
     if !locks::try_relation(table, pg_sys::AccessShareLock) {

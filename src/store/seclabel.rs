@@ -1,6 +1,7 @@
 //! Security labels of the provider `ttl`.
 
 use super::{policy_lock, written};
+use crate::pg::rows::{Catalog, Key, Row};
 use crate::pg::{catalog, encoding};
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -56,60 +57,37 @@ unsafe fn read(label: pg_sys::Datum, largest: usize) -> Label {
     }
 }
 
+// SAFETY: pg_seclabel, by its index on object and class.
+const LABELS_OF_ONE: Catalog<pg_sys::FormData_pg_seclabel> = unsafe {
+    let index = pg_sys::Oid::from_u32(pg_sys::SecLabelObjectIndexId);
+    Catalog::new(pg_sys::SecLabelRelationId, Some(index))
+};
+// SAFETY: pg_seclabel, all of it.
+const LABELS: Catalog<pg_sys::FormData_pg_seclabel> =
+    unsafe { Catalog::new(pg_sys::SecLabelRelationId, None) };
+
 /// Calls `see` with the labels of all tables, or of one.
 fn scan(relid: Option<pg_sys::Oid>, see: &mut dyn FnMut(pg_sys::Oid, pg_sys::Datum)) {
-    let oid = |value: pg_sys::Oid| pg_sys::Datum::from(value);
-    let keys = [
-        (pg_sys::Anum_pg_seclabel_objoid, relid.map(oid)),
-        (
-            pg_sys::Anum_pg_seclabel_classoid,
-            Some(oid(pg_sys::RelationRelationId)),
-        ),
-    ];
-    // SAFETY: a systable scan over a locked catalog, closed before return; the keys'
-    // function is oideq, of which F_OIDEQ is the OID; a tuple is read while the scan stands
-    // on it. Its columns are never NULL.
-    unsafe {
-        let share = pg_sys::AccessShareLock.cast_signed();
-        let catalog = pg_sys::table_open(pg_sys::SecLabelRelationId, share);
-        let columns = (*catalog).rd_att;
-        let mut keys: Vec<pg_sys::ScanKeyData> = keys
-            .into_iter()
-            .filter_map(|(column, value)| {
-                let mut key = pg_sys::ScanKeyData::default();
-                let equal = pg_sys::BTEqualStrategyNumber as u16;
-                let function = pg_sys::Oid::from(pg_sys::F_OIDEQ);
-                pg_sys::ScanKeyInit(&mut key, column as i16, equal, function, value?);
-                Some(key)
-            })
-            .collect();
-        let index = pg_sys::Oid::from(pg_sys::SecLabelObjectIndexId);
-        let scan = pg_sys::systable_beginscan(
-            catalog,
-            index,
-            relid.is_some(),
-            core::ptr::null_mut(),
-            keys.len() as i32,
-            keys.as_mut_ptr(),
-        );
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            pgrx::check_for_interrupts!();
-            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_seclabel>();
-            let value = |column: u32| {
-                let mut is_null = false;
-                pg_sys::heap_getattr(tuple, column as i32, columns, &mut is_null)
-            };
-            let provider = value(pg_sys::Anum_pg_seclabel_provider);
-            if form.objsubid == 0 && is_ours(provider) {
-                see(form.objoid, value(pg_sys::Anum_pg_seclabel_label));
-            }
+    let tables = pg_sys::Anum_pg_seclabel_classoid as i16;
+    let tables = (tables, Key::Oid(pg_sys::RelationRelationId));
+    let mut see = |row: &Row<'_, pg_sys::FormData_pg_seclabel>| {
+        let provider = row.value(pg_sys::Anum_pg_seclabel_provider);
+        // SAFETY: a text.
+        let is_ours = provider.is_some_and(|provider| unsafe { is_ours(provider) });
+        if row.objsubid == 0
+            && is_ours
+            && let Some(label) = row.value(pg_sys::Anum_pg_seclabel_label)
+        {
+            see(row.objoid, label);
         }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(catalog, share);
+        false
+    };
+    match relid {
+        Some(relid) => {
+            let table = pg_sys::Anum_pg_seclabel_objoid as i16;
+            LABELS_OF_ONE.scan(&[(table, Key::Oid(relid)), tables], &mut see);
+        }
+        None => LABELS.scan(&[tables], &mut see),
     }
 }
 

@@ -6,7 +6,8 @@ use super::dates::{DateKind, DateType};
 use super::predicate::Predicate;
 use super::{extension, functions_used};
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::{encoding, index_entry, nodes};
+use crate::pg::index_entry::{self, Entry};
+use crate::pg::{encoding, nodes};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -109,144 +110,97 @@ pub(crate) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 
 /// The index's entry; `None` if there is no such index.
 pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
-    // SAFETY: called with a tuple of pg_index.
-    index_entry::with(index, &|tuple, _form| unsafe { of_tuple(index, tuple) })
+    index_entry::with(index, |entry| of_entry(index, entry))
 }
 
 /// The column of a single-column index, of its values or its earliest dates, and whether the
 /// order is descending; also if no row can expire by it.
 pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
-    // SAFETY: called with a tuple of pg_index; the key has at least one column.
-    index_entry::with(index, &|tuple, form| unsafe {
-        let attno = match *form.indkey.values.as_ptr() {
-            _ if form.indnkeyatts != 1 => None,
-            0 => index_entry::tree(tuple, pg_sys::Anum_pg_index_indexprs)
-                .and_then(|text| array_of_earliest(&text)),
+    index_entry::with(index, |entry| {
+        let attno = match entry.first_column() {
+            _ if entry.indnkeyatts != 1 => None,
+            0 => array_of_earliest(entry),
             attno => Some(attno),
         };
-        attno.map(|attno| (attno, is_descending(tuple)))
+        attno.map(|attno| (attno, is_descending(entry)))
     })
     .flatten()
 }
 
 /// Whether the index has a predicate.
 pub(crate) fn is_partial(index: pg_sys::Oid) -> bool {
-    // SAFETY: called with a tuple of pg_index.
-    index_entry::with(index, &|tuple, _form| unsafe {
-        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indpred).is_some()
-    })
-    .unwrap_or(false)
+    index_entry::with(index, |entry| entry.is_partial()).unwrap_or(false)
 }
 
 /// Whether NULLs come last when the index is read in ascending order.
 pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
-    // SAFETY: called with a tuple of pg_index.
-    index_entry::with(index, &|tuple, _form| unsafe {
-        let option = first_option(tuple);
+    index_entry::with(index, |entry| {
+        let option = entry.first_option();
         (option & pg_sys::INDOPTION_DESC != 0) == (option & pg_sys::INDOPTION_NULLS_FIRST != 0)
     })
     .unwrap_or(false)
 }
 
-/// # Safety
-/// A tuple of pg_index.
-unsafe fn of_tuple(index: pg_sys::Oid, tuple: pg_sys::HeapTuple) -> Result<TtlIndex, Unfit> {
-    // SAFETY: as required of the caller; the key has at least one column.
-    unsafe {
-        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
-        if form.indnkeyatts != 1 {
-            return Err(Unfit::SeveralColumns);
-        }
-        if form.indisprimary {
-            return Err(Unfit::PrimaryKey);
-        }
-        if !catalog::is_btree(index) {
-            return Err(Unfit::AccessMethod);
-        }
-        let first = *form.indkey.values.as_ptr();
-        let (attno, indexed) = if first == 0 {
-            let text = index_entry::tree(tuple, pg_sys::Anum_pg_index_indexprs)
-                .ok_or(Unfit::Expression)?;
-            (
-                array_of_earliest(&text).ok_or(Unfit::Expression)?,
-                DateKind::Timestamptz.type_oid(),
-            )
-        } else {
-            (first, pg_sys::get_atttype(form.indrelid, first))
-        };
-        let type_oid = pg_sys::get_atttype(form.indrelid, attno);
-        match DateType::of(type_oid) {
-            None => return Err(Unfit::NotADate(type_name(type_oid))),
-            Some(date) if date.is_array && first != 0 => {
-                return Err(Unfit::PlainArray(catalog::column_name(
-                    form.indrelid,
-                    attno,
-                )));
-            }
-            Some(_) => {}
-        }
-        if !orders_dates(tuple, indexed) {
-            return Err(Unfit::OperatorClass);
-        }
-        let predicate = index_entry::predicate(tuple)
-            .map(|tree| trusted(tree))
-            .transpose()?;
-        Ok(TtlIndex {
-            table: form.indrelid,
-            attno,
-            descending: is_descending(tuple),
-            is_valid: form.indisvalid && form.indisready && form.indislive,
-            predicate,
-        })
+fn of_entry(index: pg_sys::Oid, entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
+    if entry.indnkeyatts != 1 {
+        return Err(Unfit::SeveralColumns);
     }
+    if entry.indisprimary {
+        return Err(Unfit::PrimaryKey);
+    }
+    if !catalog::is_btree(index) {
+        return Err(Unfit::AccessMethod);
+    }
+    let first = entry.first_column();
+    // SAFETY: a syscache look-up.
+    let type_of = |attno| unsafe { pg_sys::get_atttype(entry.indrelid, attno) };
+    let (attno, indexed) = if first == 0 {
+        let array = array_of_earliest(entry).ok_or(Unfit::Expression)?;
+        (array, DateKind::Timestamptz.type_oid())
+    } else {
+        (first, type_of(first))
+    };
+    let type_oid = type_of(attno);
+    match DateType::of(type_oid) {
+        None => return Err(Unfit::NotADate(type_name(type_oid))),
+        Some(date) if date.is_array && first != 0 => {
+            let column = catalog::column_name(entry.indrelid, attno);
+            return Err(Unfit::PlainArray(column));
+        }
+        Some(_) => {}
+    }
+    if !orders_dates(entry, indexed) {
+        return Err(Unfit::OperatorClass);
+    }
+    // SAFETY: an expression of the catalog.
+    let predicate = entry.predicate().map(|tree| unsafe { trusted(tree) });
+    Ok(TtlIndex {
+        table: entry.indrelid,
+        attno,
+        descending: is_descending(entry),
+        is_valid: entry.indisvalid && entry.indisready && entry.indislive,
+        predicate: predicate.transpose()?,
+    })
 }
 
 /// Whether the first column is ordered as dates are.
-///
-/// # Safety
-/// A tuple of the syscache for pg_index.
-pub(crate) unsafe fn orders_dates(tuple: pg_sys::HeapTuple, type_oid: pg_sys::Oid) -> bool {
-    // SAFETY: a tuple of pg_index, whose indclass is an oidvector.
-    unsafe {
-        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indclass).is_some_and(|datum| {
-            let classes = datum.cast_mut_ptr::<pg_sys::oidvector>();
-            let class = *(*classes).values.as_ptr();
-            pg_sys::get_opclass_family(class) == DATETIME_OPS
-                && pg_sys::get_opclass_input_type(class) == type_oid
-        })
-    }
+pub(super) fn orders_dates(entry: &Entry<'_>, type_oid: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups.
+    entry.first_class().is_some_and(|class| unsafe {
+        pg_sys::get_opclass_family(class) == DATETIME_OPS
+            && pg_sys::get_opclass_input_type(class) == type_oid
+    })
 }
 
-/// # Safety
-/// A tuple of pg_index.
-unsafe fn is_descending(tuple: pg_sys::HeapTuple) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe { first_option(tuple) & pg_sys::INDOPTION_DESC != 0 }
-}
-
-/// The first column's flags.
-///
-/// # Safety
-/// A tuple of pg_index.
-unsafe fn first_option(tuple: pg_sys::HeapTuple) -> u32 {
-    // SAFETY: as required of the caller; indoption is an int2vector.
-    unsafe {
-        index_entry::attribute(tuple, pg_sys::Anum_pg_index_indoption).map_or(0, |datum| {
-            let options = datum.cast_mut_ptr::<pg_sys::int2vector>();
-            u32::from((*(*options).values.as_ptr()).cast_unsigned())
-        })
-    }
+fn is_descending(entry: &Entry<'_>) -> bool {
+    entry.first_option() & pg_sys::INDOPTION_DESC != 0
 }
 
 /// The column in `ttl.earliest(column)`, if that is the index's expression.
-///
-/// # Safety
-/// The text of a list of expressions in the catalog.
-unsafe fn array_of_earliest(text: &CStr) -> Option<i16> {
-    // SAFETY: as required of the caller.
+fn array_of_earliest(entry: &Entry<'_>) -> Option<i16> {
+    let call = entry.first_expression()?.cast::<pg_sys::FuncExpr>();
+    // SAFETY: an expression of the catalog, whose tag tells its type.
     unsafe {
-        let expressions = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::List>();
-        let call = crate::pg::lists::nth::<pg_sys::FuncExpr>(expressions, 0)?;
         if nodes::tag(call) != Some(pg_sys::NodeTag::T_FuncExpr)
             || !extension::functions()?.earliest.contains(&(*call).funcid)
         {
