@@ -8,7 +8,7 @@
 use ttl_ext_e2e::Session;
 
 use crate::context::Context;
-use crate::fixtures::{LIFETIME, columns_by_hand, enable, number, plan, settle, timed};
+use crate::fixtures::{LIFETIME, enable, number, plan, same_without_ttl, settle, timed};
 use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 
@@ -87,7 +87,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     session
         .run("CREATE TABLE ours (id bigint, data text); CREATE TABLE plain (id bigint, data text)");
     enable(&mut session, "ours", LIFETIME as i64);
-    columns_by_hand(&mut session, "plain", "now()");
+    same_without_ttl(&mut session, "plain");
     let ttl = format!(
         ", CASE i % 10 WHEN 1 THEN {} WHEN 2 THEN -1 END",
         2 * LIFETIME

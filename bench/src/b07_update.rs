@@ -1,15 +1,20 @@
-//! B7: UPDATE of one row by its primary key, against statements that set `_ts`
-//! themselves, and against moddatetime. All tables have the same indexes.
-//!
-//! The extension writes whole seconds, by which the index on `_ts` stays smaller; a third
-//! baseline does so by hand.
+//! B7: UPDATE of one row by its primary key, against the table as it was before TTL (*bare*), whose
+//! updates are heap-only, as nothing indexed changes; against statements that set `_ts`
+//! themselves; and against moddatetime. And the WAL of an update, alone.
 
-use crate::clients::{Client, compare, figures, throughput};
+use crate::b08_delete::wal;
+use crate::clients::{Client, Length, compare, figures, throughput};
 use crate::context::Context;
-use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, number, settle};
+use crate::fixtures::{
+    BARE, BY_HAND, LIFETIME, columns_by_hand, drop_databases, enable, number, settle, wait,
+};
+use crate::numbers::median;
 use crate::results::{Benchmark, Target};
+use ttl_ext_e2e::{Server, Session};
 
-const SIDES: [&str; 4] = ["ours", "by_hand", "by_hand_seconds", "moddatetime"];
+const SIDES: [&str; 6] = ["ours", "brin", "by_hand", "bare", "twin", "moddatetime"];
+
+const WHAT: &str = "UPDATE by primary key, prepared";
 
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
@@ -19,15 +24,20 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b7");
     let mut session = database.connect();
     let trigger = session.try_run("CREATE EXTENSION moddatetime").is_ok();
-    let sides = &SIDES[..if trigger { 4 } else { 3 }];
+    let sides = &SIDES[..if trigger { 6 } else { 5 }];
     for side in sides {
+        // Room for the new version beside the old one, as one gives a table of sessions.
         session.run(&format!(
-            "CREATE TABLE {side} (id bigint PRIMARY KEY, data text)"
+            "CREATE TABLE {side} (id bigint PRIMARY KEY, data text) WITH (fillfactor = 85)"
         ));
-        if *side == "ours" {
-            enable(&mut session, side, LIFETIME as i64);
-        } else {
-            columns_by_hand(&mut session, side, "now()");
+        match *side {
+            "ours" => enable(&mut session, side, LIFETIME as i64),
+            "brin" => {
+                let brin = format!("SELECT ttl.enable('{side}', {LIFETIME}, index => 'brin')");
+                session.run(&brin);
+            }
+            "bare" | "twin" => {}
+            _ => columns_by_hand(&mut session, side),
         }
     }
     if trigger {
@@ -37,31 +47,11 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     }
     let runs = context.together(7, sides, |order| {
         for side in order {
-            session.run(&format!(
-                "TRUNCATE {side};
-                 SET ttl.preserve_ts = on;
-                 INSERT INTO {side} (id, data, _ts)
-                     SELECT i, md5(i::text), date_trunc('second', now()) - interval '1 h' FROM generate_series(1, {rows}) AS i;
-                 RESET ttl.preserve_ts"
-            ));
-            settle(&mut session, side);
+            fill(&mut session, side, rows);
         }
-        let outcomes = throughput(order, 750, |side| {
-            let stamp = match side {
-                "by_hand" => ", _ts = now()",
-                "by_hand_seconds" => ", _ts = date_trunc('second', now())",
-                _ => "",
-            };
-            Client {
-                server: &server,
-                database: "b7",
-                script: format!("\\set id random(1, {rows})\nUPDATE {side} SET data = md5('new'){stamp} WHERE id = :id;\n"),
-                protocol: "prepared",
-                arguments: &[],
-            }
-        });
+        let outcomes = throughput(order, 750, |side| client(&server, side, rows));
         // Each has stamped what it has written, and nothing else.
-        for side in order {
+        for side in order.iter().filter(|side| is_stamped(side)) {
             let unlike = number(
                 &mut session,
                 &format!(
@@ -72,23 +62,100 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         }
         figures(&outcomes)
     });
-    let mut row = |name: &str, side: &str, target| {
-        let what = "UPDATE by primary key, prepared";
-        compare(bench, what, &runs, "ours", (name, side), target);
+    let mut row = |what: &str, side, baseline, target| {
+        compare(bench, what, &runs, side, baseline, target);
     };
-    row(
-        "`SET …, _ts = now()`",
-        "by_hand",
-        Some(Target::AtLeast(0.98)),
-    );
-    row("the same in whole seconds", "by_hand_seconds", None);
+    row(WHAT, "ours", BY_HAND, Some(Target::AtLeast(0.98)));
+    row(WHAT, "ours", BARE, None);
+    row(&format!("{WHAT}, index => 'brin'"), "brin", BARE, None);
+    row(&format!("A/A: {WHAT}"), "twin", BARE, None);
+    let moddatetime = ("moddatetime", "moddatetime");
+    let target = Some(Target::Above(1.0));
     if trigger {
-        row("moddatetime", "moddatetime", Some(Target::Above(1.0)));
+        row(WHAT, "ours", moddatetime, target);
     } else {
-        let what = "UPDATE by primary key, prepared";
-        let why = "this server has no moddatetime";
-        bench.unavailable(what, "moddatetime", Some(Target::Above(1.0)), why);
+        bench.unavailable(
+            WHAT,
+            moddatetime.0,
+            target,
+            "this server has no moddatetime",
+        );
+    }
+    let written = context.alternate(3, false, &SIDES[..4], |side| {
+        fill(&mut session, side, rows);
+        alone(&server, &mut session, side, rows)
+    });
+    for side in ["ours", "brin"] {
+        let what = format!("WAL of an UPDATE by primary key ({side})");
+        for (name, other) in [BY_HAND, BARE] {
+            let baseline = (name, written.of(other, "WAL"));
+            bench.compare(&what, "bytes", written.of(side, "WAL"), baseline, None);
+        }
+    }
+    for side in &SIDES[..4] {
+        let share = median(&written.of(side, "hot"));
+        bench.note(format!("{side}: {share:.0} % of the updates are heap-only"));
     }
     drop(session);
     drop_databases(&server, &["b7"]);
+}
+
+/// Whether rows of the side have a `_ts`.
+fn is_stamped(side: &str) -> bool {
+    !["bare", "twin"].contains(&side)
+}
+
+/// Rows that were written an hour ago.
+fn fill(session: &mut Session, side: &str, rows: u64) {
+    let (column, value) = if is_stamped(side) {
+        (", _ts", ", date_trunc('second', now()) - interval '1 h'")
+    } else {
+        ("", "")
+    };
+    session.run(&format!(
+        "TRUNCATE {side};
+         SET ttl.preserve_ts = on;
+         INSERT INTO {side} (id, data{column}) SELECT i, md5(i::text){value} FROM generate_series(1, {rows}) AS i;
+         RESET ttl.preserve_ts"
+    ));
+    settle(session, side);
+}
+
+fn client<'a>(server: &'a Server, side: &str, rows: u64) -> Client<'a> {
+    let stamp = if side == "by_hand" {
+        ", _ts = now()"
+    } else {
+        ""
+    };
+    Client {
+        server,
+        database: "b7",
+        script: format!(
+            "\\set id random(1, {rows})\nUPDATE {side} SET data = md5('new'){stamp} WHERE id = :id;\n"
+        ),
+        protocol: "prepared",
+        arguments: &[],
+    }
+}
+
+/// What a side writes to the WAL for each update, and how many of them are heap-only, in percent.
+fn alone(
+    server: &Server,
+    session: &mut Session,
+    side: &str,
+    rows: u64,
+) -> Vec<(&'static str, f64)> {
+    session.run(&format!(
+        "SELECT pg_stat_reset_single_table_counters('{side}'::regclass)"
+    ));
+    let before = wal(session);
+    let done = client(server, side, rows).run(Length::Transactions(rows / 2));
+    let updated = done.transactions as f64;
+    let written = (wal(session) - before) / updated;
+    // A client's counts come when it has ended, which pgbench does not wait for.
+    let counts = format!("FROM pg_stat_user_tables WHERE relname = '{side}'");
+    let all = format!("SELECT n_tup_upd {counts}");
+    wait(session, &all, &done.transactions.to_string(), 20, 30);
+    let hot = number(session, &format!("SELECT n_tup_hot_upd {counts}"));
+    vec![("WAL", written), ("hot", 100.0 * hot / updated)]
 }

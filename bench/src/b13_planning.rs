@@ -1,7 +1,7 @@
 //! B13: planning time of a join of six tables, all with TTL, against the same without.
 
 use crate::context::Context;
-use crate::fixtures::{LIFETIME, columns_by_hand, drop_databases, enable, settle};
+use crate::fixtures::{LIFETIME, drop_databases, enable, same_without_ttl, settle};
 use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 
@@ -23,7 +23,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             if side == "ttl" {
                 enable(&mut session, &table, LIFETIME as i64);
             } else {
-                columns_by_hand(&mut session, &table, "now()");
+                same_without_ttl(&mut session, &table);
             }
             session.run(&format!(
                 "INSERT INTO {table} (id, other, data) SELECT i, (i * 7) % 10000, md5(i::text) FROM generate_series(1, 10000) AS i"

@@ -7,17 +7,31 @@ use ttl_ext_e2e::{Server, Session};
 /// The lifetime of rows, in seconds, wherever nothing speaks for another.
 pub const LIFETIME: u64 = 86_400;
 
-/// `_ts` and `ttl` as `ttl.enable` adds them, and its indexes, for a table that has no
-/// time to live: what a baseline has, so that both sides keep the same indexes.
-pub fn columns_by_hand(session: &mut Session, table: &str, default: &str) {
+/// A side's name in the tables, and its table: as it was before TTL, without columns and indexes.
+pub const BARE: (&str, &str) = ("bare", "bare");
+
+/// The same with [`columns_by_hand`].
+pub const BY_HAND: (&str, &str) = ("by hand", "by_hand");
+
+/// What one adds by hand who deletes by a job: the columns, and the index that the job needs.
+pub fn columns_by_hand(session: &mut Session, table: &str) {
     session.run(&format!(
-        "ALTER TABLE {table} ADD _ts timestamptz NOT NULL DEFAULT {default},
+        "ALTER TABLE {table} ADD _ts timestamptz NOT NULL DEFAULT now(), ADD ttl integer;
+         CREATE INDEX ON {table} (_ts)"
+    ));
+}
+
+/// Columns, constraint and indexes as `ttl.enable` adds them, without time to live: where only
+/// the restriction is to be measured.
+pub fn same_without_ttl(session: &mut Session, table: &str) {
+    session.run(&format!(
+        "ALTER TABLE {table} ADD _ts timestamptz NOT NULL DEFAULT now(),
                              ADD ttl integer CHECK (ttl > 0 OR ttl = -1)"
     ));
     indexes_by_hand(session, table);
 }
 
-/// The indexes alone.
+/// Indexes as `ttl.enable` adds them.
 pub fn indexes_by_hand(session: &mut Session, table: &str) {
     session.run(&format!(
         "CREATE INDEX ON {table} (_ts) WHERE ttl IS NULL;

@@ -1,8 +1,7 @@
 //! Benchmarks of `ttl_ext`: what time to live costs those who read and write, and what
 //! deletion achieves, against what one would do without it.
 //!
-//! Run by `make bench`. Each benchmark is a file `bNN_*.rs` (those that the targets are
-//! about) or `xNN_*.rs` (others); it starts servers or takes the shared one, measures
+//! Run by `make bench`. Each benchmark is a file `bNN_*.rs`; it starts servers or takes the shared one, measures
 //! its sides in turn, checks that both did the same work, and adds rows. A benchmark
 //! that breaks off is shown as failed, and the others go on.
 //!
@@ -32,11 +31,7 @@ mod b10_delay;
 mod b11_growth;
 mod b12_partitions;
 mod b13_planning;
-mod x1_steady_state;
-mod x2_hot;
-mod x3_memory;
-mod x4_other_writes;
-mod x5_bulk;
+mod b14_tables;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -50,7 +45,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 18] = [
+const BENCHMARKS: [(&str, &str, Run); 14] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -84,15 +79,7 @@ const BENCHMARKS: [(&str, &str, Run); 18] = [
     ),
     ("B12", "expiry of whole partitions", b12_partitions::run),
     ("B13", "planning time", b13_planning::run),
-    ("X1", "size at a steady state", x1_steady_state::run),
-    ("X2", "heap-only updates and the index on _ts", x2_hot::run),
-    (
-        "X3",
-        "memory of a session that touches many tables",
-        x3_memory::run,
-    ),
-    ("X4", "other writes of single rows", x4_other_writes::run),
-    ("X5", "other writes of many rows", x5_bulk::run),
+    ("B14", "a session that touches many tables", b14_tables::run),
 ];
 
 fn main() -> ExitCode {
@@ -121,8 +108,7 @@ fn main() -> ExitCode {
 fn measure(context: &Context, file: &Path) -> bool {
     let known: Vec<&str> = BENCHMARKS.iter().map(|(id, ..)| *id).collect();
     for only in &context.options.only {
-        let found = ["b", "x"].contains(&only.as_str())
-            || known.iter().any(|id| id.eq_ignore_ascii_case(only));
+        let found = known.iter().any(|id| id.eq_ignore_ascii_case(only));
         assert!(
             found,
             "there is no benchmark {only}; there are {}",

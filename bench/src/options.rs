@@ -52,14 +52,7 @@ impl Options {
 
     /// Whether this benchmark is to run.
     pub fn wants(&self, id: &str) -> bool {
-        let named = |only: &String| {
-            let kind = only.len() == 1 && id[..1].eq_ignore_ascii_case(only);
-            kind || only.eq_ignore_ascii_case(id)
-        };
-        match self.only.is_empty() {
-            true => id.starts_with('B'),
-            false => self.only.iter().any(named),
-        }
+        self.only.is_empty() || self.only.iter().any(|only| only.eq_ignore_ascii_case(id))
     }
 
     /// A number of rows, seconds and the like.

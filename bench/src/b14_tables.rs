@@ -1,4 +1,4 @@
-//! X3: memory of a session that touches very many tables, with TTL and without; and what
+//! B14: memory of a session that touches very many tables, with TTL and without; and what
 //! the first touch of each takes.
 
 use crate::context::Context;
@@ -12,7 +12,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let count = context.options.pick(10_000, 1_000);
     let server = context.server();
     bench.settings_of("shared", &server);
-    let database = server.database("x3");
+    let database = server.database("b14");
     let mut session = database.connect();
     for (side, on) in [
         (
@@ -70,5 +70,5 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     row("of that in memory contexts,", "kB", "contexts");
     row("the first count(*),", "µs", "us");
     drop(session);
-    drop_databases(&server, &["x3"]);
+    drop_databases(&server, &["b14"]);
 }
