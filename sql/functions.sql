@@ -108,6 +108,11 @@ CREATE FUNCTION ttl.reads_physically(relation pg_catalog.oid) RETURNS boolean
 COMMENT ON FUNCTION ttl.reads_physically(pg_catalog.oid) IS
     'whether every row of the table on disk is read: row_security is off, and the user its owner or a superuser';
 
+CREATE FUNCTION ttl.refreshed_ts(ts pg_catalog.timestamptz, ttl integer, granularity integer) RETURNS pg_catalog.timestamptz
+    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_refreshed_ts';
+COMMENT ON FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) IS
+    'what an UPDATE writes as ts: the row''s own if it is no older than so many seconds, nor than half of its override, else the current one; in UPDATEs of tables with a ts_granularity';
+
 -- Turning it on and off ---------------------------------------------------
 
 -- Functions that may delete set no search_path, so that triggers find what they always
@@ -116,11 +121,11 @@ COMMENT ON FUNCTION ttl.reads_physically(pg_catalog.oid) IS
 CREATE FUNCTION ttl.enable(
         rel pg_catalog.regclass, default_ttl integer DEFAULT -1, ts_column pg_catalog.name DEFAULT '_ts',
         ttl_column pg_catalog.name DEFAULT 'ttl', document_column pg_catalog.name DEFAULT NULL, index pg_catalog.text DEFAULT 'btree',
-        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL)
+        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL, ts_granularity integer DEFAULT NULL)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
-COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, integer, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean) IS
-    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted';
+COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, integer, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, integer) IS
+    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted; with ts_granularity, UPDATEs leave a ts that is no older than so many seconds, and stay heap-only';
 
 CREATE FUNCTION ttl.set_default(rel pg_catalog.regclass, default_ttl integer, revive_expired boolean DEFAULT false)
     RETURNS pg_catalog.void

@@ -9,6 +9,8 @@ CREATE VIEW ttl.tables AS
            CASE WHEN p.policy OPERATOR(pg_catalog.?) 'hidden'
                 THEN (p.policy OPERATOR(pg_catalog.->>) 'hidden')::pg_catalog.bool
                 WHEN p.policy IS NOT NULL THEN true END AS hidden,
+           CASE WHEN p.policy IS NOT NULL
+                THEN COALESCE((p.policy OPERATOR(pg_catalog.->>) 'ts_granularity')::pg_catalog.int4, 0) END AS ts_granularity,
            ttl.rules(l.objoid::pg_catalog.regclass) AS rules,
            ttl.problems(l.objoid::pg_catalog.regclass) AS problems
       FROM pg_catalog.pg_seclabel AS l
@@ -67,5 +69,6 @@ COMMENT ON COLUMN ttl.tables.ts_column IS 'the column with the time of the row''
 COMMENT ON COLUMN ttl.tables.ttl_column IS 'the column with the row''s override in seconds; NULL = the table has none';
 COMMENT ON COLUMN ttl.tables.document_column IS 'the jsonb column from whose property "ttl" the override is generated';
 COMMENT ON COLUMN ttl.tables.hidden IS 'whether expired rows are hidden at once; if not, they are seen until they are deleted';
+COMMENT ON COLUMN ttl.tables.ts_granularity IS 'UPDATEs leave a time of last modification that is no older than so many seconds; 0: every UPDATE writes it';
 COMMENT ON COLUMN ttl.tables.rules IS 'its TTL indexes: name, key, expireAfterSeconds, partialFilterExpression';
 COMMENT ON COLUMN ttl.tables.problems IS 'what keeps the time to live from working as it should; empty if nothing does';

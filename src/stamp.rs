@@ -183,19 +183,54 @@ impl Target {
     unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
         // SAFETY: as required of the caller.
         unsafe {
+            let stamp = if self.policy.ts_granularity > 0 && !self.sets_override(list) {
+                self.refreshed_ts()
+            } else {
+                self.current_ts()
+            };
             assign(list, &self.clock.ts, |_given| {
                 let statement = statement::current();
                 if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
                     let live = live_condition(&self.functions, &self.policy, self.varno);
-                    nodes::case_timestamptz(
-                        live,
-                        self.current_ts(),
-                        nodes::var(self.varno, &self.clock.ts),
-                    )
+                    let kept = nodes::var(self.varno, &self.clock.ts);
+                    nodes::case_timestamptz(live, stamp, kept)
                 } else {
-                    self.current_ts()
+                    stamp
                 }
             })
+        }
+    }
+
+    /// What the row has, if it is recent enough (C16).
+    fn refreshed_ts(&self) -> *mut Expr {
+        let ts = nodes::var(self.varno, &self.clock.ts);
+        let ttl = self.clock.ttl.as_ref();
+        let ttl = ttl.map_or_else(|| nodes::int4(None), |ttl| nodes::var(self.varno, ttl));
+        let granularity = nodes::int4(Some(self.policy.ts_granularity));
+        let args = [ts, ttl, granularity];
+        nodes::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args)
+    }
+
+    /// Whether the assignments change the override, itself or by a column that it is generated
+    /// from.
+    ///
+    /// # Safety
+    /// As [`Self::stamp_insert`].
+    unsafe fn sets_override(&self, list: *mut List) -> bool {
+        let Some(ttl) = &self.clock.ttl else {
+            return false;
+        };
+        // SAFETY: as required of the caller; the statement has locked its target.
+        unsafe {
+            lists::iter::<TargetEntry>(list)
+                .filter(|&entry| !(*entry).resjunk)
+                .any(|entry| {
+                    let assigned = (*entry).resno;
+                    assigned == ttl.attno
+                        || (ttl.generated
+                            && planner_input::dependents_of_update(self.relid, assigned)
+                                .contains(&ttl.attno))
+                })
         }
     }
 

@@ -12,7 +12,18 @@ use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 use ttl_ext_e2e::{Server, Session};
 
-const SIDES: [&str; 6] = ["ours", "brin", "by_hand", "bare", "twin", "moddatetime"];
+const SIDES: [&str; 7] = [
+    "ours",
+    "granular",
+    "brin",
+    "by_hand",
+    "bare",
+    "twin",
+    "moddatetime",
+];
+
+/// As a table of sessions has them: the lifetime, and the granularity of `_ts`.
+const GRANULAR: (u64, u64) = (1800, 60);
 
 const WHAT: &str = "UPDATE by primary key, prepared";
 
@@ -24,7 +35,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b7");
     let mut session = database.connect();
     let trigger = session.try_run("CREATE EXTENSION moddatetime").is_ok();
-    let sides = &SIDES[..if trigger { 6 } else { 5 }];
+    let sides = &SIDES[..if trigger { 7 } else { 6 }];
     for side in sides {
         // Room for the new version beside the old one, as one gives a table of sessions.
         session.run(&format!(
@@ -32,6 +43,13 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         ));
         match *side {
             "ours" => enable(&mut session, side, LIFETIME as i64),
+            "granular" => {
+                let (lifetime, granularity) = GRANULAR;
+                let granular = format!(
+                    "SELECT ttl.enable('{side}', {lifetime}, ts_granularity => {granularity})"
+                );
+                session.run(&granular);
+            }
             "brin" => {
                 let brin = format!("SELECT ttl.enable('{side}', {LIFETIME}, index => 'brin')");
                 session.run(&brin);
@@ -51,11 +69,12 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         }
         let outcomes = throughput(order, 750, |side| client(&server, side, rows));
         // Each has stamped what it has written, and nothing else.
-        for side in order.iter().filter(|side| is_stamped(side)) {
+        let stamps = |side: &&&str| is_stamped(side) && **side != "granular";
+        for side in order.iter().filter(stamps) {
             let unlike = number(
                 &mut session,
                 &format!(
-                    "SELECT count(*) FROM {side} WHERE (data = md5('new')) <> (_ts > now() - interval '30 min')"
+                    "SELECT count(*) FROM {side} WHERE (data = md5('new')) <> (_ts > now() - interval '10 min')"
                 ),
             );
             assert_eq!(unlike, 0.0, "{side}: rows are not stamped");
@@ -68,6 +87,8 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     row(WHAT, "ours", BY_HAND, Some(Target::AtLeast(0.98)));
     row(WHAT, "ours", BARE, None);
     row(&format!("{WHAT}, index => 'brin'"), "brin", BARE, None);
+    let granular = format!("{WHAT}, granularity {} of {} s", GRANULAR.1, GRANULAR.0);
+    row(&granular, "granular", BARE, Some(Target::AtLeast(0.97)));
     row(&format!("A/A: {WHAT}"), "twin", BARE, None);
     let moddatetime = ("moddatetime", "moddatetime");
     let target = Some(Target::Above(1.0));
@@ -81,18 +102,19 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "this server has no moddatetime",
         );
     }
-    let written = context.alternate(3, false, &SIDES[..4], |side| {
+    let written = context.alternate(3, false, &SIDES[..5], |side| {
         fill(&mut session, side, rows);
         alone(&server, &mut session, side, rows)
     });
-    for side in ["ours", "brin"] {
+    for (side, target) in [("ours", None), ("granular", Some(1.1)), ("brin", None)] {
         let what = format!("WAL of an UPDATE by primary key ({side})");
-        for (name, other) in [BY_HAND, BARE] {
+        for ((name, other), target) in [(BY_HAND, None), (BARE, target)] {
             let baseline = (name, written.of(other, "WAL"));
-            bench.compare(&what, "bytes", written.of(side, "WAL"), baseline, None);
+            let target = target.map(Target::AtMost);
+            bench.compare(&what, "bytes", written.of(side, "WAL"), baseline, target);
         }
     }
-    for side in &SIDES[..4] {
+    for side in &SIDES[..5] {
         let share = median(&written.of(side, "hot"));
         bench.note(format!("{side}: {share:.0} % of the updates are heap-only"));
     }
@@ -105,12 +127,17 @@ fn is_stamped(side: &str) -> bool {
     !["bare", "twin"].contains(&side)
 }
 
-/// Rows that were written an hour ago.
+/// Rows that were written a while ago.
 fn fill(session: &mut Session, side: &str, rows: u64) {
     let (column, value) = if is_stamped(side) {
-        (", _ts", ", date_trunc('second', now()) - interval '1 h'")
+        let age = match side {
+            // Sessions whose users click every six seconds: one click in eleven stamps.
+            "granular" => "interval '1 s' * (i % 66)",
+            _ => "interval '20 min'",
+        };
+        (", _ts", format!(", date_trunc('second', now()) - {age}"))
     } else {
-        ("", "")
+        ("", String::new())
     };
     session.run(&format!(
         "TRUNCATE {side};

@@ -9,14 +9,14 @@ use crate::pg::catalog::{self, qualified_name};
 use crate::pg::report::or_raise;
 use crate::pg::values::Text;
 use crate::pg::{encoding, session};
-use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
+use crate::policy::{Added, IndexMethod, LABEL_VERSION, LabelError, Policy};
 use crate::store::{cache, index_of, label_provider, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index,
-/// drop_partitions, hidden)` (C2, C3, C11, D1, M11). On a table that has TTL it changes
+/// drop_partitions, hidden, ts_granularity)` (C2, C3, C11, C16, D1, M11). On a table that has TTL it changes
 /// the default, and whether whole partitions are dropped and expired rows hidden; what is
 /// expired is deleted before a change that would bring it back.
 #[pg_extern(sql = false)]
@@ -33,6 +33,7 @@ fn enable(
     index: Option<Text>,
     drop_partitions: Option<bool>,
     hidden: Option<bool>,
+    ts_granularity: Option<i32>,
 ) {
     let name = |column: Option<&CStr>| column.map(encoding::from_server);
     let columns = (name(ts_column), name(ttl_column), name(document_column));
@@ -42,7 +43,11 @@ fn enable(
         default_ttl,
         columns,
         index.as_ref().map(|text| text.0.as_str()),
-        (drop_partitions, hidden),
+        Options {
+            drop_partitions,
+            hidden,
+            ts_granularity,
+        },
     ));
 }
 
@@ -58,12 +63,20 @@ fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expire
     }));
 }
 
+/// What else `ttl.enable` is told; `None`: as it is, or as usual.
+#[derive(Clone, Copy)]
+struct Options {
+    drop_partitions: Option<bool>,
+    hidden: Option<bool>,
+    ts_granularity: Option<i32>,
+}
+
 fn turn_on(
     rel: Option<pg_sys::Oid>,
     default_ttl: Option<i32>,
     (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
     index: Option<&str>,
-    (drop_partitions, hidden): (Option<bool>, Option<bool>),
+    options: Options,
 ) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let seconds = default_ttl.ok_or_else(|| {
@@ -82,20 +95,21 @@ fn turn_on(
         ttl_column,
         document_column,
         index,
-        drop_partitions: guard::required(drop_partitions, "drop_partitions")?,
+        drop_partitions: guard::required(options.drop_partitions, "drop_partitions")?,
+        ts_granularity: options.ts_granularity.unwrap_or(0),
         rules: vec![],
-        hidden: hidden.unwrap_or(true),
+        hidden: options.hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
     // The label is read again, so that what is stored can also be loaded.
-    let wanted = Policy::parse(&wanted.to_label()).map_err(|e| Error::invalid_label(&e))?;
+    let wanted = Policy::parse(&wanted.to_label()).map_err(invalid)?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
     }
     let resulting = || match guard::own_policy(relid)? {
-        Some(present) => merge(relid, present, wanted.clone(), hidden),
+        Some(present) => merge(relid, present, wanted.clone(), options),
         None => refuse_partition(relid).map(|()| wanted.clone()),
     };
     apply(relid, resulting)
@@ -118,7 +132,11 @@ pub(super) fn enable_or_change(
     let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
     // What the command does not speak of stays as it is.
     let drop_partitions = present.is_some_and(|policy| policy.drop_partitions);
-    let options = (Some(drop_partitions), hidden);
+    let options = Options {
+        drop_partitions: Some(drop_partitions),
+        hidden,
+        ts_granularity: None,
+    };
     turn_on(
         Some(relid),
         Some(default_ttl),
@@ -144,7 +162,7 @@ fn change_default(
     if was_off && default_ttl.is_some() {
         return apply(relid, || {
             let present = own_policy(relid)?;
-            Ok(Policy {
+            fitting(Policy {
                 default_ttl,
                 hidden: hidden.unwrap_or(present.hidden),
                 ..present
@@ -158,11 +176,11 @@ fn change_default(
             label::tell_of_rules(relid, &present);
             present.turned_off()
         }
-        Some(_) => Policy {
+        Some(_) => fitting(Policy {
             default_ttl,
             hidden: hidden.unwrap_or(present.hidden),
             ..present
-        },
+        })?,
     };
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
@@ -191,13 +209,8 @@ fn index_method(name: Option<&str>) -> Result<IndexMethod> {
 }
 
 /// A table that has TTL keeps its columns; what is asked for must not contradict them.
-fn merge(
-    relid: pg_sys::Oid,
-    present: Policy,
-    wanted: Policy,
-    hidden: Option<bool>,
-) -> Result<Policy> {
-    let hidden = hidden.unwrap_or(present.hidden);
+fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) -> Result<Policy> {
+    let hidden = options.hidden.unwrap_or(present.hidden);
     if present.ts_column.is_none() {
         // Until now its rows expire by TTL indexes only.
         return Ok(Policy {
@@ -246,13 +259,29 @@ fn merge(
     } else {
         wanted.index
     };
-    Ok(Policy {
+    fitting(Policy {
         default_ttl: wanted.default_ttl,
         drop_partitions: wanted.drop_partitions,
+        ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
         hidden,
         index,
         ..present
     })
+}
+
+/// The policy, if its granularity fits its default (C16).
+fn fitting(policy: Policy) -> Result<Policy> {
+    policy.check_granularity().map_err(invalid)?;
+    Ok(policy)
+}
+
+fn invalid(error: LabelError) -> Error {
+    match error {
+        LabelError::Granularity(seconds, default_ttl) => {
+            Error::invalid_granularity(seconds, default_ttl)
+        }
+        other => Error::invalid_label(&other),
+    }
 }
 
 fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {

@@ -118,6 +118,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         document_column: None,
         index: IndexMethod::default(),
         drop_partitions: false,
+        ts_granularity: 0,
         rules: vec![],
         hidden: true,
         table_oid: Some(relid.to_u32()),

@@ -48,7 +48,11 @@ struct Kept {
     stamp: i64,
 }
 
-fmgr::finfo_v1!(pg_finfo_ttl_now, pg_finfo_ttl_current_ts);
+fmgr::finfo_v1!(
+    pg_finfo_ttl_now,
+    pg_finfo_ttl_current_ts,
+    pg_finfo_ttl_refreshed_ts
+);
 
 /// `ttl.now() RETURNS timestamptz`.
 ///
@@ -61,26 +65,54 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 
 /// `ttl.current_ts() RETURNS timestamptz`.
 ///
+/// # Safety
+/// Called by PostgreSQL's function manager.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as required of the caller.
+    pg_sys::Datum::from(unsafe { stamp_of_call(fcinfo) })
+}
+
+/// `ttl.refreshed_ts(ts timestamptz, ttl integer, granularity integer) RETURNS timestamptz`: what
+/// an UPDATE writes into a row that has these (C16, [`policy::refreshed`]).
+///
+/// # Safety
+/// Called by PostgreSQL's function manager with three arguments.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ttl_refreshed_ts(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: as declared in SQL.
+    let (ts, ttl, granularity, present) = unsafe {
+        (
+            fmgr::arg_timestamptz(fcinfo, 0),
+            fmgr::arg_int4(fcinfo, 1),
+            fmgr::arg_int4(fcinfo, 2).unwrap_or(0),
+            stamp_of_call(fcinfo),
+        )
+    };
+    pg_sys::Datum::from(policy::refreshed(ts, ttl, granularity, present))
+}
+
 /// The same for all rows of a query: the stamp is kept in the call's `fn_extra`, which lives as
 /// long. In PL/pgSQL it lives as long as the transaction, so a stamp never serves another
 /// statement of the client; nor after a wait for a lock, where rows would be stamped with an old
 /// time. Unguarded: an error for want of memory passes a frame with nothing to drop.
 ///
 /// # Safety
-/// Called by PostgreSQL's function manager.
+/// A function call's information.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
+unsafe fn stamp_of_call(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
     // SAFETY: fn_extra is ours to use, and what it points to is of our type.
     unsafe {
         let statement_start = externs::GetCurrentStatementStartTimestamp();
         let Some(call) = (*fcinfo).flinfo.as_mut() else {
-            return pg_sys::Datum::from(stamp(statement_start));
+            return stamp(statement_start);
         };
         let waited = externs::last_wait();
         let first = call.fn_extra.is_null();
@@ -95,6 +127,6 @@ pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
                 stamp: stamp(statement_start),
             });
         }
-        pg_sys::Datum::from((*kept).stamp)
+        (*kept).stamp
     }
 }

@@ -76,6 +76,24 @@ pub(crate) fn cutoff(now: i64, seconds: i32) -> i64 {
     now.saturating_sub(i64::from(seconds) * MICROS_PER_SECOND)
 }
 
+/// The `_ts` of a row that an UPDATE writes at `present`, a time to stamp with: the one that it has
+/// if that is no older than `granularity` seconds (C16), nor than half of the row's own override,
+/// so that a short-lived row is not left to expire although it was just written.
+#[inline]
+pub(crate) fn refreshed(
+    ts: Option<i64>,
+    row_ttl: Option<i32>,
+    granularity: i32,
+    present: i64,
+) -> i64 {
+    let seconds = match row_ttl {
+        Some(ttl) if ttl > 0 => granularity.min(ttl / 2),
+        _ => granularity,
+    };
+    let kept = ts.filter(|&ts| ts >= cutoff(present, seconds) && ts <= present);
+    kept.unwrap_or(present)
+}
+
 /// The time with which a row is stamped (C1): the start of the client's statement, cut to whole
 /// seconds. A statement that has run for a second or more, as a long function or procedure does,
 /// uses the current time: its rows would otherwise be written old, or expired.

@@ -31,6 +31,38 @@ fn c2_c3_matrix() {
     }
 }
 
+proptest! {
+    /// C16: what was written lives for `ttl - granularity - 1` to `ttl` seconds, with an override
+    /// for half of it at least; and `_ts` never comes from the future.
+    #[test]
+    fn c16_refreshed(
+        age in -100_000i64..100_000, default in 2i32..10_000, part in 0.0f64..=0.5,
+        row_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..10_000]), fraction in 0i64..SECOND,
+    ) {
+        let granularity = (f64::from(default) * part) as i32;
+        let modified = 1_000_000 * SECOND + fraction;
+        let present = truncate_to_second(modified);
+        let ts = refreshed(Some(present - age * SECOND), row_ttl, granularity, present);
+        prop_assert!(ts == present || ts == present - age * SECOND);
+        prop_assert!(ts <= present);
+        if let Ttl::Seconds(ttl) = effective_ttl(row_ttl, Some(default)) {
+            let lives = expires_at(Some(ts), Ttl::Seconds(ttl)) - modified;
+            let shorter = i64::from(granularity.min(ttl / 2)) + 1;
+            prop_assert!(lives <= i64::from(ttl) * SECOND);
+            prop_assert!(lives > (i64::from(ttl) - shorter) * SECOND);
+        }
+        let (recent, old) = (i64::from(granularity) / 2, i64::from(granularity) + 1);
+        if row_ttl.is_none() {
+            let kept = present - recent * SECOND;
+            prop_assert_eq!(refreshed(Some(kept), None, granularity, present), kept);
+            prop_assert_eq!(refreshed(Some(present - old * SECOND), None, granularity, present), present);
+        }
+        prop_assert_eq!(refreshed(None, row_ttl, granularity, present), present);
+        prop_assert_eq!(refreshed(Some(i64::MAX), row_ttl, granularity, present), present);
+        prop_assert_eq!(refreshed(Some(i64::MIN), row_ttl, granularity, present), present);
+    }
+}
+
 /// C5: inclusive, to the microsecond.
 #[test]
 fn c5_inclusive() {

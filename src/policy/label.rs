@@ -45,6 +45,9 @@ pub(crate) struct Policy {
     /// M11: whether a partition whose every row is expired is dropped as a whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) drop_partitions: bool,
+    /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds as it is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) ts_granularity: i32,
     /// M5: the TTL indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rules: Vec<IndexRule>,
@@ -107,6 +110,10 @@ fn hidden() -> bool {
     true
 }
 
+fn is_zero(seconds: &i32) -> bool {
+    *seconds == 0
+}
+
 fn ttl_column() -> Option<String> {
     Some("ttl".into())
 }
@@ -128,6 +135,8 @@ pub(crate) enum LabelError {
     Version(u32),
     /// The same column in two roles.
     SameColumn(String),
+    /// C16: below 0, or above half of the default.
+    Granularity(i32, Option<i32>),
     /// M1: below 0.
     Seconds(i32),
     /// An index has one rule.
@@ -158,6 +167,14 @@ impl fmt::Display for LabelError {
                 "version {version} is newer than {LABEL_VERSION}, the newest that this library reads"
             ),
             Self::SameColumn(column) => write!(f, "column \"{column}\" is named twice"),
+            Self::Granularity(value, Some(default)) if *value > 0 && *default > 0 => write!(
+                f,
+                "ts_granularity is {value}; it must be 0 to {}, half of default_ttl",
+                default / 2
+            ),
+            Self::Granularity(value, _) => {
+                write!(f, "ts_granularity is {value}; it must be 0 to 2147483647")
+            }
             Self::Seconds(value) => write!(
                 f,
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
@@ -208,6 +225,7 @@ impl Policy {
             return Err(LabelError::Version(policy.version));
         }
         policy.check_columns()?;
+        policy.check_granularity()?;
         policy.check_rules()?;
         Ok(policy)
     }
@@ -252,6 +270,24 @@ impl Policy {
             count if count > MAX_RULES => Err(LabelError::TooManyRules(count)),
             _ => Ok(()),
         }
+    }
+
+    /// Checks the granularity (C16): a row that is written lives for half of the default at least.
+    pub(crate) fn check_granularity(&self) -> Result<(), LabelError> {
+        let seconds = self.ts_granularity;
+        let half = self
+            .default_ttl
+            .filter(|&ttl| ttl > 0)
+            .map_or(i32::MAX, |ttl| ttl / 2);
+        if seconds < 0 || seconds > half {
+            return Err(LabelError::Granularity(seconds, self.default_ttl));
+        }
+        if seconds > 0 && self.ts_column.is_none() {
+            return Err(LabelError::Malformed(
+                "ts_granularity needs a ts_column".into(),
+            ));
+        }
+        Ok(())
     }
 
     fn check_rules(&self) -> Result<(), LabelError> {

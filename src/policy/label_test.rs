@@ -82,6 +82,35 @@ fn renames_are_followed() {
     );
 }
 
+/// C16: absent means 0, and 0 is not written; half of the default at most.
+#[test]
+fn c16_granularity() {
+    let policy = Policy::parse(r#"{"default_ttl": 1800}"#).unwrap();
+    assert_eq!(policy.ts_granularity, 0);
+    assert!(!policy.to_label().contains("ts_granularity"));
+    let policy = Policy::parse(r#"{"default_ttl": 1800, "ts_granularity": 900}"#).unwrap();
+    assert_eq!(policy.ts_granularity, 900);
+    assert!(policy.to_label().contains(r#""ts_granularity":900"#));
+    // Without a default, or while TTL is off, no row is promised a time.
+    for default in ["-1", "null"] {
+        let label = format!(r#"{{"default_ttl": {default}, "ts_granularity": 2147483647}}"#);
+        assert!(Policy::parse(&label).is_ok(), "{default}");
+    }
+    for (bad, default) in [(901, "1800"), (1, "1"), (-1, "-1"), (-1, "1800")] {
+        let label = format!(r#"{{"default_ttl": {default}, "ts_granularity": {bad}}}"#);
+        let error = Policy::parse(&label).unwrap_err();
+        assert!(
+            matches!(error, LabelError::Granularity(seconds, _) if seconds == bad),
+            "{error}"
+        );
+    }
+    let lacking = r#"{"ts_column": null, "ttl_column": null, "ts_granularity": 1}"#;
+    assert!(matches!(
+        Policy::parse(lacking),
+        Err(LabelError::Malformed(_))
+    ));
+}
+
 /// M11: absent means false, and false is not written.
 #[test]
 fn m11_drop_partitions() {
@@ -119,6 +148,7 @@ proptest! {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
+            ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
                 index: format!("i \"{at}"), expire_after_seconds,

@@ -118,6 +118,23 @@ impl Error {
         ))
     }
 
+    /// 22023: C16, the range of a granularity.
+    pub(crate) fn invalid_granularity(seconds: i32, default_ttl: Option<i32>) -> Self {
+        let error = Self::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid granularity of the time of last modification: {seconds} s"),
+        );
+        match default_ttl.filter(|&ttl| ttl > 0 && seconds > 0) {
+            Some(default) => error
+                .detail(format!(
+                    "With a default of {default} s it is at most half of that, {} s: a row that is updated lives so much shorter.",
+                    default / 2
+                ))
+                .hint("ttl.enable() changes both: SELECT ttl.enable('...', default_ttl, ts_granularity => seconds)."),
+            None => error.detail("It is a number of seconds from 0 to 2147483647."),
+        }
+    }
+
     /// 22023: C2, the range of a table's default.
     pub(crate) fn invalid_default_ttl(value: i64) -> Self {
         Self::new(

@@ -20,6 +20,8 @@ pub(crate) struct Functions {
     pub(crate) document_ttl: pg_sys::Oid,
     /// `ttl.current_ts()`
     pub(crate) current_ts: pg_sys::Oid,
+    /// `ttl.refreshed_ts(timestamptz, integer, integer)`
+    pub(crate) refreshed_ts: pg_sys::Oid,
     /// `ttl.reads_physically(oid)`
     pub(crate) reads_physically: pg_sys::Oid,
     /// `ttl.free_expired_keys()`
@@ -116,6 +118,7 @@ fn look_up() -> Option<Functions> {
         cutoff: function(schema, c"cutoff", &[int])?,
         document_ttl: function(schema, c"document_ttl", &[pg_sys::JSONBOID])?,
         current_ts: function(schema, c"current_ts", &[])?,
+        refreshed_ts: function(schema, c"refreshed_ts", &[ts, int, int])?,
         reads_physically: function(schema, c"reads_physically", &[pg_sys::OIDOID])?,
         free_expired_keys: function(schema, c"free_expired_keys", &[])?,
         live_or_removed: function(

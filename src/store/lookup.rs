@@ -19,6 +19,8 @@ pub(crate) struct TablePolicy {
     pub(crate) default_ttl: Option<i32>,
     /// `None`: rows expire by TTL indexes only.
     pub(crate) clock: Option<Clock>,
+    /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds.
+    pub(crate) ts_granularity: i32,
     /// The TTL indexes in force.
     pub(crate) rules: Vec<Rule>,
     /// Whether expired rows are hidden at once.
@@ -137,6 +139,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
     Some(TablePolicy {
         default_ttl: policy.default_ttl,
         clock,
+        ts_granularity: policy.ts_granularity,
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),

@@ -72,6 +72,8 @@ pub(super) struct Table {
     /// Its rows expire by partial TTL indexes on `_ts`, which is an ordinary column
     /// then; to the same effect as by the default and overrides.
     pub(super) by_index: bool,
+    /// Its updates leave a recent `_ts` (C16).
+    pub(super) granular: bool,
     pub(super) partitioned: bool,
     pub(super) unique: Unique,
 }
@@ -84,7 +86,9 @@ impl Table {
     pub(super) fn enable(&self) -> String {
         let (name, ttl) = (self.name, self.ttl.unwrap_or(-1));
         if !self.by_index {
-            return format!("SELECT ttl.enable('{name}', {ttl});");
+            // Half of the shortest default and override that a sequence sets.
+            let granularity = if self.granular { 30 } else { 0 };
+            return format!("SELECT ttl.enable('{name}', {ttl}, ts_granularity => {granularity});");
         }
         format!(
             "SELECT ttl.expire_index('{name}_by_default', {ttl}), ttl.expire_index('{name}_by_override', 60);"
@@ -220,6 +224,7 @@ impl Schema {
             name,
             ttl: random.pick(&[Some(3600), Some(3600), Some(3600), Some(-1), None]),
             by_index: false,
+            granular: random.chance(0.3),
             partitioned,
             unique: if partitioned {
                 random.pick(&[Unique::None, Unique::None, WithId, Leaf])
