@@ -4,7 +4,7 @@
 use super::liveness::Liveness;
 use crate::clock::now::now;
 use crate::deletion::message;
-use crate::pg::memory::Memory;
+use crate::pg::context::Context;
 use crate::pg::scan::{self, Met};
 use crate::pg::{catalog, relation};
 use crate::policy;
@@ -40,7 +40,7 @@ pub(super) fn has_no_expired_row(
         .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
     let may_delete =
         !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
-    Memory::with_current(|memory| {
+    Context::with_current(|memory| {
         let liveness = Liveness::of(&policy, relid, memory);
         expected_indexes(&policy).into_iter().all(|expected| {
             let Some(cutoff) = cutoff(expected, &policy) else {

@@ -2,8 +2,8 @@
 
 use crate::clock::execution;
 use crate::clock::now::now;
-use crate::pg::executor::{Evaluator, Expression};
-use crate::pg::memory::Memory;
+use crate::pg::context::Context;
+use crate::pg::evaluator::{Evaluator, Expression};
 use crate::pg::table::Slot;
 use crate::policy;
 use crate::store::{TablePolicy, extension};
@@ -33,7 +33,7 @@ impl<'a> Liveness<'a> {
     };
 
     /// For a table under this policy.
-    pub(super) fn of(policy: &TablePolicy, table: pg_sys::Oid, memory: Memory<'a>) -> Self {
+    pub(super) fn of(policy: &TablePolicy, table: pg_sys::Oid, memory: Context<'a>) -> Self {
         let clock = policy.expiring_clock();
         let functions = extension::functions().filter(|_| !policy.rules.is_empty());
         let by_rules = functions.map(|functions| {
@@ -60,7 +60,7 @@ impl<'a> Liveness<'a> {
     pub(super) fn is_live(&self, row: Slot<'_>) -> bool {
         self.is_live_by_clock(row) && self.is_live_by_rules(row)
             // SAFETY: the transaction has locked the slot's table.
-            || unsafe { row_locks::holds(row.table_oid(), row.tid()) }
+            || unsafe { row_locks::holds(row.table().oid(), row.tid()) }
     }
 
     fn is_live_by_clock(&self, row: Slot<'_>) -> bool {

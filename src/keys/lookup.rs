@@ -11,7 +11,7 @@ use super::row::New;
 use crate::clock::execution::{self, Running};
 use crate::clock::moment;
 use crate::clock::now::now;
-use crate::pg::executor::IndexExpressions;
+use crate::pg::evaluator::IndexExpressions;
 use crate::pg::externs;
 use crate::pg::scan::{Index, Scan, Values, Writer};
 use crate::pg::table::Slot;
@@ -29,8 +29,7 @@ pub(super) fn free_keys(new: &New<'_>, prepared: &Prepared<'_>, plan: &KeyPlan) 
     }
     let evaluation = prepared.evaluation.as_ref();
     if let Some(evaluation) = evaluation {
-        evaluation.evaluator.begin_row();
-        new.row.name_table();
+        evaluation.evaluator.begin_row(new.row);
         new.generate(evaluation);
         if !new.passes_checks(evaluation) {
             // PostgreSQL will report it.

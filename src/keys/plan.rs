@@ -2,8 +2,8 @@
 
 use super::removal::Deletion;
 use super::{same_xact_children, strangers};
-use crate::pg::index::{self, Unique};
 use crate::pg::table::Table;
+use crate::pg::unique::{self, Unique};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
@@ -92,7 +92,7 @@ fn read(table: Table<'_>) -> Option<KeyPlan> {
         keys: vec![],
         generated: vec![],
     };
-    for unique in index::unique(table) {
+    for unique in unique::of(table) {
         let key = key(table, unique, &mut plan.generated);
         plan.keys.push(key);
     }
@@ -100,6 +100,11 @@ fn read(table: Table<'_>) -> Option<KeyPlan> {
 }
 
 fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> Key {
+    let is_generated = |attno| {
+        table
+            .column(attno)
+            .is_some_and(|column| column.attgenerated != 0)
+    };
     let mut columns = unique.columns.clone();
     let mut key = Key {
         unique,
@@ -109,10 +114,10 @@ fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> Key {
     if columns.first().is_some_and(|&attno| attno <= 0) {
         // The whole row, generated columns included.
         key.always_changes = true;
-        columns.extend((1..=table.width()).filter(|&attno| table.is_generated(attno)));
+        columns.extend((1..=table.width()).filter(|&attno| is_generated(attno)));
     }
     for attno in columns.into_iter().filter(|&attno| attno > 0) {
-        if table.is_generated(attno) {
+        if is_generated(attno) {
             key.always_changes = true;
             if !generated.contains(&attno) {
                 generated.push(attno);

@@ -2,8 +2,8 @@
 
 use super::liveness::Liveness;
 use super::plan::{self, KeyPlan};
-use crate::pg::executor::{Evaluator, Expression, Generated, IndexExpressions};
-use crate::pg::memory::Memory;
+use crate::pg::context::Context;
+use crate::pg::evaluator::{Evaluator, Expression, Generated, IndexExpressions};
 use crate::pg::session;
 use crate::pg::table::Table;
 use crate::settings;
@@ -38,7 +38,7 @@ pub(super) struct Prepared<'a> {
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(super) extern "C-unwind" fn prepare<'a>(
     table: Table<'_>,
-    memory: Memory<'a>,
+    memory: Context<'a>,
 ) -> &'a Prepared<'a> {
     memory.within(|| {
         let mut prepared = Prepared {
@@ -64,7 +64,7 @@ pub(super) extern "C-unwind" fn prepare<'a>(
     })
 }
 
-fn evaluation<'a>(table: Table<'_>, plan: &KeyPlan, memory: Memory<'a>) -> Evaluation<'a> {
+fn evaluation<'a>(table: Table<'_>, plan: &KeyPlan, memory: Context<'a>) -> Evaluation<'a> {
     let evaluator = Evaluator::new(table.oid(), memory);
     let keys = plan.keys.iter();
     let indexes = keys.map(|key| evaluator.index(key.unique.index)).collect();

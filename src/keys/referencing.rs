@@ -8,7 +8,7 @@ use super::liveness::Liveness;
 use super::removal::{self, Deletion, Removal};
 use crate::error::Error;
 use crate::pg::call::RowCall;
-use crate::pg::memory::Memory;
+use crate::pg::context::Context;
 use crate::pg::table::Table;
 use crate::pg::{catalog, externs, fmgr, locks, relation, roles};
 use crate::store::cache;
@@ -32,8 +32,10 @@ pub(crate) extern "C-unwind" fn ttl_live_or_removed(call: RowCall<'_>) -> pg_sys
     let (Some(false), Some((relid, mut tid))) = (call.flag(), call.row()) else {
         return pg_sys::Datum::from(true);
     };
-    let removing = removing(relid, call.is_by_filter(), call.memory());
-    pg_sys::Datum::from(removing.is_none_or(|(liveness, deletion)| {
+    pg_sys::Datum::from(Context::with_current(|memory| {
+        let Some((liveness, deletion)) = removing(relid, call.is_by_filter(), memory) else {
+            return true;
+        };
         let removal = Table::with_locked(relid, |table| {
             table.with_slot(|slot| removal::remove_if_expired(slot, &mut tid, deletion, &liveness))
         });
@@ -48,7 +50,7 @@ pub(crate) extern "C-unwind" fn ttl_live_or_removed(call: RowCall<'_>) -> pg_sys
 extern "C-unwind" fn removing(
     relid: pg_sys::Oid,
     by_filter: bool,
-    memory: Memory<'_>,
+    memory: Context<'_>,
 ) -> Option<(Liveness<'_>, Deletion)> {
     if !by_filter || !externs::InNoForceRLSOperation() {
         Error::new(

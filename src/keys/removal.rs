@@ -5,7 +5,7 @@
 use super::liveness::Liveness;
 use super::{same_xact_children, with_triggers};
 use crate::deletion::message;
-use crate::pg::table::{self, Slot, Table};
+use crate::pg::table::{Slot, Table};
 use crate::pg::{catalog, externs};
 use pgrx::pg_sys::{self, TM_Result};
 use pgrx::prelude::*;
@@ -42,10 +42,7 @@ impl Deletion {
 /// Removes a row that the caller has found expired, to make room for a new one. Waits for a
 /// session that has locked it, as that one may extend its life.
 pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
-    // The present command may have written it, and could not delete it.
-    if row.is_written_here() {
-        table::next_command();
-    }
+    row.end_command_if_own();
     // A transaction that has written nothing has no ID.
     let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
     if !deletion.direct
@@ -98,7 +95,7 @@ fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
     let removal = if table.has_delete_triggers() {
         with_triggers::delete(row, for_new_row)
     } else {
-        delete_directly(row, table::writing_command())
+        delete_directly(row, None)
     };
     if removal == Removal::Gone {
         announce(table.oid(), true);
@@ -106,9 +103,9 @@ fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
     removal
 }
 
-/// Deletes the row, and nothing else. What the transaction has done to it since `command` began
-/// counts as a change.
-pub(super) fn delete_directly(row: Slot<'_>, command: pg_sys::CommandId) -> Removal {
+/// Deletes the row, and nothing else. What the transaction has done to it since `command` began,
+/// or the present one, counts as a change.
+pub(super) fn delete_directly(row: Slot<'_>, command: Option<pg_sys::CommandId>) -> Removal {
     outcome(row.delete(command))
 }
 

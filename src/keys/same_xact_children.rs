@@ -63,6 +63,8 @@ pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
+    // Raises errors before there is anything to drop.
+    row.read_all();
     let relid = row.table().oid();
     for reference in or_raise(known_references(relid)).iter() {
         if or_raise(refers(reference, row)) {
@@ -154,11 +156,10 @@ fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
     };
     let mut key = Vec::new();
     for &attno in &reference.columns {
-        let Some(value) = row.guarded_value(attno) else {
+        let (Some(column), Some(value)) = (row.table().column(attno), row.value(attno)) else {
             return Ok(false);
         };
-        let type_oid = row.table().type_of(attno).unwrap_or_default();
-        key.push((type_oid, Some(value)));
+        key.push((column.atttypid, Some(value)));
     }
     let only = if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE {
         ""

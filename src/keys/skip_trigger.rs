@@ -7,7 +7,7 @@
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
-use crate::pg::executor::{Started, Target};
+use crate::pg::firing::Target;
 use crate::pg::{relation, roles};
 use crate::settings;
 use crate::store::extension;
@@ -65,7 +65,7 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
     };
     let (insert, update) = (pg_sys::TRIGGER_TYPE_INSERT, pg_sys::TRIGGER_TYPE_UPDATE);
     // SAFETY: as required of the caller.
-    for target in unsafe { Started::of(estate) }.targets() {
+    for target in unsafe { Target::all(estate) } {
         if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
             && target.fires_only(update, functions.free_expired_keys)
             && !updates_a_key(target)

@@ -10,7 +10,7 @@
 
 use super::removal::{self, Removal};
 use super::{no_action_checks, strangers};
-use crate::pg::executor::{Firing, Statement};
+use crate::pg::firing::{Firing, Statement};
 use crate::pg::gate::Bounded;
 use crate::pg::session;
 use crate::pg::table::Slot;
@@ -33,7 +33,7 @@ pub(super) fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
     let (removal, firing) = statement.delete(|command| {
         // By the command ID from before the triggers: one of them may have changed the row
         // itself.
-        let removal = removal::delete_directly(row, command);
+        let removal = removal::delete_directly(row, Some(command));
         (removal, removal == Removal::Gone)
     });
     if removal == Some(Removal::Gone) && for_new_row {

@@ -3,7 +3,9 @@
 //! A function takes one of these as its only argument, so only PostgreSQL makes them. Unguarded,
 //! as [`super::unguarded`].
 
-use super::memory::Memory;
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::context::Context;
 use super::table::{Slot, Table};
 use super::{fmgr, nodes, unguarded};
 use core::marker::PhantomData;
@@ -15,7 +17,7 @@ use pgrx::pg_sys::{self, Datum, FunctionCallInfoBaseData, HeapTuple, ItemPointer
 #[repr(transparent)]
 pub(crate) struct RowCall<'a>(NonNull<FunctionCallInfoBaseData>, PhantomData<&'a ()>);
 
-impl<'a> RowCall<'a> {
+impl RowCall<'_> {
     fn arg(self, index: u8) -> Option<Datum> {
         // SAFETY: PostgreSQL's, with so many arguments.
         unsafe {
@@ -41,12 +43,6 @@ impl<'a> RowCall<'a> {
     pub(crate) fn is_by_filter(self) -> bool {
         // SAFETY: the function is running.
         unsafe { nodes::is_called_by_filter(self.0.as_ptr()) }
-    }
-
-    /// What is current while the function runs.
-    pub(crate) fn memory(self) -> Memory<'a> {
-        // SAFETY: nobody frees it before the function returns.
-        unsafe { Memory::of(pg_sys::CurrentMemoryContext) }
     }
 }
 
@@ -127,13 +123,10 @@ impl<'a> BeforeWrite<'a> {
     }
 
     /// The same with another timestamptz in this column.
-    #[allow(
-        ffi_unwind_calls,
-        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-    )]
     pub(crate) fn tuple_with(self, attno: i16, time: i64) -> HeapTuple {
         let (tuple, column, mut null) = (self.tuple(), i32::from(attno), false);
-        if self.table().type_of(attno) != Some(pg_sys::TIMESTAMPTZOID) {
+        let column_type = self.table().column(attno).map(|it| it.atttypid);
+        if column_type != Some(pg_sys::TIMESTAMPTZOID) {
             return tuple;
         }
         let mut value = Datum::from(time);
@@ -150,13 +143,13 @@ impl<'a> BeforeWrite<'a> {
     /// # Safety
     /// The function always keeps a `T`.
     #[inline]
-    pub(crate) unsafe fn kept<T>(self, make: impl FnOnce(Memory<'a>) -> &'a T) -> &'a T {
+    pub(crate) unsafe fn kept<T>(self, make: impl FnOnce(Context<'a>) -> &'a T) -> &'a T {
         // SAFETY: as required of the caller; the record of the function lives as long as that
         // memory.
         unsafe {
             let call = (*self.call.0.as_ptr()).flinfo;
             if (*call).fn_extra.is_null() {
-                let made: *const T = make(Memory::of((*call).fn_mcxt));
+                let made: *const T = make(Context::of((*call).fn_mcxt));
                 (*call).fn_extra = made.cast_mut().cast();
             }
             &*(*call).fn_extra.cast::<T>()

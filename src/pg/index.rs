@@ -1,8 +1,6 @@
 //! Indexes.
 
 use super::externs::raising;
-use super::scan::Part;
-use super::table::Table;
 use super::{catalog, encoding, index_entry};
 use pgrx::pg_sys;
 
@@ -65,82 +63,16 @@ pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
     found
 }
 
-/// An index that can reject rows.
-#[derive(Debug)]
-pub(crate) struct Unique {
-    pub(crate) index: pg_sys::Oid,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) nulls_not_distinct: bool,
-    /// The columns that the key and its predicate depend on; numbers up to 0 are system columns
-    /// or the whole row.
-    pub(crate) columns: Vec<i16>,
-    /// It has expressions or a predicate.
-    pub(crate) needs_evaluation: bool,
-    /// Its constraint is not deferrable.
-    pub(crate) is_immediate: bool,
-}
-
-/// The table's unique and exclusion indexes. One that is being built counts: it starts to reject
-/// rows without an invalidation of the table.
-pub(crate) fn unique(table: Table<'_>) -> Vec<Unique> {
-    let share = pg_sys::AccessShareLock.cast_signed();
-    let mut found = vec![];
-    for oid in table.indexes() {
-        // SAFETY: locked while it is open.
-        unsafe {
-            let index = pg_sys::index_open(oid, share);
-            let form = &*(*index).rd_index;
-            if (form.indisunique || form.indisexclusion) && form.indislive {
-                found.push(read_unique(index));
-            }
-            pg_sys::index_close(index, share);
-        }
-    }
-    found
-}
-
-/// # Safety
-/// An open unique or exclusion index.
-unsafe fn read_unique(index: pg_sys::Relation) -> Unique {
-    // SAFETY: as required of the caller; the information has an operator for each column.
-    unsafe {
-        let info = &mut *pg_sys::BuildIndexInfo(index);
-        let is_exclusion = !info.ii_ExclusionOps.is_null();
-        if !is_exclusion {
-            pg_sys::BuildSpeculativeIndexInfo(index, info);
-        }
-        let (procedures, strategies) = if is_exclusion {
-            (info.ii_ExclusionProcs, info.ii_ExclusionStrats)
-        } else {
-            (info.ii_UniqueProcs, info.ii_UniqueStrats)
-        };
-        let count = usize::try_from(info.ii_NumIndexKeyAttrs).unwrap_or(0);
-        let part = |at| Part {
-            attno: info.ii_IndexAttrNumbers[at],
-            procedure: *procedures.add(at),
-            strategy: *strategies.add(at),
-            collation: *(*index).rd_indcollation.add(at),
-        };
-        Unique {
-            index: (*index).rd_id,
-            parts: (0..count).map(part).collect(),
-            nulls_not_distinct: info.ii_NullsNotDistinct,
-            columns: columns_of(info),
-            needs_evaluation: !info.ii_Expressions.is_null() || !info.ii_Predicate.is_null(),
-            is_immediate: (*(*index).rd_index).indimmediate,
-        }
-    }
-}
-
 /// The columns that the key and the predicate depend on; numbers up to 0 are system columns or
 /// the whole row.
 ///
 /// # Safety
 /// An index's information.
-unsafe fn columns_of(info: &pg_sys::IndexInfo) -> Vec<i16> {
+pub(crate) unsafe fn columns_of(info: *mut pg_sys::IndexInfo) -> Vec<i16> {
     // SAFETY: as required of the caller; the trees are only read.
     unsafe {
-        let count = usize::try_from(info.ii_NumIndexKeyAttrs).unwrap_or(0);
+        let count = usize::try_from((*info).ii_NumIndexKeyAttrs).unwrap_or(0);
+        let info = &*info;
         let mut columns: Vec<i16> = info.ii_IndexAttrNumbers[..count]
             .iter()
             .copied()

@@ -78,22 +78,3 @@ impl Drop for Open {
         }
     }
 }
-
-/// `index_beginscan` for `nkeys` keys, the same in all versions.
-///
-/// # Safety
-/// Table and index are open and locked; the snapshot outlives the scan.
-pub(crate) unsafe fn begin_index_scan(
-    table: pg_sys::Relation,
-    index: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
-    nkeys: i32,
-) -> pg_sys::IndexScanDesc {
-    // SAFETY: as required of the caller.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        return pg_sys::index_beginscan(table, index, snapshot, nkeys, 0);
-        #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(table, index, snapshot, core::ptr::null_mut(), nkeys, 0);
-    }
-}

@@ -2,10 +2,7 @@
 //!
 //! Unguarded, as [`super::unguarded`], unless a function says otherwise.
 
-#![allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::table::{Slot, Table};
 use super::{relation, unguarded};
@@ -244,47 +241,28 @@ pub(crate) fn each_up_to(
             && (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID
             && *(*index).rd_opcintype == pg_sys::TIMESTAMPTZOID;
         pg_sys::ScanKeyInit(&mut key, 1, strategy as u16, procedure.into(), last.into());
-        let result = is_fit && {
-            let scan = relation::begin_index_scan(table.as_ptr(), index, &mut dirty, 1);
+        let mut goes_on = is_fit;
+        if is_fit {
+            let (forward, heap) = (pg_sys::ScanDirection::ForwardScanDirection, table.as_ptr());
+            let scan = at_boundary!(unguarded::begin_index_scan(heap, index, &mut dirty, 1));
             pg_sys::index_rescan(scan, &mut key, 1, null_mut(), 0);
-            let slot = pg_sys::table_slot_create(table.as_ptr(), null_mut());
-            let goes_on = each(scan, Slot::of(slot, table), see);
+            let slot = pg_sys::table_slot_create(heap, null_mut());
+            while goes_on && !pg_sys::index_getnext_tid(scan, forward).is_null() {
+                goes_on = see(Met::Entry);
+                while goes_on && pg_sys::index_fetch_heap(scan, slot) {
+                    goes_on = see(match writer(&dirty) {
+                        Some(_) => Met::Unfinished,
+                        None => Met::Version(Slot::of(slot, table)),
+                    });
+                    if !(*scan).xs_heap_continue {
+                        break;
+                    }
+                }
+            }
             pg_sys::index_endscan(scan);
             pg_sys::ExecDropSingleTupleTableSlot(slot);
-            goes_on
-        };
-        pg_sys::index_close(index, share);
-        result
-    }
-}
-
-/// # Safety
-/// The scan has begun, with a snapshot that sees all; the slot is for rows of its table.
-unsafe fn each(
-    scan: pg_sys::IndexScanDesc,
-    slot: Slot<'_>,
-    see: &mut dyn FnMut(Met<'_>) -> bool,
-) -> bool {
-    let forward = pg_sys::ScanDirection::ForwardScanDirection;
-    // SAFETY: as required of the caller.
-    unsafe {
-        while !pg_sys::index_getnext_tid(scan, forward).is_null() {
-            if !see(Met::Entry) {
-                return false;
-            }
-            while pg_sys::index_fetch_heap(scan, slot.as_ptr()) {
-                let met = match writer(&*(*scan).xs_snapshot) {
-                    Some(_) => Met::Unfinished,
-                    None => Met::Version(slot),
-                };
-                if !see(met) {
-                    return false;
-                }
-                if !(*scan).xs_heap_continue {
-                    break;
-                }
-            }
         }
+        pg_sys::index_close(index, share);
+        goes_on
     }
-    true
 }

@@ -3,12 +3,9 @@
 //! Unguarded, as [`super::unguarded`], unless a function says otherwise: who holds one of these
 //! holds nothing that needs dropping while PostgreSQL reads or writes.
 
-#![allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use super::{executor, externs, lists, unguarded};
+use super::{externs, firing, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, ItemPointerData, Oid, TM_Result};
@@ -68,22 +65,20 @@ impl<'a> Table<'a> {
         i16::try_from(unsafe { (*(*self.0).rd_att).natts }).unwrap_or(0)
     }
 
-    /// Whether it is a generated column.
-    pub(crate) fn is_generated(self, attno: i16) -> bool {
-        // SAFETY: open; the attribute is read at once.
-        unsafe { attribute((*self.0).rd_att, attno).is_some_and(|it| it.attgenerated != 0) }
-    }
-
-    /// The column's type.
-    pub(crate) fn type_of(self, attno: i16) -> Option<Oid> {
-        // SAFETY: open; the attribute is read at once.
-        unsafe { attribute((*self.0).rd_att, attno).map(|it| it.atttypid) }
-    }
-
-    /// Its indexes, as the relation cache has them. Guarded.
-    pub(crate) fn indexes(self) -> Vec<Oid> {
-        // SAFETY: open; a copy of the list.
-        unsafe { lists::oids(pg_sys::RelationGetIndexList(self.0)).collect() }
+    /// A column, if there is one of this number.
+    #[inline]
+    pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
+        // SAFETY: open; a header, then an array of that many, which a locked table keeps.
+        unsafe {
+            let columns = (*self.0).rd_att;
+            let count = usize::try_from((*columns).natts).ok()?;
+            let at = usize::try_from(attno).ok()?.checked_sub(1)?;
+            #[cfg(not(feature = "pg18"))]
+            let first = (*columns).attrs.as_ptr();
+            #[cfg(feature = "pg18")]
+            let first = (*columns).compact_attrs.as_ptr().add(count);
+            (at < count).then(|| &*first.cast::<pg_sys::FormData_pg_attribute>().add(at))
+        }
     }
 
     /// Whether a DELETE fires a trigger, including those of foreign keys that reference the
@@ -104,15 +99,15 @@ impl<'a> Table<'a> {
     /// Whether it has a trigger with one of these functions.
     pub(crate) fn has_trigger_of(self, functions: &[u32]) -> bool {
         // SAFETY: open; the description belongs to the relation.
-        let triggers = unsafe { executor::triggers((*self.0).trigdesc) };
+        let triggers = unsafe { firing::triggers((*self.0).trigdesc) };
         triggers.is_some_and(|all| all.iter().any(|it| functions.contains(&it.tgfoid.to_u32())))
     }
 
-    /// [`executor::fires_only`] for INSERT.
+    /// [`firing::fires_only`] for INSERT.
     pub(crate) fn fires_only_before_insert(self, function: Oid) -> bool {
         let insert = pg_sys::TRIGGER_TYPE_INSERT;
         // SAFETY: open; the description belongs to the relation.
-        unsafe { executor::fires_only((*self.0).trigdesc, insert, function) }
+        unsafe { firing::fires_only((*self.0).trigdesc, insert, function) }
     }
 
     /// Hides triggers of BEFORE INSERT for rows, until the relation cache reads them again.
@@ -130,19 +125,6 @@ impl<'a> Table<'a> {
         // SAFETY: open and locked.
         unsafe { unguarded::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
-}
-
-/// The present command's ID, with which something is written.
-#[inline]
-pub(crate) fn writing_command() -> pg_sys::CommandId {
-    // SAFETY: it raises an error in parallel operations.
-    unsafe { externs::GetCurrentCommandId(true) }
-}
-
-/// Makes what the present command has written visible to the next one.
-pub(crate) fn next_command() {
-    // SAFETY: it raises an error in parallel operations.
-    unsafe { unguarded::CommandCounterIncrement() };
 }
 
 /// A slot for rows of an open table; it holds one, or none.
@@ -199,27 +181,14 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// As [`Self::value`]. Guarded.
-    pub(crate) fn guarded_value(self, attno: i16) -> Option<Datum> {
-        let mut is_null = true;
-        // SAFETY: a slot with a row; it raises an error for one that has no such column.
-        unsafe {
-            let attno = (attno > 0 && !self.is_empty()).then_some(attno)?;
-            let value = pg_sys::slot_getattr(self.slot, attno.into(), &mut is_null);
-            (!is_null).then_some(value)
-        }
-    }
-
     /// Whether the column has the same value, bit for bit, in another row of the table.
     #[inline]
     pub(crate) fn has_same(self, other: Slot<'_>, attno: i16) -> bool {
-        // SAFETY: values of a column of the table.
-        let same = |a, b| unsafe {
-            attribute((*self.table.0).rd_att, attno)
-                .is_some_and(|of| unguarded::datum_image_eq(a, b, of.attbyval, of.attlen.into()))
-        };
         match (self.value(attno), other.value(attno)) {
-            (Some(a), Some(b)) => same(a, b),
+            (Some(a), Some(b)) => self.table.column(attno).is_some_and(|of| {
+                // SAFETY: values of this column.
+                unsafe { unguarded::datum_image_eq(a, b, of.attbyval, of.attlen.into()) }
+            }),
             (None, None) => true,
             _ => false,
         }
@@ -252,37 +221,26 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Tells expressions of which table the row is.
-    pub(crate) fn name_table(self) {
-        // SAFETY: a slot.
-        unsafe { (*self.slot).tts_tableOid = self.table.oid() };
-    }
-
-    /// The table that the row came from.
-    #[inline]
-    pub(crate) fn table_oid(self) -> Oid {
-        // SAFETY: a slot.
-        unsafe { (*self.slot).tts_tableOid }
-    }
-
-    /// Whether this transaction has written the version, which comes from disk.
-    pub(crate) fn is_written_here(self) -> bool {
+    /// Ends the present command if the transaction has written the version: it could not delete
+    /// its own.
+    pub(crate) fn end_command_if_own(self) {
         let (mut isnull, xmin) = (false, pg_sys::MinTransactionIdAttributeNumber);
-        // SAFETY: a slot with a row.
+        // SAFETY: a slot with a row from disk; it raises an error in parallel operations.
         unsafe {
-            match (*(*self.slot).tts_ops).getsysattr {
-                Some(getsysattr) if !self.is_empty() => {
-                    let xmin = getsysattr(self.slot, xmin, &mut isnull).value() as u32;
-                    unguarded::TransactionIdIsCurrentTransactionId(xmin.into())
+            if let Some(getsysattr) = (*(*self.slot).tts_ops).getsysattr
+                && !self.is_empty()
+            {
+                let xmin = getsysattr(self.slot, xmin, &mut isnull).value() as u32;
+                if unguarded::TransactionIdIsCurrentTransactionId(xmin.into()) {
+                    unguarded::CommandCounterIncrement();
                 }
-                _ => false,
             }
         }
     }
 
     /// Reads the row version with this TID; false if there is none. Anybody may have named the
-    /// TID; [`Self::lock`] does not validate it. Until the row is locked, the slot keeps the
-    /// version from being pruned.
+    /// TID; PostgreSQL does not validate it. Until the row is locked, the slot keeps the version
+    /// from being pruned.
     pub(crate) fn fetch(self, tid: &mut ItemPointerData) -> bool {
         let mut any = pg_sys::SnapshotData {
             snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
@@ -309,8 +267,7 @@ impl<'a> Slot<'a> {
         let mut tid = self.tid_on_disk()?;
         // SAFETY: open; a row of the table, which the slot keeps from being pruned.
         unsafe {
-            let lock = (*(*table).rd_tableam).tuple_lock?;
-            Some(lock(
+            let result = (*(*table).rd_tableam).tuple_lock?(
                 table,
                 &mut tid,
                 externs::GetActiveSnapshot(),
@@ -320,33 +277,30 @@ impl<'a> Slot<'a> {
                 pg_sys::LockWaitPolicy::LockWaitBlock,
                 flags as u8,
                 &mut failure,
-            ))
+            );
+            if result != TM_Result::TM_Ok {
+                // What it has left there is not pinned.
+                (*(*self.slot).tts_ops).clear?(self.slot);
+            }
+            Some(result)
         }
     }
 
     /// Deletes the row, and nothing else, waiting for others who have locked it. What the
-    /// transaction has done to it since `command` began counts as a change. `None` as for
-    /// [`Self::lock`].
-    pub(crate) fn delete(self, command: pg_sys::CommandId) -> Option<TM_Result::Type> {
+    /// transaction has done to it since `command` began, or the present one, counts as a change.
+    /// `None` as for [`Self::lock`].
+    pub(crate) fn delete(self, command: Option<pg_sys::CommandId>) -> Option<TM_Result::Type> {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        let mut tid = self.tid_on_disk()?;
-        let (none, wait) = (null_mut(), true);
+        let (mut tid, none) = (self.tid_on_disk()?, null_mut());
         // SAFETY: as in `lock`; a statement is running.
         unsafe {
-            let (delete, snapshot) = (
-                (*(*table).rd_tableam).tuple_delete?,
-                externs::GetActiveSnapshot(),
+            let command = command.unwrap_or_else(|| externs::GetCurrentCommandId(true));
+            let (snapshot, failure) = (externs::GetActiveSnapshot(), &mut failure);
+            let delete = (*(*table).rd_tableam).tuple_delete?;
+            let result = delete(
+                table, &mut tid, command, snapshot, none, true, failure, false,
             );
-            Some(delete(
-                table,
-                &mut tid,
-                command,
-                snapshot,
-                none,
-                wait,
-                &mut failure,
-                false,
-            ))
+            Some(result)
         }
     }
 
@@ -371,26 +325,5 @@ impl<'a> Slot<'a> {
     /// The row's TID, if it has one.
     fn tid_on_disk(self) -> Option<ItemPointerData> {
         Some(self.tid()).filter(|tid| tid.ip_posid != 0 && !self.is_empty())
-    }
-}
-
-/// A column's description; `None` if there is no such column.
-///
-/// # Safety
-/// The descriptor is there as long as `'a`.
-#[inline]
-unsafe fn attribute<'a>(
-    columns: pg_sys::TupleDesc,
-    attno: i16,
-) -> Option<&'a pg_sys::FormData_pg_attribute> {
-    // SAFETY: as required of the caller: a header, then an array of that many.
-    unsafe {
-        let count = usize::try_from((*columns).natts).ok()?;
-        let at = usize::try_from(attno).ok()?.checked_sub(1)?;
-        #[cfg(not(feature = "pg18"))]
-        let first = (*columns).attrs.as_ptr();
-        #[cfg(feature = "pg18")]
-        let first = (*columns).compact_attrs.as_ptr().add(count);
-        (at < count).then(|| &*first.cast::<pg_sys::FormData_pg_attribute>().add(at))
     }
 }

@@ -8,9 +8,9 @@ use std::rc::Rc;
 /// A memory context that is there as long as `'a`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Memory<'a>(pg_sys::MemoryContext, PhantomData<&'a ()>);
+pub(crate) struct Context<'a>(pg_sys::MemoryContext, PhantomData<&'a ()>);
 
-impl<'a> Memory<'a> {
+impl<'a> Context<'a> {
     /// # Safety
     /// It is there as long as `'a`.
     #[inline]
@@ -19,9 +19,9 @@ impl<'a> Memory<'a> {
     }
 
     /// The current one, which stays as long as `work` runs.
-    pub(crate) fn with_current<T>(work: impl FnOnce(Memory<'_>) -> T) -> T {
+    pub(crate) fn with_current<T>(work: impl FnOnce(Context<'_>) -> T) -> T {
         // SAFETY: nobody frees the current context.
-        work(unsafe { Memory::of(pg_sys::CurrentMemoryContext) })
+        work(unsafe { Context::of(pg_sys::CurrentMemoryContext) })
     }
 
     #[inline]
