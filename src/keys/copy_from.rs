@@ -92,11 +92,12 @@ fn begin_copy(columns: &[String], relid: pg_sys::Oid) {
 /// Hides the trigger of one table if it is the only BEFORE INSERT trigger for rows and has
 /// nothing to do. The table is locked.
 fn hide_trigger(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
-    let open = relation::Open::locked(table);
-    let ours = functions.free_expired_keys;
-    if open.table().fires_only_before_insert(ours) && has_no_expired_row(&open, table, budget) {
-        // The check may have reloaded the description.
-        open.table().hide_before_insert();
+    let (open, insert) = (relation::Open::locked(table), pg_sys::TRIGGER_TYPE_INSERT);
+    let triggers = open.table().triggers();
+    if triggers.fire_only(insert, functions.free_expired_keys)
+        && has_no_expired_row(&open, table, budget)
+    {
+        triggers.hide(insert);
         HIDDEN.with_borrow_mut(|hidden| hidden.push(table));
     }
 }

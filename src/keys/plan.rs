@@ -114,7 +114,8 @@ fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> Key {
     if columns.first().is_some_and(|&attno| attno <= 0) {
         // The whole row, generated columns included.
         key.always_changes = true;
-        columns.extend((1..=table.width()).filter(|&attno| is_generated(attno)));
+        let all = (1..).take_while(|&attno| table.column(attno).is_some());
+        columns.extend(all.filter(|&attno| is_generated(attno)));
     }
     for attno in columns.into_iter().filter(|&attno| attno > 0) {
         if is_generated(attno) {

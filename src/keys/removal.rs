@@ -33,7 +33,7 @@ pub(super) enum Removal {
 impl Deletion {
     pub(super) fn of(table: Table<'_>) -> Self {
         Self {
-            direct: !table.has_delete_triggers(),
+            direct: !table.triggers().concern_delete(),
             has_actions: same_xact_children::has_actions(table),
         }
     }
@@ -92,7 +92,7 @@ fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
     table.check_replica_identity();
     announce(table.oid(), false);
     // Looked up again: deletion with triggers relies on them.
-    let removal = if table.has_delete_triggers() {
+    let removal = if table.triggers().concern_delete() {
         with_triggers::delete(row, for_new_row)
     } else {
         delete_directly(row, None)

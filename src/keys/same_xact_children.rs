@@ -29,7 +29,7 @@ const ACTIONS: [u32; 3] = [
 
 /// Whether a foreign key deletes or changes the rows that refer to a deleted one.
 pub(super) fn has_actions(table: Table<'_>) -> bool {
-    table.has_trigger_of(&ACTIONS)
+    table.triggers().call_one_of(&ACTIONS)
 }
 
 thread_local! {

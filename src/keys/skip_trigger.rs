@@ -67,16 +67,20 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
     // SAFETY: as required of the caller.
     for target in unsafe { Target::all(estate) } {
         if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
-            && target.fires_only(update, functions.free_expired_keys)
+            && target
+                .triggers()
+                .fire_only(update, functions.free_expired_keys)
             && !updates_a_key(target)
         {
-            target.skip(update);
+            target.triggers().hide(update);
         }
         if matches!(skip_for, SkipFor::Inserts | SkipFor::Both)
-            && target.fires_only(insert, functions.free_expired_keys)
+            && target
+                .triggers()
+                .fire_only(insert, functions.free_expired_keys)
             && inserts_live_rows_only(target.table().oid())
         {
-            target.skip(insert);
+            target.triggers().hide(insert);
         }
     }
 }

@@ -200,7 +200,7 @@ impl IndexExpressions<'_> {
 
     /// Forms the row's entry.
     pub(crate) fn form(&self, row: Slot<'_>, entry: &mut Values) {
-        let (values, nulls) = entry.arrays();
+        let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
         // SAFETY: the row is there; the arrays hold any entry.
         unsafe {
             if !row.is_empty() {

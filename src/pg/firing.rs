@@ -11,52 +11,84 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
-/// All triggers of a description.
-///
-/// # Safety
-/// A description of PostgreSQL, or null; there, and not borrowed, as long as `'a`.
-pub(super) unsafe fn triggers<'a>(
-    description: *mut pg_sys::TriggerDesc,
-) -> Option<&'a mut [pg_sys::Trigger]> {
-    // SAFETY: as required of the caller: an array of that many.
-    unsafe {
-        let description = description.as_mut()?;
-        let count = usize::try_from(description.numtriggers).unwrap_or(0);
-        (count > 0).then(|| core::slice::from_raw_parts_mut(description.triggers, count))
-    }
-}
+/// Triggers of a table, as the relation cache or a statement has them.
+#[derive(Clone, Copy)]
+pub(crate) struct Triggers<'a>(*const *mut pg_sys::TriggerDesc, PhantomData<&'a ()>);
 
-/// Whether there are BEFORE triggers for rows and this event, and all have this function.
-///
-/// # Safety
-/// As [`triggers`].
-pub(super) unsafe fn fires_only(
-    description: *mut pg_sys::TriggerDesc,
-    event: u32,
-    function: Oid,
-) -> bool {
-    let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
-    let matches = |trigger: &&mut pg_sys::Trigger| {
-        u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted
-    };
-    // SAFETY: as required of the caller.
-    unsafe {
-        description
-            .as_mut()
-            .is_some_and(|it| *before_row(it, event))
-            && triggers(description).is_some_and(|all| {
-                let mut found = all.iter_mut().filter(matches).peekable();
-                found.peek().is_some() && found.all(|trigger| trigger.tgfoid == function)
-            })
+impl Triggers<'_> {
+    /// # Safety
+    /// The place of a description of PostgreSQL, as long as `'a`.
+    #[inline]
+    pub(super) unsafe fn at(place: *const *mut pg_sys::TriggerDesc) -> Self {
+        Self(place, PhantomData)
+    }
+
+    /// The description, to be read or changed at once.
+    #[inline]
+    fn with<T>(self, work: impl FnOnce(&mut pg_sys::TriggerDesc) -> T) -> Option<T> {
+        // SAFETY: the place is there, and `work` makes PostgreSQL replace nothing.
+        unsafe { (*self.0).as_mut() }.map(work)
+    }
+
+    fn each(self, mut see: impl FnMut(&mut pg_sys::Trigger)) {
+        self.with(|all| {
+            for at in 0..usize::try_from(all.numtriggers).unwrap_or(0) {
+                // SAFETY: an array of that many.
+                see(unsafe { &mut *all.triggers.add(at) });
+            }
+        });
+    }
+
+    /// Whether a DELETE fires a trigger, including those of foreign keys that reference the
+    /// table, and disabled ones.
+    pub(crate) fn concern_delete(self) -> bool {
+        let concern = |all: &mut pg_sys::TriggerDesc| {
+            all.trig_delete_before_row
+                || all.trig_delete_after_row
+                || all.trig_delete_instead_row
+                || all.trig_delete_before_statement
+                || all.trig_delete_after_statement
+                || all.trig_delete_old_table
+        };
+        self.with(concern) == Some(true)
+    }
+
+    /// Whether one has one of these functions.
+    pub(crate) fn call_one_of(self, functions: &[u32]) -> bool {
+        let mut found = false;
+        self.each(|trigger| found |= functions.contains(&trigger.tgfoid.to_u32()));
+        found
+    }
+
+    /// Whether there are BEFORE triggers for rows and this event (`TRIGGER_TYPE_INSERT` or
+    /// `UPDATE`), and all have this function.
+    pub(crate) fn fire_only(self, event: u32, function: Oid) -> bool {
+        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
+        if self.with(|all| *before_row(all, event)) != Some(true) {
+            return false;
+        }
+        let (mut found, mut others) = (false, false);
+        self.each(|trigger| {
+            if u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted {
+                found |= trigger.tgfoid == function;
+                others |= trigger.tgfoid != function;
+            }
+        });
+        found && !others
+    }
+
+    /// Hides the BEFORE triggers for rows and this event.
+    pub(crate) fn hide(self, event: u32) {
+        self.with(|all| *before_row(all, event) = false);
     }
 }
 
 /// Whether there are BEFORE triggers for rows: of UPDATE, or else INSERT.
-fn before_row(description: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
+fn before_row(all: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
     if event == pg_sys::TRIGGER_TYPE_UPDATE {
-        &mut description.trig_update_before_row
+        &mut all.trig_update_before_row
     } else {
-        &mut description.trig_insert_before_row
+        &mut all.trig_insert_before_row
     }
 }
 
@@ -87,19 +119,10 @@ impl<'a> Target<'a> {
         unsafe { Table::of((*self.target).ri_RelationDesc) }
     }
 
-    /// Whether BEFORE triggers fire for rows and this event (`TRIGGER_TYPE_INSERT` or `UPDATE`),
-    /// and all have this function.
-    pub(crate) fn fires_only(self, event: u32, function: Oid) -> bool {
-        // SAFETY: the statement's copy of the description.
-        unsafe { fires_only((*self.target).ri_TrigDesc, event, function) }
-    }
-
-    /// Fires no BEFORE triggers for rows and this event in the statement.
-    pub(crate) fn skip(self, event: u32) {
-        // SAFETY: the statement's copy of the description, which is not borrowed.
-        if let Some(description) = unsafe { (*self.target).ri_TrigDesc.as_mut() } {
-            *before_row(description, event) = false;
-        }
+    /// The statement's copy of the table's triggers.
+    pub(crate) fn triggers(self) -> Triggers<'a> {
+        // SAFETY: there as long as the statement.
+        unsafe { Triggers::at(&raw const (*self.target).ri_TrigDesc) }
     }
 
     /// The columns that an UPDATE assigns to. Guarded.
@@ -138,11 +161,11 @@ impl<'a> Firing<'a> {
                 pg_sys::InitResultRelInfo(target, row.table().as_ptr(), 0, null_mut(), 0);
                 target
             });
-            for trigger in triggers((*target).ri_TrigDesc).into_iter().flatten() {
+            Triggers::at(&raw const (*target).ri_TrigDesc).each(|trigger| {
                 if is_left_out(trigger.tgfoid) {
                     trigger.tgenabled = pg_sys::TRIGGER_DISABLED.cast_signed();
                 }
-            }
+            });
             Self {
                 row,
                 estate,

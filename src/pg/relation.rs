@@ -25,13 +25,13 @@ impl Open {
     }
 
     /// Whether DELETE has side effects, or the table is no heap: it fires a trigger
-    /// ([`Table::has_delete_triggers`]), or there are rules of any kind.
+    /// ([`Triggers::concern_delete`](super::firing::Triggers::concern_delete)), or there are rules of any kind.
     pub(crate) fn deletion_concerns_others(&self) -> bool {
         // SAFETY: open.
         let class = unsafe { &*(*self.0).rd_rel };
         class.relam != pg_sys::HEAP_TABLE_AM_OID
             || class.relhasrules
-            || self.table().has_delete_triggers()
+            || self.table().triggers().concern_delete()
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica

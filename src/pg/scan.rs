@@ -14,8 +14,8 @@ const MAX_PARTS: usize = pg_sys::INDEX_MAX_KEYS as usize;
 
 /// The values of a key, or of a row's index entry.
 pub(crate) struct Values {
-    values: [Datum; MAX_PARTS],
-    nulls: [bool; MAX_PARTS],
+    pub(super) values: [Datum; MAX_PARTS],
+    pub(super) nulls: [bool; MAX_PARTS],
 }
 
 impl Values {
@@ -37,10 +37,6 @@ impl Values {
             *to = value.unwrap_or(Datum::null());
             *null = value.is_none();
         }
-    }
-
-    pub(super) fn arrays(&mut self) -> (*mut Datum, *mut bool) {
-        (self.values.as_mut_ptr(), self.nulls.as_mut_ptr())
     }
 }
 

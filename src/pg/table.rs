@@ -5,7 +5,8 @@
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use super::{externs, firing, unguarded};
+use super::firing::Triggers;
+use super::{externs, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, ItemPointerData, Oid, TM_Result};
@@ -59,12 +60,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The columns' number.
-    pub(crate) fn width(self) -> i16 {
-        // SAFETY: open.
-        i16::try_from(unsafe { (*(*self.0).rd_att).natts }).unwrap_or(0)
-    }
-
     /// A column, if there is one of this number.
     #[inline]
     pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
@@ -81,41 +76,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether a DELETE fires a trigger, including those of foreign keys that reference the
-    /// table, and disabled ones.
+    /// Its triggers, as the relation cache has them.
     #[inline]
-    pub(crate) fn has_delete_triggers(self) -> bool {
-        // SAFETY: open; the description belongs to the relation.
-        unsafe { (*self.0).trigdesc.as_ref() }.is_some_and(|triggers| {
-            triggers.trig_delete_before_row
-                || triggers.trig_delete_after_row
-                || triggers.trig_delete_instead_row
-                || triggers.trig_delete_before_statement
-                || triggers.trig_delete_after_statement
-                || triggers.trig_delete_old_table
-        })
-    }
-
-    /// Whether it has a trigger with one of these functions.
-    pub(crate) fn has_trigger_of(self, functions: &[u32]) -> bool {
-        // SAFETY: open; the description belongs to the relation.
-        let triggers = unsafe { firing::triggers((*self.0).trigdesc) };
-        triggers.is_some_and(|all| all.iter().any(|it| functions.contains(&it.tgfoid.to_u32())))
-    }
-
-    /// [`firing::fires_only`] for INSERT.
-    pub(crate) fn fires_only_before_insert(self, function: Oid) -> bool {
-        let insert = pg_sys::TRIGGER_TYPE_INSERT;
-        // SAFETY: open; the description belongs to the relation.
-        unsafe { firing::fires_only((*self.0).trigdesc, insert, function) }
-    }
-
-    /// Hides triggers of BEFORE INSERT for rows, until the relation cache reads them again.
-    pub(crate) fn hide_before_insert(self) {
-        // SAFETY: open; the description belongs to the relation, and is not borrowed.
-        if let Some(triggers) = unsafe { (*self.0).trigdesc.as_mut() } {
-            triggers.trig_insert_before_row = false;
-        }
+    pub(crate) fn triggers(self) -> Triggers<'a> {
+        // SAFETY: there as long as the relation is open.
+        unsafe { Triggers::at(&raw const (*self.0).trigdesc) }
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica
