@@ -6,8 +6,8 @@
 //! there are many, or another session works on one, the trigger stays.
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
-use super::{restoring, skip_trigger};
-use crate::pg::{catalog, locks, relation, roles};
+use super::restoring;
+use crate::pg::{catalog, encoding, lists, locks, relation, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{TablePolicy, cache, written};
@@ -45,25 +45,23 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
         if let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) {
             restoring::before_copy(stmt, relid, &policy);
             written::note_copy(&policy);
-            begin_copy(stmt, relid);
+            let columns = lists::iter::<pg_sys::String>((*stmt).attlist);
+            let names = columns.map(|name| encoding::from_pointer((*name).sval));
+            begin_copy(&names.collect::<Vec<_>>(), relid);
         }
     }
 }
 
-/// Before a COPY FROM: hides the trigger where it has nothing to do. The table is locked as COPY
-/// will lock it.
-///
-/// # Safety
-/// `stmt` is a COPY FROM of the parser.
-unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
+/// Before a COPY FROM with these columns: hides the trigger where it has nothing to do. The table
+/// is locked as COPY will lock it.
+fn begin_copy(columns: &[String], relid: pg_sys::Oid) {
     let Some(functions) = extension::functions() else {
         return;
     };
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
-    // SAFETY: as required of the caller.
-    if settings::show_expired() || !unsafe { stamps_all_rows(stmt, relid, &policy) } {
+    if settings::show_expired() || !stamps_all_rows(columns, relid, &policy) {
         return;
     }
     let tables = catalog::all_inheritors(relid);
@@ -82,8 +80,7 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
             continue;
         }
         if catalog::class(table).is_some() {
-            // SAFETY: the table is locked, and so cannot vanish.
-            unsafe { hide_trigger(table, &functions, &mut budget) };
+            hide_trigger(table, &functions, &mut budget);
             if std::mem::take(&mut budget.deleted) {
                 continue;
             }
@@ -93,26 +90,15 @@ unsafe fn begin_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid) {
 }
 
 /// Hides the trigger of one table if it is the only BEFORE INSERT trigger for rows and has
-/// nothing to do.
-///
-/// # Safety
-/// The table is locked.
-unsafe fn hide_trigger(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
-    // SAFETY: as required of the caller; the description belongs to the open relation.
-    unsafe {
-        let open = relation::Open::locked(table);
-        let needs_look = (*open.as_ptr()).trigdesc.as_ref().is_some_and(|triggers| {
-            triggers.trig_insert_before_row
-                && skip_trigger::is_only_one(triggers, functions, pg_sys::TRIGGER_TYPE_INSERT)
-        });
-        if !needs_look || !has_no_expired_row(&open, table, budget) {
-            return;
-        }
-        // The check may have reloaded the description.
-        if let Some(triggers) = (*open.as_ptr()).trigdesc.as_mut() {
-            HIDDEN.with_borrow_mut(|hidden| hidden.push(table));
-            triggers.trig_insert_before_row = false;
-        }
+/// nothing to do. The table is locked.
+fn hide_trigger(table: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
+    let (open, insert) = (relation::Open::locked(table), pg_sys::TRIGGER_TYPE_INSERT);
+    let triggers = open.table().triggers();
+    if triggers.fire_only(insert, functions.free_expired_keys)
+        && has_no_expired_row(&open, table, budget)
+    {
+        triggers.hide(insert);
+        HIDDEN.with_borrow_mut(|hidden| hidden.push(table));
     }
 }
 
@@ -125,21 +111,12 @@ pub(crate) fn end_copies() {
 }
 
 /// Whether all rows get `_ts` from its default. Where the data give it, rows may come expired.
-///
-/// # Safety
-/// `stmt` is a COPY FROM of the parser.
-unsafe fn stamps_all_rows(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &TablePolicy) -> bool {
-    // SAFETY: a list of String nodes; NIL means all columns.
-    unsafe {
-        let Some(clock) = policy.clock.filter(|_| policy.rules.is_empty()) else {
-            return false;
-        };
-        if (*stmt).attlist.is_null() || !clock.ts.has_default {
-            return false;
-        }
-        crate::pg::lists::iter::<pg_sys::String>((*stmt).attlist).all(|node| {
-            let name = crate::pg::encoding::from_pointer((*node).sval);
-            catalog::attribute(relid, &name).is_some_and(|column| column.attno != clock.ts.attno)
-        })
-    }
+/// COPY without columns means all.
+fn stamps_all_rows(columns: &[String], relid: pg_sys::Oid, policy: &TablePolicy) -> bool {
+    let clock = policy.clock.filter(|_| policy.rules.is_empty());
+    clock.is_some_and(|clock| {
+        let is_other = |column: catalog::Attribute| column.attno != clock.ts.attno;
+        let mut found = columns.iter().map(|name| catalog::attribute(relid, name));
+        clock.ts.has_default && !columns.is_empty() && found.all(|it| it.is_some_and(is_other))
+    })
 }

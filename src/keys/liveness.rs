@@ -2,116 +2,80 @@
 
 use crate::clock::execution;
 use crate::clock::now::now;
-use crate::pg::unguarded;
+use crate::pg::context::Context;
+use crate::pg::evaluator::{Evaluator, Expression};
+use crate::pg::table::Slot;
 use crate::policy;
 use crate::store::{TablePolicy, extension};
 use crate::visibility::{self, row_locks};
-use pgrx::pg_sys::{self, TupleTableSlot};
+use pgrx::pg_sys;
 
 /// Tells live rows of one table from expired ones. Holds nothing that needs dropping, so that
 /// PostgreSQL's errors may pass.
 #[derive(Clone, Copy)]
-pub(super) struct Liveness {
+pub(super) struct Liveness<'a> {
     default_ttl: Option<i32>,
     /// The column with the time of the last modification; 0 if rows do not expire by it.
     ts: i16,
     /// The column with the override; 0 for none.
     ttl: i16,
-    /// The condition "live by all TTL indexes"; null if there are none.
-    by_rules: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
+    /// The condition "live by all TTL indexes", if there are any.
+    by_rules: Option<(Evaluator<'a>, Expression<'a>)>,
 }
 
-impl Liveness {
+impl<'a> Liveness<'a> {
     /// For a table in which nothing expires.
     pub(super) const NOTHING: Self = Self {
         default_ttl: None,
         ts: 0,
         ttl: 0,
-        by_rules: core::ptr::null_mut(),
-        context: core::ptr::null_mut(),
+        by_rules: None,
     };
 
-    /// Allocated in the current memory context, which must live as long.
-    ///
-    /// # Safety
-    /// Within a transaction.
-    pub(super) unsafe fn of(policy: &TablePolicy) -> Self {
+    /// For a table under this policy.
+    pub(super) fn of(policy: &TablePolicy, table: pg_sys::Oid, memory: Context<'a>) -> Self {
         let clock = policy.expiring_clock();
-        let mut liveness = Self {
+        let functions = extension::functions().filter(|_| !policy.rules.is_empty());
+        let by_rules = functions.map(|functions| {
+            let evaluator = Evaluator::new(table, memory);
+            let own = evaluator.memory();
+            // SAFETY: the evaluator's memory is there; a condition for rows of the table.
+            let condition = own.within(|| unsafe {
+                execution::keep_in(own.as_ptr());
+                evaluator.prepare(visibility::live_by_rules(&functions, policy, 1))
+            });
+            (evaluator, condition)
+        });
+        Self {
             default_ttl: policy.default_ttl,
             ts: clock.map_or(0, |clock| clock.ts.attno),
             ttl: clock
                 .and_then(|clock| clock.ttl)
                 .map_or(0, |column| column.attno),
-            ..Self::NOTHING
-        };
-        if let Some(functions) = extension::functions().filter(|_| !policy.rules.is_empty()) {
-            // SAFETY: all is allocated with the estate, a child of the current context.
-            unsafe {
-                let estate = pg_sys::CreateExecutorState();
-                execution::keep_in((*estate).es_query_cxt);
-                let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-                let condition = visibility::live_by_rules(&functions, policy, 1);
-                liveness.by_rules = pg_sys::ExecPrepareExpr(condition, estate);
-                liveness.context = pg_sys::MakePerTupleExprContext(estate);
-                pg_sys::MemoryContextSwitchTo(former);
-            }
-        }
-        liveness
-    }
-
-    /// Whether the row in the slot is live for this statement, or locked by this transaction
-    /// (C15).
-    ///
-    /// # Safety
-    /// The slot holds a row of the table; reading it may raise.
-    pub(super) unsafe fn is_live(&self, slot: *mut TupleTableSlot) -> bool {
-        // SAFETY: as required of the caller.
-        unsafe {
-            self.is_live_by_clock(slot) && self.is_live_by_rules(slot)
-                || row_locks::holds((*slot).tts_tableOid, (*slot).tts_tid)
+            by_rules,
         }
     }
 
-    /// # Safety
-    /// As [`Self::is_live`].
-    unsafe fn is_live_by_clock(&self, slot: *mut TupleTableSlot) -> bool {
+    /// Whether the row is live for this statement, or locked by this transaction (C15).
+    pub(super) fn is_live(&self, row: Slot<'_>) -> bool {
+        self.is_live_by_clock(row) && self.is_live_by_rules(row)
+            // SAFETY: the transaction has locked the slot's table.
+            || unsafe { row_locks::holds(row.table().oid(), row.tid()) }
+    }
+
+    fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
         if self.ts == 0 {
             return true;
         }
-        // SAFETY: columns of the table.
-        unsafe {
-            let ts = unguarded::slot_value(slot, self.ts).map(|ts| ts.value() as i64);
-            let ttl = if self.ttl == 0 {
-                None
-            } else {
-                unguarded::slot_value(slot, self.ttl).map(|ttl| ttl.value() as i32)
-            };
-            policy::is_live(ts, policy::effective_ttl(ttl, self.default_ttl), now())
-        }
+        let ts = row.value(self.ts).map(|ts| ts.value() as i64);
+        let ttl = row.value(self.ttl).map(|ttl| ttl.value() as i32);
+        policy::is_live(ts, policy::effective_ttl(ttl, self.default_ttl), now())
     }
 
-    /// # Safety
-    /// As [`Self::is_live`].
-    #[allow(
-        ffi_unwind_calls,
-        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-    )]
-    unsafe fn is_live_by_rules(&self, slot: *mut TupleTableSlot) -> bool {
-        if self.by_rules.is_null() {
-            return true;
-        }
-        // SAFETY: made for rows of the table.
-        unsafe {
-            let memory = (*self.context).ecxt_per_tuple_memory;
-            unguarded::MemoryContextReset(memory);
-            (*self.context).ecxt_scantuple = slot;
-            let former = pg_sys::MemoryContextSwitchTo(memory);
-            let live = unguarded::value_of(self.by_rules, self.context);
-            pg_sys::MemoryContextSwitchTo(former);
-            // NULL means live.
-            live.is_none_or(|live| live.value() as u8 != 0)
-        }
+    fn is_live_by_rules(&self, row: Slot<'_>) -> bool {
+        // NULL means live.
+        self.by_rules.is_none_or(|(evaluator, condition)| {
+            evaluator.holds_by_itself(condition, row) != Some(false)
+        })
     }
 }

@@ -7,8 +7,10 @@
 use super::liveness::Liveness;
 use super::removal::{self, Deletion, Removal};
 use crate::error::Error;
-use crate::pg::fmgr::{self, arg};
-use crate::pg::{catalog, externs, nodes, roles, unguarded};
+use crate::pg::call::RowCall;
+use crate::pg::context::Context;
+use crate::pg::table::Table;
+use crate::pg::{catalog, externs, fmgr, locks, relation, roles};
 use crate::store::cache;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -24,60 +26,32 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 /// Raises 0A000 elsewhere.
 ///
 /// Unguarded, with nothing to drop: errors pass unharmed.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager with three arguments.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
+// SAFETY: as sql/functions.sql declares it.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_live_or_removed(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL; the relation is locked before it is opened.
-    unsafe {
-        if arg(fcinfo, 2).is_none_or(|live| live.value() as u8 != 0) {
-            return pg_sys::Datum::from(true);
-        }
-        let (Some(relid), Some(tid)) = (arg(fcinfo, 0), arg(fcinfo, 1)) else {
-            return pg_sys::Datum::from(true);
+pub(crate) extern "C-unwind" fn ttl_live_or_removed(call: RowCall<'_>) -> pg_sys::Datum {
+    let (Some(false), Some((relid, mut tid))) = (call.flag(), call.row()) else {
+        return pg_sys::Datum::from(true);
+    };
+    pg_sys::Datum::from(Context::with_current(|memory| {
+        let Some((liveness, deletion)) = removing(relid, call.is_by_filter(), memory) else {
+            return true;
         };
-        let relid = pg_sys::Oid::from(relid.value() as u32);
-        let Some(removing) = removing(relid, nodes::is_called_by_filter(fcinfo)) else {
-            return pg_sys::Datum::from(true);
-        };
-        let mut tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        let no_lock = pg_sys::NoLock.cast_signed();
-        let table = unguarded::table_open(relid, no_lock);
-        let slot = unguarded::table_slot_create(table, core::ptr::null_mut());
-        let removal = removal::remove_if_expired(
-            table,
-            slot,
-            &mut tid,
-            removing.deletion,
-            &removing.liveness,
-        );
-        unguarded::ExecDropSingleTupleTableSlot(slot);
-        unguarded::table_close(table, no_lock);
-        pg_sys::Datum::from(removal != Removal::Gone)
-    }
+        let removal = Table::with_locked(relid, |table| {
+            table.with_slot(|slot| removal::remove_if_expired(slot, &mut tid, deletion, &liveness))
+        });
+        removal != Removal::Gone
+    }))
 }
 
-/// How a row of the table is removed.
-#[derive(Clone, Copy)]
-struct Removing {
-    liveness: Liveness,
-    deletion: Deletion,
-}
-
-/// `None` if no row of the table can be expired. Leaves the table locked.
-///
-/// # Safety
-/// Within a transaction.
+/// How a row of the table is removed; `None` if none of it can be expired. Leaves the table
+/// locked.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn removing(relid: pg_sys::Oid, by_filter: bool) -> Option<Removing> {
+extern "C-unwind" fn removing(
+    relid: pg_sys::Oid,
+    by_filter: bool,
+    memory: Context<'_>,
+) -> Option<(Liveness<'_>, Deletion)> {
     if !by_filter || !externs::InNoForceRLSOperation() {
         Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -90,14 +64,9 @@ unsafe extern "C-unwind" fn removing(relid: pg_sys::Oid, by_filter: bool) -> Opt
     if !is_enforced_on(relid) {
         return None;
     }
-    // SAFETY: a table, as was just found; what was opened is closed.
-    unsafe {
-        let table = pg_sys::table_open(relid, pg_sys::RowExclusiveLock.cast_signed());
-        let deletion = Deletion::of(table, relid);
-        pg_sys::table_close(table, pg_sys::NoLock.cast_signed());
-        let liveness = Liveness::of(&policy);
-        Some(Removing { liveness, deletion })
-    }
+    locks::relation(relid, pg_sys::RowExclusiveLock);
+    let deletion = Deletion::of(relation::Open::locked(relid).table());
+    Some((Liveness::of(&policy, relid, memory), deletion))
 }
 
 /// Whether a foreign key's statement can have met a row here: it runs as the owner of the

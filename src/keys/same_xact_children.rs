@@ -10,9 +10,10 @@
 use super::{plan, same_xact_rows};
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
+use crate::pg::table::{Slot, Table};
 use crate::pg::values::Text;
 use crate::pg::{activity, catalog, gate, query};
-use pgrx::pg_sys::{self, TupleTableSlot};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, Spi};
 use std::cell::RefCell;
@@ -27,17 +28,8 @@ const ACTIONS: [u32; 3] = [
 ];
 
 /// Whether a foreign key deletes or changes the rows that refer to a deleted one.
-///
-/// # Safety
-/// `table` is open.
-pub(super) unsafe fn has_actions(table: pg_sys::Relation) -> bool {
-    // SAFETY: as required of the caller: an array of that many triggers.
-    unsafe {
-        (*table).trigdesc.as_ref().is_some_and(|triggers| {
-            (0..usize::try_from(triggers.numtriggers).unwrap_or(0))
-                .any(|at| ACTIONS.contains(&(*triggers.triggers.add(at)).tgfoid.to_u32()))
-        })
-    }
+pub(super) fn has_actions(table: Table<'_>) -> bool {
+    table.triggers().call_one_of(&ACTIONS)
 }
 
 thread_local! {
@@ -66,22 +58,16 @@ pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
     !or_raise(known_references(relid)).is_empty()
 }
 
-/// Raises 23503 if this transaction has made a row refer to the expired one in the slot, by a
-/// foreign key with such an action. `for_new_row`: the expired one makes room for a new row.
-///
-/// # Safety
-/// The slot holds a row of the table, which is open and locked.
+/// Raises 23503 if this transaction has made a row refer to this expired one, by a foreign key
+/// with such an action. `for_new_row`: the expired one makes room for a new row.
 #[pg_guard]
-pub(super) unsafe extern "C-unwind" fn refuse(
-    table: pg_sys::Relation,
-    slot: *mut TupleTableSlot,
-    for_new_row: bool,
-) {
-    // SAFETY: as required of the caller.
-    let relid = unsafe { (*table).rd_id };
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
+    // Raises errors before there is anything to drop.
+    row.read_all();
+    let relid = row.table().oid();
     for reference in or_raise(known_references(relid)).iter() {
-        // SAFETY: as required of the caller.
-        if or_raise(unsafe { refers(reference, relid, slot) }) {
+        if or_raise(refers(reference, row)) {
             let (from, to) = (
                 catalog::qualified_name(reference.table),
                 catalog::qualified_name(relid),
@@ -159,16 +145,9 @@ fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
     })
 }
 
-/// Whether this transaction has made a row refer to the one in the slot. Asked as the owner of
-/// the referencing table, like PostgreSQL's own queries for foreign keys.
-///
-/// # Safety
-/// The slot holds a row of the table `relid`.
-unsafe fn refers(
-    reference: &Reference,
-    relid: pg_sys::Oid,
-    slot: *mut TupleTableSlot,
-) -> Result<bool> {
+/// Whether this transaction has made a row refer to this one. Asked as the owner of the
+/// referencing table, like PostgreSQL's own queries for foreign keys.
+fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
     if !may_have_written(reference.table) {
         return Ok(false);
     }
@@ -177,15 +156,10 @@ unsafe fn refers(
     };
     let mut key = Vec::new();
     for &attno in &reference.columns {
-        let mut isnull = false;
-        // SAFETY: as required of the caller; the value has the column's type.
-        unsafe {
-            let value = pg_sys::slot_getattr(slot, i32::from(attno), &mut isnull);
-            if isnull {
-                return Ok(false);
-            }
-            key.push((pg_sys::get_atttype(relid, attno), Some(value)));
-        }
+        let (Some(column), Some(value)) = (row.table().column(attno), row.value(attno)) else {
+            return Ok(false);
+        };
+        key.push((column.atttypid, Some(value)));
     }
     let only = if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE {
         ""

@@ -1,6 +1,7 @@
 //! `ttl.written_here()`: whether this transaction has written a version of a row.
 
 use crate::error::Error;
+use crate::pg::call::RowCall;
 use crate::pg::versions::{self, Version};
 use crate::pg::{catalog, fmgr};
 use pgrx::prelude::*;
@@ -65,36 +66,28 @@ fn is_asked_about(relid: pg_sys::Oid) -> bool {
 /// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
 /// written the version with this TID, and it counts. False if there is none, and for a table
 /// that is no heap. Raises 0A000 outside the extension's own query on that table.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager with two arguments.
+// SAFETY: as sql/functions.sql declares it.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_written_here(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL. STRICT.
-    unsafe {
-        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
-            return pg_sys::Datum::from(false);
-        };
-        let relid = pg_sys::Oid::from(relid.value() as u32);
-        if !is_asked_about(relid) {
-            Error::new(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                "ttl.written_here() can be called only by the extension itself",
-            )
-            .hint("Compare the row's xmin with pg_current_xact_id().")
-            .raise();
-        }
-        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        if NOTING.get() {
-            let all = versions::from(relid, tid);
-            LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
-            return pg_sys::Datum::from(false);
-        }
-        let counts = versions::written_here(relid, tid)
-            .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
-        pg_sys::Datum::from(counts)
+pub(crate) extern "C-unwind" fn ttl_written_here(call: RowCall<'_>) -> pg_sys::Datum {
+    // STRICT.
+    let Some((relid, tid)) = call.row() else {
+        return pg_sys::Datum::from(false);
+    };
+    if !is_asked_about(relid) {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "ttl.written_here() can be called only by the extension itself",
+        )
+        .hint("Compare the row's xmin with pg_current_xact_id().")
+        .raise();
     }
+    if NOTING.get() {
+        let all = versions::from(relid, tid);
+        LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
+        return pg_sys::Datum::from(false);
+    }
+    let counts = versions::written_here(relid, tid)
+        .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
+    pg_sys::Datum::from(counts)
 }

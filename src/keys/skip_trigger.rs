@@ -7,10 +7,11 @@
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
-use crate::pg::{lists, relation, roles};
+use crate::pg::firing::Target;
+use crate::pg::{relation, roles};
 use crate::settings;
-use crate::store::extension::{self, Functions};
-use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt, ResultRelInfo};
+use crate::store::extension;
+use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt};
 
 /// From so many rows on, by the planner's estimate, it pays to look for expired ones.
 const MANY_ROWS: f64 = 1000.0;
@@ -62,93 +63,48 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
     let Some(functions) = extension::functions() else {
         return;
     };
+    let (insert, update) = (pg_sys::TRIGGER_TYPE_INSERT, pg_sys::TRIGGER_TYPE_UPDATE);
     // SAFETY: as required of the caller.
-    unsafe {
-        for relation in lists::iter::<ResultRelInfo>((*estate).es_opened_result_relations) {
-            let Some(triggers) = (*relation).ri_TrigDesc.as_mut() else {
-                continue;
-            };
-            if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
-                && triggers.trig_update_before_row
-                && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_UPDATE)
-                && !updates_a_key(relation, estate)
-            {
-                triggers.trig_update_before_row = false;
-            }
-            if matches!(skip_for, SkipFor::Inserts | SkipFor::Both)
-                && triggers.trig_insert_before_row
-                && is_only_one(triggers, &functions, pg_sys::TRIGGER_TYPE_INSERT)
-                && inserts_live_rows_only(relation)
-            {
-                triggers.trig_insert_before_row = false;
-            }
+    for target in unsafe { Target::all(estate) } {
+        if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
+            && target
+                .triggers()
+                .fire_only(update, functions.free_expired_keys)
+            && !updates_a_key(target)
+        {
+            target.triggers().hide(update);
+        }
+        if matches!(skip_for, SkipFor::Inserts | SkipFor::Both)
+            && target
+                .triggers()
+                .fire_only(insert, functions.free_expired_keys)
+            && inserts_live_rows_only(target.table().oid())
+        {
+            target.triggers().hide(insert);
         }
     }
 }
 
 /// Whether no row of the table is expired, and none comes expired: new rows are stamped, unless
-/// they expire by a date of their own.
-///
-/// # Safety
-/// `relation` is a result relation, which the statement has locked.
-unsafe fn inserts_live_rows_only(relation: *mut ResultRelInfo) -> bool {
-    // SAFETY: as required of the caller.
-    let relid = unsafe { (*(*relation).ri_RelationDesc).rd_id };
+/// they expire by a date of their own. The statement has locked the table.
+fn inserts_live_rows_only(relid: pg_sys::Oid) -> bool {
     if settings::show_expired() || settings::preserve_ts() || roles::reads_physically(relid) {
         return false;
     }
     let table = relation::Open::locked(relid);
-    // SAFETY: open and locked.
-    unsafe { has_no_expired_row(&table, relid, &mut Budget::new()) }
-}
-
-/// Whether the extension's trigger is the only BEFORE trigger for rows and this event.
-///
-/// # Safety
-/// The description of a relation's triggers.
-pub(super) unsafe fn is_only_one(
-    triggers: &pg_sys::TriggerDesc,
-    functions: &Functions,
-    event: u32,
-) -> bool {
-    let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
-    let count = usize::try_from(triggers.numtriggers).unwrap_or(0);
-    let mut found = false;
-    for at in 0..count {
-        // SAFETY: as required of the caller: an array of that many triggers.
-        let trigger = unsafe { &*triggers.triggers.add(at) };
-        if u32::from(trigger.tgtype.cast_unsigned()) & wanted != wanted {
-            continue;
-        }
-        if trigger.tgfoid != functions.free_expired_keys {
-            return false;
-        }
-        found = true;
-    }
-    found
+    has_no_expired_row(&table, relid, &mut Budget::new())
 }
 
 /// Whether the statement assigns to a column that a key depends on.
-///
-/// # Safety
-/// `relation` is a result relation of the statement, which has locked it.
-unsafe fn updates_a_key(relation: *mut ResultRelInfo, estate: *mut EState) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let Some(plan) = plan::of((*relation).ri_RelationDesc) else {
-            // No row can expire.
-            return false;
-        };
-        let updated = pg_sys::ExecGetUpdatedCols(relation, estate);
-        let clock = plan.policy.clock;
-        plan.keys.iter().any(|key| {
-            key.always_changes
-                || key.sources.iter().any(|source| {
-                    let bit = i32::from(source.attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-                    // Every UPDATE assigns to `_ts`.
-                    Some(source.attno) == clock.map(|clock| clock.ts.attno)
-                        || pg_sys::bms_is_member(bit, updated)
-                })
-        })
-    }
+fn updates_a_key(target: Target<'_>) -> bool {
+    let Some(plan) = plan::of(target.table()) else {
+        // No row can expire.
+        return false;
+    };
+    let is_updated = target.updated();
+    // Every UPDATE assigns to `_ts`.
+    let ts = plan.policy.clock.map(|clock| clock.ts.attno);
+    let changes = |&source: &i16| Some(source) == ts || is_updated(source);
+    let mut keys = plan.keys.iter();
+    keys.any(|key| key.always_changes || key.sources.iter().any(changes))
 }

@@ -8,137 +8,58 @@
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
-#![allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-
 use super::removal::{self, Removal};
 use super::{no_action_checks, strangers};
+use crate::pg::firing::{Firing, Statement};
 use crate::pg::gate::Bounded;
-use crate::pg::{externs, relation, session, unguarded};
-use pgrx::pg_sys::{self, ItemPointerData, ResultRelInfo};
+use crate::pg::session;
+use crate::pg::table::Slot;
 use pgrx::prelude::*;
 use std::ffi::c_int;
 
-/// What the triggers need of the executor.
+/// What is to be undone afterwards.
 #[derive(Clone, Copy)]
-struct Execution {
-    estate: *mut pg_sys::EState,
-    target: *mut ResultRelInfo,
-    /// For rows that are changed meanwhile; a locked one cannot be.
-    recheck: *mut pg_sys::EPQState,
-    /// For triggers with transition tables; null if there are none.
-    capture: *mut pg_sys::TransitionCaptureState,
-    /// The nest level of settings to undo.
+struct Around {
+    /// The nest level of settings.
     settings: Option<c_int>,
     /// What restricts other people's code.
     bounds: Option<Bounded>,
 }
 
-/// Deletes the row with this TID, which the transaction has locked. With `for_new_row`, foreign
-/// keys with NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
-///
-/// # Safety
-/// `table` is open and locked.
-pub(super) unsafe fn delete(
-    table: pg_sys::Relation,
-    tid: &mut ItemPointerData,
-    for_new_row: bool,
-) -> Removal {
-    // SAFETY: as required of the caller. An error ends the subtransaction, with which
-    // what is queued goes, and the memory.
-    unsafe {
-        unguarded::AfterTriggerBeginQuery();
-        let Execution {
-            estate,
-            target,
-            recheck,
-            capture,
-            settings,
-            bounds,
-        } = begin(table, for_new_row);
-        unguarded::ExecBSDeleteTriggers(estate, target);
-        let kept = (*(*target).ri_TrigDesc).trig_delete_before_row
-            && !unguarded::before_row_delete_triggers(estate, recheck, target, tid);
-        let removal = if kept {
-            Removal::Kept
-        } else {
-            // By the command ID from before the triggers: one of them may have changed the row
-            // itself.
-            removal::delete_directly(table, tid, (*estate).es_output_cid)
-        };
-        if removal == Removal::Gone {
-            unguarded::ExecARDeleteTriggers(
-                estate,
-                target,
-                tid,
-                core::ptr::null_mut(),
-                capture,
-                false,
-            );
-        }
-        unguarded::ExecASDeleteTriggers(estate, target, capture);
-        unguarded::AfterTriggerEndQuery(estate);
-        if removal == Removal::Gone && for_new_row {
-            no_action_checks::queue(table, tid);
-        }
-        end(estate, recheck, settings, bounds);
-        removal
+/// Deletes the row, which the transaction has locked. With `for_new_row`, foreign keys with NO
+/// ACTION are checked when the user's statement ends ([`no_action_checks`]).
+pub(super) fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
+    let (statement, around) = begin(row, for_new_row);
+    let (removal, firing) = statement.delete(|command| {
+        // By the command ID from before the triggers: one of them may have changed the row
+        // itself.
+        let removal = removal::delete_directly(row, Some(command));
+        (removal, removal == Removal::Gone)
+    });
+    if removal == Some(Removal::Gone) && for_new_row {
+        no_action_checks::queue(row);
     }
+    end(firing, around);
+    removal.unwrap_or(Removal::Kept)
 }
 
-/// # Safety
-/// `table` is open and locked, and has triggers.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn begin(table: pg_sys::Relation, for_new_row: bool) -> Execution {
-    // SAFETY: as required of the caller.
-    let bounds = strangers::keep_in_bounds(unsafe { (*table).rd_id });
-    let settings = session::begin_as_origin();
-    // SAFETY: as required of the caller; all is allocated with the estate.
-    unsafe {
-        let estate = pg_sys::CreateExecutorState();
-        let former = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        (*estate).es_snapshot = externs::GetActiveSnapshot();
-        (*estate).es_output_cid = externs::GetCurrentCommandId(true);
-        let target = relation::target(table);
-        let triggers = (*target).ri_TrigDesc;
-        if for_new_row {
-            no_action_checks::take_out(&mut *triggers);
-        }
-        let delete = pg_sys::CmdType::CMD_DELETE;
-        let capture = pg_sys::MakeTransitionCaptureState(triggers, (*table).rd_id, delete);
-        let execution = Execution {
-            estate,
-            target,
-            recheck: relation::recheck(estate),
-            capture,
-            settings,
-            bounds,
-        };
-        pg_sys::MemoryContextSwitchTo(former);
-        execution
-    }
+extern "C-unwind" fn begin(row: Slot<'_>, for_new_row: bool) -> (Statement<'_>, Around) {
+    let around = Around {
+        bounds: strangers::keep_in_bounds(row.table().oid()),
+        settings: session::begin_as_origin(),
+    };
+    let is_left_out = |function| for_new_row && no_action_checks::is_one(function);
+    (Firing::begin_statement(row, is_left_out), around)
 }
 
-/// # Safety
-/// `estate` and `recheck` come from [`begin`]; the triggers have fired.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn end(
-    estate: *mut pg_sys::EState,
-    recheck: *mut pg_sys::EPQState,
-    settings: Option<c_int>,
-    bounds: Option<Bounded>,
-) {
-    // SAFETY: as required of the caller.
-    unsafe {
-        pg_sys::EvalPlanQualEnd(recheck);
-        relation::free_execution(estate);
-    }
-    session::end_as_origin(settings);
-    if let Some(bounds) = bounds {
+extern "C-unwind" fn end(firing: Firing<'_>, around: Around) {
+    firing.free();
+    session::end_as_origin(around.settings);
+    if let Some(bounds) = around.bounds {
         bounds.end();
     }
 }

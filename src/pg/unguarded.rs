@@ -5,155 +5,110 @@
 //! only from unguarded `extern "C-unwind"` functions that hold nothing that needs dropping
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
-#![allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use core::ffi::c_int;
-use pgrx::pg_sys::{self, Datum, Oid, Relation, TupleTableSlot};
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, BlockNumber, CmdType, Datum, EPQState, EState, ForkNumber, HeapTuple};
+use pgrx::pg_sys::{IndexInfo, IndexScanDesc, ItemPointer, LOCKMODE, MemoryContext, Oid, Relation};
+use pgrx::pg_sys::{ResultRelInfo, ScanDirection, ScanKey, Snapshot};
+use pgrx::pg_sys::{TransactionId, TransitionCaptureState, TupleDesc, TupleTableSlot, XLTW_Oper};
 
 unsafe extern "C-unwind" {
-    pub(crate) fn index_open(relation_id: Oid, lockmode: pg_sys::LOCKMODE) -> Relation;
-    pub(crate) fn index_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
-    #[cfg(not(feature = "pg18"))]
+    pub(super) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
+    pub(super) fn index_close(relation: Relation, lockmode: LOCKMODE);
     fn index_beginscan(
         heap: Relation,
         index: Relation,
-        snapshot: pg_sys::Snapshot,
+        snapshot: Snapshot,
+        #[cfg(feature = "pg18")] instrument: *mut core::ffi::c_void,
         nkeys: c_int,
         norderbys: c_int,
-    ) -> pg_sys::IndexScanDesc;
-    #[cfg(feature = "pg18")]
-    fn index_beginscan(
-        heap: Relation,
-        index: Relation,
-        snapshot: pg_sys::Snapshot,
-        instrument: *mut core::ffi::c_void,
-        nkeys: c_int,
-        norderbys: c_int,
-    ) -> pg_sys::IndexScanDesc;
-    pub(crate) fn index_rescan(
-        scan: pg_sys::IndexScanDesc,
-        keys: pg_sys::ScanKey,
-        nkeys: c_int,
-        orderbys: pg_sys::ScanKey,
-        norderbys: c_int,
-    );
-    pub(crate) fn index_getnext_slot(
-        scan: pg_sys::IndexScanDesc,
-        direction: pg_sys::ScanDirection::Type,
+    ) -> IndexScanDesc;
+    pub(super) fn index_rescan(s: IndexScanDesc, k: ScanKey, nk: c_int, by: ScanKey, nby: c_int);
+    pub(super) fn index_getnext_slot(
+        scan: IndexScanDesc,
+        direction: ScanDirection::Type,
         slot: *mut TupleTableSlot,
     ) -> bool;
-    pub(crate) fn index_endscan(scan: pg_sys::IndexScanDesc);
-    pub(crate) fn ScanKeyEntryInitialize(
-        entry: pg_sys::ScanKey,
+    pub(super) fn index_endscan(scan: IndexScanDesc);
+    pub(super) fn ScanKeyEntryInitialize(
+        entry: ScanKey,
         flags: c_int,
-        attribute: pg_sys::AttrNumber,
-        strategy: pg_sys::StrategyNumber,
+        attribute: i16,
+        strategy: u16,
         subtype: Oid,
         collation: Oid,
-        procedure: pg_sys::RegProcedure,
+        procedure: Oid,
         argument: Datum,
     );
-    pub(crate) fn FormIndexDatum(
-        info: *mut pg_sys::IndexInfo,
+    pub(super) fn FormIndexDatum(
+        info: *mut IndexInfo,
         slot: *mut TupleTableSlot,
-        estate: *mut pg_sys::EState,
+        estate: *mut EState,
         values: *mut Datum,
         isnull: *mut bool,
     );
-    pub(crate) fn OidFunctionCall2Coll(
-        function: Oid,
-        collation: Oid,
-        arg1: Datum,
-        arg2: Datum,
-    ) -> Datum;
-    pub(crate) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
-    pub(crate) fn table_slot_create(
+    pub(super) fn OidFunctionCall2Coll(proc: Oid, collation: Oid, a: Datum, b: Datum) -> Datum;
+    pub(super) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
+    pub(super) fn table_slot_create(
         relation: Relation,
         registry: *mut *mut pg_sys::List,
     ) -> *mut TupleTableSlot;
-    pub(crate) fn ExecDropSingleTupleTableSlot(slot: *mut TupleTableSlot);
+    pub(super) fn ExecDropSingleTupleTableSlot(slot: *mut TupleTableSlot);
     pub(crate) fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, attnum: c_int);
-    pub(crate) fn table_open(relation_id: Oid, lockmode: pg_sys::LOCKMODE) -> Relation;
-    pub(crate) fn RelationGetNumberOfBlocksInFork(
+    pub(super) fn table_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
+    pub(super) fn RelationGetNumberOfBlocksInFork(
         relation: Relation,
-        fork: pg_sys::ForkNumber::Type,
-    ) -> pg_sys::BlockNumber;
-    pub(crate) fn table_close(relation: Relation, lockmode: pg_sys::LOCKMODE);
-
-    pub(crate) fn heap_modify_tuple_by_cols(
-        tuple: pg_sys::HeapTuple,
-        descriptor: pg_sys::TupleDesc,
+        fork: ForkNumber::Type,
+    ) -> BlockNumber;
+    pub(super) fn table_close(relation: Relation, lockmode: LOCKMODE);
+    pub(super) fn heap_modify_tuple_by_cols(
+        tuple: HeapTuple,
+        descriptor: TupleDesc,
         count: c_int,
         columns: *const c_int,
         values: *mut Datum,
         isnull: *mut bool,
-    ) -> pg_sys::HeapTuple;
-
-    pub(crate) fn XactLockTableWait(
-        xid: pg_sys::TransactionId,
+    ) -> HeapTuple;
+    pub(super) fn XactLockTableWait(
+        xid: TransactionId,
         relation: Relation,
-        ctid: pg_sys::ItemPointer,
-        oper: pg_sys::XLTW_Oper::Type,
+        ctid: ItemPointer,
+        oper: XLTW_Oper::Type,
     );
-    pub(crate) fn SpeculativeInsertionWait(xid: pg_sys::TransactionId, token: u32);
-    pub(crate) fn TransactionIdIsCurrentTransactionId(xid: pg_sys::TransactionId) -> bool;
-    pub(crate) fn CommandCounterIncrement();
-    pub(crate) fn CheckCmdReplicaIdentity(relation: Relation, command: pg_sys::CmdType::Type);
-    pub(crate) fn MemoryContextReset(context: pg_sys::MemoryContext);
+    pub(super) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
+    pub(super) fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
+    pub(super) fn CommandCounterIncrement();
+    pub(super) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
+    pub(super) fn MemoryContextReset(context: MemoryContext);
 
-    pub(crate) fn AfterTriggerBeginQuery();
-    pub(crate) fn AfterTriggerEndQuery(estate: *mut pg_sys::EState);
-    pub(crate) fn ExecBSDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        target: *mut pg_sys::ResultRelInfo,
-    );
-    #[cfg(feature = "pg15")]
+    pub(super) fn AfterTriggerBeginQuery();
+    pub(super) fn AfterTriggerEndQuery(estate: *mut EState);
+    pub(super) fn ExecBSDeleteTriggers(estate: *mut EState, target: *mut ResultRelInfo);
     fn ExecBRDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        epqstate: *mut pg_sys::EPQState,
-        target: *mut pg_sys::ResultRelInfo,
-        tupleid: pg_sys::ItemPointer,
-        foreign: pg_sys::HeapTuple,
+        estate: *mut EState,
+        epqstate: *mut EPQState,
+        target: *mut ResultRelInfo,
+        tupleid: ItemPointer,
+        foreign: HeapTuple,
         epqslot: *mut *mut TupleTableSlot,
+        #[cfg(not(feature = "pg15"))] result: *mut pg_sys::TM_Result::Type,
+        #[cfg(not(feature = "pg15"))] failure: *mut pg_sys::TM_FailureData,
+        #[cfg(feature = "pg18")] is_merge_delete: bool,
     ) -> bool;
-    #[cfg(any(feature = "pg16", feature = "pg17"))]
-    fn ExecBRDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        epqstate: *mut pg_sys::EPQState,
-        target: *mut pg_sys::ResultRelInfo,
-        tupleid: pg_sys::ItemPointer,
-        foreign: pg_sys::HeapTuple,
-        epqslot: *mut *mut TupleTableSlot,
-        result: *mut pg_sys::TM_Result::Type,
-        failure: *mut pg_sys::TM_FailureData,
-    ) -> bool;
-    #[cfg(feature = "pg18")]
-    fn ExecBRDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        epqstate: *mut pg_sys::EPQState,
-        target: *mut pg_sys::ResultRelInfo,
-        tupleid: pg_sys::ItemPointer,
-        foreign: pg_sys::HeapTuple,
-        epqslot: *mut *mut TupleTableSlot,
-        result: *mut pg_sys::TM_Result::Type,
-        failure: *mut pg_sys::TM_FailureData,
-        is_merge_delete: bool,
-    ) -> bool;
-    pub(crate) fn ExecARDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        target: *mut pg_sys::ResultRelInfo,
-        tupleid: pg_sys::ItemPointer,
-        foreign: pg_sys::HeapTuple,
-        capture: *mut pg_sys::TransitionCaptureState,
+    pub(super) fn ExecARDeleteTriggers(
+        estate: *mut EState,
+        target: *mut ResultRelInfo,
+        tupleid: ItemPointer,
+        foreign: HeapTuple,
+        capture: *mut TransitionCaptureState,
         is_crosspart_update: bool,
     );
-    pub(crate) fn ExecASDeleteTriggers(
-        estate: *mut pg_sys::EState,
-        target: *mut pg_sys::ResultRelInfo,
-        capture: *mut pg_sys::TransitionCaptureState,
+    pub(super) fn ExecASDeleteTriggers(
+        estate: *mut EState,
+        target: *mut ResultRelInfo,
+        capture: *mut TransitionCaptureState,
     );
 }
 
@@ -162,25 +117,24 @@ unsafe extern "C-unwind" {
 ///
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
-pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
-    estate: *mut pg_sys::EState,
-    epq: *mut pg_sys::EPQState,
-    target: *mut pg_sys::ResultRelInfo,
-    tid: pg_sys::ItemPointer,
+pub(super) unsafe fn before_row_delete_triggers(
+    estate: *mut EState,
+    epq: *mut EPQState,
+    target: *mut ResultRelInfo,
+    tid: ItemPointer,
 ) -> bool {
-    let (foreign, none) = (core::ptr::null_mut(), core::ptr::null_mut());
     // SAFETY: as required of the caller.
     unsafe {
         #[cfg(feature = "pg15")]
-        return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none);
+        return ExecBRDeleteTriggers(estate, epq, target, tid, null_mut(), null_mut());
         #[cfg(not(feature = "pg15"))]
         {
-            let (result, failure) = (core::ptr::null_mut(), core::ptr::null_mut());
+            let (foreign, slot, result, failure) = (null_mut(), null_mut(), null_mut(), null_mut());
             #[cfg(not(feature = "pg18"))]
-            return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, none, result, failure);
+            return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, slot, result, failure);
             #[cfg(feature = "pg18")]
             return ExecBRDeleteTriggers(
-                estate, epq, target, tid, foreign, none, result, failure, false,
+                estate, epq, target, tid, foreign, slot, result, failure, false,
             );
         }
     }
@@ -190,80 +144,17 @@ pub(crate) unsafe extern "C-unwind" fn before_row_delete_triggers(
 ///
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
-pub(crate) unsafe extern "C-unwind" fn begin_index_scan(
+pub(super) unsafe fn begin_index_scan(
     heap: Relation,
     index: Relation,
-    snapshot: pg_sys::Snapshot,
+    snapshot: Snapshot,
     nkeys: c_int,
-) -> pg_sys::IndexScanDesc {
+) -> IndexScanDesc {
     // SAFETY: as required of the caller.
     unsafe {
         #[cfg(not(feature = "pg18"))]
         return index_beginscan(heap, index, snapshot, nkeys, 0);
         #[cfg(feature = "pg18")]
-        return index_beginscan(heap, index, snapshot, core::ptr::null_mut(), nkeys, 0);
-    }
-}
-
-/// The value of a column; `None` for NULL.
-///
-/// # Safety
-/// The slot holds a row that has this column. Reading a row from disk may raise.
-#[inline]
-pub(crate) unsafe fn slot_value(slot: *mut TupleTableSlot, attno: i16) -> Option<Datum> {
-    // SAFETY: as required of the caller.
-    unsafe {
-        if (*slot).tts_nvalid < attno {
-            slot_getsomeattrs_int(slot, c_int::from(attno));
-        }
-        let at = usize::from(attno.cast_unsigned()) - 1;
-        (!*(*slot).tts_isnull.add(at)).then(|| *(*slot).tts_values.add(at))
-    }
-}
-
-/// The transaction that wrote the version of the row in the slot.
-///
-/// # Safety
-/// The slot holds a row of a table on disk.
-pub(crate) unsafe fn slot_xmin(slot: *mut TupleTableSlot) -> pg_sys::TransactionId {
-    let mut isnull = false;
-    // SAFETY: as required of the caller; every slot type has this function.
-    unsafe {
-        match (*(*slot).tts_ops).getsysattr {
-            Some(getsysattr) => {
-                let attribute = pg_sys::MinTransactionIdAttributeNumber;
-                pg_sys::TransactionId::from(getsysattr(slot, attribute, &mut isnull).value() as u32)
-            }
-            None => pg_sys::InvalidTransactionId,
-        }
-    }
-}
-
-/// Evaluates a prepared condition; NULL counts as false.
-///
-/// # Safety
-/// State and context belong together; errors of the expression pass through.
-pub(crate) unsafe fn holds(
-    condition: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
-) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe { value_of(condition, context).is_some_and(|datum| datum.value() as u8 != 0) }
-}
-
-/// Evaluates a prepared expression, in the current memory context.
-///
-/// # Safety
-/// As [`holds`].
-pub(crate) unsafe fn value_of(
-    expression: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
-) -> Option<Datum> {
-    let mut isnull = false;
-    // SAFETY: as required of the caller; a prepared expression has this function.
-    unsafe {
-        let evaluate = (*expression).evalfunc?;
-        let value = evaluate(expression, context, &mut isnull);
-        (!isnull).then_some(value)
+        return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0);
     }
 }

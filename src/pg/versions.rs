@@ -6,24 +6,15 @@ use pgrx::pg_sys;
 pub(crate) type Version = (pg_sys::Oid, u32, u16);
 
 /// The version with this TID, if the present transaction has written it. `None` also if there is
-/// none, or the table is no heap.
-///
-/// # Safety
-/// Within a transaction with a snapshot; raises if there is no such table.
-pub(crate) unsafe fn written_here(
-    relid: pg_sys::Oid,
-    tid: pg_sys::ItemPointerData,
-) -> Option<Version> {
+/// none, or the table is no heap. Raises if there is no such table.
+pub(crate) fn written_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Option<Version> {
     let mut found = None;
-    // SAFETY: as required of the caller.
-    unsafe {
-        each_from(relid, tid, |version, header| {
-            // SAFETY: reads backend-local variables.
-            let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin(header));
-            found = own.then_some(version);
-            false
-        });
-    }
+    each_from(relid, tid, |version, header| {
+        // SAFETY: reads backend-local variables.
+        let own = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xmin(header)) };
+        found = own.then_some(version);
+        false
+    });
     found
 }
 
@@ -32,16 +23,14 @@ pub(crate) unsafe fn written_here(
 /// is no heap.
 ///
 /// # Safety
-/// As [`written_here`].
+/// Within a transaction; raises if there is no such table.
 pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     let mut found = false;
-    // SAFETY: as required of the caller.
-    unsafe {
-        each_from(relid, tid, |_, header| {
-            found = is_locked_by_us(header);
-            false
-        });
-    }
+    each_from(relid, tid, |_, header| {
+        // SAFETY: the slot has pinned it.
+        found = unsafe { is_locked_by_us(header) };
+        false
+    });
     found
 }
 
@@ -70,27 +59,19 @@ unsafe fn is_locked_by_us(header: &pg_sys::HeapTupleHeaderData) -> bool {
 }
 
 /// The version with this TID, and those that the present transaction has made of it.
-///
-/// # Safety
-/// As [`written_here`].
-pub(crate) unsafe fn from(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Vec<Version> {
+/// Otherwise as [`written_here`].
+pub(crate) fn from(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Vec<Version> {
     let mut found = Vec::new();
-    // SAFETY: as required of the caller.
-    unsafe {
-        each_from(relid, tid, |version, _| {
-            found.push(version);
-            true
-        });
-    }
+    each_from(relid, tid, |version, _| {
+        found.push(version);
+        true
+    });
     found
 }
 
 /// Calls `take` for the version with this TID and its successors in the present transaction,
 /// while it returns true.
-///
-/// # Safety
-/// As [`written_here`].
-unsafe fn each_from(
+fn each_from(
     relid: pg_sys::Oid,
     mut tid: pg_sys::ItemPointerData,
     mut take: impl FnMut(Version, &pg_sys::HeapTupleHeaderData) -> bool,

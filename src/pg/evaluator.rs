@@ -1,0 +1,215 @@
+//! Expressions, evaluated for rows of a table.
+//!
+//! Unguarded, as [`super::unguarded`], unless a function says otherwise.
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::context::Context;
+use super::scan::Values;
+use super::table::{Slot, Table};
+use super::unguarded;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+/// Evaluates expressions for rows of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Evaluator<'a> {
+    estate: *mut pg_sys::EState,
+    context: *mut pg_sys::ExprContext,
+    table: Oid,
+    memory: PhantomData<Context<'a>>,
+}
+
+/// An expression that an [`Evaluator`] has prepared.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Expression<'a>(*mut pg_sys::ExprState, PhantomData<Context<'a>>);
+
+impl<'a> Evaluator<'a> {
+    /// In `memory`, with which it is freed. Guarded.
+    pub(crate) fn new(table: Oid, memory: Context<'a>) -> Self {
+        // SAFETY: all is allocated in the memory.
+        memory.within(|| unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            Self {
+                estate,
+                context: pg_sys::MakePerTupleExprContext(estate),
+                table,
+                memory: PhantomData,
+            }
+        })
+    }
+
+    /// The memory of what it prepares.
+    pub(crate) fn memory(self) -> Context<'a> {
+        // SAFETY: freed with its parent.
+        unsafe { Context::of((*self.estate).es_query_cxt) }
+    }
+
+    /// Guarded.
+    ///
+    /// # Safety
+    /// An expression of the planner.
+    pub(crate) unsafe fn prepare(self, tree: *mut pg_sys::Expr) -> Expression<'a> {
+        // SAFETY: as required of the caller; all is allocated with the estate.
+        let prepared = unsafe { pg_sys::ExecPrepareExpr(tree, self.estate) };
+        Expression(prepared, PhantomData)
+    }
+
+    /// The table's CHECK constraints. Guarded.
+    pub(crate) fn checks(self, table: Table<'_>) -> Vec<Expression<'a>> {
+        // SAFETY: open; its constraints are an array of that many.
+        unsafe {
+            let Some(constraints) = (*(*table.as_ptr()).rd_att).constr.as_ref() else {
+                return vec![];
+            };
+            (0..usize::from(constraints.num_check))
+                .map(|at| &*constraints.check.add(at))
+                .filter(|_check| {
+                    #[cfg(feature = "pg18")]
+                    return _check.ccenforced;
+                    #[cfg(not(feature = "pg18"))]
+                    true
+                })
+                .map(|check| {
+                    let tree = pg_sys::stringToNode(check.ccbin).cast::<pg_sys::Node>();
+                    #[cfg(feature = "pg18")]
+                    let tree = pg_sys::expand_generated_columns_in_expr(tree, table.as_ptr(), 1);
+                    self.prepare(tree.cast())
+                })
+                .collect()
+        }
+    }
+
+    /// A generated column of the table. Guarded.
+    pub(crate) fn generated(self, table: Table<'_>, attno: i16) -> Generated<'a> {
+        // SAFETY: open; the expression of one of its columns.
+        let expression = unsafe {
+            self.prepare(pg_sys::build_column_default(table.as_ptr(), attno.into()).cast())
+        };
+        Generated {
+            attno,
+            expression,
+            former: Cell::new(None),
+        }
+    }
+
+    /// What is evaluated for an index, which is locked. Guarded.
+    pub(crate) fn index(self, index: Oid) -> IndexExpressions<'a> {
+        // SAFETY: locked; what is read of it is copied into the current memory.
+        self.memory().within(|| unsafe {
+            let index = pg_sys::index_open(index, pg_sys::AccessShareLock.cast_signed());
+            let info = pg_sys::BuildIndexInfo(index);
+            pg_sys::index_close(index, pg_sys::NoLock.cast_signed());
+            let predicate = (*info).ii_Predicate;
+            let predicate = (!predicate.is_null())
+                .then(|| Expression(pg_sys::ExecPrepareQual(predicate, self.estate), PhantomData));
+            IndexExpressions {
+                evaluator: self,
+                info,
+                predicate,
+            }
+        })
+    }
+
+    /// Frees what the expressions of the row before have allocated, and tells them of which
+    /// table this one is.
+    pub(crate) fn begin_row(self, row: Slot<'_>) {
+        // SAFETY: memory of nothing else; a slot.
+        unsafe {
+            unguarded::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
+            (*row.as_ptr()).tts_tableOid = row.table().oid();
+        }
+    }
+
+    /// The value for a row, in the current memory; `None` for NULL. The first time PostgreSQL
+    /// checks that the slot has the columns.
+    #[inline]
+    pub(crate) fn value(self, expression: Expression<'_>, row: Slot<'_>) -> Option<Datum> {
+        let mut is_null = row.is_empty();
+        // SAFETY: prepared, and so it has this function; the row is there.
+        unsafe {
+            let evaluate = (*expression.0).evalfunc.filter(|_| !is_null)?;
+            (*self.context).ecxt_scantuple = row.as_ptr();
+            let value = evaluate(expression.0, self.context, &mut is_null);
+            (!is_null).then_some(value)
+        }
+    }
+
+    /// Whether a condition is true for a row, or else false; `None` for NULL.
+    #[inline]
+    pub(crate) fn holds(self, condition: Expression<'_>, row: Slot<'_>) -> Option<bool> {
+        self.value(condition, row)
+            .map(|value| value.value() as u8 != 0)
+    }
+
+    /// As [`Self::holds`], leaving no memory behind.
+    #[inline]
+    pub(crate) fn holds_by_itself(self, condition: Expression<'_>, row: Slot<'_>) -> Option<bool> {
+        self.begin_row(row);
+        // SAFETY: there as long as the evaluator.
+        let memory = unsafe { Context::of((*self.context).ecxt_per_tuple_memory) };
+        memory.within(|| self.holds(condition, row))
+    }
+}
+
+/// A generated column that is computed for a row before PostgreSQL does.
+pub(crate) struct Generated<'a> {
+    attno: i16,
+    expression: Expression<'a>,
+    /// The row's value before that.
+    former: Cell<Option<Datum>>,
+}
+
+impl Generated<'_> {
+    /// Computes it for a row that was read as a whole; [`Self::restore`] puts back what was
+    /// there.
+    pub(crate) fn compute(&self, evaluator: Evaluator<'_>, row: Slot<'_>) {
+        let value = evaluator.value(self.expression, row);
+        self.former.set(row.value(self.attno));
+        self.set(evaluator, row, value);
+    }
+
+    pub(crate) fn restore(&self, evaluator: Evaluator<'_>, row: Slot<'_>) {
+        self.set(evaluator, row, self.former.get());
+    }
+
+    fn set(&self, evaluator: Evaluator<'_>, row: Slot<'_>, value: Option<Datum>) {
+        if row.table().oid() == evaluator.table {
+            // SAFETY: a value of the column, of the same table.
+            unsafe { row.set(self.attno, value) };
+        }
+    }
+}
+
+/// What is evaluated for an index.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexExpressions<'a> {
+    evaluator: Evaluator<'a>,
+    info: *mut pg_sys::IndexInfo,
+    predicate: Option<Expression<'a>>,
+}
+
+impl IndexExpressions<'_> {
+    /// Whether the row has an entry, by the predicate.
+    pub(crate) fn has(&self, row: Slot<'_>) -> bool {
+        self.predicate
+            .is_none_or(|predicate| self.evaluator.holds(predicate, row) == Some(true))
+    }
+
+    /// Forms the row's entry.
+    pub(crate) fn form(&self, row: Slot<'_>, entry: &mut Values) {
+        let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
+        // SAFETY: the row is there; the arrays hold any entry.
+        unsafe {
+            if !row.is_empty() {
+                let Evaluator {
+                    context, estate, ..
+                } = self.evaluator;
+                (*context).ecxt_scantuple = row.as_ptr();
+                unguarded::FormIndexDatum(self.info, row.as_ptr(), estate, values, nulls);
+            }
+        }
+    }
+}

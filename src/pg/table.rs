@@ -1,0 +1,294 @@
+//! Tables that the transaction has locked, and slots for their rows.
+//!
+//! Unguarded, as [`super::unguarded`], unless a function says otherwise: who holds one of these
+//! holds nothing that needs dropping while PostgreSQL reads or writes.
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::firing::Triggers;
+use super::{externs, unguarded};
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Datum, ItemPointerData, Oid, TM_Result};
+
+/// An open table, locked by the transaction, as long as `'a`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Table<'a>(pg_sys::Relation, PhantomData<&'a pg_sys::RelationData>);
+
+impl<'a> Table<'a> {
+    /// # Safety
+    /// It is open, and locked by the transaction, as long as `'a`.
+    #[inline]
+    pub(super) unsafe fn of(relation: pg_sys::Relation) -> Self {
+        Self(relation, PhantomData)
+    }
+
+    /// Opens a table that the transaction has locked.
+    #[inline]
+    pub(crate) fn with_locked<T>(relid: Oid, work: impl FnOnce(Table<'_>) -> T) -> T {
+        let no_lock = pg_sys::NoLock.cast_signed();
+        // SAFETY: locked by the caller, so it cannot vanish; raises if it has.
+        unsafe {
+            let relation = unguarded::table_open(relid, no_lock);
+            let result = work(Table::of(relation));
+            unguarded::table_close(relation, no_lock);
+            result
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_ptr(self) -> pg_sys::Relation {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn oid(self) -> Oid {
+        // SAFETY: open.
+        unsafe { (*self.0).rd_id }
+    }
+
+    /// Makes a slot for the table's rows.
+    #[inline]
+    pub(crate) fn with_slot<T>(self, work: impl FnOnce(Slot<'_>) -> T) -> T {
+        // SAFETY: open; an error frees the slot with its memory.
+        unsafe {
+            let slot = unguarded::table_slot_create(self.0, null_mut());
+            let result = work(Slot::of(slot, self));
+            unguarded::ExecDropSingleTupleTableSlot(slot);
+            result
+        }
+    }
+
+    /// A column, if there is one of this number.
+    #[inline]
+    pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
+        // SAFETY: open; a header, then an array of that many, which a locked table keeps.
+        unsafe {
+            let columns = (*self.0).rd_att;
+            let count = usize::try_from((*columns).natts).ok()?;
+            let at = usize::try_from(attno).ok()?.checked_sub(1)?;
+            #[cfg(not(feature = "pg18"))]
+            let first = (*columns).attrs.as_ptr();
+            #[cfg(feature = "pg18")]
+            let first = (*columns).compact_attrs.as_ptr().add(count);
+            (at < count).then(|| &*first.cast::<pg_sys::FormData_pg_attribute>().add(at))
+        }
+    }
+
+    /// Its triggers, as the relation cache has them.
+    #[inline]
+    pub(crate) fn triggers(self) -> Triggers<'a> {
+        // SAFETY: there as long as the relation is open.
+        unsafe { Triggers::at(&raw const (*self.0).trigdesc) }
+    }
+
+    /// Raises the error that a DELETE would on a table that is published without a replica
+    /// identity.
+    #[inline]
+    pub(crate) fn check_replica_identity(self) {
+        // SAFETY: open and locked.
+        unsafe { unguarded::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
+    }
+}
+
+/// A slot for rows of an open table; it holds one, or none.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    slot: *mut pg_sys::TupleTableSlot,
+    table: Table<'a>,
+}
+
+impl<'a> Slot<'a> {
+    /// # Safety
+    /// A slot for rows of the table, as long as `'a`.
+    #[inline]
+    pub(super) unsafe fn of(slot: *mut pg_sys::TupleTableSlot, table: Table<'a>) -> Self {
+        Self { slot, table }
+    }
+
+    #[inline]
+    pub(super) fn as_ptr(self) -> *mut pg_sys::TupleTableSlot {
+        self.slot
+    }
+
+    #[inline]
+    pub(crate) fn table(self) -> Table<'a> {
+        self.table
+    }
+
+    /// The row's TID.
+    #[inline]
+    pub(crate) fn tid(self) -> ItemPointerData {
+        // SAFETY: a slot.
+        unsafe { (*self.slot).tts_tid }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        // SAFETY: a slot.
+        u32::from(unsafe { (*self.slot).tts_flags }) & pg_sys::TTS_FLAG_EMPTY != 0
+    }
+
+    /// The value of a column; `None` for NULL. Reading a row from disk may raise.
+    #[inline]
+    pub(crate) fn value(self, attno: i16) -> Option<Datum> {
+        let at = usize::try_from(attno).ok()?.checked_sub(1)?;
+        // SAFETY: a slot; it raises an error for a row that has no such column.
+        unsafe {
+            if (*self.slot).tts_nvalid < attno {
+                if self.is_empty() {
+                    return None;
+                }
+                unguarded::slot_getsomeattrs_int(self.slot, attno.into());
+            }
+            (!*(*self.slot).tts_isnull.add(at)).then(|| *(*self.slot).tts_values.add(at))
+        }
+    }
+
+    /// Whether the column has the same value, bit for bit, in another row of the table.
+    #[inline]
+    pub(crate) fn has_same(self, other: Slot<'_>, attno: i16) -> bool {
+        match (self.value(attno), other.value(attno)) {
+            (Some(a), Some(b)) => self.table.column(attno).is_some_and(|of| {
+                // SAFETY: values of this column.
+                unsafe { unguarded::datum_image_eq(a, b, of.attbyval, of.attlen.into()) }
+            }),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Reads all columns. A partition's row may come with all read; its slot then refuses to
+    /// read more.
+    pub(crate) fn read_all(self) {
+        // SAFETY: a slot.
+        unsafe {
+            let natts = (*(*self.slot).tts_tupleDescriptor).natts;
+            if natts > i32::from((*self.slot).tts_nvalid) && !self.is_empty() {
+                unguarded::slot_getsomeattrs_int(self.slot, natts);
+            }
+        }
+    }
+
+    /// Writes a column that was read; the value is kept elsewhere.
+    ///
+    /// # Safety
+    /// The value has the column's type.
+    pub(super) unsafe fn set(self, attno: i16, value: Option<Datum>) {
+        // SAFETY: as required of the caller; columns that were read are in the arrays.
+        unsafe {
+            if attno > 0 && attno <= (*self.slot).tts_nvalid {
+                let at = usize::from(attno.cast_unsigned()) - 1;
+                *(*self.slot).tts_isnull.add(at) = value.is_none();
+                *(*self.slot).tts_values.add(at) = value.unwrap_or(Datum::null());
+            }
+        }
+    }
+
+    /// Ends the present command if the transaction has written the version: it could not delete
+    /// its own.
+    pub(crate) fn end_command_if_own(self) {
+        let (mut isnull, xmin) = (false, pg_sys::MinTransactionIdAttributeNumber);
+        // SAFETY: a slot with a row from disk; it raises an error in parallel operations.
+        unsafe {
+            if let Some(getsysattr) = (*(*self.slot).tts_ops).getsysattr
+                && !self.is_empty()
+            {
+                let xmin = getsysattr(self.slot, xmin, &mut isnull).value() as u32;
+                if unguarded::TransactionIdIsCurrentTransactionId(xmin.into()) {
+                    unguarded::CommandCounterIncrement();
+                }
+            }
+        }
+    }
+
+    /// Reads the row version with this TID; false if there is none. Anybody may have named the
+    /// TID; PostgreSQL does not validate it. Until the row is locked, the slot keeps the version
+    /// from being pruned.
+    pub(crate) fn fetch(self, tid: &mut ItemPointerData) -> bool {
+        let mut any = pg_sys::SnapshotData {
+            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
+            ..Default::default()
+        };
+        let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
+        let (table, fork) = (self.table.0, pg_sys::ForkNumber::MAIN_FORKNUM);
+        // SAFETY: open and locked; the slot is for its rows.
+        unsafe {
+            (*(*table).rd_tableam)
+                .tuple_fetch_row_version
+                .is_some_and(|fetch| {
+                    tid.ip_posid != 0
+                        && block < unguarded::RelationGetNumberOfBlocksInFork(table, fork)
+                        && fetch(table, tid, &mut any, self.slot)
+                })
+        }
+    }
+
+    /// Locks the row for deletion, waiting for others, and reads it again. `None`: there is none
+    /// from disk, or its access method cannot.
+    pub(crate) fn lock(self, flags: u32) -> Option<TM_Result::Type> {
+        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
+        let mut tid = self.tid_on_disk()?;
+        // SAFETY: open; a row of the table, which the slot keeps from being pruned.
+        unsafe {
+            let result = (*(*table).rd_tableam).tuple_lock?(
+                table,
+                &mut tid,
+                externs::GetActiveSnapshot(),
+                self.slot,
+                externs::GetCurrentCommandId(false),
+                pg_sys::LockTupleMode::LockTupleExclusive,
+                pg_sys::LockWaitPolicy::LockWaitBlock,
+                flags as u8,
+                &mut failure,
+            );
+            if result != TM_Result::TM_Ok {
+                // What it has left there is not pinned.
+                (*(*self.slot).tts_ops).clear?(self.slot);
+            }
+            Some(result)
+        }
+    }
+
+    /// Deletes the row, and nothing else, waiting for others who have locked it. What the
+    /// transaction has done to it since `command` began, or the present one, counts as a change.
+    /// `None` as for [`Self::lock`].
+    pub(crate) fn delete(self, command: Option<pg_sys::CommandId>) -> Option<TM_Result::Type> {
+        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
+        let (mut tid, none) = (self.tid_on_disk()?, null_mut());
+        // SAFETY: as in `lock`; a statement is running.
+        unsafe {
+            let command = command.unwrap_or_else(|| externs::GetCurrentCommandId(true));
+            let (snapshot, failure) = (externs::GetActiveSnapshot(), &mut failure);
+            let delete = (*(*table).rd_tableam).tuple_delete?;
+            let result = delete(
+                table, &mut tid, command, snapshot, none, true, failure, false,
+            );
+            Some(result)
+        }
+    }
+
+    /// Deletes the row, and nothing else, unless another session has locked it; true if it is
+    /// gone. Guarded.
+    pub(crate) fn delete_if_free(self) -> bool {
+        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
+        let Some(mut tid) = self.tid_on_disk() else {
+            return false;
+        };
+        let (none, wait) = (null_mut(), false);
+        // SAFETY: as in `lock`.
+        let result = unsafe {
+            pg_sys::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
+            let command = pg_sys::GetCurrentCommandId(true);
+            let (tid, failure) = (&mut tid, &mut failure);
+            pg_sys::table_tuple_delete(table, tid, command, none, none, wait, failure, false)
+        };
+        result == TM_Result::TM_Ok
+    }
+
+    /// The row's TID, if it has one.
+    fn tid_on_disk(self) -> Option<ItemPointerData> {
+        Some(self.tid()).filter(|tid| tid.ip_posid != 0 && !self.is_empty())
+    }
+}
