@@ -4,8 +4,7 @@
 //! creating another does not reset it.
 
 use super::fairness::{self, Used};
-use super::shared;
-use crate::pg::shmem::Locked;
+use super::shared::{self, Exclusive, Locked};
 
 /// The most owners that are remembered.
 pub(super) const OWNERS: usize = 4096;
@@ -36,9 +35,8 @@ fn places(owner: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The standing of an owner.
-pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
-    // SAFETY: under the lock, which the caller holds; only read.
-    let accounts = unsafe { &*shared::control().owners.get() };
+pub(super) fn standing(lock: &Locked, owner: u32, now: i64) -> Standing {
+    let accounts = shared::control().owners.get(lock);
     let account = places(owner)
         .filter_map(|place| accounts.get(place))
         .find(|account| account.owner == owner && owner != 0);
@@ -54,13 +52,12 @@ pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
     )
 }
 
-/// Charges the owner with the time; `slow`: at a slow table. The lock is exclusive.
-pub(super) fn charge(_lock: &Locked, owner: u32, took: i64, slow: bool, now: i64) {
+/// Charges the owner with the time; `slow`: at a slow table.
+pub(super) fn charge(lock: &mut Exclusive, owner: u32, took: i64, slow: bool, now: i64) {
     if owner == 0 {
         return;
     }
-    // SAFETY: under the exclusive lock, which the caller holds.
-    let accounts = unsafe { &mut *shared::control().owners.get() };
+    let accounts = shared::control().owners.get_mut(lock);
     let weight = |account: &Account| match account {
         account if account.owner == owner => (0, 0),
         account if account.owner == 0 => (1, 0),
