@@ -1,7 +1,7 @@
 //! The settings `ttl.*`.
 
+use crate::pg::guc;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
-use pgrx::pg_sys;
 use std::time::Duration;
 
 /// Workers, at most: the greatest `ttl.max_workers`.
@@ -122,40 +122,22 @@ pub(crate) fn preserve_ts() -> bool {
     PRESERVE_TS.get()
 }
 
-/// Both settings decide how a statement is planned, so cached plans are made again. Also runs
-/// when the value is reset at the end of a transaction.
-unsafe extern "C-unwind" fn replan(_new_value: bool, _extra: *mut core::ffi::c_void) {
-    // SAFETY: marks the cached plans of this session as invalid; needs no transaction.
-    unsafe { pg_sys::ResetPlanCache() }
-}
-
 /// Defines the settings; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the hook neither panics nor keeps its arguments.
-    unsafe {
-        GucRegistry::define_bool_guc_with_hooks(
-            c"ttl.show_expired",
-            c"Shows expired rows that are not deleted yet.",
-            c"Statements of this session see and modify expired rows like any others. For inspection and repair.",
-            &SHOW_EXPIRED,
-            GucContext::Suset,
-            GucFlags::default(),
-            None,
-            Some(replan),
-            None,
-        );
-        GucRegistry::define_bool_guc_with_hooks(
-            c"ttl.preserve_ts",
-            c"Keeps the time of last modification that a statement gives.",
-            c"INSERT and UPDATE do not set the time-to-live clock of the rows they write; for back-fills and imports.",
-            &PRESERVE_TS,
-            GucContext::Userset,
-            GucFlags::default(),
-            None,
-            Some(replan),
-            None,
-        );
-    }
+    guc::define_for_planning(
+        c"ttl.show_expired",
+        c"Shows expired rows that are not deleted yet.",
+        c"Statements of this session see and modify expired rows like any others. For inspection and repair.",
+        &SHOW_EXPIRED,
+        GucContext::Suset,
+    );
+    guc::define_for_planning(
+        c"ttl.preserve_ts",
+        c"Keeps the time of last modification that a statement gives.",
+        c"INSERT and UPDATE do not set the time-to-live clock of the rows they write; for back-fills and imports.",
+        &PRESERVE_TS,
+        GucContext::Userset,
+    );
     define_reload();
     GucRegistry::define_int_guc(
         c"ttl.max_tables",
@@ -167,8 +149,7 @@ pub(crate) fn init() {
         GucContext::Postmaster,
         GucFlags::default(),
     );
-    // SAFETY: after all settings of the prefix are defined.
-    unsafe { pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr()) };
+    guc::reserve(c"ttl");
 }
 
 /// The settings of background workers: a reload is enough.

@@ -1,7 +1,8 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
 use super::{execution, parallel};
-use crate::pg::{externs, fmgr};
+use crate::pg::call::Call;
+use crate::pg::{externs, fmgr, xact};
 use crate::policy;
 use pgrx::pg_sys;
 
@@ -19,14 +20,11 @@ pub(super) fn statement_now() -> i64 {
     if let Some(time) = parallel::leaders_time() {
         return time;
     }
-    // SAFETY: backend-local variables; the functions cannot fail.
-    unsafe {
-        let transaction = externs::GetCurrentTransactionStartTimestamp();
-        if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() {
-            return transaction;
-        }
-        externs::GetCurrentStatementStartTimestamp().max(transaction)
+    let transaction = externs::GetCurrentTransactionStartTimestamp();
+    if xact::has_one_snapshot() {
+        return transaction;
     }
+    externs::GetCurrentStatementStartTimestamp().max(transaction)
 }
 
 /// The time with which rows are stamped ([`policy::stamp`]), in every isolation level. Not
@@ -41,6 +39,7 @@ pub(crate) fn present_stamp() -> i64 {
 }
 
 /// A stamp that is kept until the query ends or waits for a lock.
+#[derive(Clone, Copy)]
 struct Kept {
     statement_start: i64,
     /// When this session had last begun to wait for a lock.
@@ -51,11 +50,8 @@ struct Kept {
 fmgr::finfo_v1!(pg_finfo_ttl_now, pg_finfo_ttl_current_ts);
 
 /// `ttl.now() RETURNS timestamptz`.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+pub(crate) extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     pg_sys::Datum::from(now())
 }
 
@@ -68,33 +64,24 @@ pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    // SAFETY: fn_extra is ours to use, and what it points to is of our type.
-    unsafe {
-        let statement_start = externs::GetCurrentStatementStartTimestamp();
-        let Some(call) = (*fcinfo).flinfo.as_mut() else {
-            return pg_sys::Datum::from(stamp(statement_start));
-        };
-        let waited = externs::last_wait();
-        let first = call.fn_extra.is_null();
-        if first {
-            call.fn_extra = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<Kept>());
-        }
-        let kept = call.fn_extra.cast::<Kept>();
-        if first || (*kept).statement_start != statement_start || (*kept).waited != waited {
-            kept.write(Kept {
-                statement_start,
-                waited,
-                stamp: stamp(statement_start),
-            });
-        }
-        pg_sys::Datum::from((*kept).stamp)
+    // SAFETY: as required of the caller.
+    let mut call = unsafe { Call::new(fcinfo) };
+    let statement_start = externs::GetCurrentStatementStartTimestamp();
+    let waited = externs::last_wait();
+    let present = || Kept {
+        statement_start,
+        waited,
+        stamp: stamp(statement_start),
+    };
+    let Some(kept) = call.kept(present) else {
+        return pg_sys::Datum::from(stamp(statement_start));
+    };
+    if kept.statement_start != statement_start || kept.waited != waited {
+        *kept = present();
     }
+    pg_sys::Datum::from(kept.stamp)
 }

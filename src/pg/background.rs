@@ -44,11 +44,16 @@ impl Registration<'_> {
         worker
     }
 
-    /// Registers it with the postmaster; while libraries are preloaded.
+    /// Registers it with the postmaster, unless that is pg_upgrade's; while libraries are
+    /// preloaded.
     pub(crate) fn register_static(&self) {
         let mut worker = self.to_worker();
         // SAFETY: the structure is copied.
-        unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) };
+        unsafe {
+            if !pg_sys::IsBinaryUpgrade {
+                pg_sys::RegisterBackgroundWorker(&mut worker);
+            }
+        }
     }
 
     /// Asks the postmaster to start it; `None` if there is no slot left.
@@ -238,7 +243,7 @@ pub(crate) fn transaction_age() -> i64 {
 }
 
 /// Runs `function` when this process ends, before it lets go of shared memory.
-pub(crate) fn before_exit(function: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
+pub(crate) fn before_exit(function: extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     // SAFETY: the function lives as long as the library.
     unsafe { pg_sys::before_shmem_exit(Some(function), pg_sys::Datum::from(0)) };
 }

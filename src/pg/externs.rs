@@ -43,28 +43,6 @@ unsafe extern "C-unwind" {
     /// interrupt.c; as a handler of SIGHUP.
     pub(crate) fn SignalHandlerForConfigReload(signal: c_int);
 
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorStart(query_desc: *mut pg_sys::QueryDesc, eflags: c_int);
-    /// execMain.c; for the executor hooks' trampolines.
-    #[cfg(not(feature = "pg18"))]
-    pub(crate) fn standard_ExecutorRun(
-        query_desc: *mut pg_sys::QueryDesc,
-        direction: pg_sys::ScanDirection::Type,
-        count: u64,
-        execute_once: bool,
-    );
-    /// execMain.c; for the executor hooks' trampolines.
-    #[cfg(feature = "pg18")]
-    pub(crate) fn standard_ExecutorRun(
-        query_desc: *mut pg_sys::QueryDesc,
-        direction: pg_sys::ScanDirection::Type,
-        count: u64,
-    );
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorFinish(query_desc: *mut pg_sys::QueryDesc);
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
-
     /// costsize.c; for the planner support function.
     pub(crate) fn cost_qual_eval_node(
         cost: *mut pg_sys::QualCost,

@@ -12,27 +12,31 @@ macro_rules! at_boundary {
         result
     }};
 }
-pub(crate) use at_boundary;
 
 pub(crate) mod activity;
 pub(crate) mod background;
+pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
 pub(crate) mod databases;
 pub(crate) mod defaults;
 pub(crate) mod encoding;
+pub(crate) mod executor;
 pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod foreign_key;
 pub(crate) mod gate;
+pub(crate) mod guc;
 pub(crate) mod index;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
 pub(crate) mod lists;
 pub(crate) mod locks;
 pub(crate) mod look;
+pub(crate) mod memory;
 pub(crate) mod nodes;
 pub(crate) mod object_access;
+pub(crate) mod partition;
 pub(crate) mod planner_input;
 pub(crate) mod query;
 pub(crate) mod relation;
@@ -48,4 +52,5 @@ pub(crate) mod txn;
 pub(crate) mod unguarded;
 pub(crate) mod values;
 pub(crate) mod versions;
+pub(crate) mod wal;
 pub(crate) mod xact;
