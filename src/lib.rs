@@ -44,7 +44,7 @@ pub extern "C-unwind" fn _PG_init() {
         error::Error::not_preloaded().raise();
     }
     settings::init();
-    clock::parallel::init();
+    clock::init();
     store::extension::init();
     store::cache::init();
     store::label_provider::init();

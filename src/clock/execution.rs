@@ -6,6 +6,7 @@
 use super::now::statement_now;
 use crate::pg::executor::Query;
 use crate::pg::memory::{Mark, Memory};
+use crate::pg::parallel;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -54,7 +55,7 @@ impl Running {
     pub(crate) fn resume(self) {
         TIME.store(self.time, Relaxed);
         SNAPSHOT.store(self.snapshot, Relaxed);
-        super::parallel::tell_workers(self.time);
+        parallel::tell_workers(self.time);
     }
 }
 

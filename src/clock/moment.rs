@@ -6,8 +6,7 @@
 
 use super::execution;
 use super::now::now;
-use crate::pg::call::Call;
-use crate::pg::memory::Memory;
+use crate::pg::memory::{Call, Memory};
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 

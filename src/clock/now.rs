@@ -1,8 +1,8 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
-use super::{execution, parallel};
-use crate::pg::call::Call;
-use crate::pg::{externs, fmgr, xact};
+use super::execution;
+use crate::pg::memory::Call;
+use crate::pg::{externs, fmgr, parallel, xact};
 use crate::policy;
 use pgrx::pg_sys;
 
@@ -17,7 +17,7 @@ pub(crate) fn now() -> i64 {
 /// vanishes within a snapshot. In a procedure that commits, transactions start later than the
 /// statement: one that runs for ever must see rows expire. Parallel workers go by their leader.
 pub(super) fn statement_now() -> i64 {
-    if let Some(time) = parallel::leaders_time() {
+    if let Some(time) = parallel::leaders_number() {
         return time;
     }
     let transaction = externs::GetCurrentTransactionStartTimestamp();

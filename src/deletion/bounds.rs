@@ -1,6 +1,5 @@
 //! How old the rows of a partition must be (M11).
 
-use super::partition_key;
 use crate::error::{Error, Result};
 use crate::pg::values::Text;
 use crate::pg::{catalog, encoding, partition, xact};
@@ -91,17 +90,32 @@ pub(crate) fn with_latest_snapshot<T>(
 pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
     let below = catalog::all_inheritors(relid).into_iter();
     let mut levels = below.chain(catalog::ancestors(relid));
-    levels.any(|table| partition_key::is_range_by(table, column.name, column.kind))
+    levels.any(|table| is_keyed_by(table, column.name, column.kind))
+}
+
+/// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
+/// usual order: a user's operator class may order times otherwise.
+fn is_keyed_by(table: pg_sys::Oid, name: &str, kind: DateKind) -> bool {
+    let Some(column) = catalog::attribute(table, name) else {
+        return false;
+    };
+    let usual = usual_order(kind);
+    column.type_oid == kind.type_oid()
+        && partition::first_of_range(table) == Some((column.attno, usual))
+}
+
+/// The operator class of a kind's usual order.
+fn usual_order(kind: DateKind) -> pg_sys::Oid {
+    match kind {
+        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
+        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
+        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
+    }
 }
 
 /// The condition on `pg_partitioned_table AS p`. A user's operator class may order times
 /// otherwise.
 fn is_range_by(column: DateColumn<'_>) -> String {
-    let operator_class = match column.kind {
-        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
-        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
-        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
-    };
     format!(
         "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
          AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
@@ -109,7 +123,7 @@ fn is_range_by(column: DateColumn<'_>) -> String {
                 AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
                 AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
                 AND k.atttypid OPERATOR(pg_catalog.=) {})",
-        operator_class.to_u32(),
+        usual_order(column.kind).to_u32(),
         catalog::quote_literal(column.name),
         column.kind.type_oid().to_u32()
     )

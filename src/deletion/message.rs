@@ -1,14 +1,13 @@
 //! Messages in the WAL before and after the extension's deletions, for consumers of logical
 //! decoding.
 
-use crate::pg::query::SentRow;
 use crate::pg::wal;
 use serde::Serialize;
 use std::ffi::{CStr, CString};
 pub(crate) use wal::is_logical as is_wanted;
 
 /// The prefix by which a consumer tells the extension's messages.
-const PREFIX: &CStr = c"ttl";
+pub(super) const PREFIX: &CStr = c"ttl";
 
 /// The text of the message before the first deletion in a table; `None` if the WAL is not
 /// written for logical decoding.
@@ -46,9 +45,4 @@ fn emit(message: Option<&CStr>) {
     if let Some(message) = message {
         wal::write_message(PREFIX, message);
     }
-}
-
-/// Writes the text of [`for_begin`] at the first row that a query sends.
-pub(super) fn begin_at(row: SentRow<'_>, message: &CStr) {
-    wal::write_message_at(row, PREFIX, message);
 }

@@ -8,6 +8,7 @@ use super::message;
 use crate::pg::gate::Visit;
 use crate::pg::query::{self, SentRow};
 use crate::pg::relation::Open;
+use crate::pg::wal;
 use pgrx::pg_sys::TM_Result;
 use std::ffi::CStr;
 
@@ -61,7 +62,7 @@ pub(crate) fn delete_selected(
         if tally.first.is_none() {
             tally.first = Some(row);
             if let Some(begin) = begin {
-                message::begin_at(sent, begin);
+                wal::write_message_at(sent, message::PREFIX, begin);
             }
         }
         tally.last = Some(row);
@@ -101,9 +102,6 @@ fn found(sent: SentRow<'_>) -> FoundRow {
     let key = sent.value(2).map(|key| key.value() as i64);
     let tid = sent.tid(1);
     let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
-    FoundRow {
-        block,
-        offset: tid.ip_posid,
-        key,
-    }
+    let offset = tid.ip_posid;
+    FoundRow { block, offset, key }
 }

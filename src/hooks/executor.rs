@@ -81,7 +81,6 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, skip_for: SkipFo
 }
 
 #[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn note_writes(plan: Plan<'_>) {
     if plan.commandType == CmdType::CMD_DELETE && !plan.hasModifyingCTE {
         return;

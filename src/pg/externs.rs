@@ -286,23 +286,6 @@ pub(crate) mod raising {
         ) -> *mut pg_sys::List;
         /// discard.c
         pub(crate) fn DiscardCommand(stmt: *mut pg_sys::DiscardStmt, is_top_level: bool);
-        /// message.c
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        pub(crate) fn LogLogicalMessage(
-            prefix: *const c_char,
-            message: *const c_char,
-            size: usize,
-            transactional: bool,
-        ) -> pg_sys::XLogRecPtr;
-        /// message.c
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        pub(crate) fn LogLogicalMessage(
-            prefix: *const c_char,
-            message: *const c_char,
-            size: usize,
-            transactional: bool,
-            flush: bool,
-        ) -> pg_sys::XLogRecPtr;
         /// pg_constraint.c
         pub(crate) fn get_relation_constraint_oid(
             relid: pg_sys::Oid,

@@ -1,7 +1,7 @@
-//! What is kept in a memory context, and freed with it. It is found again in the context's list
-//! of callbacks: nowhere else can an extension keep something there.
+//! What is kept in a memory context, and freed with it; or for further calls of a function from
+//! the same place of a query.
 
-use super::externs;
+use super::{externs, nodes};
 use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
 use core::sync::atomic::AtomicU8;
@@ -27,8 +27,9 @@ impl Memory<'_> {
     }
 }
 
-/// Marks what is kept among others' callbacks, by its address. It can be changed, so that the
-/// compiler lets no two have the same.
+/// Marks, by its address, what is kept in the list of a context's callbacks: nowhere else can an
+/// extension keep something there. It can be changed, so that the compiler lets no two have the
+/// same.
 pub(crate) struct Mark<T>(AtomicU8, PhantomData<fn() -> T>);
 
 #[repr(C)]
@@ -55,6 +56,7 @@ impl<T: Copy> Mark<T> {
         reason = "an error that unwinds from C is PostgreSQL's own longjmp"
     )]
     pub(crate) fn keep(&'static self, memory: Memory<'_>, value: T) {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
         // SAFETY: what is allocated in the context lives until the context calls back.
         unsafe {
             let kept = externs::MemoryContextAlloc(memory.0, size_of::<Kept<T>>());
@@ -83,5 +85,73 @@ impl<T: Copy> Mark<T> {
             }
         }
         None
+    }
+}
+
+/// A call of the function that runs.
+#[repr(transparent)]
+pub(crate) struct Call<'a>(pg_sys::FunctionCallInfo, PhantomData<&'a ()>);
+
+/// What `fn_extra` points to: the answer of [`Call::once`].
+static NO: u8 = 1;
+static YES: u8 = 2;
+
+fn address(answer: &'static u8) -> *mut c_void {
+    core::ptr::from_ref(answer).cast_mut().cast()
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// The argument of a function in C, which keeps one thing in `fn_extra`, by one method of
+    /// this type. Errors may pass: nothing is to be dropped.
+    #[inline]
+    pub(crate) unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        Self(fcinfo, PhantomData)
+    }
+
+    /// What `decide` says about the first of these calls and the memory of what they keep; false
+    /// without any.
+    #[inline]
+    pub(crate) fn once(&self, decide: impl FnOnce(&Self, Memory<'_>) -> bool) -> bool {
+        // SAFETY: the call goes on; nothing else is kept in fn_extra.
+        unsafe {
+            let info = (*self.0).flinfo;
+            if info.is_null() {
+                return false;
+            }
+            if (*info).fn_extra.is_null() {
+                let memory = (*info).fn_mcxt;
+                let answer = !memory.is_null() && decide(self, Memory::new(memory));
+                (*info).fn_extra = address(if answer { &YES } else { &NO });
+            }
+            (*info).fn_extra == address(&YES)
+        }
+    }
+
+    /// What the former ones of these calls have kept, `first` at first; `None` if nobody would
+    /// know it again. Raises an error for want of memory only.
+    #[inline]
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
+    pub(crate) fn kept<T: Copy>(&mut self, first: impl FnOnce() -> T) -> Option<&mut T> {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        // SAFETY: fn_extra is null or points to a `T`, as nothing else is kept there.
+        unsafe {
+            let info = (*self.0).flinfo.as_mut()?;
+            if info.fn_extra.is_null() {
+                let kept = externs::MemoryContextAlloc(info.fn_mcxt, size_of::<T>());
+                kept.cast::<T>().write(first());
+                info.fn_extra = kept;
+            }
+            info.fn_extra.cast::<T>().as_mut()
+        }
+    }
+
+    /// Whether it is in the filter's expression ([`nodes::is_called_by_filter`]).
+    pub(crate) fn is_by_filter(&self) -> bool {
+        // SAFETY: the call goes on.
+        unsafe { nodes::is_called_by_filter(self.0) }
     }
 }

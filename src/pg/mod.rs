@@ -15,7 +15,6 @@ macro_rules! at_boundary {
 
 pub(crate) mod activity;
 pub(crate) mod background;
-pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
 pub(crate) mod databases;
@@ -26,7 +25,6 @@ pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod foreign_key;
 pub(crate) mod gate;
-pub(crate) mod guc;
 pub(crate) mod index;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
@@ -36,6 +34,7 @@ pub(crate) mod look;
 pub(crate) mod memory;
 pub(crate) mod nodes;
 pub(crate) mod object_access;
+pub(crate) mod parallel;
 pub(crate) mod partition;
 pub(crate) mod planner_input;
 pub(crate) mod query;

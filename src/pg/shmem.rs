@@ -25,14 +25,6 @@ const TRANCHE: &CStr = named!("");
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
-static mut LAYOUT: Layout = Layout {
-    control: 0,
-    key: 0,
-    entry: 0,
-    entries: 0,
-    started: || (),
-    stopping: || (),
-};
 static mut CONTROL: *mut core::ffi::c_void = core::ptr::null_mut();
 static mut TABLE: *mut pg_sys::HTAB = core::ptr::null_mut();
 static mut LOCK: *mut pg_sys::LWLock = core::ptr::null_mut();
@@ -46,102 +38,80 @@ pub(crate) unsafe trait Contents: Sized + 'static {
     type Control: Sync;
     type Key: Copy;
     type Entry: Copy;
+    /// The memory was created, at the server's start or after a crash; in the postmaster, while
+    /// no other process exists.
+    const STARTED: fn(&mut Exclusive<Self>);
+    /// The server stops cleanly; as above.
+    const STOPPING: fn(&mut Exclusive<Self>);
 
     /// The number of entries of the hash table.
     fn entries() -> i64;
-    /// The memory was created, at the server's start or after a crash; in the postmaster, while
-    /// no other process exists.
-    fn started(memory: &mut Exclusive<Self>);
-    /// The server stops cleanly; as above.
-    fn stopping(memory: &mut Exclusive<Self>);
-}
-
-/// Sizes in bytes, and calls, of [`Contents`].
-#[derive(Clone, Copy)]
-struct Layout {
-    control: usize,
-    key: usize,
-    entry: usize,
-    entries: i64,
-    started: fn(),
-    stopping: fn(),
 }
 
 /// Asks for the memory; once, while libraries are preloaded.
 pub(crate) fn init<C: Contents>() {
     // SAFETY: single-threaded, in the postmaster.
     unsafe {
-        LAYOUT = Layout {
-            control: size_of::<C::Control>(),
-            key: size_of::<C::Key>(),
-            entry: size_of::<C::Entry>(),
-            entries: C::entries(),
-            started: || C::started(&mut Exclusive(Locked(PhantomData))),
-            stopping: || C::stopping(&mut Exclusive(Locked(PhantomData))),
-        };
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
-        pg_sys::shmem_request_hook = Some(request);
+        pg_sys::shmem_request_hook = Some(request::<C>);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
-        pg_sys::shmem_startup_hook = Some(startup);
+        pg_sys::shmem_startup_hook = Some(startup::<C>);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn request() {
+unsafe extern "C-unwind" fn request<C: Contents>() {
     // SAFETY: in the postmaster, where the hook belongs.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
             at_boundary!(previous());
         }
-        let layout = LAYOUT;
-        pg_sys::RequestAddinShmemSpace(layout.control);
-        pg_sys::RequestAddinShmemSpace(pg_sys::hash_estimate_size(layout.entries, layout.entry));
+        let table = pg_sys::hash_estimate_size(C::entries(), size_of::<C::Entry>());
+        pg_sys::RequestAddinShmemSpace(size_of::<C::Control>());
+        pg_sys::RequestAddinShmemSpace(table);
         pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), 1);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn startup() {
+unsafe extern "C-unwind" fn startup<C: Contents>() {
     // SAFETY: in the postmaster at start and after a crash; the lock is that of
     // all extensions.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
             at_boundary!(previous());
         }
-        let layout = LAYOUT;
-        let mut found = false;
-        CONTROL = pg_sys::ShmemInitStruct(named!(" control").as_ptr(), layout.control, &mut found);
+        let (mut found, size) = (false, size_of::<C::Control>());
+        CONTROL = pg_sys::ShmemInitStruct(named!(" control").as_ptr(), size, &mut found);
         if !found {
-            core::ptr::write_bytes(CONTROL.cast::<u8>(), 0, layout.control);
+            core::ptr::write_bytes(CONTROL.cast::<u8>(), 0, size);
         }
         let mut info = pg_sys::HASHCTL {
-            keysize: layout.key,
-            entrysize: layout.entry,
+            keysize: size_of::<C::Key>(),
+            entrysize: size_of::<C::Entry>(),
             ..Default::default()
         };
         let flags = (pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS).cast_signed();
         TABLE = pg_sys::ShmemInitHash(
             named!(" tables").as_ptr(),
-            layout.entries,
-            layout.entries,
+            C::entries(),
+            C::entries(),
             &mut info,
             flags,
         );
         LOCK = &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock;
         if !found && !pg_sys::IsUnderPostmaster {
-            (layout.started)();
-            pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
+            (C::STARTED)(&mut Exclusive(Locked(PhantomData)));
+            pg_sys::on_shmem_exit(Some(stop::<C>), pg_sys::Datum::null());
         }
     }
 }
 
 /// Children of the postmaster forget it when they are forked.
 #[pg_guard]
-unsafe extern "C-unwind" fn stop(code: core::ffi::c_int, _argument: pg_sys::Datum) {
+unsafe extern "C-unwind" fn stop<C: Contents>(code: core::ffi::c_int, _argument: pg_sys::Datum) {
     if code == 0 {
-        // SAFETY: set once, at load.
-        let layout = unsafe { LAYOUT };
-        (layout.stopping)();
+        (C::STOPPING)(&mut Exclusive(Locked(PhantomData)));
     }
 }
 

@@ -1,9 +1,19 @@
 //! Messages in the WAL for consumers of logical decoding.
 
-use super::externs::raising;
 use super::query::SentRow;
 use pgrx::pg_sys;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
+
+unsafe extern "C-unwind" {
+    /// message.c, which pgrx does not bind.
+    fn LogLogicalMessage(
+        prefix: *const c_char,
+        message: *const c_char,
+        size: usize,
+        transactional: bool,
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))] flush: bool,
+    ) -> pg_sys::XLogRecPtr;
+}
 
 /// Whether the WAL is written for logical decoding.
 pub(crate) fn is_logical() -> bool {
@@ -36,8 +46,8 @@ unsafe fn write(prefix: &CStr, message: &CStr) {
     // SAFETY: as required of the caller; the message is copied.
     unsafe {
         #[cfg(any(feature = "pg15", feature = "pg16"))]
-        raising::LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true);
+        LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true);
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        raising::LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true, false);
+        LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true, false);
     }
 }

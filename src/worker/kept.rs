@@ -56,7 +56,7 @@ fn enter(memory: &mut Exclusive, kept: &Kept) {
 }
 
 /// When the server has stopped.
-pub(super) fn write(memory: &Exclusive) {
+pub(super) fn write(memory: &mut Exclusive) {
     let mut all = Vec::new();
     memory.for_each(|state| {
         all.push(Kept {

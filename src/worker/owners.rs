@@ -23,7 +23,7 @@ pub(super) struct Account {
 }
 
 /// An owner's used time, and whether the owner counts as slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) rank: i64,
     pub(super) has_slow_table: bool,
@@ -40,16 +40,10 @@ pub(super) fn standing(lock: &Locked, owner: u32, now: i64) -> Standing {
     let account = places(owner)
         .filter_map(|place| accounts.get(place))
         .find(|account| account.owner == owner && owner != 0);
-    account.map_or(
-        Standing {
-            rank: 0,
-            has_slow_table: false,
-        },
-        |account| Standing {
-            rank: fairness::rank(account.used.now(now)),
-            has_slow_table: fairness::has_slow_table(account.slow_at, now),
-        },
-    )
+    account.map_or(Standing::default(), |account| Standing {
+        rank: fairness::rank(account.used.now(now)),
+        has_slow_table: fairness::has_slow_table(account.slow_at, now),
+    })
 }
 
 /// Charges the owner with the time; `slow`: at a slow table.

@@ -124,17 +124,11 @@ unsafe impl shmem::Contents for Contents {
     type Control = Control;
     type Key = TableKey;
     type Entry = TableState;
+    const STARTED: fn(&mut Exclusive) = kept::read;
+    const STOPPING: fn(&mut Exclusive) = kept::write;
 
     fn entries() -> i64 {
         i64::from(settings::max_tables())
-    }
-
-    fn started(memory: &mut Exclusive) {
-        kept::read(memory);
-    }
-
-    fn stopping(memory: &mut Exclusive) {
-        kept::write(memory);
     }
 }
 
