@@ -44,15 +44,18 @@ pub(crate) fn ends_of_range(bound: &CStr, type_oid: Oid) -> Option<[Option<Datum
         if nodes::tag(spec) != Some(NodeTag::T_PartitionBoundSpec) || (*spec).is_default {
             return None;
         }
-        let first = |datums| {
+        let first = |datums: *mut pg_sys::List| {
+            if nodes::tag(datums) != Some(NodeTag::T_List) {
+                return None;
+            }
             let end = lists::nth::<pg_sys::PartitionRangeDatum>(datums, 0)?;
-            let value = (*end).value;
-            if (*end).kind != pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE
-                || nodes::tag(value) != Some(NodeTag::T_Const)
+            if nodes::tag(end) != Some(NodeTag::T_PartitionRangeDatum)
+                || (*end).kind != pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE
+                || nodes::tag((*end).value) != Some(NodeTag::T_Const)
             {
                 return None;
             }
-            let value = &*value.cast::<pg_sys::Const>();
+            let value = &*(*end).value.cast::<pg_sys::Const>();
             (value.consttype == type_oid && !value.constisnull).then_some(value.constvalue)
         };
         Some([first((*spec).lowerdatums), first((*spec).upperdatums)])

@@ -172,7 +172,7 @@ impl<C: Contents> Locked<C> {
     /// Calls `visit` with every entry.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&C::Entry)) {
         // SAFETY: under the lock.
-        unsafe { scan::<C>(|entry| visit(entry)) }
+        unsafe { scan::<C>(|entry| visit(&*entry)) }
     }
 }
 
@@ -202,9 +202,9 @@ impl<C: Contents> Exclusive<C> {
     }
 
     /// Calls `visit` with every entry.
-    pub(crate) fn for_each_mut(&mut self, visit: impl FnMut(&mut C::Entry)) {
+    pub(crate) fn for_each_mut(&mut self, mut visit: impl FnMut(&mut C::Entry)) {
         // SAFETY: under the exclusive lock.
-        unsafe { scan::<C>(visit) }
+        unsafe { scan::<C>(|entry| visit(&mut *entry)) }
     }
 }
 
@@ -231,18 +231,17 @@ unsafe fn search<C: Contents>(
 }
 
 /// # Safety
-/// Under the lock; under the exclusive one, if `visit` changes an entry.
-unsafe fn scan<C: Contents>(mut visit: impl FnMut(&mut C::Entry)) {
+/// As [`search`]; under the exclusive lock, if `visit` changes an entry.
+unsafe fn scan<C: Contents>(mut visit: impl FnMut(*mut C::Entry)) {
     // SAFETY: as required of the caller; the scan runs to its end, over a table that nobody
     // else adds to meanwhile.
     unsafe {
         let mut scan = pg_sys::HASH_SEQ_STATUS::default();
         pg_sys::hash_seq_init(&mut scan, TABLE);
-        while let Some(entry) = pg_sys::hash_seq_search(&mut scan)
-            .cast::<C::Entry>()
-            .as_mut()
-        {
-            visit(entry);
+        let mut entry = pg_sys::hash_seq_search(&mut scan);
+        while !entry.is_null() {
+            visit(entry.cast());
+            entry = pg_sys::hash_seq_search(&mut scan);
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Rows that cannot be deleted: set aside with growing pauses, so that all others are deleted.
 
+use super::schedule;
+use super::shared::{self, Locked};
 use super::state::TableKey;
-use super::{
-    schedule,
-    shared::{self, Locked},
-};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 

@@ -1,12 +1,10 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::fairness::{self, Spent};
+use super::owners;
 use super::schedule::Outcome;
+use super::shared::{self, Locked};
 use super::state::{Progress, TableKey, TableState};
-use super::{
-    owners,
-    shared::{self, Locked},
-};
 use crate::pg::background;
 use crate::settings;
 use std::collections::HashMap;
