@@ -40,12 +40,11 @@ extension_sql_file!("../sql/finalize.sql", name = "finalize", finalize);
 /// Called by PostgreSQL when the library is loaded.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
-    // SAFETY: reads a variable that PostgreSQL sets before it loads libraries.
-    if !unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
+    if !pg::session::is_preloading() {
         error::Error::not_preloaded().raise();
     }
     settings::init();
-    clock::parallel::init();
+    clock::init();
     store::extension::init();
     store::cache::init();
     store::label_provider::init();

@@ -131,7 +131,19 @@ unsafe extern "C-unwind" fn replan(_new_value: bool, _extra: *mut core::ffi::c_v
 
 /// Defines the settings; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the hook neither panics nor keeps its arguments.
+    define_reload();
+    GucRegistry::define_int_guc(
+        c"ttl.max_tables",
+        c"Tables and partitions with a time to live whose state is kept in shared memory.",
+        c"In all databases. Tables beyond that are not swept. Some 700 bytes each.",
+        &MAX_TABLES,
+        100,
+        10_000_000,
+        GucContext::Postmaster,
+        GucFlags::default(),
+    );
+    // SAFETY: the hook neither panics nor keeps its arguments. The prefix is reserved after its
+    // settings are defined.
     unsafe {
         GucRegistry::define_bool_guc_with_hooks(
             c"ttl.show_expired",
@@ -155,20 +167,8 @@ pub(crate) fn init() {
             Some(replan),
             None,
         );
+        pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr());
     }
-    define_reload();
-    GucRegistry::define_int_guc(
-        c"ttl.max_tables",
-        c"Tables and partitions with a time to live whose state is kept in shared memory.",
-        c"In all databases. Tables beyond that are not swept. Some 700 bytes each.",
-        &MAX_TABLES,
-        100,
-        10_000_000,
-        GucContext::Postmaster,
-        GucFlags::default(),
-    );
-    // SAFETY: after all settings of the prefix are defined.
-    unsafe { pg_sys::MarkGUCPrefixReserved(c"ttl".as_ptr()) };
 }
 
 /// The settings of background workers: a reload is enough.
@@ -182,26 +182,17 @@ fn define_reload() {
         GucFlags::default(),
     );
     let most_workers = i32::try_from(WORKERS).unwrap_or(1);
+    use GucContext::Sighup;
     let plain = GucFlags::default();
-    let define = |name, short, long, setting, min, max, flags| {
-        GucRegistry::define_int_guc(
-            name,
-            short,
-            long,
-            setting,
-            min,
-            max,
-            GucContext::Sighup,
-            flags,
-        );
+    let define = |name, short, long, setting, (min, max), flags| {
+        GucRegistry::define_int_guc(name, short, long, setting, min, max, Sighup, flags);
     };
     define(
         c"ttl.naptime",
         c"Longest sleep between two looks at a table for expired rows.",
         c"Looks come earlier where it is known that a row expires.",
         &NAPTIME,
-        1,
-        86_400,
+        (1, 86_400),
         GucFlags::UNIT_S,
     );
     define(
@@ -209,8 +200,7 @@ fn define_reload() {
         c"Most expired rows that one transaction deletes.",
         c"Batches are smaller where they would take too long.",
         &BATCH_SIZE,
-        1,
-        1_000_000,
+        (1, 1_000_000),
         plain,
     );
     define(
@@ -218,8 +208,7 @@ fn define_reload() {
         c"Most workers that delete expired rows at a time.",
         c"In all databases; taken from max_worker_processes.",
         &MAX_WORKERS,
-        1,
-        most_workers,
+        (1, most_workers),
         plain,
     );
     define(
@@ -227,8 +216,7 @@ fn define_reload() {
         c"Percentage of its time that a worker deletes however busy the server is.",
         c"100 = without regard to anybody.",
         &MIN_EFFORT,
-        1,
-        100,
+        (1, 100),
         plain,
     );
     define(
@@ -236,8 +224,7 @@ fn define_reload() {
         c"Percentage of its time that a worker deletes however idle the server is.",
         c"Wins over ttl.min_effort.",
         &MAX_EFFORT,
-        1,
-        100,
+        (1, 100),
         plain,
     );
     define(
@@ -245,8 +232,7 @@ fn define_reload() {
         c"Time by which the deletion in a table may be behind before it is given more effort.",
         c"Up to half of a worker's time, however busy the server is, when behind by twice as much.",
         &MAX_LAG,
-        1,
-        i32::MAX,
+        (1, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
@@ -254,8 +240,7 @@ fn define_reload() {
         c"Time by which a standby or subscriber may be behind before deletion goes down to ttl.min_effort.",
         c"As pg_stat_replication shows it; -1 = they are not looked at.",
         &MAX_REPLICA_LAG,
-        -1,
-        i32::MAX,
+        (-1, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
@@ -263,8 +248,7 @@ fn define_reload() {
         c"Longest wait for a lock while expired rows are deleted.",
         c"For locks that triggers and foreign keys need; locks on the table itself are not waited for.",
         &LOCK_TIMEOUT,
-        1,
-        i32::MAX,
+        (1, i32::MAX),
         GucFlags::UNIT_MS,
     );
     define(
@@ -272,8 +256,7 @@ fn define_reload() {
         c"Longest time for one batch of deletions, triggers included.",
         c"A batch that takes longer is cancelled and tried again in smaller parts.",
         &STATEMENT_TIMEOUT,
-        1,
-        i32::MAX / 1000,
+        (1, i32::MAX / 1000),
         GucFlags::UNIT_S,
     );
 }

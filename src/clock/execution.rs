@@ -4,8 +4,9 @@
 //! as of its opening, so rows are judged by the time of its opening, too.
 
 use super::now::statement_now;
-use crate::pg::externs;
-use core::ffi::c_void;
+use crate::pg::executor::Query;
+use crate::pg::memory::{Mark, Memory};
+use crate::pg::parallel;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -54,23 +55,12 @@ impl Running {
     pub(crate) fn resume(self) {
         TIME.store(self.time, Relaxed);
         SNAPSHOT.store(self.snapshot, Relaxed);
-        super::parallel::tell_workers(self.time);
+        parallel::tell_workers(self.time);
     }
 }
 
-/// A time that is kept with an executor state, and freed with it. It is found again in the
-/// memory context's list of callbacks: nowhere else can an extension keep something there.
-#[repr(C)]
-struct Kept {
-    callback: pg_sys::MemoryContextCallback,
-    time: i64,
-}
-
-/// The argument that marks our callbacks among others'.
-static OURS: u8 = 0;
-
-/// Called when the context goes: there is nothing to do.
-unsafe extern "C-unwind" fn forget(_ours: *mut c_void) {}
+/// A time that is kept with an executor state, and freed with it.
+static KEPT: Mark<i64> = Mark::new();
 
 /// The time of the running query.
 #[inline]
@@ -83,13 +73,8 @@ pub(crate) fn time() -> Option<i64> {
 
 /// A query begins, with the time of its statement. If it shares the snapshot of the running
 /// query (a function that is not VOLATILE), it has that one's time.
-///
-/// # Safety
-/// `query` is about to be started.
-pub(crate) unsafe fn begin(query: *mut pg_sys::QueryDesc) -> Running {
-    let outer = Running::current();
-    // SAFETY: as required of the caller.
-    let snapshot = unsafe { (*query).snapshot };
+pub(crate) fn begin(query: Query<'_>) -> Running {
+    let (outer, snapshot) = (Running::current(), query.snapshot());
     let inherits = outer.time != 0 && !snapshot.is_null() && outer.snapshot == snapshot;
     let time = if inherits {
         outer.time
@@ -99,85 +84,37 @@ pub(crate) unsafe fn begin(query: *mut pg_sys::QueryDesc) -> Running {
     Running { time, snapshot }.replace()
 }
 
-/// The query has been started: its executor state keeps the time. Unguarded, with nothing to
-/// drop: it fails for want of memory only.
-///
-/// # Safety
-/// As [`begin`], after it.
-pub(crate) unsafe fn keep(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: the executor's state and its memory context are there.
-    unsafe {
-        if let Some(estate) = (*query).estate.as_ref() {
-            keep_in(estate.es_query_cxt);
-        }
+/// The query has been started: its executor state keeps the time. It fails for want of memory
+/// only.
+pub(crate) fn keep(query: Query<'_>) {
+    if let Some(memory) = query.memory() {
+        KEPT.keep(memory, TIME.load(Relaxed));
     }
 }
 
-/// Keeps the time in the memory of an executor state. Unguarded, as [`keep`].
+/// Keeps the time in the memory of an executor state.
 ///
 /// # Safety
-/// The context is there.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
+/// As [`Memory::new`].
 pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
-    // SAFETY: what is allocated in the context lives until the context calls back.
-    unsafe {
-        let kept = externs::MemoryContextAlloc(context, size_of::<Kept>()).cast::<Kept>();
-        kept.write(Kept {
-            callback: pg_sys::MemoryContextCallback {
-                func: Some(forget),
-                arg: (&raw const OURS).cast_mut().cast(),
-                next: core::ptr::null_mut(),
-            },
-            time: TIME.load(Relaxed),
-        });
-        externs::MemoryContextRegisterResetCallback(context, &raw mut (*kept).callback);
-    }
+    // SAFETY: as required of the caller.
+    KEPT.keep(unsafe { Memory::new(context) }, TIME.load(Relaxed));
 }
 
 /// A query goes on, by the time that it keeps.
-///
-/// # Safety
-/// `query` has been started.
-pub(crate) unsafe fn go_on(query: *mut pg_sys::QueryDesc) -> Running {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let estate = (*query).estate.as_ref();
-        match estate.and_then(|estate| kept_in(estate.es_query_cxt)) {
-            Some(time) => {
-                let snapshot = (*query).snapshot;
-                Running { time, snapshot }.replace()
-            }
-            None => Running::current(),
+pub(crate) fn go_on(query: Query<'_>) -> Running {
+    match query.memory().and_then(|memory| KEPT.find(memory)) {
+        Some(time) => {
+            let snapshot = query.snapshot();
+            Running { time, snapshot }.replace()
         }
+        None => Running::current(),
     }
 }
 
 /// Whether a time is kept in this memory.
-///
-/// # Safety
-/// The context is there.
-pub(super) unsafe fn is_kept_in(context: pg_sys::MemoryContext) -> bool {
-    // SAFETY: as required of the caller.
-    unsafe { kept_in(context) }.is_some()
-}
-
-/// # Safety
-/// As [`is_kept_in`].
-unsafe fn kept_in(context: pg_sys::MemoryContext) -> Option<i64> {
-    // SAFETY: the callbacks of a context are a list; ours are the head of a `Kept`.
-    unsafe {
-        let mut callback = (*context).reset_cbs;
-        while let Some(this) = callback.as_ref() {
-            if this.arg.cast_const() == (&raw const OURS).cast() {
-                return Some((*callback.cast::<Kept>()).time);
-            }
-            callback = this.next;
-        }
-    }
-    None
+pub(super) fn is_kept_in(memory: Memory<'_>) -> bool {
+    KEPT.find(memory).is_some()
 }
 
 /// The running query has waited: from here on it judges rows by this time, until

@@ -3,4 +3,11 @@
 pub(crate) mod execution;
 pub(crate) mod moment;
 pub(crate) mod now;
-pub(crate) mod parallel;
+
+/// Defines the setting by which parallel workers are given their query's time; once, at load.
+pub(crate) fn init() {
+    crate::pg::parallel::define(
+        c"ttl.execution_time",
+        c"The time by which a query judges rows, for its parallel workers.",
+    );
+}

@@ -1,7 +1,8 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
-use super::{execution, parallel};
-use crate::pg::{externs, fmgr};
+use super::execution;
+use crate::pg::memory::Call;
+use crate::pg::{externs, fmgr, parallel, xact};
 use crate::policy;
 use pgrx::pg_sys;
 
@@ -16,17 +17,14 @@ pub(crate) fn now() -> i64 {
 /// vanishes within a snapshot. In a procedure that commits, transactions start later than the
 /// statement: one that runs for ever must see rows expire. Parallel workers go by their leader.
 pub(super) fn statement_now() -> i64 {
-    if let Some(time) = parallel::leaders_time() {
+    if let Some(time) = parallel::leaders_number() {
         return time;
     }
-    // SAFETY: backend-local variables; the functions cannot fail.
-    unsafe {
-        let transaction = externs::GetCurrentTransactionStartTimestamp();
-        if pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() {
-            return transaction;
-        }
-        externs::GetCurrentStatementStartTimestamp().max(transaction)
+    let transaction = externs::GetCurrentTransactionStartTimestamp();
+    if xact::has_one_snapshot() {
+        return transaction;
     }
+    externs::GetCurrentStatementStartTimestamp().max(transaction)
 }
 
 /// The time with which rows are stamped ([`policy::stamp`]), in every isolation level. Not
@@ -41,6 +39,7 @@ pub(crate) fn present_stamp() -> i64 {
 }
 
 /// A stamp that is kept until the query ends or waits for a lock.
+#[derive(Clone, Copy)]
 struct Kept {
     statement_start: i64,
     /// When this session had last begun to wait for a lock.
@@ -55,11 +54,8 @@ fmgr::finfo_v1!(
 );
 
 /// `ttl.now() RETURNS timestamptz`.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+pub(crate) extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     pg_sys::Datum::from(now())
 }
 
@@ -72,7 +68,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as required of the caller.
-    pg_sys::Datum::from(unsafe { stamp_of_call(fcinfo) })
+    pg_sys::Datum::from(stamp_of_call(unsafe { Call::new(fcinfo) }))
 }
 
 /// `ttl.refreshed_ts(ts timestamptz, ttl integer, granularity integer) RETURNS timestamptz`: what
@@ -85,48 +81,39 @@ pub(crate) unsafe extern "C-unwind" fn ttl_refreshed_ts(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: as declared in SQL.
-    let (ts, ttl, granularity, present) = unsafe {
+    let (ts, ttl, granularity, call) = unsafe {
         (
             fmgr::arg_timestamptz(fcinfo, 0),
             fmgr::arg_int4(fcinfo, 1),
             fmgr::arg_int4(fcinfo, 2).unwrap_or(0),
-            stamp_of_call(fcinfo),
+            Call::new(fcinfo),
         )
     };
-    pg_sys::Datum::from(policy::refreshed(ts, ttl, granularity, present))
+    pg_sys::Datum::from(policy::refreshed(
+        ts,
+        ttl,
+        granularity,
+        stamp_of_call(call),
+    ))
 }
 
 /// The same for all rows of a query: the stamp is kept in the call's `fn_extra`, which lives as
 /// long. In PL/pgSQL it lives as long as the transaction, so a stamp never serves another
 /// statement of the client; nor after a wait for a lock, where rows would be stamped with an old
 /// time. Unguarded: an error for want of memory passes a frame with nothing to drop.
-///
-/// # Safety
-/// A function call's information.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-unsafe fn stamp_of_call(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    // SAFETY: fn_extra is ours to use, and what it points to is of our type.
-    unsafe {
-        let statement_start = externs::GetCurrentStatementStartTimestamp();
-        let Some(call) = (*fcinfo).flinfo.as_mut() else {
-            return stamp(statement_start);
-        };
-        let waited = externs::last_wait();
-        let first = call.fn_extra.is_null();
-        if first {
-            call.fn_extra = externs::MemoryContextAlloc(call.fn_mcxt, size_of::<Kept>());
-        }
-        let kept = call.fn_extra.cast::<Kept>();
-        if first || (*kept).statement_start != statement_start || (*kept).waited != waited {
-            kept.write(Kept {
-                statement_start,
-                waited,
-                stamp: stamp(statement_start),
-            });
-        }
-        (*kept).stamp
+fn stamp_of_call(mut call: Call) -> i64 {
+    let statement_start = externs::GetCurrentStatementStartTimestamp();
+    let waited = externs::last_wait();
+    let present = || Kept {
+        statement_start,
+        waited,
+        stamp: stamp(statement_start),
+    };
+    let Some(kept) = call.kept(present) else {
+        return stamp(statement_start);
+    };
+    if kept.statement_start != statement_start || kept.waited != waited {
+        *kept = present();
     }
+    kept.stamp
 }

@@ -8,7 +8,7 @@ use super::{message, probe, transaction};
 use crate::error::Error;
 use crate::pg::gate::{self, Stay, Visit};
 use crate::pg::timeout::Limit;
-use crate::pg::{catalog, locks, query, relation, roles, session};
+use crate::pg::{catalog, locks, query, relation, roles, session, xact};
 use crate::store::{cache, policy_lock};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -280,7 +280,6 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
             rows
         }
     };
-    // SAFETY: within a transaction; the next statement is to see the deletions.
-    unsafe { pg_sys::CommandCounterIncrement() };
+    xact::next_command();
     Ok(Purged { rows })
 }

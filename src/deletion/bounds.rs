@@ -1,9 +1,8 @@
 //! How old the rows of a partition must be (M11).
 
-use super::partition_key;
 use crate::error::{Error, Result};
 use crate::pg::values::Text;
-use crate::pg::{catalog, encoding, lists};
+use crate::pg::{catalog, encoding, partition, xact};
 use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
 use crate::store::dates::DateKind;
 use pgrx::prelude::*;
@@ -77,19 +76,13 @@ pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<
 pub(crate) fn with_latest_snapshot<T>(
     work: impl FnOnce(&SpiClient<'_>) -> std::result::Result<T, SpiError>,
 ) -> Result<T> {
-    // SAFETY: reads a backend-local variable.
-    if unsafe { pg_sys::XactIsoLevel } > pg_sys::XACT_READ_COMMITTED.cast_signed() {
+    if xact::has_one_snapshot() {
         return Err(Error::new(
             PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
             "partitions are looked at in READ COMMITTED transactions only",
         ));
     }
-    // SAFETY: pushed and popped in pairs; an error ends the transaction, and with it the stack.
-    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
-    let result = Spi::connect(work);
-    // SAFETY: see above.
-    unsafe { pg_sys::PopActiveSnapshot() };
-    Ok(result?)
+    Ok(xact::with_latest_snapshot(|| Spi::connect(work))?)
 }
 
 /// Whether the table, one of its partitions or one of its ancestors gives bounds as [`range`]
@@ -97,17 +90,32 @@ pub(crate) fn with_latest_snapshot<T>(
 pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
     let below = catalog::all_inheritors(relid).into_iter();
     let mut levels = below.chain(catalog::ancestors(relid));
-    levels.any(|table| partition_key::is_range_by(table, column.name, column.kind))
+    levels.any(|table| is_keyed_by(table, column.name, column.kind))
+}
+
+/// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
+/// usual order: a user's operator class may order times otherwise.
+fn is_keyed_by(table: pg_sys::Oid, name: &str, kind: DateKind) -> bool {
+    let Some(column) = catalog::attribute(table, name) else {
+        return false;
+    };
+    let usual = usual_order(kind);
+    column.type_oid == kind.type_oid()
+        && partition::first_of_range(table) == Some((column.attno, usual))
+}
+
+/// The operator class of a kind's usual order.
+fn usual_order(kind: DateKind) -> pg_sys::Oid {
+    match kind {
+        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
+        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
+        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
+    }
 }
 
 /// The condition on `pg_partitioned_table AS p`. A user's operator class may order times
 /// otherwise.
 fn is_range_by(column: DateColumn<'_>) -> String {
-    let operator_class = match column.kind {
-        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
-        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
-        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
-    };
     format!(
         "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
          AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
@@ -115,7 +123,7 @@ fn is_range_by(column: DateColumn<'_>) -> String {
                 AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
                 AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
                 AND k.atttypid OPERATOR(pg_catalog.=) {})",
-        operator_class.to_u32(),
+        usual_order(column.kind).to_u32(),
         catalog::quote_literal(column.name),
         column.kind.type_oid().to_u32()
     )
@@ -125,37 +133,11 @@ fn is_range_by(column: DateColumn<'_>) -> String {
 /// column. `None` if it has no upper end.
 fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> {
     let bound = CString::new(bound).ok()?;
-    // SAFETY: the text is pg_class.relpartbound, a PartitionBoundSpec. All is palloc'd in
-    // the current memory context.
-    unsafe {
-        let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
-        if (*spec).is_default {
-            return None;
-        }
-        let upper = value((*spec).upperdatums, kind)?;
-        Some(Range {
-            newest: newest(upper, kind, is_only_column),
-            reaches_minus_infinity: value((*spec).lowerdatums, kind)
-                .is_none_or(|lower| instant(lower, kind) == i64::MIN),
-        })
-    }
-}
-
-/// The first value of a bound's upper end, if it is of this type.
-///
-/// # Safety
-/// A list of PartitionRangeDatum, whose value is a Const if their kind is VALUE.
-unsafe fn value(datums: *mut pg_sys::List, kind: DateKind) -> Option<pg_sys::Datum> {
-    // SAFETY: as required of the caller. All three types are passed by value.
-    unsafe {
-        let value_kind = pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE;
-        let first = lists::iter::<pg_sys::PartitionRangeDatum>(datums).next()?;
-        if (*first).kind != value_kind {
-            return None;
-        }
-        let value = (*first).value.cast::<pg_sys::Const>().as_ref()?;
-        (value.consttype == kind.type_oid() && !value.constisnull).then_some(value.constvalue)
-    }
+    let [lower, upper] = partition::ends_of_range(&bound, kind.type_oid())?;
+    Some(Range {
+        newest: newest(upper?, kind, is_only_column),
+        reaches_minus_infinity: lower.is_none_or(|lower| instant(lower, kind) == i64::MIN),
+    })
 }
 
 fn instant(value: pg_sys::Datum, kind: DateKind) -> i64 {

@@ -1,20 +1,18 @@
 //! Messages in the WAL before and after the extension's deletions, for consumers of logical
 //! decoding.
 
-use crate::pg::at_boundary;
-use crate::pg::externs::raising;
-use core::ffi::c_char;
-use pgrx::pg_sys;
+use crate::pg::wal;
 use serde::Serialize;
 use std::ffi::{CStr, CString};
+pub(crate) use wal::is_logical as is_wanted;
 
 /// The prefix by which a consumer tells the extension's messages.
-const PREFIX: &CStr = c"ttl";
+pub(super) const PREFIX: &CStr = c"ttl";
 
 /// The text of the message before the first deletion in a table; `None` if the WAL is not
 /// written for logical decoding.
 pub(crate) fn for_begin(table: &str) -> Option<CString> {
-    is_wanted().then(|| text(table, "begin", None))?
+    wal::is_logical().then(|| text(table, "begin", None))?
 }
 
 /// Writes the message before the deletions in a table.
@@ -24,7 +22,7 @@ pub(crate) fn begin(table: &str) {
 
 /// Writes the message after the deletions in a table.
 pub(crate) fn end(table: &str, rows: u64) {
-    if is_wanted() {
+    if wal::is_logical() {
         emit(text(table, "end", Some(rows)).as_deref());
     }
 }
@@ -43,35 +41,8 @@ fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
     Some(crate::pg::encoding::shown(&content.ok()?))
 }
 
-/// Whether the WAL is written for logical decoding.
-pub(crate) fn is_wanted() -> bool {
-    // SAFETY: reads a setting.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
-}
-
 fn emit(message: Option<&CStr>) {
-    let Some(message) = message else { return };
-    // SAFETY: within a transaction that may write; an error is caught at the boundary.
-    unsafe {
-        at_boundary!(write(message.as_ptr(), message.count_bytes()));
-    }
-}
-
-/// Writes a message that belongs to the transaction.
-///
-/// # Safety
-/// `message` has `length` bytes. PostgreSQL's errors pass through: to be called through a
-/// boundary, or from an unguarded function with nothing to drop.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-pub(crate) unsafe fn write(message: *const c_char, length: usize) {
-    // SAFETY: as required of the caller; the message is copied.
-    unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        raising::LogLogicalMessage(PREFIX.as_ptr(), message, length, true);
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        raising::LogLogicalMessage(PREFIX.as_ptr(), message, length, true, false);
+    if let Some(message) = message {
+        wal::write_message(PREFIX, message);
     }
 }

@@ -12,7 +12,7 @@
 //! | `cascade` | the tables to which a deletion cascades |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
-//! | `bounds`, `partition_key` | which partitions can hold expired rows only |
+//! | `bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 
@@ -23,7 +23,6 @@ pub(crate) mod cascade;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
 pub(crate) mod message;
-pub(crate) mod partition_key;
 pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;

@@ -9,7 +9,7 @@
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::Visit;
-use crate::pg::{cascade, encoding, query};
+use crate::pg::{cascade, encoding, locks, query};
 use crate::store::{TablePolicy, live_condition};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -24,8 +24,7 @@ pub(crate) fn lock_for_drop(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // Downwards, the order in which everybody locks who comes through the parent.
     let parent = parent_of(leaf)?;
     for relid in [parent, leaf] {
-        // SAFETY: what is locked is looked up again after the lock is granted.
-        unsafe { pg_sys::LockRelationOid(relid, pg_sys::AccessExclusiveLock.cast_signed()) };
+        locks::relation(relid, pg_sys::AccessExclusiveLock);
     }
     parent_of(leaf).filter(|&now| now == parent)
 }

@@ -6,7 +6,7 @@ use super::job::Job;
 use super::{message, receiver};
 use crate::error::Error;
 use crate::pg::gate::Visit;
-use crate::pg::{relation, session, txn};
+use crate::pg::{relation, session, txn, xact};
 use crate::visibility::statement;
 use pgrx::pg_sys;
 
@@ -113,8 +113,7 @@ fn attempt(
         }))
     }) {
         Ok(deleted) => {
-            // SAFETY: within a transaction; the next statement is to see the deletions.
-            unsafe { pg_sys::CommandCounterIncrement() };
+            xact::next_command();
             Ok(Some(deleted))
         }
         Err(failure) if is_of_rows(&failure) => {

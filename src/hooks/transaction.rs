@@ -19,7 +19,7 @@ pub(super) fn init() {
     }
 }
 
-unsafe extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
+extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
             wakeups::at_commit();
@@ -45,7 +45,7 @@ unsafe extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_voi
     }
 }
 
-unsafe extern "C-unwind" fn at_subxact_end(
+extern "C-unwind" fn at_subxact_end(
     event: SubXactEvent::Type,
     _my_subid: pg_sys::SubTransactionId,
     _parent_subid: pg_sys::SubTransactionId,

@@ -44,11 +44,16 @@ impl Registration<'_> {
         worker
     }
 
-    /// Registers it with the postmaster; while libraries are preloaded.
+    /// Registers it with the postmaster, unless that is pg_upgrade's; while libraries are
+    /// preloaded.
     pub(crate) fn register_static(&self) {
         let mut worker = self.to_worker();
         // SAFETY: the structure is copied.
-        unsafe { pg_sys::RegisterBackgroundWorker(&mut worker) };
+        unsafe {
+            if !pg_sys::IsBinaryUpgrade {
+                pg_sys::RegisterBackgroundWorker(&mut worker);
+            }
+        }
     }
 
     /// Asks the postmaster to start it; `None` if there is no slot left.
@@ -127,33 +132,24 @@ pub(crate) fn connect(database: Option<pg_sys::Oid>) {
 
 /// Waits until this process's latch is set, or for `timeout_ms`.
 pub(crate) fn wait(timeout_ms: i64) {
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    wait_latch(timeout_ms);
     // SAFETY: the process's own latch.
-    unsafe {
-        pg_sys::WaitLatch(
-            pg_sys::MyLatch,
-            events.cast_signed(),
-            timeout_ms,
-            pg_sys::PG_WAIT_EXTENSION,
-        );
-        pg_sys::ResetLatch(pg_sys::MyLatch);
-    }
+    unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
     pgrx::check_for_interrupts!();
+}
+
+fn wait_latch(timeout_ms: i64) {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    let (events, extension) = (events.cast_signed(), pg_sys::PG_WAIT_EXTENSION);
+    // SAFETY: the process's own latch.
+    unsafe { pg_sys::WaitLatch(pg_sys::MyLatch, events, timeout_ms, extension) };
 }
 
 /// Ends this process if the postmaster is gone, which a process that never waits would not
 /// notice.
 pub(crate) fn check_postmaster() {
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-    // SAFETY: the process's own latch, which stays as it is; does not wait.
-    unsafe {
-        pg_sys::WaitLatch(
-            pg_sys::MyLatch,
-            events.cast_signed(),
-            0,
-            pg_sys::PG_WAIT_EXTENSION,
-        );
-    }
+    // The latch stays as it is.
+    wait_latch(0);
     pgrx::check_for_interrupts!();
 }
 
@@ -195,11 +191,9 @@ pub(crate) fn set_latch(latch: usize) {
 
 /// Asks another process of this server to terminate.
 pub(crate) fn terminate(pid: i32) {
-    // SAFETY: only to a process of this server.
-    unsafe {
-        if pid > 0 && !pg_sys::BackendPidGetProc(pid).is_null() {
-            externs::kill(pid, SIGTERM);
-        }
+    if is_alive(pid) {
+        // SAFETY: only to a process of this server.
+        unsafe { externs::kill(pid, SIGTERM) };
     }
 }
 
@@ -238,7 +232,7 @@ pub(crate) fn transaction_age() -> i64 {
 }
 
 /// Runs `function` when this process ends, before it lets go of shared memory.
-pub(crate) fn before_exit(function: unsafe extern "C-unwind" fn(c_int, pg_sys::Datum)) {
+pub(crate) fn before_exit(function: extern "C-unwind" fn(c_int, pg_sys::Datum)) {
     // SAFETY: the function lives as long as the library.
     unsafe { pg_sys::before_shmem_exit(Some(function), pg_sys::Datum::from(0)) };
 }

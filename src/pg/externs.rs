@@ -43,28 +43,6 @@ unsafe extern "C-unwind" {
     /// interrupt.c; as a handler of SIGHUP.
     pub(crate) fn SignalHandlerForConfigReload(signal: c_int);
 
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorStart(query_desc: *mut pg_sys::QueryDesc, eflags: c_int);
-    /// execMain.c; for the executor hooks' trampolines.
-    #[cfg(not(feature = "pg18"))]
-    pub(crate) fn standard_ExecutorRun(
-        query_desc: *mut pg_sys::QueryDesc,
-        direction: pg_sys::ScanDirection::Type,
-        count: u64,
-        execute_once: bool,
-    );
-    /// execMain.c; for the executor hooks' trampolines.
-    #[cfg(feature = "pg18")]
-    pub(crate) fn standard_ExecutorRun(
-        query_desc: *mut pg_sys::QueryDesc,
-        direction: pg_sys::ScanDirection::Type,
-        count: u64,
-    );
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorFinish(query_desc: *mut pg_sys::QueryDesc);
-    /// execMain.c; for the executor hooks' trampolines.
-    pub(crate) fn standard_ExecutorEnd(query_desc: *mut pg_sys::QueryDesc);
-
     /// costsize.c; for the planner support function.
     pub(crate) fn cost_qual_eval_node(
         cost: *mut pg_sys::QualCost,
@@ -308,23 +286,6 @@ pub(crate) mod raising {
         ) -> *mut pg_sys::List;
         /// discard.c
         pub(crate) fn DiscardCommand(stmt: *mut pg_sys::DiscardStmt, is_top_level: bool);
-        /// message.c
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        pub(crate) fn LogLogicalMessage(
-            prefix: *const c_char,
-            message: *const c_char,
-            size: usize,
-            transactional: bool,
-        ) -> pg_sys::XLogRecPtr;
-        /// message.c
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        pub(crate) fn LogLogicalMessage(
-            prefix: *const c_char,
-            message: *const c_char,
-            size: usize,
-            transactional: bool,
-            flush: bool,
-        ) -> pg_sys::XLogRecPtr;
         /// pg_constraint.c
         pub(crate) fn get_relation_constraint_oid(
             relid: pg_sys::Oid,

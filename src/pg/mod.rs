@@ -12,7 +12,6 @@ macro_rules! at_boundary {
         result
     }};
 }
-pub(crate) use at_boundary;
 
 pub(crate) mod activity;
 pub(crate) mod background;
@@ -24,6 +23,7 @@ pub(crate) mod databases;
 pub(crate) mod defaults;
 pub(crate) mod encoding;
 pub(crate) mod evaluator;
+pub(crate) mod executor;
 pub(crate) mod externs;
 pub(crate) mod firing;
 pub(crate) mod fmgr;
@@ -35,8 +35,11 @@ pub(crate) mod inheritance;
 pub(crate) mod lists;
 pub(crate) mod locks;
 pub(crate) mod look;
+pub(crate) mod memory;
 pub(crate) mod nodes;
 pub(crate) mod object_access;
+pub(crate) mod parallel;
+pub(crate) mod partition;
 pub(crate) mod planner_input;
 pub(crate) mod query;
 pub(crate) mod relation;
@@ -55,4 +58,5 @@ pub(crate) mod unguarded;
 pub(crate) mod unique;
 pub(crate) mod values;
 pub(crate) mod versions;
+pub(crate) mod wal;
 pub(crate) mod xact;

@@ -5,9 +5,11 @@
 //! on the schema could not run it. PostgreSQL's own commands on a table need no USAGE either.
 
 use super::gate::Visit;
-use super::{encoding, lists, unguarded};
+use super::relation::Open;
+use super::{encoding, externs, lists, unguarded};
 use core::ffi::c_int;
-use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, PlannedStmt};
+use core::marker::PhantomData;
+use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
 use std::ffi::CString;
 
 /// A parameter: its type and its value; `None` is NULL.
@@ -15,7 +17,7 @@ pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
 /// Runs a statement that selects nothing; returns how many rows it has processed.
 pub(crate) fn execute(visit: &Visit, query: &str) -> u64 {
-    run(visit, query, &[], None)
+    run_seeing(Sight::Present, visit, query, &[], None)
 }
 
 /// The first row that the query selects; its columns are of types passed by value.
@@ -24,19 +26,19 @@ pub(crate) fn first_row<const N: usize>(
     query: &str,
     parameters: &[Parameter],
 ) -> Option<[Option<Datum>; N]> {
-    let mut receiver = FirstRow::<N> {
-        receiver: DestReceiver {
-            receiveSlot: Some(keep_first::<N>),
-            rStartup: Some(nothing_at_start),
-            rShutdown: Some(nothing_at_end),
-            rDestroy: Some(nothing_at_end),
-            mydest: pg_sys::CommandDest::DestTuplestore,
-        },
-        row: None,
+    let mut first = None;
+    let receive = |row: SentRow<'_>| {
+        let mut values = [None; N];
+        for (value, column) in values.iter_mut().zip(1..) {
+            *value = row.value(column);
+        }
+        first = Some(values);
+        // One row is enough.
+        false
     };
-    let receiver_of_first = Some((&raw mut receiver).cast());
-    run_seeing(Sight::Present, visit, query, parameters, receiver_of_first);
-    receiver.row
+    // SAFETY: nothing to drop; the query has N columns.
+    unsafe { send(visit, query, parameters, receive) };
+    first
 }
 
 /// Reads everything that the query selects, as of before the current transaction's first write.
@@ -58,14 +60,29 @@ pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) 
     first_row::<1>(visit, query, parameters)?[0]
 }
 
-/// Runs the query and passes its rows to the receiver; returns how many rows it has processed.
-pub(crate) fn run(
+/// Runs the query and passes its rows to `receive` meanwhile, until that says false.
+///
+/// # Safety
+/// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): no panic, and nothing
+/// to drop where an error may pass. It reads columns that the query selects, as of their types.
+pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
     visit: &Visit,
     query: &str,
     parameters: &[Parameter],
-    receiver: Option<*mut DestReceiver>,
-) -> u64 {
-    run_seeing(Sight::Present, visit, query, parameters, receiver)
+    receive: F,
+) {
+    let mut receiver = Receiver {
+        head: DestReceiver {
+            receiveSlot: Some(receive_slot::<F>),
+            rStartup: Some(nothing_at_start),
+            rShutdown: Some(nothing_at_end),
+            rDestroy: Some(nothing_at_end),
+            mydest: pg_sys::CommandDest::DestTuplestore,
+        },
+        receive,
+    };
+    let receiver = Some((&raw mut receiver).cast());
+    run_seeing(Sight::Present, visit, query, parameters, receiver);
 }
 
 fn run_seeing(
@@ -198,45 +215,74 @@ unsafe fn parameter_list(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     }
 }
 
-#[repr(C)]
-struct FirstRow<const N: usize> {
-    receiver: DestReceiver,
-    row: Option<[Option<Datum>; N]>,
-}
+/// A row that a query sends ([`send`]).
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct SentRow<'a>(*mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
 
-/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-unsafe extern "C-unwind" fn keep_first<const N: usize>(
-    slot: *mut pg_sys::TupleTableSlot,
-    receiver: *mut DestReceiver,
-) -> bool {
-    // SAFETY: the executor passes the slot, which has N values by value, and our receiver.
-    unsafe {
-        let wanted = i32::try_from(N).unwrap_or(0);
-        if i32::from((*slot).tts_nvalid) < wanted {
-            unguarded::slot_getsomeattrs_int(slot, wanted);
+impl SentRow<'_> {
+    /// The value of a column.
+    #[inline]
+    pub(crate) fn value(self, column: i16) -> Option<Datum> {
+        // SAFETY: the slot is there, and has this column.
+        unsafe { unguarded::slot_value(self.0, column) }
+    }
+
+    /// The value of a column of type tid.
+    #[inline]
+    pub(crate) fn tid(self, column: i16) -> ItemPointerData {
+        let tid = self.value(column).map(Datum::cast_mut_ptr);
+        // SAFETY: of that type.
+        tid.map_or_else(ItemPointerData::default, |tid| unsafe { *tid })
+    }
+
+    /// Deletes this row of the relation by the table access method, as of the query's snapshot
+    /// and the current command. No trigger fires.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
+    #[inline]
+    pub(crate) fn delete(
+        self,
+        relation: &Open,
+        mut tid: ItemPointerData,
+        wait: bool,
+    ) -> Option<pg_sys::TM_Result::Type> {
+        let relation = relation.as_ptr();
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: the relation is open and locked; a query runs.
+        unsafe {
+            Some((*(*relation).rd_tableam).tuple_delete?(
+                relation,
+                &mut tid,
+                externs::GetCurrentCommandId(true),
+                externs::GetActiveSnapshot(),
+                core::ptr::null_mut(),
+                wait,
+                &mut failure,
+                false,
+            ))
         }
-        let state = &mut *receiver.cast::<FirstRow<N>>();
-        let mut row = [None; N];
-        for (at, value) in row.iter_mut().enumerate() {
-            if !*(*slot).tts_isnull.add(at) {
-                *value = Some(*(*slot).tts_values.add(at));
-            }
-        }
-        state.row = Some(row);
-        // One row is enough.
-        false
     }
 }
 
-pub(crate) unsafe extern "C-unwind" fn nothing_at_start(
-    _: *mut DestReceiver,
-    _: c_int,
-    _: pg_sys::TupleDesc,
-) {
+#[repr(C)]
+struct Receiver<F> {
+    head: DestReceiver,
+    receive: F,
 }
 
-pub(crate) unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}
+unsafe extern "C-unwind" fn receive_slot<F: FnMut(SentRow<'_>) -> bool>(
+    slot: *mut pg_sys::TupleTableSlot,
+    receiver: *mut DestReceiver,
+) -> bool {
+    // SAFETY: the executor passes the slot and our receiver.
+    let receiver = unsafe { &mut *receiver.cast::<Receiver<F>>() };
+    (receiver.receive)(SentRow(slot, PhantomData))
+}
+
+unsafe extern "C-unwind" fn nothing_at_start(_: *mut DestReceiver, _: c_int, _: pg_sys::TupleDesc) {
+}
+
+unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}

@@ -1,5 +1,8 @@
 //! Shared memory: one structure, one hash table, one lock for both.
 
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::ops::Deref;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -22,129 +25,131 @@ const TRANCHE: &CStr = named!("");
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
-static mut LAYOUT: Layout = Layout {
-    control: 0,
-    key: 0,
-    entry: 0,
-    entries: 0,
-};
-static mut CALLS: Calls = Calls {
-    started: || (),
-    stopping: || (),
-};
 static mut CONTROL: *mut core::ffi::c_void = core::ptr::null_mut();
 static mut TABLE: *mut pg_sys::HTAB = core::ptr::null_mut();
 static mut LOCK: *mut pg_sys::LWLock = core::ptr::null_mut();
 
-/// Sizes in bytes, and the number of entries of the hash table.
-#[derive(Clone, Copy)]
-pub(crate) struct Layout {
-    pub(crate) control: usize,
-    pub(crate) key: usize,
-    pub(crate) entry: usize,
-    pub(crate) entries: i64,
+/// What the memory holds: a structure, zeroed before anybody sees it, and a hash table.
+///
+/// # Safety
+/// Implemented once, and used only after the server's start. `Control` is valid when zeroed. A
+/// `Key` is plain data without padding; an `Entry` is plain data that begins with its key.
+pub(crate) unsafe trait Contents: Sized + 'static {
+    type Control: Sync;
+    type Key: Copy;
+    type Entry: Copy;
+    /// The memory was created, at the server's start or after a crash; in the postmaster, while
+    /// no other process exists.
+    const STARTED: fn(&mut Exclusive<Self>);
+    /// The server stops cleanly; as above.
+    const STOPPING: fn(&mut Exclusive<Self>);
+
+    /// The number of entries of the hash table.
+    fn entries() -> i64;
 }
 
-/// What the postmaster calls while no other process exists.
-#[derive(Clone, Copy)]
-pub(crate) struct Calls {
-    /// The memory was created, at the server's start or after a crash.
-    pub(crate) started: fn(),
-    /// The server stops cleanly.
-    pub(crate) stopping: fn(),
-}
-
-/// Asks for the memory; once, while libraries are preloaded. The structure is
-/// zeroed before anybody sees it.
-pub(crate) fn init(layout: Layout, calls: Calls) {
+/// Asks for the memory; once, while libraries are preloaded.
+pub(crate) fn init<C: Contents>() {
     // SAFETY: single-threaded, in the postmaster.
     unsafe {
-        LAYOUT = layout;
-        CALLS = calls;
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
-        pg_sys::shmem_request_hook = Some(request);
+        pg_sys::shmem_request_hook = Some(request::<C>);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
-        pg_sys::shmem_startup_hook = Some(startup);
+        pg_sys::shmem_startup_hook = Some(startup::<C>);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn request() {
+unsafe extern "C-unwind" fn request<C: Contents>() {
     // SAFETY: in the postmaster, where the hook belongs.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
             at_boundary!(previous());
         }
-        let layout = LAYOUT;
-        pg_sys::RequestAddinShmemSpace(layout.control);
-        pg_sys::RequestAddinShmemSpace(pg_sys::hash_estimate_size(layout.entries, layout.entry));
+        let table = pg_sys::hash_estimate_size(C::entries(), size_of::<C::Entry>());
+        pg_sys::RequestAddinShmemSpace(size_of::<C::Control>());
+        pg_sys::RequestAddinShmemSpace(table);
         pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), 1);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn startup() {
+unsafe extern "C-unwind" fn startup<C: Contents>() {
     // SAFETY: in the postmaster at start and after a crash; the lock is that of
     // all extensions.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
             at_boundary!(previous());
         }
-        let layout = LAYOUT;
-        let mut found = false;
-        CONTROL = pg_sys::ShmemInitStruct(named!(" control").as_ptr(), layout.control, &mut found);
+        let (mut found, size) = (false, size_of::<C::Control>());
+        CONTROL = pg_sys::ShmemInitStruct(named!(" control").as_ptr(), size, &mut found);
         if !found {
-            core::ptr::write_bytes(CONTROL.cast::<u8>(), 0, layout.control);
+            core::ptr::write_bytes(CONTROL.cast::<u8>(), 0, size);
         }
         let mut info = pg_sys::HASHCTL {
-            keysize: layout.key,
-            entrysize: layout.entry,
+            keysize: size_of::<C::Key>(),
+            entrysize: size_of::<C::Entry>(),
             ..Default::default()
         };
         let flags = (pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS).cast_signed();
         TABLE = pg_sys::ShmemInitHash(
             named!(" tables").as_ptr(),
-            layout.entries,
-            layout.entries,
+            C::entries(),
+            C::entries(),
             &mut info,
             flags,
         );
         LOCK = &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock;
         if !found && !pg_sys::IsUnderPostmaster {
-            let started = CALLS.started;
-            started();
-            pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
+            (C::STARTED)(&mut Exclusive(Locked(PhantomData)));
+            pg_sys::on_shmem_exit(Some(stop::<C>), pg_sys::Datum::null());
         }
     }
 }
 
 /// Children of the postmaster forget it when they are forked.
 #[pg_guard]
-unsafe extern "C-unwind" fn stop(code: core::ffi::c_int, _argument: pg_sys::Datum) {
+unsafe extern "C-unwind" fn stop<C: Contents>(code: core::ffi::c_int, _argument: pg_sys::Datum) {
     if code == 0 {
-        // SAFETY: set once, at load.
-        let stopping = unsafe { CALLS.stopping };
-        stopping();
+        (C::STOPPING)(&mut Exclusive(Locked(PhantomData)));
     }
 }
 
 /// The structure.
-///
-/// # Safety
-/// `T` is the type whose size was asked for; valid when zeroed; only atomics in
-/// it are changed without the lock.
-pub(crate) unsafe fn control<T>() -> &'static T {
-    // SAFETY: set at the server's start, before any process that could call this.
-    unsafe { &*CONTROL.cast::<T>() }
+pub(crate) fn control<C: Contents>() -> &'static C::Control {
+    // SAFETY: set at the server's start, before anybody calls this.
+    unsafe { &*CONTROL.cast() }
 }
 
-/// The lock, held until dropped. Meanwhile nothing may raise an error.
-pub(crate) struct Locked(());
+/// A part of the structure that is accessed under the lock only.
+#[repr(transparent)]
+pub(crate) struct UnderLock<T>(UnsafeCell<T>);
 
-impl Locked {
+// SAFETY: whoever changes it is alone.
+unsafe impl<T: Send> Sync for UnderLock<T> {}
+
+impl<T> UnderLock<T> {
+    pub(crate) fn get<'a, C: Contents>(&'a self, _lock: &'a Locked<C>) -> &'a T {
+        // SAFETY: nobody changes it under the lock.
+        unsafe { &*self.0.get() }
+    }
+
+    pub(crate) fn get_mut<'a, C: Contents>(&'a self, _lock: &'a mut Exclusive<C>) -> &'a mut T {
+        // SAFETY: under the exclusive lock, of which this is the only use.
+        unsafe { &mut *self.0.get() }
+    }
+}
+
+/// The lock, held until dropped: the table may be read. Meanwhile nothing may raise an error.
+pub(crate) struct Locked<C: Contents>(PhantomData<C>);
+
+/// The same, exclusive: the table may be changed.
+pub(crate) struct Exclusive<C: Contents>(Locked<C>);
+
+impl<C: Contents> Locked<C> {
     /// Waits for the lock, to change the table.
-    pub(crate) fn exclusive() -> Self {
-        Self::acquire(pg_sys::LWLockMode::LW_EXCLUSIVE)
+    pub(crate) fn exclusive() -> Exclusive<C> {
+        Exclusive(Self::acquire(pg_sys::LWLockMode::LW_EXCLUSIVE))
     }
 
     /// Waits for the lock, to read the table.
@@ -152,97 +157,96 @@ impl Locked {
         Self::acquire(pg_sys::LWLockMode::LW_SHARED)
     }
 
-    /// Without the lock, where no other process exists: in [`Calls`].
-    pub(crate) fn alone() -> Self {
-        Self(())
-    }
-
     fn acquire(mode: pg_sys::LWLockMode::Type) -> Self {
         // SAFETY: initialized at the server's start.
         unsafe { pg_sys::LWLockAcquire(LOCK, mode) };
-        Self(())
+        Self(PhantomData)
     }
 
     /// The entry of that key; `None` if there is none.
-    ///
-    /// # Safety
-    /// `K` and `E` are the types whose sizes were asked for. The reference ends
-    /// with the lock; it is changed under the exclusive lock only.
-    pub(crate) unsafe fn find<K, E>(&mut self, key: &K) -> Option<&mut E> {
-        // SAFETY: as required of the caller.
-        unsafe { self.search(key, pg_sys::HASHACTION::HASH_FIND) }
+    pub(crate) fn find(&self, key: &C::Key) -> Option<&C::Entry> {
+        // SAFETY: under the lock, with which the reference ends.
+        unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_ref() }
     }
 
-    /// The entry of that key, created if there is none (then only its key is set), and whether
-    /// it was there; `None` if the table is full.
-    ///
-    /// # Safety
-    /// As [`Locked::find`], under the exclusive lock.
-    pub(crate) unsafe fn enter<K, E>(&mut self, key: &K) -> Option<(&mut E, bool)> {
-        let mut found = false;
-        // SAFETY: as required of the caller.
+    /// Calls `visit` with every entry.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&C::Entry)) {
+        // SAFETY: under the lock.
+        unsafe { scan::<C>(|entry| visit(&*entry)) }
+    }
+}
+
+impl<C: Contents> Exclusive<C> {
+    /// As [`Locked::find`].
+    pub(crate) fn find_mut(&mut self, key: &C::Key) -> Option<&mut C::Entry> {
+        // SAFETY: under the exclusive lock, with which the reference ends.
+        unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_mut() }
+    }
+
+    /// The entry of that key, `new` if there was none; `None` if the table is full.
+    pub(crate) fn enter(&mut self, key: &C::Key, new: C::Entry) -> Option<&mut C::Entry> {
+        // SAFETY: as in `find_mut`; of a new entry only the key is set.
         unsafe {
-            let action = pg_sys::HASHACTION::HASH_ENTER_NULL;
-            let entry =
-                pg_sys::hash_search(TABLE, core::ptr::from_ref(key).cast(), action, &mut found);
-            entry.cast::<E>().as_mut().map(|entry| (entry, found))
+            let (entry, found) = search::<C>(key, pg_sys::HASHACTION::HASH_ENTER_NULL);
+            if !entry.is_null() && !found {
+                entry.write(new);
+            }
+            entry.as_mut()
         }
     }
 
     /// Removes the entry of that key.
-    ///
-    /// # Safety
-    /// As [`Locked::find`], under the exclusive lock.
-    pub(crate) unsafe fn remove<K>(&mut self, key: &K) {
-        // SAFETY: as required of the caller.
-        unsafe {
-            let action = pg_sys::HASHACTION::HASH_REMOVE;
-            pg_sys::hash_search(
-                TABLE,
-                core::ptr::from_ref(key).cast(),
-                action,
-                core::ptr::null_mut(),
-            );
-        }
+    pub(crate) fn remove(&mut self, key: &C::Key) {
+        // SAFETY: under the exclusive lock; nobody has a reference to the entry.
+        unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_REMOVE) };
     }
 
-    /// # Safety
-    /// As [`Locked::find`]; under the exclusive lock, if `action` changes the table.
-    unsafe fn search<K, E>(&mut self, key: &K, action: pg_sys::HASHACTION::Type) -> Option<&mut E> {
-        // SAFETY: as required of the caller.
-        unsafe {
-            pg_sys::hash_search(
-                TABLE,
-                core::ptr::from_ref(key).cast(),
-                action,
-                core::ptr::null_mut(),
-            )
-            .cast::<E>()
-            .as_mut()
-        }
+    /// Calls `visit` with every entry.
+    pub(crate) fn for_each_mut(&mut self, mut visit: impl FnMut(&mut C::Entry)) {
+        // SAFETY: under the exclusive lock.
+        unsafe { scan::<C>(|entry| visit(&mut *entry)) }
     }
+}
 
-    /// Calls `visit` with every entry; it must not add or remove any.
-    ///
-    /// # Safety
-    /// As [`Locked::find`].
-    pub(crate) unsafe fn for_each<E>(&mut self, mut visit: impl FnMut(&mut E)) {
-        // SAFETY: as required of the caller; the scan runs to its end.
-        unsafe {
-            let mut scan = pg_sys::HASH_SEQ_STATUS::default();
-            pg_sys::hash_seq_init(&mut scan, TABLE);
-            loop {
-                let entry = pg_sys::hash_seq_search(&mut scan).cast::<E>();
-                match entry.as_mut() {
-                    Some(entry) => visit(entry),
-                    None => break,
-                }
-            }
+impl<C: Contents> Deref for Exclusive<C> {
+    type Target = Locked<C>;
+
+    fn deref(&self) -> &Locked<C> {
+        &self.0
+    }
+}
+
+/// The entry, or null, and whether it was there.
+///
+/// # Safety
+/// Under the lock; under the exclusive one, if `action` changes the table.
+unsafe fn search<C: Contents>(
+    key: &C::Key,
+    action: pg_sys::HASHACTION::Type,
+) -> (*mut C::Entry, bool) {
+    let (key, mut found) = (core::ptr::from_ref(key).cast(), false);
+    // SAFETY: as required of the caller; a key of the table.
+    let entry = unsafe { pg_sys::hash_search(TABLE, key, action, &mut found) };
+    (entry.cast(), found)
+}
+
+/// # Safety
+/// As [`search`]; under the exclusive lock, if `visit` changes an entry.
+unsafe fn scan<C: Contents>(mut visit: impl FnMut(*mut C::Entry)) {
+    // SAFETY: as required of the caller; the scan runs to its end, over a table that nobody
+    // else adds to meanwhile.
+    unsafe {
+        let mut scan = pg_sys::HASH_SEQ_STATUS::default();
+        pg_sys::hash_seq_init(&mut scan, TABLE);
+        let mut entry = pg_sys::hash_seq_search(&mut scan);
+        while !entry.is_null() {
+            visit(entry.cast());
+            entry = pg_sys::hash_seq_search(&mut scan);
         }
     }
 }
 
-impl Drop for Locked {
+impl<C: Contents> Drop for Locked<C> {
     fn drop(&mut self) {
         // SAFETY: acquired by this value. After an error PostgreSQL may have released it
         // already.

@@ -8,6 +8,30 @@ pub(crate) fn nest_level() -> i32 {
     unsafe { pg_sys::GetCurrentTransactionNestLevel() }
 }
 
+/// Whether all its statements share one snapshot: REPEATABLE READ, SERIALIZABLE.
+pub(crate) fn has_one_snapshot() -> bool {
+    // SAFETY: reads a backend-local variable.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() }
+}
+
+/// Lets the next statement see what was done so far.
+pub(crate) fn next_command() {
+    // SAFETY: within a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+}
+
+/// Runs `work` with a snapshot of everything that is committed now.
+pub(crate) fn with_latest_snapshot<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: within a transaction; what is pushed is popped. An error ends the transaction, and
+    // with it the stack.
+    unsafe {
+        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        let result = work();
+        pg_sys::PopActiveSnapshot();
+        result
+    }
+}
+
 /// Runs `work` with an active snapshot, without which PostgreSQL does not write to catalogs that
 /// have TOAST tables. An error ends it with the transaction.
 pub(crate) fn with_snapshot<T>(work: impl FnOnce() -> T) -> T {

@@ -1,10 +1,10 @@
 //! Rows that cannot be deleted: set aside with growing pauses, so that all others are deleted.
 
+use super::schedule;
+use super::shared::{self, Locked};
 use super::state::TableKey;
-use super::{schedule, shared};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
-use crate::pg::shmem::Locked;
 
 /// A row that could not be deleted, set aside for a while.
 #[repr(C)]
@@ -24,9 +24,8 @@ pub(crate) struct BlockedRow {
 
 /// Calls `work` with the rows that are set aside, under the lock.
 fn with_blocked<T>(work: impl FnOnce(&mut [BlockedRow]) -> T) -> T {
-    let _lock = Locked::exclusive();
-    // SAFETY: under the exclusive lock.
-    work(unsafe { &mut *shared::control().blocked.get() })
+    let mut lock = Locked::exclusive();
+    work(shared::control().blocked.get_mut(&mut lock))
 }
 
 /// The rows of this table that are set aside at this time.

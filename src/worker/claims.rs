@@ -1,11 +1,11 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::fairness::{self, Spent};
+use super::owners;
 use super::schedule::Outcome;
+use super::shared::{self, Locked};
 use super::state::{Progress, TableKey, TableState};
-use super::{owners, shared};
 use crate::pg::background;
-use crate::pg::shmem::Locked;
 use crate::settings;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -75,49 +75,46 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
     let mut lock = Locked::exclusive();
     let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
     let (mut tables, mut died) = (Vec::new(), Vec::new());
-    // SAFETY: as in `state::with_table`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if state.key.database != database || busy.holds(state, me) {
-                return;
-            }
-            if state.claimed_by != me && state.claimed_by != 0 {
-                state.claimed_by = 0;
-                if std::mem::take(&mut state.working) {
-                    // A worker died at it: treated as a failure, with its pause.
-                    after_death(state, naptime, now);
-                    died.push(state.owner);
-                }
-            }
-            tables.push((state.schedule.due, state.owner, state.habit, state.key));
-        });
-        for owner in died {
-            owners::charge(&lock, owner, DEATH, true, now);
+    lock.for_each_mut(|state| {
+        if state.key.database != database || busy.holds(state, me) {
+            return;
         }
-        for (due, owner, habit, key) in tables {
-            if due > now {
-                next.first_due = next.first_due.min(due);
-                continue;
+        if state.claimed_by != me && state.claimed_by != 0 {
+            state.claimed_by = 0;
+            if std::mem::take(&mut state.working) {
+                // A worker died at it: treated as a failure, with its pause.
+                after_death(state, naptime, now);
+                died.push(state.owner);
             }
-            let standing = owners::standing(&lock, owner, now);
-            let slow = standing.has_slow_table || habit.is_suspect();
-            if slow && !admits_slow {
-                let again = now.saturating_add(NOT_ADMITTED);
-                next.first_due = next.first_due.min(again);
-                continue;
-            }
+        }
+        tables.push((state.schedule.due, state.owner, state.habit, state.key));
+    });
+    for owner in died {
+        owners::charge(&mut lock, owner, DEATH, true, now);
+    }
+    for (due, owner, habit, key) in tables {
+        if due > now {
             next.first_due = next.first_due.min(due);
-            next.only_slow &= slow;
-            due_now.push((standing.rank, due, key));
+            continue;
         }
-        next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
-        fairness::order(&mut due_now);
-        let share = due_now.len().div_ceil(4).min(CLAIMS);
-        for (_, _, key) in due_now.into_iter().take(share) {
-            if let Some(state) = lock.find::<_, TableState>(&key) {
-                state.claimed_by = me;
-                next.claimed.push(key);
-            }
+        let standing = owners::standing(&lock, owner, now);
+        let slow = standing.has_slow_table || habit.is_suspect();
+        if slow && !admits_slow {
+            let again = now.saturating_add(NOT_ADMITTED);
+            next.first_due = next.first_due.min(again);
+            continue;
+        }
+        next.first_due = next.first_due.min(due);
+        next.only_slow &= slow;
+        due_now.push((standing.rank, due, key));
+    }
+    next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
+    fairness::order(&mut due_now);
+    let share = due_now.len().div_ceil(4).min(CLAIMS);
+    for (_, _, key) in due_now.into_iter().take(share) {
+        if let Some(state) = lock.find_mut(&key) {
+            state.claimed_by = me;
+            next.claimed.push(key);
         }
     }
     next
@@ -154,11 +151,9 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     let own = shared::own();
     let mut lock = Locked::exclusive();
     let others = shared::others_in_slow_turns();
-    // SAFETY: as in `state::with_table`.
-    let owner = unsafe { lock.find::<_, TableState>(&key) }?.owner;
+    let owner = lock.find(&key)?.owner;
     let standing = owners::standing(&lock, owner, now);
-    // SAFETY: as above.
-    let state = unsafe { lock.find::<_, TableState>(&key) }?;
+    let state = lock.find_mut(&key)?;
     if state.claimed_by != me {
         return None;
     }
@@ -190,8 +185,7 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     if let Some(own) = own {
         own.clear_turn();
     }
-    // SAFETY: as in `state::with_table`.
-    let Some(state) = (unsafe { lock.find::<_, TableState>(&key) }) else {
+    let Some(state) = lock.find_mut(&key) else {
         return false;
     };
     state.claimed_by = 0;
@@ -208,7 +202,7 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     }
     let (owner, slow) = (state.owner, state.habit.slow);
     let first = slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow);
-    owners::charge(&lock, owner, took, slow, now);
+    owners::charge(&mut lock, owner, took, slow, now);
     first
 }
 
@@ -220,17 +214,13 @@ pub(super) fn set_owner(key: TableKey, owner: u32) {
 /// Releases this process's claims, as if it had not had them.
 pub(super) fn release_claims() {
     let me = background::my_pid();
-    let mut lock = Locked::exclusive();
-    // SAFETY: as in `state::with_table`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if state.claimed_by == me {
-                state.claimed_by = 0;
-                state.working = false;
-                state.schedule.abandon_turn();
-            }
-        });
-    }
+    Locked::exclusive().for_each_mut(|state| {
+        if state.claimed_by == me {
+            state.claimed_by = 0;
+            state.working = false;
+            state.schedule.abandon_turn();
+        }
+    });
 }
 
 /// What waits in a database, apart from what its workers are at.
@@ -248,21 +238,18 @@ pub(super) fn waiting(now: i64) -> HashMap<u32, Waiting> {
     let busy = Busy::now();
     let workers = settings::max_workers();
     let mut tables = Vec::new();
-    let mut lock = Locked::shared();
+    let lock = Locked::shared();
     let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
-    // SAFETY: as in `state::with_table`; only read.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if !busy.holds(state, 0) && !state.working {
-                tables.push((
-                    state.key.database,
-                    state.schedule.due,
-                    state.owner,
-                    state.habit,
-                ));
-            }
-        });
-    }
+    lock.for_each(|state| {
+        if !busy.holds(state, 0) && !state.working {
+            tables.push((
+                state.key.database,
+                state.schedule.due,
+                state.owner,
+                state.habit,
+            ));
+        }
+    });
     let mut waiting: HashMap<u32, Waiting> = HashMap::new();
     for (database, due, owner, habit) in tables {
         let entry = waiting.entry(database).or_insert(Waiting {

@@ -1,8 +1,8 @@
 //! Counters survive a restart, but not a crash, like PostgreSQL's statistics. After a clean
 //! shutdown the postmaster writes them to a file, which it reads and removes at the next start.
 
+use super::shared::Exclusive;
 use super::state::{Counters, TableKey, TableState};
-use crate::pg::shmem::Locked;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -26,10 +26,10 @@ struct Kept {
 }
 
 /// At the server's start, into empty memory.
-pub(super) fn read() {
+pub(super) fn read(memory: &mut Exclusive) {
     match fs::read(FILE) {
         Ok(text) => match serde_json::from_slice::<Vec<Kept>>(&text) {
-            Ok(all) => all.iter().for_each(enter),
+            Ok(all) => all.iter().for_each(|kept| enter(memory, kept)),
             Err(error) => log!("ignoring \"{FILE}\", what it holds is wrong: {error}"),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => return,
@@ -41,15 +41,13 @@ pub(super) fn read() {
     }
 }
 
-fn enter(kept: &Kept) {
+fn enter(memory: &mut Exclusive, kept: &Kept) {
     let key = TableKey {
         database: kept.database,
         relid: kept.table,
     };
-    let mut lock = Locked::alone();
-    // SAFETY: the types whose sizes `shared::init` asks for; nobody else is there.
-    if let Some((state, _)) = unsafe { lock.enter::<_, TableState>(&key) } {
-        *state = TableState::new(key, kept.labelled_table, 0, 0);
+    let new = TableState::new(key, kept.labelled_table, 0, 0);
+    if let Some(state) = memory.enter(&key, new) {
         // It is swept once a worker has found its policy.
         state.schedule.never();
         state.counters = kept.counters;
@@ -58,28 +56,24 @@ fn enter(kept: &Kept) {
 }
 
 /// When the server has stopped.
-pub(super) fn write() {
+pub(super) fn write(memory: &mut Exclusive) {
     let mut all = Vec::new();
-    let mut lock = Locked::alone();
-    // SAFETY: as in `enter`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            all.push(Kept {
-                database: state.key.database,
-                table: state.key.relid,
-                labelled_table: state.labelled_table,
-                counters: Counters {
-                    // These are current values, not counters.
-                    oldest_expiry: 0,
-                    backlog: 0,
-                    blocked_rows: 0,
-                    last_error_at: 0,
-                    ..state.counters
-                },
-                used: state.habit.used,
-            });
+    memory.for_each(|state| {
+        all.push(Kept {
+            database: state.key.database,
+            table: state.key.relid,
+            labelled_table: state.labelled_table,
+            counters: Counters {
+                // These are current values, not counters.
+                oldest_expiry: 0,
+                backlog: 0,
+                blocked_rows: 0,
+                last_error_at: 0,
+                ..state.counters
+            },
+            used: state.habit.used,
         });
-    }
+    });
     if let Err(error) = store(&all) {
         log!("could not write \"{FILE}\": {error}");
     }

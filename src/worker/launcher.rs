@@ -26,10 +26,6 @@ const RETRY_SOON: i64 = 500_000;
 
 /// Registers the launcher with the postmaster; while libraries are preloaded.
 pub(super) fn register() {
-    // SAFETY: reads a variable that is set before libraries are loaded.
-    if unsafe { pg_sys::IsBinaryUpgrade } {
-        return;
-    }
     Registration {
         name: "ttl_ext launcher",
         function: "ttl_ext_launcher_main",
@@ -68,7 +64,7 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     }
 }
 
-unsafe extern "C-unwind" fn forget_launcher(_code: c_int, _arg: pg_sys::Datum) {
+extern "C-unwind" fn forget_launcher(_code: c_int, _arg: pg_sys::Datum) {
     shared::control().launcher.store(0, Ordering::Release);
     shared::control().launcher_latch.store(0, Ordering::Release);
 }

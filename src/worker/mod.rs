@@ -58,6 +58,6 @@ mod throttle_test;
 
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
-    shared::init();
+    crate::pg::shmem::init::<shared::Contents>();
     launcher::register();
 }

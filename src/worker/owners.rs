@@ -4,8 +4,7 @@
 //! creating another does not reset it.
 
 use super::fairness::{self, Used};
-use super::shared;
-use crate::pg::shmem::Locked;
+use super::shared::{self, Exclusive, Locked};
 
 /// The most owners that are remembered.
 pub(super) const OWNERS: usize = 4096;
@@ -24,7 +23,7 @@ pub(super) struct Account {
 }
 
 /// An owner's used time, and whether the owner counts as slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) rank: i64,
     pub(super) has_slow_table: bool,
@@ -36,31 +35,23 @@ fn places(owner: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The standing of an owner.
-pub(super) fn standing(_lock: &Locked, owner: u32, now: i64) -> Standing {
-    // SAFETY: under the lock, which the caller holds; only read.
-    let accounts = unsafe { &*shared::control().owners.get() };
+pub(super) fn standing(lock: &Locked, owner: u32, now: i64) -> Standing {
+    let accounts = shared::control().owners.get(lock);
     let account = places(owner)
         .filter_map(|place| accounts.get(place))
         .find(|account| account.owner == owner && owner != 0);
-    account.map_or(
-        Standing {
-            rank: 0,
-            has_slow_table: false,
-        },
-        |account| Standing {
-            rank: fairness::rank(account.used.now(now)),
-            has_slow_table: fairness::has_slow_table(account.slow_at, now),
-        },
-    )
+    account.map_or(Standing::default(), |account| Standing {
+        rank: fairness::rank(account.used.now(now)),
+        has_slow_table: fairness::has_slow_table(account.slow_at, now),
+    })
 }
 
-/// Charges the owner with the time; `slow`: at a slow table. The lock is exclusive.
-pub(super) fn charge(_lock: &Locked, owner: u32, took: i64, slow: bool, now: i64) {
+/// Charges the owner with the time; `slow`: at a slow table.
+pub(super) fn charge(lock: &mut Exclusive, owner: u32, took: i64, slow: bool, now: i64) {
     if owner == 0 {
         return;
     }
-    // SAFETY: under the exclusive lock, which the caller holds.
-    let accounts = unsafe { &mut *shared::control().owners.get() };
+    let accounts = shared::control().owners.get_mut(lock);
     let weight = |account: &Account| match account {
         account if account.owner == owner => (0, 0),
         account if account.owner == 0 => (1, 0),

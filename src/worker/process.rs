@@ -63,7 +63,7 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
     background::exit();
 }
 
-unsafe extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
+extern "C-unwind" fn leave_slot(_code: c_int, _arg: pg_sys::Datum) {
     let me = background::my_pid();
     let database = background::my_database().to_u32();
     if let Some(slot) = shared::database(database)

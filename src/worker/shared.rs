@@ -7,7 +7,7 @@ use super::owners::{Account, OWNERS};
 use super::prepared::{PREPARED, Prepared};
 use super::state::{TableKey, TableState};
 use crate::pg::background;
-use crate::pg::shmem::{self, Calls, Layout, Locked};
+use crate::pg::shmem::{self, UnderLock};
 use crate::settings::{self, WORKERS};
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
@@ -38,10 +38,8 @@ pub(super) struct Control {
     pub(super) workers: [Worker; WORKERS],
     pub(super) marks: [AtomicU8; MARKS],
     pub(super) prepared: [Prepared; PREPARED],
-    /// Under the lock.
-    pub(super) blocked: core::cell::UnsafeCell<[BlockedRow; BLOCKED_ROWS]>,
-    /// Under the lock.
-    pub(super) owners: core::cell::UnsafeCell<[Account; OWNERS]>,
+    pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
+    pub(super) owners: UnderLock<[Account; OWNERS]>,
 }
 
 /// A database that has TTL tables, or must be checked for some.
@@ -117,28 +115,29 @@ impl Worker {
     }
 }
 
-/// Asks for the memory; once, at load.
-pub(super) fn init() {
-    let layout = Layout {
-        control: size_of::<Control>(),
-        key: size_of::<TableKey>(),
-        entry: size_of::<TableState>(),
-        entries: i64::from(settings::max_tables()),
-    };
-    let calls = Calls {
-        started: kept::read,
-        stopping: kept::write,
-    };
-    shmem::init(layout, calls);
+/// What is in shared memory: [`Control`], and the states of tables by their keys.
+pub(super) struct Contents;
+
+// SAFETY: the only one. Atomics and numbers are valid when zeroed; keys are two numbers of the
+// same size.
+unsafe impl shmem::Contents for Contents {
+    type Control = Control;
+    type Key = TableKey;
+    type Entry = TableState;
+    const STARTED: fn(&mut Exclusive) = kept::read;
+    const STOPPING: fn(&mut Exclusive) = kept::write;
+
+    fn entries() -> i64 {
+        i64::from(settings::max_tables())
+    }
 }
+
+pub(super) type Locked = shmem::Locked<Contents>;
+pub(super) type Exclusive = shmem::Exclusive<Contents>;
 
 pub(super) fn control() -> &'static Control {
-    // SAFETY: the type whose size `init` asks for.
-    unsafe { shmem::control() }
+    shmem::control::<Contents>()
 }
-
-// SAFETY: the cell is accessed under the lock only.
-unsafe impl Sync for Control {}
 
 /// The database's slot.
 ///

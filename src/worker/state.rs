@@ -4,10 +4,9 @@
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
 use super::schedule::Schedule;
-use super::shared;
+use super::shared::{self, Locked};
 use crate::deletion::receiver::FoundRow;
 use crate::pg::background;
-use crate::pg::shmem::Locked;
 use serde::{Deserialize, Serialize};
 
 /// The longest error text that is kept, in bytes.
@@ -148,43 +147,30 @@ impl TableState {
 /// Calls `work` with a table's state, under the lock; `None` if there is none. `work` must not
 /// do anything that can raise an error.
 pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) -> T) -> Option<T> {
-    let mut lock = Locked::exclusive();
-    // SAFETY: the types whose sizes `init` asks for; the reference ends before the lock.
-    unsafe { lock.find::<_, TableState>(&key) }.map(work)
+    Locked::exclusive().find_mut(&key).map(work)
 }
 
 /// Makes sure that a table has a state; false if there is no room.
 pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64) -> bool {
-    let since = background::now();
-    let mut lock = Locked::exclusive();
-    // SAFETY: as in `with_table`.
-    let Some((state, found)) = (unsafe { lock.enter::<_, TableState>(&key) }) else {
-        return false;
-    };
-    if !found {
-        *state = TableState::new(key, labelled_table, fingerprint, since);
-    }
-    true
+    let new = TableState::new(key, labelled_table, fingerprint, background::now());
+    Locked::exclusive().enter(&key, new).is_some()
 }
 
 /// Forgets the tables for which `gone` is true, and their blocked rows.
 pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
     let mut keys = Vec::new();
     let mut lock = Locked::exclusive();
-    // SAFETY: as in `with_table`; entries are removed after the scan.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if gone(state) {
-                keys.push(state.key);
-            }
-        });
-        for key in &keys {
-            lock.remove(key);
+    lock.for_each(|state| {
+        if gone(state) {
+            keys.push(state.key);
         }
-        for row in &mut *shared::control().blocked.get() {
-            if keys.contains(&row.table) {
-                row.table.database = 0;
-            }
+    });
+    for key in &keys {
+        lock.remove(key);
+    }
+    for row in shared::control().blocked.get_mut(&mut lock) {
+        if keys.contains(&row.table) {
+            row.table.database = 0;
         }
     }
 }
@@ -207,16 +193,12 @@ pub(super) fn remove_targets(
         }
     }
     remove_tables(|state| gone(state) && !is_sum(state));
-    let mut lock = Locked::exclusive();
-    // SAFETY: as in `with_table`.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if gone(state) {
-                state.schedule.never();
-                state.fingerprint = 0;
-            }
-        });
-    }
+    Locked::exclusive().for_each_mut(|state| {
+        if gone(state) {
+            state.schedule.never();
+            state.fingerprint = 0;
+        }
+    });
 }
 
 /// Calls `work` with the state of a labelled table, which keeps the counters of dropped ones; it
@@ -257,22 +239,16 @@ pub(super) fn warn_restored(key: TableKey) -> bool {
 
 /// A copy of a table's state.
 pub(super) fn get(key: TableKey) -> Option<TableState> {
-    let mut lock = Locked::shared();
-    // SAFETY: as in `with_table`; only read.
-    unsafe { lock.find::<_, TableState>(&key) }.map(|state| *state)
+    Locked::shared().find(&key).copied()
 }
 
 /// A copy of the states of a database's tables.
 pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
     let mut states = Vec::new();
-    let mut lock = Locked::shared();
-    // SAFETY: as in `with_table`; only read.
-    unsafe {
-        lock.for_each::<TableState>(|state| {
-            if state.key.database == database {
-                states.push(*state);
-            }
-        });
-    }
+    Locked::shared().for_each(|state| {
+        if state.key.database == database {
+            states.push(*state);
+        }
+    });
     states
 }

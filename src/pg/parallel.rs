@@ -1,17 +1,14 @@
-//! The time of a query in parallel workers. PostgreSQL passes them the statement's time only, so
-//! this one travels as a setting.
+//! A number that a session gives its parallel workers: it travels as a setting.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_void};
 use pgrx::pg_sys;
 
-const NAME: *const c_char = c"ttl.execution_time".as_ptr();
-
-/// The setting's value; 0: no query runs. A `double` holds all microseconds until 2285.
-static mut TIME: f64 = 0.0;
+/// The number; 0: none. A `double` holds all microseconds until 2285.
+static mut FOR_WORKERS: f64 = 0.0;
 
 /// Defines the setting; once, at load. No user sees or sets it. PostgreSQL passes workers the
 /// settings that are not at their default, so it never is.
-pub(crate) fn init() {
+pub(crate) fn define(name: &'static CStr, description: &'static CStr) {
     let flags = pg_sys::GUC_NO_SHOW_ALL
         | pg_sys::GUC_NO_RESET_ALL
         | pg_sys::GUC_NOT_IN_SAMPLE
@@ -19,10 +16,10 @@ pub(crate) fn init() {
     // SAFETY: in the postmaster; strings and the variable are static, the hook raises no error.
     unsafe {
         pg_sys::DefineCustomRealVariable(
-            NAME,
-            c"The time by which a query judges rows, for its parallel workers.".as_ptr(),
+            name.as_ptr(),
+            description.as_ptr(),
             core::ptr::null(),
-            &raw mut TIME,
+            &raw mut FOR_WORKERS,
             0.0,
             f64::MIN,
             f64::MAX,
@@ -33,7 +30,7 @@ pub(crate) fn init() {
             None,
         );
         pg_sys::SetConfigOption(
-            NAME,
+            name.as_ptr(),
             c"0".as_ptr(),
             pg_sys::GucContext::PGC_POSTMASTER,
             pg_sys::GucSource::PGC_S_DYNAMIC_DEFAULT,
@@ -52,19 +49,21 @@ unsafe extern "C-unwind" fn check(
     in_worker || source <= pg_sys::GucSource::PGC_S_DYNAMIC_DEFAULT
 }
 
-/// Sets the time that workers of the running query are given.
+/// Sets the number for workers that are started from now on; not in a worker.
 #[inline]
-pub(super) fn tell_workers(time: i64) {
+pub(crate) fn tell_workers(number: i64) {
     // SAFETY: backend-local variables.
     unsafe {
         if pg_sys::ParallelWorkerNumber < 0 {
-            TIME = time as f64;
+            FOR_WORKERS = number as f64;
         }
     }
 }
 
-/// The leader's time; `None` in a leader.
-pub(super) fn leaders_time() -> Option<i64> {
+/// The leader's number; `None` in a leader.
+pub(crate) fn leaders_number() -> Option<i64> {
     // SAFETY: backend-local variables.
-    unsafe { (pg_sys::ParallelWorkerNumber >= 0 && TIME != 0.0).then_some(TIME as i64) }
+    unsafe {
+        (pg_sys::ParallelWorkerNumber >= 0 && FOR_WORKERS != 0.0).then_some(FOR_WORKERS as i64)
+    }
 }

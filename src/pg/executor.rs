@@ -1,0 +1,132 @@
+//! The executor's hooks.
+
+use super::lists;
+use super::memory::Memory;
+use core::ffi::c_int;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use pgrx::pg_sys::{self, PlannedStmt, QueryDesc, RangeTblEntry};
+
+/// A query that the executor works on. Errors may pass where one is: nothing is to be dropped.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Query<'a>(*mut QueryDesc, PhantomData<&'a ()>);
+
+impl<'a> Query<'a> {
+    /// Its snapshot, to be compared only.
+    pub(crate) fn snapshot(self) -> pg_sys::Snapshot {
+        // SAFETY: the query is there.
+        unsafe { (*self.0).snapshot }
+    }
+
+    /// The state of its execution; null before it is started and after its end.
+    pub(crate) fn state(self) -> *mut pg_sys::EState {
+        // SAFETY: the query is there.
+        unsafe { (*self.0).estate }
+    }
+
+    /// The memory of its execution.
+    pub(crate) fn memory(self) -> Option<Memory<'a>> {
+        // SAFETY: the memory goes after the query's end.
+        unsafe { Some(Memory::new(self.state().as_ref()?.es_query_cxt)) }
+    }
+
+    pub(crate) fn plan(self) -> Option<Plan<'a>> {
+        // SAFETY: the query is there, and its plan as long.
+        unsafe { (*self.0).plannedstmt.as_ref().map(Plan) }
+    }
+}
+
+/// A statement's plan.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Plan<'a>(&'a PlannedStmt);
+
+impl Deref for Plan<'_> {
+    type Target = PlannedStmt;
+
+    fn deref(&self) -> &PlannedStmt {
+        self.0
+    }
+}
+
+impl Plan<'_> {
+    /// The plan, to be read.
+    pub(crate) fn as_ptr(self) -> *mut PlannedStmt {
+        core::ptr::from_ref(self.0).cast_mut()
+    }
+
+    /// The relations that it writes to.
+    pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        // SAFETY: indexes into the range table.
+        unsafe {
+            lists::ints(self.resultRelations).filter_map(|index| {
+                let entry = lists::nth::<RangeTblEntry>(self.rtable, index - 1)?;
+                entry.as_ref().map(|entry| entry.relid)
+            })
+        }
+    }
+}
+
+/// What is done around the executor's functions; each calls its last argument.
+///
+/// # Safety
+/// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): no panic, and nothing to drop
+/// where an error may pass.
+pub(crate) unsafe trait Around {
+    fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce());
+    fn run(query: Query<'_>, run: impl FnOnce());
+    fn end(query: Query<'_>, end: impl FnOnce());
+}
+
+/// Installs the hooks; once, at load.
+pub(crate) fn init<A: Around>() {
+    start::install::<A>();
+    run::install::<A>();
+    finish::install::<A>();
+    end::install::<A>();
+}
+
+macro_rules! hook {
+    ($name:ident, $around:ident, $hook:ident: $type:ident, $standard:ident,
+     ($($argument:ident: $of:ty),*) $($told:ident)?) => {
+        mod $name {
+            use super::*;
+
+            static mut PREVIOUS: pg_sys::$type = None;
+
+            unsafe extern "C-unwind" {
+                fn $standard(query: *mut QueryDesc, $($argument: $of),*);
+            }
+
+            pub(super) fn install<A: Around>() {
+                // SAFETY: single-threaded, in the postmaster, before any query.
+                unsafe { PREVIOUS = core::ptr::replace(&raw mut pg_sys::$hook, Some(hook::<A>)) };
+            }
+
+            #[allow(
+                ffi_unwind_calls,
+                reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+            )]
+            unsafe extern "C-unwind" fn hook<A: Around>(
+                query: *mut QueryDesc,
+                $($argument: $of),*
+            ) {
+                // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+                let go_on = || unsafe { PREVIOUS.unwrap_or($standard)(query, $($argument),*) };
+                A::$around(Query(query, PhantomData), $($told,)? go_on);
+            }
+        }
+    };
+}
+hook!(start, start, ExecutorStart_hook: ExecutorStart_hook_type, standard_ExecutorStart,
+    (eflags: c_int) eflags);
+#[cfg(not(feature = "pg18"))]
+hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
+    (direction: pg_sys::ScanDirection::Type, count: u64, execute_once: bool));
+#[cfg(feature = "pg18")]
+hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
+    (direction: pg_sys::ScanDirection::Type, count: u64));
+// Data-modifying WITH runs to its end here.
+hook!(finish, run, ExecutorFinish_hook: ExecutorFinish_hook_type, standard_ExecutorFinish, ());
+hook!(end, end, ExecutorEnd_hook: ExecutorEnd_hook_type, standard_ExecutorEnd, ());
