@@ -5,8 +5,8 @@ use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::locks;
 use crate::pg::report::or_raise;
+use crate::pg::{index, locks};
 use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
 use crate::store::{index_of, policy_lock};
@@ -127,12 +127,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
 }
 
 fn table_of(index: pg_sys::Oid) -> Result<pg_sys::Oid> {
-    // SAFETY: a syscache look-up within a transaction.
-    let table = unsafe { pg_sys::IndexGetRelation(index, true) };
-    if table == pg_sys::InvalidOid {
-        return Err(not_an_index(index));
-    }
-    Ok(table)
+    index::table_of(index).ok_or_else(|| not_an_index(index))
 }
 
 fn not_an_index(index: pg_sys::Oid) -> Error {

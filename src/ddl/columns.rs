@@ -10,7 +10,7 @@ use crate::store::{cache, expected_indexes, expiry_index, governing_label, label
 use pgrx::pg_sys;
 
 /// Refuses `DROP INDEX` of an index that deletion works from, if no other serves.
-pub(super) fn check_drop_index(statement: &Statement) {
+pub(super) fn check_drop_index(statement: &Statement<'_>) {
     let dropped = &statement.indexes;
     for &dropping in dropped {
         let table = table_of(dropping);
@@ -34,7 +34,7 @@ pub(super) fn check_drop_index(statement: &Statement) {
 
 /// Refuses to drop, or to change the type of, a column that a policy needs, and to
 /// let the override no longer follow its document (D1).
-pub(super) fn check_alter_table(statement: &Statement) {
+pub(super) fn check_alter_table(statement: &Statement<'_>) {
     let Some(relid) = statement.relation else {
         return;
     };

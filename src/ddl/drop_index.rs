@@ -7,7 +7,7 @@ use super::sync_label::TtlIndex;
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
-use crate::pg::{catalog, index, locks, roles};
+use crate::pg::{catalog, index, locks, roles, xact};
 use crate::store::{cache, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -22,7 +22,7 @@ struct Ending {
 }
 
 /// Deletes what is expired by those of the noted indexes that the statement drops.
-pub(super) fn keep_from_reviving(statement: &Statement, noted: &[TtlIndex]) -> Result<()> {
+pub(super) fn keep_from_reviving(statement: &Statement<'_>, noted: &[TtlIndex]) -> Result<()> {
     let concurrently = statement.concurrent;
     let mut endings: Vec<Ending> = vec![];
     for noted in noted.iter().filter(|noted| drops(statement, noted)) {
@@ -42,7 +42,7 @@ pub(super) fn keep_from_reviving(statement: &Statement, noted: &[TtlIndex]) -> R
 }
 
 /// Whether the statement drops the index, by its name or with a column or constraint.
-fn drops(statement: &Statement, noted: &TtlIndex) -> bool {
+fn drops(statement: &Statement<'_>, noted: &TtlIndex) -> bool {
     let &TtlIndex {
         labelled_table,
         index,
@@ -74,10 +74,8 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
                 && policy.rules.iter().any(|rule| names.contains(&rule.index))
         })
     };
-    // SAFETY: reads backend-local variables.
-    let forbidden = unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
     // `pg_restore --clean`: the table goes next.
-    if forbidden
+    if xact::is_read_only()
         || !concerns()
         || roles::reads_physically(labelled_table)
         || !may_drop(labelled_table)

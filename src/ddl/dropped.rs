@@ -6,7 +6,7 @@
 
 use super::sync_label;
 use crate::pg::object_access::Calls;
-use crate::pg::{catalog, roles};
+use crate::pg::{catalog, index, roles};
 use crate::store::{extension, policy_lock};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -29,13 +29,12 @@ fn note(relid: pg_sys::Oid) {
     let toast = pg_sys::Oid::from(pg_sys::PG_TOAST_NAMESPACE);
     let is_noted =
         |class: &catalog::Class| indexes.contains(&class.relkind) && class.namespace != toast;
-    if catalog::class(relid).filter(is_noted).is_none() {
-        return;
+    if catalog::class(relid).filter(is_noted).is_some()
+        && let Some(table) = index::table_of(relid)
+    {
+        let name = catalog::relation_name(relid);
+        INDEXES.with_borrow_mut(|all| all.entry(table.to_u32()).or_default().push(name));
     }
-    // SAFETY: a syscache look-up within a transaction.
-    let table = unsafe { pg_sys::IndexGetRelation(relid, true) };
-    let name = catalog::relation_name(relid);
-    INDEXES.with_borrow_mut(|all| all.entry(table.to_u32()).or_default().push(name));
 }
 
 /// Ends the rules of TTL indexes that were dropped (M8); returns the tables that are left of

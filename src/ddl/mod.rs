@@ -28,6 +28,7 @@ mod sync_label;
 mod sync_trigger;
 mod trigger_guard;
 
+use crate::pg::syntax::Node;
 use crate::pg::{roles, xact};
 use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
@@ -39,7 +40,6 @@ use std::cell::RefCell;
 struct Running {
     /// The transaction nesting level at which it runs.
     level: i32,
-    statement: Statement,
     /// Whether the trigger for keys follows, and no statement around this one does it.
     trigger: Option<bool>,
     noted: sync_label::Noted,
@@ -57,12 +57,8 @@ thread_local! {
 
 /// Before a utility statement; what [`after`] is to be told, unless there is nothing to do
 /// then.
-///
-/// # Safety
-/// `node` is a statement of the parser, which lives until [`after`].
-pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<usize> {
-    // SAFETY: as required of the caller.
-    let statement = unsafe { Statement::of(node)? };
+pub(crate) fn before(node: Node<'_>) -> Option<usize> {
+    let statement = Statement::of(node)?;
     trigger_guard::check(&statement);
     // First: it takes the strongest lock.
     let trigger = sync_trigger::before(&statement);
@@ -86,7 +82,6 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<usize> {
     });
     let running = Running {
         level: xact::nest_level(),
-        statement,
         trigger,
         noted,
         constraint_ddl,
@@ -99,7 +94,7 @@ pub(crate) unsafe fn before(node: *mut pg_sys::Node) -> Option<usize> {
 }
 
 /// After the statement, if it has succeeded.
-pub(crate) fn after(place: usize) {
+pub(crate) fn after(place: usize, node: Node<'_>) {
     let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
     let Some(running) = ended.into_iter().next() else {
         return;
@@ -110,7 +105,7 @@ pub(crate) fn after(place: usize) {
     running.reparented.into_iter().for_each(forget);
     sync_label::after(&running.noted);
     if let Some(outermost) = running.trigger {
-        sync_trigger::after(outermost, &running.statement);
+        sync_trigger::after(outermost, node);
     }
 }
 
@@ -123,7 +118,7 @@ pub(crate) fn at_abort(level: i32) {
 
 /// The table whose place in a tree of tables the statement changes, or of whose index, by
 /// which a TTL index may come to be valid.
-fn reparented(statement: &Statement) -> Option<pg_sys::Oid> {
+fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
     let changes = |command: &Command| {
         matches!(
             command,
@@ -137,7 +132,6 @@ fn reparented(statement: &Statement) -> Option<pg_sys::Oid> {
 
 /// Forgets what sessions know of the relation, its ancestors and its children.
 fn forget(relid: pg_sys::Oid) {
-    // SAFETY: makes the statement's changes visible, within a transaction.
-    unsafe { pg_sys::CommandCounterIncrement() };
+    xact::next_command();
     seclabel::invalidate(relid);
 }

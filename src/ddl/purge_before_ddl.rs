@@ -8,7 +8,7 @@ use super::reads::Extent;
 use super::statement::{Command, Kind, Statement};
 use crate::deletion::{piecemeal, purge};
 use crate::error::Error;
-use crate::pg::{catalog, locks, roles, txn};
+use crate::pg::{catalog, locks, roles, txn, xact};
 use crate::settings;
 use crate::store::{cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -18,10 +18,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// the table. Nothing is deleted from a table whose policy was restored
 /// (pg_restore adds constraints after the data), nor for somebody who sees expired
 /// rows.
-pub(super) fn delete_expired(statement: &Statement) {
-    // SAFETY: reads backend-local variables.
-    let forbidden = unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() };
-    if forbidden || settings::show_expired() {
+pub(super) fn delete_expired(statement: &Statement<'_>) {
+    if xact::is_read_only() || settings::show_expired() {
         return;
     }
     if let (Some(relid), Some(extent)) = (statement.relation, statement.reads)
@@ -60,7 +58,7 @@ fn concerns(relid: pg_sys::Oid) -> bool {
 }
 
 /// The tables that the statement reads, locked.
-fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement) -> Vec<pg_sys::Oid> {
+fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
     let partitioned = catalog::class(relid)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
     if extent == Extent::DefaultPartition {
@@ -81,14 +79,15 @@ fn delete_from(relid: pg_sys::Oid) {
     let restored = governing_label(relid)
         .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
     // What would be deleted is looked at first: DELETE fires triggers of statements.
-    if !in_force || restored || is_pending(relid) || !purge::has_expired(relid) {
+    if !in_force || restored || xact::is_trigger_pending(relid) || !purge::has_expired(relid) {
         return;
     }
     let deleted = txn::nested(|| {
         let kept = purge::as_owner(relid, |visit| piecemeal::delete_what_can_go(visit, relid))
             .transpose()?
             .flatten();
-        if is_pending(relid) {
+        // PostgreSQL refuses such statements meanwhile.
+        if xact::is_trigger_pending(relid) {
             let reason = "deferred triggers would be pending";
             return Err(Error::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, reason));
         }
@@ -102,13 +101,6 @@ fn delete_from(relid: pg_sys::Oid) {
         }
         Err(failure) => failure.raise(),
     }
-}
-
-/// Whether triggers on the table are to fire at COMMIT: PostgreSQL refuses such
-/// statements meanwhile.
-fn is_pending(relid: pg_sys::Oid) -> bool {
-    // SAFETY: reads backend-local state.
-    unsafe { pg_sys::AfterTriggerPendingOnRel(relid) }
 }
 
 /// The statement may succeed with the rows that are left; if it fails because of

@@ -1,6 +1,6 @@
 //! Which commands of ALTER TABLE read or check every row, and can fail because of one.
 
-use crate::pg::lists;
+use crate::pg::syntax::Node;
 use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
 /// Which tables are read, beside the one that is named.
@@ -16,44 +16,34 @@ pub(crate) enum Extent {
 }
 
 /// Whose rows a command of ALTER TABLE reads.
-///
-/// # Safety
-/// A command of the parser.
-pub(super) unsafe fn command(cmd: *mut AlterTableCmd) -> Option<Extent> {
-    // SAFETY: the subtype of a command tells the type of its definition.
-    unsafe {
-        let definition = (*cmd).def;
-        match (*cmd).subtype {
-            AlterTableType::AT_AddConstraint if !definition.is_null() => {
-                let constraint = definition.cast::<Constraint>();
-                checked((*constraint).contype, (*constraint).skip_validation)
-            }
-            // A new column: its constraints are checked, its expression computed.
-            AlterTableType::AT_AddColumn if !definition.is_null() => {
-                let column = definition.cast::<pg_sys::ColumnDef>();
-                lists::iter::<Constraint>((*column).constraints)
-                    .filter_map(|c| checked((*c).contype, (*c).skip_validation))
-                    .max()
-            }
-            AlterTableType::AT_AttachPartition if !definition.is_null() => {
-                let bound = (*definition.cast::<pg_sys::PartitionCmd>())
-                    .bound
-                    .as_ref()?;
-                (!bound.is_default).then_some(Extent::DefaultPartition)
-            }
-            #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-            AlterTableType::AT_SetExpression => Some(Extent::Children),
-            #[cfg(feature = "pg18")]
-            AlterTableType::AT_AlterConstraint if !definition.is_null() => {
-                let change = definition.cast::<pg_sys::ATAlterConstraint>();
-                ((*change).alterEnforceability && (*change).is_enforced)
-                    .then_some(Extent::Partitions)
-            }
-            AlterTableType::AT_ValidateConstraint
-            | AlterTableType::AT_SetNotNull
-            | AlterTableType::AT_AlterColumnType => Some(Extent::Children),
-            _ => None,
+pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
+    let definition = cmd.node(|cmd| &cmd.def);
+    let of =
+        |constraint: Node<'_, Constraint>| checked(constraint.contype, constraint.skip_validation);
+    match cmd.subtype {
+        AlterTableType::AT_AddConstraint => of(definition?.cast()?),
+        // A new column: its constraints are checked, its expression computed.
+        AlterTableType::AT_AddColumn => definition?
+            .cast::<pg_sys::ColumnDef>()?
+            .list(|column| &column.constraints)
+            .filter_map(of)
+            .max(),
+        AlterTableType::AT_AttachPartition => {
+            let partition = definition?.cast::<pg_sys::PartitionCmd>()?;
+            let bound = partition.node(|partition| &partition.bound)?;
+            (!bound.is_default).then_some(Extent::DefaultPartition)
         }
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        AlterTableType::AT_SetExpression => Some(Extent::Children),
+        #[cfg(feature = "pg18")]
+        AlterTableType::AT_AlterConstraint => {
+            let change = definition?.cast::<pg_sys::ATAlterConstraint>()?;
+            (change.alterEnforceability && change.is_enforced).then_some(Extent::Partitions)
+        }
+        AlterTableType::AT_ValidateConstraint
+        | AlterTableType::AT_SetNotNull
+        | AlterTableType::AT_AlterColumnType => Some(Extent::Children),
+        _ => None,
     }
 }
 

@@ -7,9 +7,11 @@
 
 use super::parse;
 use super::reads::{self, Extent};
-use crate::pg::{catalog, lists, locks};
+use crate::pg::names::{self, Name};
+use crate::pg::syntax::Node;
+use crate::pg::{background, catalog, index, locks, session};
 use crate::store::extension;
-use pgrx::pg_sys::{self, RangeVar};
+use pgrx::pg_sys;
 
 /// What a statement is, as far as it can concern a time to live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub(crate) enum Command {
 }
 
 /// A utility statement that can concern a time to live.
-pub(crate) struct Statement {
+pub(crate) struct Statement<'a> {
     pub(crate) kind: Kind,
     /// The relation that it names. Of DROP TRIGGER, the table.
     pub(crate) relation: Option<pg_sys::Oid>,
@@ -87,93 +89,70 @@ pub(crate) struct Statement {
     pub(crate) recurses: bool,
     /// The lock that the statement takes first on the relation.
     pub(crate) lock: u32,
-    name: *mut RangeVar,
-    node: *mut pg_sys::Node,
+    name: Option<Name<'a>>,
 }
 
-impl Statement {
+impl<'a> Statement<'a> {
     /// The statement, if it can concern a time to live: in a database with the extension, and
     /// not where it fails anyway, for which PostgreSQL is to say why.
-    ///
-    /// # Safety
-    /// `node` is a utility statement of the parser, and lives as long as what is returned.
-    pub(crate) unsafe fn of(node: *mut pg_sys::Node) -> Option<Self> {
-        // SAFETY: as required of the caller.
-        unsafe {
-            let kind = parse::kind(node)?;
-            if pg_sys::IsBinaryUpgrade || pg_sys::RecoveryInProgress() {
-                return None;
-            }
-            extension::functions()?;
-            Some(Self::read(kind, node))
+    pub(crate) fn of(node: Node<'a>) -> Option<Self> {
+        let (kind, name) = parse::kind(node)?;
+        if session::is_binary_upgrade() || background::in_recovery() {
+            return None;
         }
-    }
-
-    /// # Safety
-    /// `node` is a statement of that kind.
-    unsafe fn read(kind: Kind, node: *mut pg_sys::Node) -> Self {
-        // SAFETY: the kind tells the node's type.
-        unsafe {
-            let name = parse::name(kind, node);
-            let relation = resolve(name);
-            let mut statement = Self {
-                kind,
-                relation,
-                table: relation.map(table_of),
-                commands: vec![],
-                reads: None,
-                indexes: vec![],
-                column: String::new(),
-                concurrent: false,
-                recurses: name.as_ref().is_some_and(|name| name.inh),
-                lock: pg_sys::AccessExclusiveLock,
-                name,
-                node,
+        extension::functions()?;
+        let relation = name.and_then(Name::resolve);
+        let mut statement = Self {
+            kind,
+            relation,
+            table: relation.map(table_of),
+            commands: vec![],
+            reads: None,
+            indexes: vec![],
+            column: String::new(),
+            concurrent: false,
+            recurses: matches!(name, Some(Name::Range(name)) if name.inh),
+            lock: pg_sys::AccessExclusiveLock,
+            name,
+        };
+        if let Some(stmt) = node.cast::<pg_sys::IndexStmt>() {
+            statement.concurrent = stmt.concurrent;
+            // SHARE, which CREATE INDEX takes, would let two of them wait for each
+            // other when they delete.
+            statement.lock = if stmt.concurrent {
+                pg_sys::ShareUpdateExclusiveLock
+            } else {
+                pg_sys::ShareRowExclusiveLock
             };
-            match kind {
-                Kind::CreateIndex { .. } => {
-                    statement.concurrent = (*node.cast::<pg_sys::IndexStmt>()).concurrent;
-                    // SHARE, which CREATE INDEX takes, would let two of them wait for each
-                    // other when they delete.
-                    statement.lock = if statement.concurrent {
-                        pg_sys::ShareUpdateExclusiveLock
-                    } else {
-                        pg_sys::ShareRowExclusiveLock
-                    };
-                    // Any other index holds expired rows as well as live ones.
-                    let unique = kind == Kind::CreateIndex { unique: true };
-                    statement.reads = unique.then_some(Extent::Partitions);
-                }
-                Kind::CreateTable => {
-                    // No row of the default partition may belong to the new one.
-                    let bound = (*node.cast::<pg_sys::CreateStmt>()).partbound.as_ref();
-                    let belongs = bound.is_some_and(|bound| !bound.is_default);
-                    statement.reads = belongs.then_some(Extent::DefaultPartition);
-                }
-                Kind::AlterTable | Kind::AlterType | Kind::AlterOther => {
-                    let commands = (*node.cast::<pg_sys::AlterTableStmt>()).cmds;
-                    statement.lock = pg_sys::AlterTableGetLockLevel(commands).cast_unsigned();
-                    let commands = || lists::iter::<pg_sys::AlterTableCmd>(commands);
-                    statement.commands = commands().map(|it| parse::command(it)).collect();
-                    if kind == Kind::AlterTable {
-                        statement.reads = commands().filter_map(|it| reads::command(it)).max();
-                    }
-                }
-                Kind::DropIndex => {
-                    let stmt = node.cast::<pg_sys::DropStmt>();
-                    statement.concurrent = (*stmt).concurrent;
-                    statement.indexes = lists::iter::<pg_sys::List>((*stmt).objects)
-                        .filter_map(|names| resolve(pg_sys::makeRangeVarFromNameList(names)))
-                        .filter(|&relid| is_index(relid))
-                        .collect();
-                }
-                Kind::RenameColumn => {
-                    statement.column = parse::text((*node.cast::<pg_sys::RenameStmt>()).subname);
-                }
-                _ => {}
+            // Any other index holds expired rows as well as live ones.
+            statement.reads = stmt.unique.then_some(Extent::Partitions);
+        } else if let Some(stmt) = node.cast::<pg_sys::CreateStmt>() {
+            // No row of the default partition may belong to the new one.
+            let bound = stmt.node(|stmt| &stmt.partbound);
+            let belongs = bound.is_some_and(|bound| !bound.is_default);
+            statement.reads = belongs.then_some(Extent::DefaultPartition);
+        } else if let Some(stmt) = node.cast::<pg_sys::AlterTableStmt>() {
+            statement.lock = names::lock_level(stmt);
+            let commands = || stmt.list(|stmt| &stmt.cmds);
+            statement.commands = commands().map(parse::command).collect();
+            if statement.kind == Kind::AlterTable {
+                statement.reads = commands().filter_map(reads::command).max();
             }
-            statement
+        } else if statement.kind == Kind::DropIndex
+            && let Some(stmt) = node.cast::<pg_sys::DropStmt>()
+        {
+            statement.concurrent = stmt.concurrent;
+            statement.indexes = stmt
+                .list::<pg_sys::List>(|stmt| &stmt.objects)
+                .filter_map(|names| Name::Parts(names, names.length).resolve())
+                .filter(|&relid| is_index(relid))
+                .collect();
+        } else if statement.kind == Kind::RenameColumn
+            && let Some(stmt) = node.cast::<pg_sys::RenameStmt>()
+        {
+            statement.column = parse::text(stmt.text(|stmt| &stmt.subname));
         }
+        Some(statement)
     }
 
     /// The partition that is attached or detached. Such a command comes alone.
@@ -189,44 +168,9 @@ impl Statement {
     pub(crate) fn take_lock(&self, lock: u32) -> bool {
         self.relation.is_some_and(|relation| {
             locks::relation(relation, lock);
-            // SAFETY: a name of the statement.
-            unsafe { resolve(self.name) == Some(relation) }
+            self.name.and_then(Name::resolve) == Some(relation)
         })
     }
-
-    /// The relation that CREATE TABLE has made. Without a schema its name is looked for
-    /// where it was made, not along the `search_path`.
-    pub(crate) fn created(&self) -> Option<pg_sys::Oid> {
-        if self.kind != Kind::CreateTable {
-            return None;
-        }
-        // SAFETY: a statement of the parser that has succeeded.
-        let table = unsafe {
-            let name = (*self.node.cast::<pg_sys::CreateStmt>()).relation;
-            let schema = pg_sys::RangeVarGetCreationNamespace(name);
-            pg_sys::get_relname_relid((*name).relname, schema)
-        };
-        (table != pg_sys::InvalidOid).then_some(table)
-    }
-}
-
-/// The relation; `None` if there is none, which PostgreSQL will report.
-///
-/// # Safety
-/// `name` is a RangeVar or null.
-pub(super) unsafe fn resolve(name: *mut RangeVar) -> Option<pg_sys::Oid> {
-    if name.is_null() {
-        return None;
-    }
-    let (no_lock, missing_ok) = (
-        pg_sys::NoLock.cast_signed(),
-        pg_sys::RVROption::RVR_MISSING_OK,
-    );
-    // SAFETY: as required of the caller.
-    let relid = unsafe {
-        pg_sys::RangeVarGetRelidExtended(name, no_lock, missing_ok, None, core::ptr::null_mut())
-    };
-    (relid != pg_sys::InvalidOid).then_some(relid)
 }
 
 /// Whether the relation is an index.
@@ -237,9 +181,5 @@ pub(crate) fn is_index(relid: pg_sys::Oid) -> bool {
 
 /// The table of an index; another relation itself.
 pub(crate) fn table_of(relid: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: a syscache look-up.
-    match unsafe { pg_sys::IndexGetRelation(relid, true) } {
-        pg_sys::InvalidOid => relid,
-        table => table,
-    }
+    index::table_of(relid).unwrap_or(relid)
 }

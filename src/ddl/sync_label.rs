@@ -34,7 +34,7 @@ pub(super) struct TtlIndex {
 
 /// Notes what the statement may rename, and deletes what is expired by the TTL indexes that
 /// it drops.
-pub(super) fn before(statement: &Statement) -> Noted {
+pub(super) fn before(statement: &Statement<'_>) -> Noted {
     let mut noted = Noted {
         renames: renamed(statement),
         ..Noted::default()
@@ -58,7 +58,7 @@ pub(super) fn before(statement: &Statement) -> Noted {
 
 /// The column that the statement renames, or the index that `ttl.enable` built: its OID, the
 /// column's number, and the name.
-fn renamed(statement: &Statement) -> Option<(pg_sys::Oid, i16, String)> {
+fn renamed(statement: &Statement<'_>) -> Option<(pg_sys::Oid, i16, String)> {
     let relid = statement.relation?;
     match statement.kind {
         Kind::RenameColumn => {
@@ -74,7 +74,7 @@ fn renamed(statement: &Statement) -> Option<(pg_sys::Oid, i16, String)> {
 }
 
 /// The tables of which the statement can rename an index, or whose index it drops by name.
-fn indexed_tables(statement: &Statement) -> Vec<pg_sys::Oid> {
+fn indexed_tables(statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
     let drops =
         |command: &Command| matches!(command, Command::DropColumn(_) | Command::DropConstraint(_));
     // ADD CONSTRAINT … USING INDEX renames the index.
@@ -98,7 +98,7 @@ fn indexed_tables(statement: &Statement) -> Vec<pg_sys::Oid> {
 
 /// Locks the policy that names an index, before the statement locks the index: where it
 /// is dropped, or its rule changed, that comes last, too.
-fn lock_for_rename(statement: &Statement) {
+fn lock_for_rename(statement: &Statement<'_>) {
     let Some(index) = statement.relation.filter(|&relid| is_index(relid)) else {
         return;
     };
@@ -116,8 +116,7 @@ pub(super) fn after(noted: &Noted) {
     if noted.renames.is_none() && noted.building.is_none() && noted.indexes.is_empty() {
         return;
     }
-    // SAFETY: makes the statement's changes visible.
-    unsafe { pg_sys::CommandCounterIncrement() };
+    xact::next_command();
     if let Some((relid, attno, old)) = &noted.renames {
         follow_rename(*relid, *attno, old);
     }

@@ -9,7 +9,8 @@ use super::dropped;
 use super::statement::{Command, Kind, Statement};
 use crate::keys::trigger_placement;
 use crate::pg::inheritance::{Topmost, topmost};
-use crate::pg::{catalog, locks, object_access, roles, xact};
+use crate::pg::syntax::Node;
+use crate::pg::{catalog, locks, names, object_access, roles, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -27,7 +28,7 @@ thread_local! {
 
 /// Notes what the statement concerns. `None` if it can change nothing here; else whether
 /// none of the statements that it runs within is followed.
-pub(super) fn before(statement: &Statement) -> Option<bool> {
+pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
     let relation = statement.relation;
     match statement.kind {
         Kind::CreateIndex { unique: true } | Kind::CreateTable => {}
@@ -62,10 +63,9 @@ pub(super) fn before(statement: &Statement) -> Option<bool> {
 }
 
 /// Brings the tables into the right state.
-pub(super) fn after(outermost: bool, statement: &Statement) {
-    // SAFETY: makes the statement's changes visible.
-    unsafe { pg_sys::CommandCounterIncrement() };
-    note(&TABLES, statement.created());
+pub(super) fn after(outermost: bool, node: Node<'_>) {
+    xact::next_command();
+    note(&TABLES, node.cast().and_then(names::created));
     if !outermost {
         return;
     }
@@ -133,7 +133,7 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
 /// A unique index: the trigger is there before it. One built concurrently refuses
 /// rows long before the statement ends. And the lock that the trigger takes is
 /// stronger than the statement's: it comes first.
-fn before_index(statement: &Statement, outermost: bool) {
+fn before_index(statement: &Statement<'_>, outermost: bool) {
     let Some(table) = statement.relation else {
         return;
     };
@@ -150,7 +150,7 @@ fn before_index(statement: &Statement, outermost: bool) {
     }
 }
 
-fn before_command(statement: &Statement, command: &Command) {
+fn before_command(statement: &Statement<'_>, command: &Command) {
     let relation = statement.relation;
     match command {
         Command::AddColumn | Command::AddConstraint(_) | Command::Triggers { .. } => {

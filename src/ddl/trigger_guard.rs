@@ -11,7 +11,7 @@ use crate::store::cache;
 
 /// Refuses to drop, disable, rename or replace the trigger by its name, if the table has
 /// it, and TTL is on.
-pub(super) fn check(statement: &Statement) {
+pub(super) fn check(statement: &Statement<'_>) {
     let takes = |command: &Command| matches!(command, Command::Triggers { takes_ours: true });
     let verb = match statement.kind {
         Kind::DropTrigger => "drop",

@@ -3,14 +3,14 @@
 use crate::clock::execution;
 use crate::ddl::{self, databases};
 use crate::keys::copy_from;
-use crate::pg::{externs, nodes};
+use crate::pg::externs;
+use crate::pg::syntax::Node;
 use crate::store::label_provider;
 use crate::visibility::copy_to;
 use crate::worker::{evict, prepared};
 use core::ffi::c_char;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{self, NodeTag, PlannedStmt, TransactionStmt, TransactionStmtKind};
 use pgrx::prelude::*;
-use std::ffi::CStr;
 
 static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
 
@@ -28,7 +28,7 @@ pub(super) fn init() {
 #[derive(Clone, Copy)]
 struct Around {
     /// The statement to run: the given one, or one that replaces it.
-    statement: *mut pg_sys::PlannedStmt,
+    statement: *mut PlannedStmt,
     /// One that can concern a time to live.
     ddl: Option<usize>,
     /// COPY.
@@ -45,7 +45,7 @@ struct Around {
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 unsafe extern "C-unwind" fn trampoline(
-    pstmt: *mut pg_sys::PlannedStmt,
+    pstmt: *mut PlannedStmt,
     query_string: *const c_char,
     read_only_tree: bool,
     context: pg_sys::ProcessUtilityContext::Type,
@@ -58,75 +58,47 @@ unsafe extern "C-unwind" fn trampoline(
     unsafe {
         let outer = execution::suspend();
         let around = before(pstmt);
-        let stmt = around.statement;
-        match PREVIOUS {
-            Some(previous) => {
-                previous(
-                    stmt,
-                    query_string,
-                    read_only_tree,
-                    context,
-                    params,
-                    query_env,
-                    dest,
-                    qc,
-                );
-            }
-            None => externs::standard_ProcessUtility(
-                stmt,
-                query_string,
-                read_only_tree,
-                context,
-                params,
-                query_env,
-                dest,
-                qc,
-            ),
-        }
-        if around.ddl.is_some()
-            || around.copies
-            || around.vacated.is_some()
-            || around.ends_prepared.is_some()
-        {
+        let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
+        run(
+            around.statement,
+            query_string,
+            read_only_tree,
+            context,
+            params,
+            query_env,
+            dest,
+            qc,
+        );
+        let Around {
+            ddl,
+            copies,
+            vacated,
+            ends_prepared,
+            ..
+        } = around;
+        if copies || ddl.is_some() || vacated.is_some() || ends_prepared.is_some() {
             after(&around);
         }
         outer.resume();
     }
 }
 
-/// # Safety
-/// `node` is a statement of the parser.
-unsafe fn vacate(node: *mut pg_sys::Node) -> Option<u32> {
-    // SAFETY: as required of the caller.
-    let database = unsafe { databases::wanted_database(node) };
-    database.inspect(|&database| evict::vacate(database))
-}
-
 /// Whether the statement commits a prepared transaction, or rolls it back.
-///
-/// # Safety
-/// A statement of the parser.
-unsafe fn prepared_transaction(stmt: *mut pg_sys::TransactionStmt) -> Option<bool> {
-    use pg_sys::TransactionStmtKind::{
-        TRANS_STMT_COMMIT_PREPARED, TRANS_STMT_PREPARE, TRANS_STMT_ROLLBACK_PREPARED,
-    };
-    // SAFETY: as required of the caller; these kinds have an identifier.
-    unsafe {
-        match (*stmt).kind {
-            TRANS_STMT_PREPARE => {
-                prepared::begin(CStr::from_ptr((*stmt).gid));
-                None
-            }
-            TRANS_STMT_COMMIT_PREPARED => Some(true),
-            TRANS_STMT_ROLLBACK_PREPARED => Some(false),
-            _ => None,
+fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
+    match stmt.kind {
+        TransactionStmtKind::TRANS_STMT_PREPARE => {
+            prepared::begin(stmt.text(|stmt| &stmt.gid)?);
+            None
         }
+        TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => Some(true),
+        TransactionStmtKind::TRANS_STMT_ROLLBACK_PREPARED => Some(false),
+        _ => None,
     }
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
+unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
     let mut around = Around {
         statement: pstmt,
         ddl: None,
@@ -134,30 +106,41 @@ unsafe extern "C-unwind" fn before(pstmt: *mut pg_sys::PlannedStmt) -> Around {
         vacated: None,
         ends_prepared: None,
     };
-    // SAFETY: the node's tag tells its type.
-    unsafe {
-        let node = (*pstmt).utilityStmt;
-        around.ddl = ddl::before(node);
-        match nodes::tag(node) {
-            Some(NodeTag::T_CopyStmt) => {
+    // SAFETY: a statement that is not run yet, nor changed here.
+    let planned = unsafe { Node::new(pstmt) };
+    let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
+        return around;
+    };
+    around.ddl = ddl::before(node);
+    match node.type_ {
+        NodeTag::T_CopyStmt => {
+            // SAFETY: the node's tag tells its type.
+            unsafe {
                 around.statement = copy_to::hide_expired(pstmt);
-                copy_from::before_write(node.cast());
-                around.copies = true;
+                copy_from::before_write(node.as_ptr().cast());
             }
-            Some(NodeTag::T_SecLabelStmt) => around.statement = label_provider::unbind(pstmt),
-            Some(NodeTag::T_TransactionStmt) => {
-                around.ends_prepared = prepared_transaction(node.cast());
-            }
-            Some(
-                NodeTag::T_DropdbStmt
-                | NodeTag::T_CreatedbStmt
-                | NodeTag::T_AlterDatabaseStmt
-                | NodeTag::T_RenameStmt,
-            ) => around.vacated = vacate(node),
-            _ => {}
+            around.copies = true;
         }
+        NodeTag::T_SecLabelStmt => {
+            around.statement = label_provider::unbind(planned).unwrap_or(pstmt);
+        }
+        NodeTag::T_TransactionStmt => {
+            around.ends_prepared = node.cast().and_then(prepared_transaction);
+        }
+        NodeTag::T_DropdbStmt
+        | NodeTag::T_CreatedbStmt
+        | NodeTag::T_AlterDatabaseStmt
+        | NodeTag::T_RenameStmt => {
+            around.vacated = databases::wanted_database(node);
+            around.vacated.into_iter().for_each(evict::vacate);
+        }
+        _ => {}
     }
     around
+}
+
+fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
+    planned.node(|planned| &planned.utilityStmt)
 }
 
 #[pg_guard]
@@ -169,14 +152,17 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     if let Some(database) = around.vacated {
         evict::readmit(database);
     }
-    if let Some(commits) = around.ends_prepared {
-        // SAFETY: the statement lives as long as the call of the hook; such a one has an
-        // identifier.
-        unsafe {
-            let stmt = (*around.statement).utilityStmt;
-            let identifier = (*stmt.cast::<pg_sys::TransactionStmt>()).gid;
-            prepared::end(CStr::from_ptr(identifier), commits);
-        }
+    // SAFETY: the statement lives as long as the call of the hook.
+    let Some(node) = unsafe { Node::new(around.statement) }.and_then(utility_statement) else {
+        return;
+    };
+    if let Some(commits) = around.ends_prepared
+        && let Some(stmt) = node.cast::<TransactionStmt>()
+        && let Some(identifier) = stmt.text(|stmt| &stmt.gid)
+    {
+        prepared::end(identifier, commits);
     }
-    around.ddl.into_iter().for_each(ddl::after);
+    if let Some(place) = around.ddl {
+        ddl::after(place, node);
+    }
 }

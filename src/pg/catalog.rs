@@ -26,6 +26,13 @@ pub(crate) fn forget_caches() {
     unsafe { pg_sys::InvalidateSystemCaches() };
 }
 
+/// Makes every session forget the relation and plan again: at commit, this session at the next
+/// command.
+pub(crate) fn invalidate(relid: pg_sys::Oid) {
+    // SAFETY: within a transaction; only queues a message.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relid) };
+}
+
 /// The column of that name, unless it is dropped or absent.
 pub(crate) fn attribute(relid: pg_sys::Oid, name: &str) -> Option<Attribute> {
     let name = encoding::to_server(name)?;
@@ -106,17 +113,10 @@ pub(crate) fn schema_name(schema: pg_sys::Oid) -> String {
     }
 }
 
-/// The relation's bare name.
+/// The relation's bare name; empty if there is none.
 pub(crate) fn relation_name(relid: pg_sys::Oid) -> String {
-    // SAFETY: get_rel_name returns a palloc'd C string or null.
-    unsafe {
-        let name = pg_sys::get_rel_name(relid);
-        if name.is_null() {
-            String::new()
-        } else {
-            encoding::from_pointer(name)
-        }
-    }
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_rel_name(relid)) }.unwrap_or_default()
 }
 
 /// A name as an SQL identifier.
@@ -147,13 +147,7 @@ pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// The column's name; empty if there is none.
 pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
     // SAFETY: a palloc'd C string or null.
-    unsafe {
-        let name = pg_sys::get_attname(relid, attno, true);
-        if name.is_null() {
-            return String::new();
-        }
-        encoding::from_pointer(name)
-    }
+    unsafe { encoding::from_nullable(pg_sys::get_attname(relid, attno, true)) }.unwrap_or_default()
 }
 
 /// The columns that COPY writes when none are named: neither dropped nor
@@ -167,12 +161,8 @@ pub(crate) fn copied_columns(relid: pg_sys::Oid) -> Vec<String> {
         let count = (*(*relation).rd_att).natts as i16;
         pg_sys::relation_close(relation, no_lock);
         for attno in 1..=count {
-            let name = pg_sys::get_attname(relid, attno, true);
-            if name.is_null() || pg_sys::get_attgenerated(relid, attno) != 0 {
-                continue;
-            }
-            let name = encoding::from_pointer(name);
-            if attribute(relid, &name).is_some() {
+            let name = column_name(relid, attno);
+            if pg_sys::get_attgenerated(relid, attno) == 0 && attribute(relid, &name).is_some() {
                 names.push(name);
             }
         }

@@ -37,6 +37,15 @@ pub(crate) unsafe fn from_pointer(text: *const core::ffi::c_char) -> String {
     from_server(unsafe { CStr::from_ptr(text) })
 }
 
+/// As [`from_server`]; `None` for null.
+///
+/// # Safety
+/// A C string or null.
+pub(crate) unsafe fn from_nullable(text: *const core::ffi::c_char) -> Option<String> {
+    // SAFETY: as required of the caller.
+    (!text.is_null()).then(|| unsafe { from_pointer(text) })
+}
+
 /// As [`from_server`], of a value of type text.
 ///
 /// # Safety

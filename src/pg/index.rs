@@ -1,6 +1,7 @@
 //! Indexes.
 
 use super::externs::raising;
+use super::syntax::Node;
 use super::{catalog, encoding, index_entry};
 use pgrx::pg_sys;
 
@@ -34,21 +35,21 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     }
 }
 
+/// The table of the index; `None` if there is no such index.
+pub(crate) fn table_of(index: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a syscache look-up within a transaction.
+    let table = unsafe { pg_sys::IndexGetRelation(index, true) };
+    (table != pg_sys::InvalidOid).then_some(table)
+}
+
 /// The name of a table's index, qualified with the table's schema, as a user would write it.
 pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
     // SAFETY: a palloc'd C string or null.
     let schema = unsafe {
-        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
-        if schema.is_null() {
-            return catalog::quote_identifier(name);
-        }
-        encoding::from_pointer(schema)
+        encoding::from_nullable(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table)))
     };
-    format!(
-        "{}.{}",
-        catalog::quote_identifier(&schema),
-        catalog::quote_identifier(name)
-    )
+    let schema = schema.map(|schema| catalog::quote_identifier(&schema) + ".");
+    schema.unwrap_or_default() + &catalog::quote_identifier(name)
 }
 
 /// Whether other rows can make PostgreSQL reject a row: the relation has a unique index or an
@@ -78,18 +79,8 @@ pub(crate) unsafe fn columns_of(info: *mut pg_sys::IndexInfo) -> Vec<i16> {
             .copied()
             .filter(|&attno| attno != 0)
             .collect();
-        let mut used = core::ptr::null_mut();
         for tree in [info.ii_Expressions, info.ii_Predicate] {
-            pg_sys::pull_varattnos(tree.cast(), 1, &mut used);
-        }
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(used, member);
-            if member < 0 {
-                break;
-            }
-            let attno = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
-            columns.extend(i16::try_from(attno));
+            columns.extend(Node::new(tree.cast()).map_or(vec![], Node::columns));
         }
         columns.sort_unstable();
         columns.dedup();

@@ -6,8 +6,10 @@
 //! user.
 
 use super::rows::{Cache, Catalog, Key, Row};
+use super::stored_tree::StoredTree;
+use super::syntax::Node;
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// An index's entry.
 pub(crate) type Entry<'a> = Row<'a, pg_sys::FormData_pg_index>;
@@ -40,14 +42,16 @@ impl Entry<'_> {
         unsafe { *self.indkey.values.as_ptr() }
     }
 
-    /// The first column's operator class.
-    pub(crate) fn first_class(&self) -> Option<pg_sys::Oid> {
-        let classes = self.value(pg_sys::Anum_pg_index_indclass)?;
-        // SAFETY: an oidvector with at least one value.
-        Some(unsafe {
-            *(*classes.cast_mut_ptr::<pg_sys::oidvector>())
+    /// Whether the first column's operator class is of this family, for this type.
+    pub(crate) fn is_ordered_by(&self, family: pg_sys::Oid, type_oid: pg_sys::Oid) -> bool {
+        let classes = self.value(pg_sys::Anum_pg_index_indclass);
+        // SAFETY: an oidvector with at least one value; syscache look-ups.
+        classes.is_some_and(|classes| unsafe {
+            let class = *(*classes.cast_mut_ptr::<pg_sys::oidvector>())
                 .values
-                .as_ptr()
+                .as_ptr();
+            pg_sys::get_opclass_family(class) == family
+                && pg_sys::get_opclass_input_type(class) == type_oid
         })
     }
 
@@ -65,35 +69,30 @@ impl Entry<'_> {
         self.value(pg_sys::Anum_pg_index_indpred).is_some()
     }
 
-    /// The text of the index's predicate.
-    pub(crate) fn predicate_text(&self) -> Option<CString> {
+    /// The index's predicate as it is stored: all its conditions in one.
+    pub(crate) fn stored_predicate(&self) -> Option<StoredTree> {
         self.tree(pg_sys::Anum_pg_index_indpred)
     }
 
-    /// The index's predicate, in the current memory context: all its conditions in one.
-    pub(crate) fn predicate(&self) -> Option<*mut pg_sys::Node> {
-        let text = self.predicate_text()?;
-        // SAFETY: the text of an expression.
-        Some(unsafe { pg_sys::stringToNode(text.as_ptr()).cast() })
+    /// The index's predicate, in the current memory context.
+    pub(crate) fn predicate(&self) -> Option<Node<'_>> {
+        // SAFETY: just made.
+        unsafe { Node::new(self.stored_predicate()?.read()) }
     }
 
     /// The first of the index's expressions, in the current memory context.
-    pub(crate) fn first_expression(&self) -> Option<*mut pg_sys::Node> {
-        let text = self.tree(pg_sys::Anum_pg_index_indexprs)?;
-        // SAFETY: the text of a list of expressions.
-        unsafe {
-            let expressions = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::List>();
-            super::lists::nth::<pg_sys::Node>(expressions, 0)
-        }
+    pub(crate) fn first_expression(&self) -> Option<Node<'_>> {
+        // SAFETY: just made.
+        let expressions = unsafe { Node::new(self.tree(pg_sys::Anum_pg_index_indexprs)?.read()) };
+        expressions?.cast::<pg_sys::List>()?.items().next()
     }
 
-    /// The text of a node tree.
-    fn tree(&self, column: u32) -> Option<CString> {
+    fn tree(&self, column: u32) -> Option<StoredTree> {
         let text = self.value(column)?;
         // SAFETY: columns with node trees are texts; what is read is copied.
         unsafe {
             let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
-            Some(CStr::from_ptr(text).to_owned())
+            Some(StoredTree::new(CStr::from_ptr(text)))
         }
     }
 }

@@ -188,21 +188,6 @@ pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     }
 }
 
-/// The expression in a text that `nodeToString` has written, with its columns moved to range
-/// table entry `varno`.
-///
-/// # Safety
-/// The text is that of an expression whose functions are the present ones.
-pub(crate) unsafe fn from_text(text: &CStr, varno: u32) -> *mut Expr {
-    // SAFETY: as required of the caller. The functions of operators are not written.
-    unsafe {
-        let tree = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
-        pg_sys::ChangeVarNodes(tree, 1, varno.cast_signed(), 0);
-        pg_sys::fix_opfuncids(tree);
-        tree.cast()
-    }
-}
-
 /// `a OR b`.
 pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
     // SAFETY: both are boolean nodes.

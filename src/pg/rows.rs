@@ -94,6 +94,10 @@ impl<F> Cache<F> {
 pub(crate) const CLASS: Cache<pg_sys::FormData_pg_class> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::RELOID) };
 
+// SAFETY: the cache of pg_proc by OID.
+pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::PROCOID) };
+
 /// The value of a key's column.
 #[derive(Clone, Copy)]
 pub(crate) enum Key {

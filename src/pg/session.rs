@@ -32,6 +32,12 @@ pub(crate) fn applies_others_changes() -> bool {
     externs::IsLogicalWorker()
 }
 
+/// Whether pg_upgrade runs this server.
+pub(crate) fn is_binary_upgrade() -> bool {
+    // SAFETY: a variable of this process.
+    unsafe { pg_sys::IsBinaryUpgrade }
+}
+
 /// Plans the queries of `work` without sorting or reading whole tables if there is another way,
 /// whatever the statistics say: a batch must read no more than it deletes. An error ends the
 /// settings with the transaction.

@@ -32,6 +32,18 @@ pub(crate) fn with_latest_snapshot<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Whether the transaction may not write now.
+pub(crate) fn is_read_only() -> bool {
+    // SAFETY: reads backend-local variables.
+    unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() }
+}
+
+/// Whether triggers on the table are to fire at COMMIT.
+pub(crate) fn is_trigger_pending(relid: pg_sys::Oid) -> bool {
+    // SAFETY: reads backend-local state.
+    unsafe { pg_sys::AfterTriggerPendingOnRel(relid) }
+}
+
 /// Runs `work` with an active snapshot, without which PostgreSQL does not write to catalogs that
 /// have TOAST tables. An error ends it with the transaction.
 pub(crate) fn with_snapshot<T>(work: impl FnOnce() -> T) -> T {

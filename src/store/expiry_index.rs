@@ -1,10 +1,13 @@
 //! The indexes that deletion works from (C11).
 
 use super::dates::DateType;
+use super::extension;
 use super::predicate::Predicate;
-use super::{extension, ttl_index};
+use super::ttl_index::DATETIME_OPS;
+pub(crate) use super::ttl_index::{has_nulls_last, single_key};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::index_entry::{self, Entry};
+use crate::pg::syntax::Node;
 use crate::pg::{index, nodes};
 use pgrx::pg_sys;
 
@@ -64,17 +67,6 @@ fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
     catalog::access_method(index).is_some_and(|method| methods.contains(&method))
 }
 
-/// The column of a single-column index, of its values or its earliest dates, and whether the
-/// order is descending.
-pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
-    ttl_index::single_key(index)
-}
-
-/// Whether NULLs come last when the index is read in ascending order of its first column.
-pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
-    ttl_index::has_nulls_last(index)
-}
-
 fn offers(
     entry: &Entry<'_>,
     expected: ExpectedIndex,
@@ -83,8 +75,6 @@ fn offers(
 ) -> bool {
     let first = entry.first_column();
     let predicate = entry.predicate();
-    // SAFETY: expressions of the catalog, and made here.
-    let same = |it: *mut pg_sys::Node, other: *mut pg_sys::Expr| unsafe { nodes::same(it, other) };
     let covers = |condition| predicate.is_none_or(|it| same(it, condition));
     let ttl_var = || ttl.map(|column| nodes::var(1, column));
     match expected {
@@ -109,7 +99,7 @@ fn offers(
 fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
     let first = entry.first_column();
     if !date.is_array {
-        return first == column.attno && ttl_index::orders_dates(entry, column.type_oid);
+        return first == column.attno && entry.is_ordered_by(DATETIME_OPS, column.type_oid);
     }
     let Some(functions) = extension::functions() else {
         return false;
@@ -119,14 +109,17 @@ fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
     let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
     let expression = entry.first_expression();
     first == 0
-        && ttl_index::orders_dates(entry, pg_sys::TIMESTAMPTZOID)
-        // SAFETY: an expression of the catalog, and one made here.
-        && expression.is_some_and(|it| unsafe { nodes::same(it, earliest) })
+        && entry.is_ordered_by(DATETIME_OPS, pg_sys::TIMESTAMPTZOID)
+        && expression.is_some_and(|it| same(it, earliest))
+}
+
+fn same(stored: Node<'_>, made: *mut pg_sys::Expr) -> bool {
+    // SAFETY: the latter was made here.
+    unsafe { nodes::same(stored.as_ptr(), made) }
 }
 
 /// Whether the index is not partial, or has this predicate.
 fn has_predicate(entry: &Entry<'_>, expected: Option<&Predicate>) -> bool {
-    // SAFETY: an expression of the catalog.
-    let is_expected = |tree| expected.is_some_and(|it| unsafe { it.is_stored_as(tree) });
+    let is_expected = |tree| expected.is_some_and(|it| it.is(tree));
     entry.predicate().is_none_or(is_expected)
 }

@@ -1,6 +1,7 @@
 //! Whether the extension exists in this database, and its functions' OIDs.
 
 use super::dates::DateKind;
+use crate::pg::names;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -45,9 +46,7 @@ pub(crate) const NAME: &CStr = c"ttl_ext";
 
 /// The extension's entry in pg_extension, if it is in this database.
 pub(crate) fn oid() -> Option<pg_sys::Oid> {
-    // SAFETY: a catalog look-up within a transaction.
-    let extension = unsafe { pg_sys::get_extension_oid(NAME.as_ptr(), true) };
-    (extension != pg_sys::InvalidOid).then_some(extension)
+    names::extension(NAME)
 }
 
 /// `ClanguageId` of pg_language.dat.
@@ -105,36 +104,28 @@ pub(crate) fn is_known_to_be_absent() -> bool {
 }
 
 fn look_up() -> Option<Functions> {
-    // SAFETY: a syscache look-up within a transaction.
-    let schema = unsafe { pg_sys::get_namespace_oid(c"ttl".as_ptr(), true) };
-    if schema == pg_sys::InvalidOid {
-        return None;
-    }
+    let schema = names::schema(c"ttl")?;
+    // Only superusers create C functions, so look-alikes in a schema of that name are not taken
+    // for the extension's.
+    let function = |name: &CStr, args: &[_]| names::function(schema, name, args, C_LANGUAGE);
     let (ts, int) = (pg_sys::TIMESTAMPTZOID, pg_sys::INT4OID);
+    let (oid, tid, bool) = (pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID);
     Some(Functions {
-        live_override: function(schema, c"live", &[ts, int, int])?,
-        live_default: function(schema, c"live", &[ts, int])?,
-        expires_at: function(schema, c"expires_at", &[ts, int, int])?,
-        cutoff: function(schema, c"cutoff", &[int])?,
-        document_ttl: function(schema, c"document_ttl", &[pg_sys::JSONBOID])?,
-        current_ts: function(schema, c"current_ts", &[])?,
-        refreshed_ts: function(schema, c"refreshed_ts", &[ts, int, int])?,
-        reads_physically: function(schema, c"reads_physically", &[pg_sys::OIDOID])?,
-        free_expired_keys: function(schema, c"free_expired_keys", &[])?,
-        live_or_removed: function(
-            schema,
-            c"live_or_removed",
-            &[pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID],
-        )?,
-        live_or_unneeded: function(
-            schema,
-            c"live_or_unneeded",
-            &[pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID],
-        )?,
-        live_at: of_dates(|kind| function(schema, c"live_at", &[kind.type_oid(), int]))?,
-        earliest: of_dates(|kind| function(schema, c"earliest", &[kind.array_oid()]))?,
-        evaluate_first: function(schema, c"evaluate_first", &[pg_sys::BOOLOID])?,
-        locked_here: function(schema, c"locked_here", &[pg_sys::OIDOID, pg_sys::TIDOID])?,
+        live_override: function(c"live", &[ts, int, int])?,
+        live_default: function(c"live", &[ts, int])?,
+        expires_at: function(c"expires_at", &[ts, int, int])?,
+        cutoff: function(c"cutoff", &[int])?,
+        document_ttl: function(c"document_ttl", &[pg_sys::JSONBOID])?,
+        current_ts: function(c"current_ts", &[])?,
+        refreshed_ts: function(c"refreshed_ts", &[ts, int, int])?,
+        reads_physically: function(c"reads_physically", &[oid])?,
+        free_expired_keys: function(c"free_expired_keys", &[])?,
+        live_or_removed: function(c"live_or_removed", &[oid, tid, bool])?,
+        live_or_unneeded: function(c"live_or_unneeded", &[oid, tid, bool])?,
+        live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
+        earliest: of_dates(|kind| function(c"earliest", &[kind.array_oid()]))?,
+        evaluate_first: function(c"evaluate_first", &[bool])?,
+        locked_here: function(c"locked_here", &[oid, tid])?,
     })
 }
 
@@ -142,28 +133,6 @@ fn look_up() -> Option<Functions> {
 fn of_dates(function: impl Fn(DateKind) -> Option<pg_sys::Oid>) -> Option<[pg_sys::Oid; 3]> {
     let [timestamptz, timestamp, date] = DateKind::ALL.map(function);
     Some([timestamptz?, timestamp?, date?])
-}
-
-/// The C function of that signature. Only superusers create C functions, so look-alikes in a
-/// schema of that name are not taken for the extension's.
-fn function(schema: pg_sys::Oid, name: &CStr, args: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
-    let count = i32::try_from(args.len()).ok()?;
-    // SAFETY: the key's parts live during the search; the tuple is read before its release.
-    unsafe {
-        let signature = pg_sys::buildoidvector(args.as_ptr(), count);
-        let tuple = pg_sys::SearchSysCache3(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
-            pg_sys::Datum::from(name.as_ptr()),
-            pg_sys::Datum::from(signature),
-            pg_sys::Datum::from(schema),
-        );
-        let form = tuple
-            .as_ref()
-            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>())?;
-        let found = ((*form).prolang == C_LANGUAGE).then_some((*form).oid);
-        pg_sys::ReleaseSysCache(tuple);
-        found
-    }
 }
 
 /// Registers for changes of functions and schemas; once, at load.

@@ -3,64 +3,37 @@
 use super::seclabel;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
-use crate::pg::{catalog, encoding};
+use crate::pg::syntax::Node;
+use crate::pg::{catalog, encoding, labels, session};
 use crate::policy::Policy;
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::ffi::{CStr, c_char};
 
 /// Registers the provider; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the name is static and the callback lives as long as the library.
-    unsafe { pg_sys::register_label_provider(seclabel::PROVIDER.as_ptr(), Some(relabel)) };
-}
-
-/// Called before a label is stored, when PostgreSQL has locked the object and checked that the
-/// user owns it. Raises an error to refuse the label.
-#[pg_guard]
-unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const c_char) {
-    // SAFETY: PostgreSQL passes a valid address, and a C string or null.
-    let (object, label) = unsafe {
-        let label = (!label.is_null()).then(|| encoding::from_pointer(label));
-        (*object, label)
-    };
-    or_raise(check(&object, label.as_deref()));
-    seclabel::about_to_change(object.objectId);
+    labels::register(seclabel::PROVIDER, |object, label| {
+        or_raise(check(object, label));
+        seclabel::about_to_change(object.objectId);
+    });
 }
 
 /// Takes the OID out of a label that a statement gives, except in pg_upgrade, which keeps tables
 /// and OIDs: the label may come from a dump of another database, in which another table may have
-/// this OID (`docs/decisions/0010-restore-guard.md`).
-///
-/// # Safety
-/// `pstmt` holds a SecLabelStmt of the parser; it is not changed.
-pub(crate) unsafe fn unbind(pstmt: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: as required of the caller; a copy is changed, never the original.
-    unsafe {
-        let stmt = (*pstmt).utilityStmt.cast::<pg_sys::SecLabelStmt>();
-        let (label, provider) = ((*stmt).label, (*stmt).provider);
-        let ours = provider.is_null() || CStr::from_ptr(provider) == seclabel::PROVIDER;
-        if label.is_null() || !ours || pg_sys::IsBinaryUpgrade {
-            return pstmt;
-        }
-        let Ok(policy) = Policy::parse(&encoding::from_pointer(label)) else {
-            return pstmt;
-        };
-        if policy.table_oid.is_none() {
-            return pstmt;
-        }
-        let unbound = Policy {
-            table_oid: None,
-            ..policy
-        };
-        let Some(text) = encoding::to_server(&unbound.to_label()) else {
-            return pstmt;
-        };
-        let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<pg_sys::PlannedStmt>();
-        let stmt = (*copy).utilityStmt.cast::<pg_sys::SecLabelStmt>();
-        (*stmt).label = pg_sys::pstrdup(text.as_ptr());
-        copy
+/// this OID (`docs/decisions/0010-restore-guard.md`). Returns the statement to run instead.
+pub(crate) fn unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_sys::PlannedStmt> {
+    let stmt = planned.node(|planned| &planned.utilityStmt)?;
+    let stmt = stmt.cast::<pg_sys::SecLabelStmt>()?;
+    let label = stmt.text(|stmt| &stmt.label)?;
+    if !seclabel::is_ours(stmt) || session::is_binary_upgrade() {
+        return None;
     }
+    let policy = Policy::parse(&encoding::from_server(label)).ok()?;
+    policy.table_oid?;
+    let unbound = Policy {
+        table_oid: None,
+        ..policy
+    };
+    let text = encoding::to_server(&unbound.to_label())?;
+    Some(labels::with_label(planned, &text))
 }
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {

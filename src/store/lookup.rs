@@ -3,10 +3,10 @@
 use super::cache::governing_label;
 use super::dates::DateType;
 use super::predicate::Predicate;
-use super::seclabel::{self, Label};
+use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::encoding;
+use crate::pg::{index, labels, names};
 use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -98,11 +98,17 @@ pub(crate) struct Inherited {
 }
 
 /// The relation's own label, or why it cannot be read.
-pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<std::result::Result<Policy, LabelError>> {
-    match seclabel::get(relid, MAX_LABEL_BYTES)? {
-        Label::Text(label) => Some(Policy::parse(&label)),
-        Label::TooLarge(size) => Some(Err(LabelError::TooLarge(size))),
-    }
+pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError>> {
+    read_labels(Some(relid)).pop().map(|(_, label)| label)
+}
+
+fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
+    let mut found = Vec::new();
+    labels::each(PROVIDER, relid, MAX_LABEL_BYTES, &mut |relid, label| {
+        let label = label.map_err(LabelError::TooLarge);
+        found.push((relid, label.and_then(|text| Policy::parse(&text))));
+    });
+    found
 }
 
 /// The relation's own label. One that cannot be read (written by a newer version, too large)
@@ -113,11 +119,10 @@ pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
 
 /// All labels of this database that can be read, and the relations that carry them.
 pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
-    let mut found = Vec::new();
-    seclabel::each(MAX_LABEL_BYTES, &mut |relid, label| {
-        found.extend(Policy::parse(label).ok().map(|policy| (relid, policy)));
-    });
-    found
+    let labels = read_labels(None).into_iter();
+    labels
+        .filter_map(|(relid, label)| Some((relid, label.ok()?)))
+        .collect()
 }
 
 /// The policy in force for a relation, from the catalogs.
@@ -161,16 +166,8 @@ fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Cloc
 /// The index of that name, if it is one of the labelled table's.
 pub(crate) fn index_of(labelled_table: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
     let schema = catalog::class(labelled_table)?.namespace;
-    let name = encoding::to_server(name)?;
-    // SAFETY: syscache look-ups within a transaction.
-    let (index, table) = unsafe {
-        let index = pg_sys::get_relname_relid(name.as_ptr(), schema);
-        if index == pg_sys::InvalidOid {
-            return None;
-        }
-        (index, pg_sys::IndexGetRelation(index, true))
-    };
-    (table == labelled_table).then_some(index)
+    let index = names::relation(schema, name)?;
+    (index::table_of(index) == Some(labelled_table)).then_some(index)
 }
 
 /// The TTL index as it applies to the relation. `None` if it is not in force, so that rows live:

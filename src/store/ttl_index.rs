@@ -7,9 +7,9 @@ use super::predicate::Predicate;
 use super::{extension, functions_used};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::index_entry::{self, Entry};
-use crate::pg::{encoding, nodes};
+use crate::pg::names;
+use crate::pg::syntax::Node;
 use pgrx::pg_sys;
-use std::ffi::CStr;
 
 /// An index by which rows can expire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,33 +162,22 @@ fn of_entry(index: pg_sys::Oid, entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
     };
     let type_oid = type_of(attno);
     match DateType::of(type_oid) {
-        None => return Err(Unfit::NotADate(type_name(type_oid))),
+        None => return Err(Unfit::NotADate(names::of_type(type_oid))),
         Some(date) if date.is_array && first != 0 => {
             let column = catalog::column_name(entry.indrelid, attno);
             return Err(Unfit::PlainArray(column));
         }
         Some(_) => {}
     }
-    if !orders_dates(entry, indexed) {
+    if !entry.is_ordered_by(DATETIME_OPS, indexed) {
         return Err(Unfit::OperatorClass);
     }
-    // SAFETY: an expression of the catalog.
-    let predicate = entry.predicate().map(|tree| unsafe { trusted(tree) });
     Ok(TtlIndex {
         table: entry.indrelid,
         attno,
         descending: is_descending(entry),
         is_valid: entry.indisvalid && entry.indisready && entry.indislive,
-        predicate: predicate.transpose()?,
-    })
-}
-
-/// Whether the first column is ordered as dates are.
-pub(super) fn orders_dates(entry: &Entry<'_>, type_oid: pg_sys::Oid) -> bool {
-    // SAFETY: syscache look-ups.
-    entry.first_class().is_some_and(|class| unsafe {
-        pg_sys::get_opclass_family(class) == DATETIME_OPS
-            && pg_sys::get_opclass_input_type(class) == type_oid
+        predicate: entry.predicate().map(trusted).transpose()?,
     })
 }
 
@@ -198,44 +187,25 @@ fn is_descending(entry: &Entry<'_>) -> bool {
 
 /// The column in `ttl.earliest(column)`, if that is the index's expression.
 fn array_of_earliest(entry: &Entry<'_>) -> Option<i16> {
-    let call = entry.first_expression()?.cast::<pg_sys::FuncExpr>();
-    // SAFETY: an expression of the catalog, whose tag tells its type.
-    unsafe {
-        if nodes::tag(call) != Some(pg_sys::NodeTag::T_FuncExpr)
-            || !extension::functions()?.earliest.contains(&(*call).funcid)
-        {
-            return None;
-        }
-        let column = crate::pg::lists::nth::<pg_sys::Var>((*call).args, 0)?;
-        (nodes::tag(column) == Some(pg_sys::NodeTag::T_Var) && (*column).varattno > 0)
-            .then(|| (*column).varattno)
+    let call = entry.first_expression()?.cast::<pg_sys::FuncExpr>()?;
+    if !extension::functions()?.earliest.contains(&call.funcid) {
+        return None;
     }
+    let mut args = call.list::<pg_sys::Node>(|call| &call.args);
+    let column = args.next()?.cast::<pg_sys::Var>()?;
+    (column.varattno > 0).then_some(column.varattno)
 }
 
-/// The predicate. It may call only functions that superusers have created: the filter runs it
-/// with the rights of whoever reads the table.
-///
-/// # Safety
-/// `tree` is an analyzed expression on the columns of one table, without sub-queries.
-pub(crate) unsafe fn trusted(tree: *mut pg_sys::Node) -> Result<Predicate, Unfit> {
-    // SAFETY: as required of the caller.
-    unsafe {
-        if let Some(name) = functions_used::untrusted(tree) {
-            return Err(Unfit::Function(name));
-        }
-        let mut used = core::ptr::null_mut();
-        pg_sys::pull_varattnos(tree, 1, &mut used);
-        if pg_sys::bms_is_member(-pg_sys::FirstLowInvalidHeapAttributeNumber, used) {
-            return Err(Unfit::WholeRow);
-        }
-        let text = CStr::from_ptr(pg_sys::nodeToString(tree.cast())).to_owned();
-        Ok(Predicate::new(text))
+/// The predicate, an expression on the columns of one table. It may call only functions that
+/// superusers have created: the filter runs it with the rights of whoever reads the table.
+pub(crate) fn trusted(tree: Node<'_>) -> Result<Predicate, Unfit> {
+    if let Some(name) = functions_used::untrusted(tree) {
+        return Err(Unfit::Function(name));
     }
-}
-
-fn type_name(type_oid: pg_sys::Oid) -> String {
-    // SAFETY: a palloc'd C string.
-    unsafe { encoding::from_pointer(pg_sys::format_type_be(type_oid)) }
+    if tree.columns().contains(&0) {
+        return Err(Unfit::WholeRow);
+    }
+    Ok(Predicate::of(tree))
 }
 
 /// The index's column and its date type, in the index's table or one that inherits from it.

@@ -1,0 +1,112 @@
+//! What names stand for.
+
+use super::encoding;
+use super::syntax::Node;
+use pgrx::pg_sys::{self, Oid};
+use std::ffi::{CStr, CString};
+
+fn valid(oid: Oid) -> Option<Oid> {
+    (oid != pg_sys::InvalidOid).then_some(oid)
+}
+
+/// The relation of that name in the schema.
+pub(crate) fn relation(schema: Oid, name: &str) -> Option<Oid> {
+    let name = encoding::to_server(name)?;
+    // SAFETY: a syscache look-up within a transaction.
+    valid(unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) })
+}
+
+/// The schema of that name.
+pub(crate) fn schema(name: &CStr) -> Option<Oid> {
+    // SAFETY: a syscache look-up within a transaction.
+    valid(unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) })
+}
+
+/// The extension of that name.
+pub(crate) fn extension(name: &CStr) -> Option<Oid> {
+    // SAFETY: a catalog look-up within a transaction.
+    valid(unsafe { pg_sys::get_extension_oid(name.as_ptr(), true) })
+}
+
+/// The function with that signature, if it is in this language.
+pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) -> Option<Oid> {
+    let count = i32::try_from(args.len()).ok()?;
+    // SAFETY: the key's parts live during the search; the tuple is read before its release.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache3(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            name.as_ptr().into(),
+            pg_sys::buildoidvector(args.as_ptr(), count).into(),
+            schema.into(),
+        );
+        let row = tuple
+            .as_ref()
+            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>())?;
+        let found = ((*row).prolang == language).then_some((*row).oid);
+        pg_sys::ReleaseSysCache(tuple);
+        found
+    }
+}
+
+/// A type, as a user would write it.
+pub(crate) fn of_type(type_oid: Oid) -> String {
+    // SAFETY: a palloc'd C string.
+    unsafe { encoding::from_pointer(pg_sys::format_type_be(type_oid)) }
+}
+
+/// A function with its arguments, as a user would write it.
+pub(crate) fn of_function(function: Oid) -> String {
+    // SAFETY: a palloc'd C string.
+    unsafe { encoding::from_pointer(pg_sys::format_procedure(function)) }
+}
+
+/// The name of a relation in a statement.
+#[derive(Clone, Copy)]
+pub(crate) enum Name<'a> {
+    Range(Node<'a, pg_sys::RangeVar>),
+    /// So many of the parts of a list.
+    Parts(Node<'a, pg_sys::List>, i32),
+}
+
+impl Name<'_> {
+    /// The relation, which is not locked; `None` if there is none.
+    pub(crate) fn resolve(self) -> Option<Oid> {
+        let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
+        // SAFETY: names of the parser, of which a copy is shortened.
+        valid(unsafe {
+            let name = match self {
+                Self::Range(name) => name.as_ptr(),
+                Self::Parts(names, count) => {
+                    let names = pg_sys::list_truncate(pg_sys::list_copy(names.as_ptr()), count);
+                    pg_sys::makeRangeVarFromNameList(names)
+                }
+            };
+            let lock = pg_sys::NoLock.cast_signed();
+            pg_sys::RangeVarGetRelidExtended(name, lock, missing_ok, None, none)
+        })
+    }
+}
+
+/// The relation that CREATE TABLE has made. Without a schema its name is looked for where it was
+/// made, not along the `search_path`.
+pub(crate) fn created(statement: Node<'_, pg_sys::CreateStmt>) -> Option<Oid> {
+    let name = statement.node(|statement| &statement.relation)?;
+    // SAFETY: a name of the parser.
+    valid(unsafe {
+        let schema = pg_sys::RangeVarGetCreationNamespace(name.as_ptr());
+        pg_sys::get_relname_relid(name.relname, schema)
+    })
+}
+
+/// The value of an option, if it has one.
+pub(crate) fn option_value(option: Node<'_, pg_sys::DefElem>) -> Option<CString> {
+    option.node(|option| &option.arg)?;
+    // SAFETY: an option of the parser, with a value; returns a C string.
+    Some(unsafe { CStr::from_ptr(pg_sys::defGetString(option.as_ptr())) }.to_owned())
+}
+
+/// The lock that ALTER TABLE takes.
+pub(crate) fn lock_level(statement: Node<'_, pg_sys::AlterTableStmt>) -> u32 {
+    // SAFETY: commands of the parser.
+    unsafe { pg_sys::AlterTableGetLockLevel(statement.cmds) }.cast_unsigned()
+}
