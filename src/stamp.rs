@@ -1,17 +1,19 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 use crate::error::Error;
-use crate::pg::catalog::{self, Attribute};
-use crate::pg::{defaults, lists, nodes, planner_input, roles};
+use crate::pg::planner_input::{Assignments, Entry, MergeAction, Query};
+use crate::pg::{catalog, defaults, nodes, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{
-    self, CmdType, Expr, List, MergeAction, OnConflictExpr, Query, RangeTblEntry, TargetEntry,
-};
+use pgrx::pg_sys::{self, CmdType, Expr};
+use std::ffi::CStr;
 use std::rc::Rc;
+
+/// The name of an assignment that is added.
+const NAME: &CStr = c"_ts";
 
 /// A table that a statement writes to.
 struct Target {
@@ -24,115 +26,90 @@ struct Target {
     restores: bool,
 }
 
-/// Stamps the statement and the data-modifying statements in its WITH clause.
-///
-/// # Safety
-/// `query` is the planner's input after rewriting, which may be scribbled on.
-pub(super) unsafe fn stamp_query(query: *mut Query) {
-    // SAFETY: as required of the caller.
-    let writes_nothing = unsafe { (*query).resultRelation == 0 && (*query).cteList.is_null() };
+/// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
+/// top level only.
+pub(super) fn stamp_query(query: Query<'_>) {
+    let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
     if writes_nothing || settings::preserve_ts() {
         return;
     }
     let Some(functions) = extension::functions() else {
         return;
     };
-    // SAFETY: as required of the caller. Data-modifying WITH stands at the top level only.
-    unsafe {
-        for cte in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
-            stamp_statement((*cte).ctequery.cast(), functions);
-        }
+    for query in query.with_queries() {
         stamp_statement(query, functions);
     }
+    stamp_statement(query, functions);
 }
 
-/// # Safety
-/// As [`stamp_query`].
-unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
-    // SAFETY: as required of the caller; list cells are replaced by nodes of the same kind.
-    unsafe {
-        let command = (*query).commandType;
-        let varno = u32::try_from((*query).resultRelation).unwrap_or(0);
-        if varno == 0 || !writes_rows(query) {
-            return;
+fn stamp_statement(query: Query<'_>, functions: Functions) {
+    let Some(entry) = query.target().filter(|_| writes_rows(query)) else {
+        return;
+    };
+    let relid = entry.read().relid;
+    let Some(policy) = cache::policy(relid) else {
+        return refuse_unstamped(entry);
+    };
+    // Rows that expire by TTL indexes only have no `_ts`.
+    let Some(clock) = policy.clock else {
+        return;
+    };
+    let command = query.read().commandType;
+    // A dump's script runs with row_security off, as the owner or a superuser.
+    let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
+    if may_restore {
+        statement::depends_on_role();
+    }
+    let target = Target {
+        relid,
+        functions,
+        policy,
+        clock,
+        varno: entry.varno(),
+        restores: may_restore && roles::may_read_physically(relid),
+    };
+    let updates = match command {
+        CmdType::CMD_INSERT => {
+            target.stamp_insert(query.assignments());
+            let conflict = query.conflict_assignments();
+            conflict.map(|set| target.stamp_update(set)).is_some()
         }
-        let entry =
-            pg_sys::list_nth((*query).rtable, varno.cast_signed() - 1).cast::<RangeTblEntry>();
-        let Some(policy) = cache::policy((*entry).relid) else {
-            return refuse_unstamped(entry);
-        };
-        // Rows that expire by TTL indexes only have no `_ts`.
-        let Some(clock) = policy.clock else {
-            return;
-        };
-        // A dump's script runs with row_security off, as the owner or a superuser.
-        let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
-        if may_restore {
+        CmdType::CMD_UPDATE => {
+            target.stamp_update(query.assignments());
+            true
+        }
+        _ => {
+            let stamp = |updates, action| target.stamp_merge_action(action) || updates;
+            query.merge_actions().fold(false, stamp)
+        }
+    };
+    if updates {
+        let dependents = entry.dependents_of_update(clock.ts.attno);
+        if !dependents.is_empty() {
+            // The marks depend on the role's privileges.
             statement::depends_on_role();
-        }
-        let restores = may_restore && roles::may_read_physically((*entry).relid);
-        let target = Target {
-            relid: (*entry).relid,
-            functions,
-            policy,
-            clock,
-            varno,
-            restores,
-        };
-        let mut updates = command == CmdType::CMD_UPDATE;
-        match command {
-            CmdType::CMD_INSERT => {
-                (*query).targetList = target.stamp_insert((*query).targetList);
-                let conflict = (*query).onConflict.cast::<OnConflictExpr>();
-                if !conflict.is_null()
-                    && (*conflict).action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE
-                {
-                    (*conflict).onConflictSet = target.stamp_update((*conflict).onConflictSet);
-                    updates = true;
-                }
-            }
-            CmdType::CMD_UPDATE => (*query).targetList = target.stamp_update((*query).targetList),
-            _ => {
-                for action in lists::iter::<MergeAction>((*query).mergeActionList) {
-                    updates |= target.stamp_merge_action(action);
-                }
-            }
-        }
-        if updates {
-            let dependents = planner_input::dependents_of_update((*entry).relid, clock.ts.attno);
-            if !dependents.is_empty() {
-                // The marks depend on the role's privileges.
-                statement::depends_on_role();
-                planner_input::mark_updated(query, entry, &dependents);
-            }
+            entry.mark_updated(&dependents);
         }
     }
 }
 
 /// Whether the statement inserts or updates. A MERGE may only delete.
-///
-/// # Safety
-/// `query` is the planner's input.
-unsafe fn writes_rows(query: *mut Query) -> bool {
+fn writes_rows(query: Query<'_>) -> bool {
     let writes = |command| [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&command);
-    // SAFETY: as required of the caller.
-    unsafe {
-        writes((*query).commandType)
-            || lists::iter::<MergeAction>((*query).mergeActionList)
-                .any(|action| writes((*action).commandType))
-    }
+    writes(query.read().commandType)
+        || query
+            .merge_actions()
+            .any(|action| writes(action.read().commandType))
 }
 
 /// Refuses to write through a parent without a policy where a partition or child has one: the
 /// rows would not be stamped, and would expire although they were just written.
-///
-/// # Safety
-/// `entry` is the result relation's entry in the range table.
-unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
-    // SAFETY: as required of the caller.
-    let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
+fn refuse_unstamped(entry: Entry<'_>) {
+    let entry = entry.read();
     // INSERT never marks its target as inherited, but routes rows to partitions.
-    let reaches_children = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let reaches_children =
+        entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let relid = entry.relid;
     let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
         return;
     };
@@ -154,17 +131,15 @@ impl Target {
         nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
     }
 
-    /// # Safety
-    /// `list` is a target list of the planner's input.
-    unsafe fn stamp_insert(&self, list: *mut List) -> *mut List {
-        // SAFETY: as required of the caller.
+    fn stamp_insert(&self, list: Assignments<'_>) {
+        let column = &self.clock.ts;
+        // SAFETY: what is given is an expression, and what is made here stays like it.
         unsafe {
-            assign(list, &self.clock.ts, |given| match given {
+            list.assign(column, NAME, |given| match given {
                 // A plan can outlive the setting, so it is read again at execution. What the
                 // rewriter has put there was not given by the statement.
                 Some(given)
-                    if self.restores
-                        && !defaults::is_stored(self.relid, self.clock.ts.attno, given) =>
+                    if self.restores && !defaults::is_stored(self.relid, column.attno, given) =>
                 {
                     let table = nodes::table(self.relid);
                     let restoring = self.functions.reads_physically;
@@ -172,78 +147,35 @@ impl Target {
                     nodes::case_timestamptz(restoring, given, self.current_ts())
                 }
                 _ => self.current_ts(),
-            })
+            });
         }
     }
 
     /// A cascade may reach an expired row, which must not become live by it.
-    ///
-    /// # Safety
-    /// As [`Self::stamp_insert`].
-    unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
-        // SAFETY: as required of the caller.
-        unsafe {
-            assign(list, &self.clock.ts, |_given| {
-                let statement = statement::current();
-                if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
-                    let live = live_condition(&self.functions, &self.policy, self.varno);
-                    nodes::case_timestamptz(
-                        live,
-                        self.current_ts(),
-                        nodes::var(self.varno, &self.clock.ts),
-                    )
-                } else {
-                    self.current_ts()
-                }
-            })
-        }
+    fn stamp_update(&self, list: Assignments<'_>) {
+        let column = &self.clock.ts;
+        let stamp = |_given| {
+            let statement = statement::current();
+            if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
+                let live = live_condition(&self.functions, &self.policy, self.varno);
+                let kept = nodes::var(self.varno, column);
+                nodes::case_timestamptz(live, self.current_ts(), kept)
+            } else {
+                self.current_ts()
+            }
+        };
+        // SAFETY: what is made here stays as long as the statement.
+        unsafe { list.assign(column, NAME, stamp) };
     }
 
     /// Stamps what the action writes. True if it is an UPDATE.
-    ///
-    /// # Safety
-    /// `action` is an action of the planner's input.
-    unsafe fn stamp_merge_action(&self, action: *mut MergeAction) -> bool {
-        // SAFETY: as required of the caller.
-        unsafe {
-            match (*action).commandType {
-                CmdType::CMD_INSERT => {
-                    (*action).targetList = self.stamp_insert((*action).targetList)
-                }
-                CmdType::CMD_UPDATE => {
-                    (*action).targetList = self.stamp_update((*action).targetList)
-                }
-                _ => {}
-            }
-            (*action).commandType == CmdType::CMD_UPDATE
+    fn stamp_merge_action(&self, action: MergeAction<'_>) -> bool {
+        let command = action.read().commandType;
+        match command {
+            CmdType::CMD_INSERT => self.stamp_insert(action.assignments()),
+            CmdType::CMD_UPDATE => self.stamp_update(action.assignments()),
+            _ => {}
         }
-    }
-}
-
-/// Replaces what is assigned to the column, or adds an assignment where the planner expects it:
-/// in the order of columns, before resjunk entries.
-///
-/// # Safety
-/// `list` is a target list of the planner's input.
-unsafe fn assign(
-    list: *mut List,
-    column: &Attribute,
-    value: impl FnOnce(Option<*mut Expr>) -> *mut Expr,
-) -> *mut List {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let mut position = 0;
-        for entry in lists::iter::<TargetEntry>(list) {
-            if (*entry).resjunk || (*entry).resno > column.attno {
-                break;
-            }
-            if (*entry).resno == column.attno {
-                (*entry).expr = value(Some((*entry).expr));
-                return list;
-            }
-            position += 1;
-        }
-        let entry = nodes::assignment(value(None), column.attno, c"_ts");
-        pg_sys::list_insert_nth(list, position, entry.cast())
+        command == CmdType::CMD_UPDATE
     }
 }

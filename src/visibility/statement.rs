@@ -2,10 +2,11 @@
 
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
+use crate::pg::planner_input::{Query, QueryText};
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 /// The statement being planned.
 #[derive(Debug, Clone, Copy)]
@@ -53,25 +54,17 @@ pub(crate) fn current() -> Statement {
 
 /// Begins the planning of a statement; returns the argument for [`leave`]. After an error
 /// [`at_abort`] ends it.
-///
-/// # Safety
-/// `parse` is the planner's input, `query_string` its text, a C string or null.
-pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_char) -> usize {
+pub(crate) fn enter(query: Query<'_>, text: QueryText<'_>) -> usize {
     let enforcing = externs::InNoForceRLSOperation();
     let ddl = constraint_ddl::innermost();
-    let referential = if (enforcing || ddl.is_some()) && !query_string.is_null() {
-        let circumstances = Circumstances { enforcing, ddl };
-        // SAFETY: as required of the caller.
-        unsafe {
-            let query = CStr::from_ptr(query_string).to_bytes();
-            referential::classify(parse, query, circumstances)
-        }
-    } else {
-        Referential::No
+    let is_possible = enforcing || ddl.is_some();
+    let referential = match is_possible.then(|| text.bytes()).flatten() {
+        Some(text) => referential::classify(query, text, Circumstances { enforcing, ddl }),
+        None => Referential::No,
     };
     let statement = Statement {
         referential,
-        own_query_on: own_query_on(query_string),
+        own_query_on: own_query_on(text.address()),
         is_of_session: OF_SESSION.get(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
