@@ -9,11 +9,7 @@ use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Expr};
-use std::ffi::CStr;
 use std::rc::Rc;
-
-/// The name of an assignment that is added.
-const NAME: &CStr = c"_ts";
 
 /// A table that a statement writes to.
 struct Target {
@@ -135,7 +131,7 @@ impl Target {
         let column = &self.clock.ts;
         // SAFETY: what is given is an expression, and what is made here stays like it.
         unsafe {
-            list.assign(column, NAME, |given| match given {
+            list.assign(column, c"_ts", |given| match given {
                 // A plan can outlive the setting, so it is read again at execution. What the
                 // rewriter has put there was not given by the statement.
                 Some(given)
@@ -165,7 +161,7 @@ impl Target {
             }
         };
         // SAFETY: what is made here stays as long as the statement.
-        unsafe { list.assign(column, NAME, stamp) };
+        unsafe { list.assign(column, c"_ts", stamp) };
     }
 
     /// Stamps what the action writes. True if it is an UPDATE.

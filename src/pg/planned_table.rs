@@ -3,7 +3,7 @@
 use super::externs::raising;
 use super::planner_input::{Entry, Query, Ref};
 use super::{lists, nodes};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Expr, IndexOptInfo, List, NodeTag, PlannerInfo, RelOptInfo};
 
 /// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
@@ -31,6 +31,7 @@ impl<'a> PlannedTable<'a> {
         Self { root, rel }
     }
 
+    #[inline]
     pub(crate) fn read(self) -> RelOptInfo {
         self.rel.read()
     }
@@ -48,12 +49,12 @@ impl<'a> PlannedTable<'a> {
 
     fn entry_at(self, varno: u32) -> Entry<'a> {
         // SAFETY: the array has an entry for each number in use.
-        unsafe {
-            Entry::new(
-                self.query(),
-                varno,
-                *self.root.read().simple_rte_array.add(varno as usize),
-            )
+        let entry = unsafe { Ref::new(*self.root.read().simple_rte_array.add(varno as usize)) };
+        let query = self.query();
+        Entry {
+            query,
+            varno,
+            entry,
         }
     }
 
@@ -61,9 +62,14 @@ impl<'a> PlannedTable<'a> {
     pub(crate) fn parents(self) -> impl Iterator<Item = Entry<'a>> {
         let mut varno = self.read().relid;
         core::iter::from_fn(move || {
-            let array = NonNull::new(self.root.read().append_rel_array)?;
+            let array = self.root.read().append_rel_array;
             // SAFETY: if there is an array, it has a place for each number in use.
-            varno = unsafe { (*array.add(varno as usize).as_ptr()).as_ref()? }.parent_relid;
+            varno = unsafe {
+                (!array.is_null())
+                    .then(|| *array.add(varno as usize))?
+                    .as_ref()?
+            }
+            .parent_relid;
             Some(self.entry_at(varno))
         })
     }
@@ -115,7 +121,7 @@ impl<'a> PlannedTable<'a> {
         // SAFETY: as required of the caller.
         unsafe {
             let set = lists::of(conditions);
-            let quals = &raw mut (*self.entry().as_ptr()).securityQuals;
+            let quals = &raw mut (*self.entry().entry.as_ptr()).securityQuals;
             if lists::iter::<List>(*quals).any(|present| nodes::same(present, set)) {
                 return;
             }
@@ -190,7 +196,10 @@ unsafe fn is_about(predicate: *mut List, attno: i16) -> Option<bool> {
             NodeTag::T_NullTest => ((*condition.cast::<pg_sys::NullTest>()).arg, None),
             NodeTag::T_OpExpr => {
                 let args = (*condition.cast::<pg_sys::OpExpr>()).args;
-                (lists::nth::<Expr>(args, 0)?, lists::nth::<Expr>(args, 1))
+                (
+                    lists::nth::<Expr>(args, 0)?,
+                    Some(lists::nth::<Expr>(args, 1)?),
+                )
             }
             _ => return None,
         };

@@ -2,35 +2,12 @@
 
 use super::catalog::Attribute;
 use super::{lists, roles};
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use pgrx::pg_sys::{self, Expr, List, RangeTblEntry, TargetEntry};
 
-/// The text that a query is planned from, or none.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct QueryText<'a>(*const c_char, PhantomData<&'a CStr>);
-
-impl<'a> QueryText<'a> {
-    /// # Safety
-    /// A C string or null.
-    pub(crate) unsafe fn new(text: *const c_char) -> Self {
-        Self(text, PhantomData)
-    }
-
-    pub(crate) fn bytes(self) -> Option<&'a [u8]> {
-        // SAFETY: a C string or null.
-        (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) }.to_bytes())
-    }
-
-    /// Tells it from others that are planned meanwhile.
-    pub(crate) fn address(self) -> *const c_char {
-        self.0
-    }
-}
-
-/// What PostgreSQL works on, and we may change, for `'a`.
+/// What PostgreSQL works on, with all below it, and we may change: it stays for `'a`.
 #[repr(transparent)]
 pub(crate) struct Ref<'a, T>(NonNull<T>, PhantomData<&'a ()>);
 
@@ -92,8 +69,12 @@ impl<'a> Query<'a> {
     pub(crate) fn entry(self, varno: u32) -> Option<Entry<'a>> {
         // SAFETY: a list of entries, counted from 1.
         unsafe {
-            let entry = lists::nth(self.read().rtable, varno.cast_signed() - 1)?;
-            Some(Entry::new(self, varno, entry))
+            let entry = Ref::new(lists::nth(self.read().rtable, varno.cast_signed() - 1)?);
+            Some(Entry {
+                query: self,
+                varno,
+                entry,
+            })
         }
     }
 
@@ -125,7 +106,12 @@ impl<'a> Query<'a> {
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
         // The entries of FROM come first, in their order.
         let first = self.target_number().max(1);
-        let entries = self.entry(first)?.subquery().unwrap_or(self);
+        let subquery = self.entry(first)?.read().subquery;
+        let entries = match subquery.is_null() {
+            true => self,
+            // SAFETY: a query within this one.
+            false => unsafe { Self::new(subquery) },
+        };
         let table = |number| entries.entry(number)?.table();
         Some((table(first)?, table(first + 1)))
     }
@@ -177,30 +163,14 @@ impl Assignments<'_> {
 /// An entry in the range table of a query.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
-    query: Query<'a>,
-    varno: u32,
-    entry: Ref<'a, RangeTblEntry>,
+    pub(super) query: Query<'a>,
+    pub(super) varno: u32,
+    pub(super) entry: Ref<'a, RangeTblEntry>,
 }
 
-impl<'a> Entry<'a> {
-    /// # Safety
-    /// The entry of this number in the query's range table.
-    pub(super) unsafe fn new(query: Query<'a>, varno: u32, entry: *mut RangeTblEntry) -> Self {
-        // SAFETY: as required of the caller.
-        let entry = unsafe { Ref::new(entry) };
-        Self {
-            query,
-            varno,
-            entry,
-        }
-    }
-
+impl Entry<'_> {
     pub(crate) fn read(self) -> RangeTblEntry {
         self.entry.read()
-    }
-
-    pub(super) fn as_ptr(self) -> *mut RangeTblEntry {
-        self.entry.as_ptr()
     }
 
     /// Its number.
@@ -214,13 +184,6 @@ impl<'a> Entry<'a> {
         (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
     }
 
-    fn subquery(self) -> Option<Query<'a>> {
-        let entry = self.read();
-        let is_one = entry.rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !entry.subquery.is_null();
-        // SAFETY: a query within this one.
-        is_one.then(|| unsafe { Query::new(entry.subquery) })
-    }
-
     /// The user as whom access to the table is checked, if not the current one (a view's owner);
     /// `InvalidOid` for the current user.
     pub(crate) fn check_as_user(self) -> pg_sys::Oid {
@@ -230,7 +193,7 @@ impl<'a> Entry<'a> {
         match self.read().perminfoindex {
             0 => pg_sys::InvalidOid,
             // SAFETY: it is in the query's range table.
-            _ => unsafe { (*permissions(self.query.as_ptr(), self.as_ptr())).checkAsUser },
+            _ => unsafe { (*self.permissions()).checkAsUser },
         }
     }
 
@@ -287,69 +250,56 @@ impl<'a> Entry<'a> {
     /// the author's columns are checked on a second range table entry that is not scanned, as
     /// PostgreSQL does for views.
     pub(crate) fn mark_updated(self, columns: &[i16]) {
-        let (query, entry) = (self.query.as_ptr(), self.as_ptr());
-        let asked = self.check_as_user();
-        let user = if asked == pg_sys::InvalidOid {
-            roles::current_user()
-        } else {
-            asked
-        };
+        let asked = Some(self.check_as_user()).filter(|&user| user != pg_sys::InvalidOid);
+        let user = asked.unwrap_or_else(roles::current_user);
         let may_update = |&column: &i16| roles::may_update_column(self.read().relid, column, user);
-        let is_allowed = columns.iter().all(may_update);
+        if !columns.iter().all(may_update) {
+            self.check_separately();
+        }
         // SAFETY: an entry of the query; bitmapsets are copied before they grow.
         unsafe {
-            if !is_allowed {
-                check_separately(query, entry);
-            }
             #[cfg(feature = "pg15")]
-            let updated = &mut (*entry).updatedCols;
+            let updated = &mut (*self.entry.as_ptr()).updatedCols;
             #[cfg(not(feature = "pg15"))]
-            let updated = &mut (*permissions(query, entry)).updatedCols;
+            let updated = &mut (*self.permissions()).updatedCols;
             let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
             *updated = columns.iter().fold(pg_sys::bms_copy(*updated), |set, &c| {
                 pg_sys::bms_add_member(set, i32::from(c) + offset)
             });
         }
     }
-}
 
-/// # Safety
-/// `entry` is a table's entry in the range table of `query`.
-#[cfg(not(feature = "pg15"))]
-unsafe fn permissions(
-    query: *mut pg_sys::Query,
-    entry: *mut RangeTblEntry,
-) -> *mut pg_sys::RTEPermissionInfo {
-    // SAFETY: as required of the caller.
-    unsafe { pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry) }
-}
+    #[cfg(not(feature = "pg15"))]
+    fn permissions(self) -> *mut pg_sys::RTEPermissionInfo {
+        // SAFETY: a table's entry in the query's range table.
+        unsafe { pg_sys::getRTEPermissionInfo(self.query.read().rteperminfos, self.entry.as_ptr()) }
+    }
 
-/// Moves the check of privileges to a copy of the entry.
-///
-/// # Safety
-/// `entry` is in the range table of `query`.
-unsafe fn check_separately(query: *mut pg_sys::Query, entry: *mut RangeTblEntry) {
-    // SAFETY: copies are made in the current memory context, which is the planner's.
-    unsafe {
-        let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
-        (*check).inh = false;
-        (*check).inFromCl = false;
-        (*check).securityQuals = core::ptr::null_mut();
-        #[cfg(feature = "pg15")]
-        {
-            (*entry).requiredPerms = 0;
+    /// Moves the check of privileges to a copy of the entry.
+    fn check_separately(self) {
+        let (query, entry) = (self.query.as_ptr(), self.entry.as_ptr());
+        // SAFETY: copies are made in the current memory context, which is the planner's.
+        unsafe {
+            let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
+            (*check).inh = false;
+            (*check).inFromCl = false;
+            (*check).securityQuals = core::ptr::null_mut();
+            #[cfg(feature = "pg15")]
+            {
+                (*entry).requiredPerms = 0;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                // From 16 on a check cannot be empty; the owner passes this one.
+                let perminfo = self.permissions();
+                let copy = pg_sys::copyObjectImpl(perminfo.cast());
+                (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
+                (*check).perminfoindex = lists::len((*query).rteperminfos) as u32;
+                let class = super::catalog::class((*entry).relid);
+                (*perminfo).checkAsUser = class.map_or((*perminfo).checkAsUser, |c| c.owner);
+            }
+            (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
         }
-        #[cfg(not(feature = "pg15"))]
-        {
-            // From 16 on a check cannot be empty; the owner passes this one.
-            let perminfo = permissions(query, entry);
-            let copy = pg_sys::copyObjectImpl(perminfo.cast());
-            (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
-            (*check).perminfoindex = lists::len((*query).rteperminfos) as u32;
-            (*perminfo).checkAsUser =
-                super::catalog::class((*entry).relid).map_or((*perminfo).checkAsUser, |c| c.owner);
-        }
-        (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
-use crate::pg::planner_input::{Query, QueryText};
+use crate::pg::planner_input::Query;
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 /// The statement being planned.
 #[derive(Debug, Clone, Copy)]
@@ -54,17 +54,22 @@ pub(crate) fn current() -> Statement {
 
 /// Begins the planning of a statement; returns the argument for [`leave`]. After an error
 /// [`at_abort`] ends it.
-pub(crate) fn enter(query: Query<'_>, text: QueryText<'_>) -> usize {
+///
+/// # Safety
+/// `text` is that of the query, a C string or null.
+pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
     let enforcing = externs::InNoForceRLSOperation();
     let ddl = constraint_ddl::innermost();
-    let is_possible = enforcing || ddl.is_some();
-    let referential = match is_possible.then(|| text.bytes()).flatten() {
-        Some(text) => referential::classify(query, text, Circumstances { enforcing, ddl }),
-        None => Referential::No,
+    let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
+        // SAFETY: as required of the caller.
+        let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+        referential::classify(query, text, Circumstances { enforcing, ddl })
+    } else {
+        Referential::No
     };
     let statement = Statement {
         referential,
-        own_query_on: own_query_on(text.address()),
+        own_query_on: own_query_on(text),
         is_of_session: OF_SESSION.get(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
