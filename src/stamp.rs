@@ -1,7 +1,7 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 use crate::error::Error;
-use crate::pg::planner_input::{Assignments, Entry, MergeAction, Query};
+use crate::pg::planner_input::{Assignments, Entry, Query};
 use crate::pg::{catalog, defaults, nodes, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
@@ -64,21 +64,13 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
         varno: entry.varno(),
         restores: may_restore && roles::may_read_physically(relid),
     };
-    let updates = match command {
-        CmdType::CMD_INSERT => {
-            target.stamp_insert(query.assignments());
-            let conflict = query.conflict_assignments();
-            conflict.map(|set| target.stamp_update(set)).is_some()
-        }
-        CmdType::CMD_UPDATE => {
-            target.stamp_update(query.assignments());
-            true
-        }
-        _ => {
-            let stamp = |updates, action| target.stamp_merge_action(action) || updates;
-            query.merge_actions().fold(false, stamp)
-        }
-    };
+    let mut updates = target.stamp(command, query.assignments());
+    if let Some(set) = query.conflict_assignments() {
+        updates |= target.stamp(CmdType::CMD_UPDATE, set);
+    }
+    for action in query.merge_actions() {
+        updates |= target.stamp(action.read().commandType, action.assignments());
+    }
     if updates {
         let dependents = entry.dependents_of_update(clock.ts.attno);
         if !dependents.is_empty() {
@@ -92,10 +84,8 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
 /// Whether the statement inserts or updates. A MERGE may only delete.
 fn writes_rows(query: Query<'_>) -> bool {
     let writes = |command| [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&command);
-    writes(query.read().commandType)
-        || query
-            .merge_actions()
-            .any(|action| writes(action.read().commandType))
+    let mut actions = query.merge_actions();
+    writes(query.read().commandType) || actions.any(|action| writes(action.read().commandType))
 }
 
 /// Refuses to write through a parent without a policy where a partition or child has one: the
@@ -164,12 +154,11 @@ impl Target {
         unsafe { list.assign(column, c"_ts", stamp) };
     }
 
-    /// Stamps what the action writes. True if it is an UPDATE.
-    fn stamp_merge_action(&self, action: MergeAction<'_>) -> bool {
-        let command = action.read().commandType;
+    /// Stamps what the command assigns. True if it is an UPDATE.
+    fn stamp(&self, command: CmdType::Type, list: Assignments<'_>) -> bool {
         match command {
-            CmdType::CMD_INSERT => self.stamp_insert(action.assignments()),
-            CmdType::CMD_UPDATE => self.stamp_update(action.assignments()),
+            CmdType::CMD_INSERT => self.stamp_insert(list),
+            CmdType::CMD_UPDATE => self.stamp_update(list),
             _ => {}
         }
         command == CmdType::CMD_UPDATE

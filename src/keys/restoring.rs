@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::pg::planned::Plan;
-use crate::pg::{lists, nodes, roles};
+use crate::pg::{lists, roles};
 use crate::policy::Policy;
 use crate::store::{TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};
@@ -38,23 +38,18 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
 pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
     // SAFETY: as required of the caller.
     let plan = unsafe { Plan::new(plan) };
+    let Some(functions) = extension::functions() else {
+        return;
+    };
     for relid in plan.targets() {
+        // It keeps the time that is given (`stamp.rs`).
         if let Some(policy) = cache::policy(relid)
             && let Some(clock) = policy.clock
-            && keeps_given_time(plan, clock.ts.attno)
+            && plan.asked_for(clock.ts.attno) == Some(functions.reads_physically)
         {
             wait_for_resume(relid, &policy);
         }
     }
-}
-
-/// Whether the plan keeps the time that is given (`stamp.rs`).
-fn keeps_given_time(plan: Plan<'_>, ts: i16) -> bool {
-    let given = plan.given(ts).zip(extension::functions());
-    // SAFETY: an expression.
-    given.is_some_and(|(given, functions)| unsafe {
-        nodes::case_asks(given) == Some(functions.reads_physically)
-    })
 }
 
 /// From now on nothing is deleted from the table that carries the label, until `ttl.resume`. Who

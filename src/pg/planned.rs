@@ -1,8 +1,8 @@
 //! A plan that is about to be executed.
 
-use super::lists;
 use super::planner_input::Ref;
-use pgrx::pg_sys::{Expr, Oid, PlanRowMark, PlannedStmt, RangeTblEntry, RowMarkType, TargetEntry};
+use super::{lists, nodes};
+use pgrx::pg_sys::{Oid, PlanRowMark, PlannedStmt, RangeTblEntry, RowMarkType, TargetEntry};
 
 /// A plan of the planner.
 pub(crate) type Plan<'a> = Ref<'a, PlannedStmt>;
@@ -29,14 +29,15 @@ impl Plan<'_> {
             .filter_map(move |mark| self.relid(mark.rti.cast_signed()))
     }
 
-    /// What the plan below the top gives the column.
-    pub(crate) fn given(self, attno: i16) -> Option<*mut Expr> {
-        // SAFETY: a tree of plans, with target lists.
+    /// The function that decides what the plan below the top gives the column
+    /// ([`nodes::case_timestamptz`]).
+    pub(crate) fn asked_for(self, attno: i16) -> Option<Oid> {
+        // SAFETY: a tree of plans, with target lists of expressions.
         unsafe {
             let rows = (*self.read().planTree).lefttree.as_ref()?;
             let mut entries = lists::iter::<TargetEntry>(rows.targetlist);
             let entry = entries.find(|&entry| (*entry).resno == attno)?;
-            Some((*entry).expr)
+            nodes::case_asks((*entry).expr)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A table of the query being planned.
 
+use super::catalog::Attribute;
 use super::externs::raising;
 use super::planner_input::{Entry, Query, Ref};
 use super::{lists, nodes};
@@ -142,18 +143,17 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Whether `column` is the first key of a table partitioned by RANGE.
-    ///
-    /// # Safety
-    /// An expression.
-    pub(crate) unsafe fn is_partitioned_by(self, column: *mut Expr) -> bool {
-        let keys = self.read().partexprs;
+    /// Whether the column is the first key of a table partitioned by RANGE.
+    pub(crate) fn is_partitioned_by(self, column: &Attribute) -> bool {
+        let (scheme, keys) = (self.read().part_scheme, self.read().partexprs);
         // SAFETY: a partitioned relation has a scheme and lists of expressions.
         unsafe {
-            let scheme = self.read().part_scheme.as_ref();
-            scheme.is_some_and(|scheme| scheme.strategy as u8 == STRATEGY_RANGE)
+            let is_range =
+                |scheme: &pg_sys::PartitionSchemeData| scheme.strategy as u8 == STRATEGY_RANGE;
+            let column = || nodes::var(self.read().relid, column);
+            scheme.as_ref().is_some_and(is_range)
                 && !keys.is_null()
-                && lists::iter::<Expr>(*keys).any(|key| nodes::same(key, column))
+                && lists::iter::<Expr>(*keys).any(|key| nodes::same(key, column()))
         }
     }
 

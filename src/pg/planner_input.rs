@@ -43,7 +43,7 @@ impl<T: Copy> Ref<'_, T> {
 pub(crate) type Query<'a> = Ref<'a, pg_sys::Query>;
 
 /// An action of a MERGE.
-pub(crate) type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
+type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 
 impl<'a> Query<'a> {
     /// The queries of its WITH clause.
@@ -107,11 +107,9 @@ impl<'a> Query<'a> {
         // The entries of FROM come first, in their order.
         let first = self.target_number().max(1);
         let subquery = self.entry(first)?.read().subquery;
-        let entries = match subquery.is_null() {
-            true => self,
-            // SAFETY: a query within this one.
-            false => unsafe { Self::new(subquery) },
-        };
+        // SAFETY: null or a query within this one.
+        let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
+        let entries = subquery.unwrap_or(self);
         let table = |number| entries.entry(number)?.table();
         Some((table(first)?, table(first + 1)))
     }

@@ -50,8 +50,7 @@ pub(crate) extern "C-unwind" fn ttl_live_default(call: Call<'_, (i64, i32)>) -> 
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_cutoff(call: Call<'_, (i32,)>) -> pg_sys::Datum {
     let (seconds,) = call.args();
-    let seconds = seconds.unwrap_or(0);
-    pg_sys::Datum::from(policy::cutoff(now(), seconds))
+    pg_sys::Datum::from(policy::cutoff(now(), seconds.unwrap_or(0)))
 }
 
 /// `ttl.reads_physically(relation oid) RETURNS boolean`: whether the current user reads the

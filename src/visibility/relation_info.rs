@@ -43,9 +43,8 @@ fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let sees_whole = |relid| {
         statement.referential.sees_every_row_of(relid) || statement.own_query_on == Some(relid)
     };
-    once(relid)
-        .chain(table.parents().map(|entry| entry.read().relid))
-        .any(sees_whole)
+    let parents = table.parents().map(|entry| entry.read().relid);
+    once(relid).chain(parents).any(sees_whole)
 }
 
 /// Whether the query deletes expired rows of the relation in a session's own transaction, where

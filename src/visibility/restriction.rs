@@ -143,12 +143,13 @@ pub(super) fn pruning_condition(
         .expiring_clock()
         .filter(|clock| clock.ttl.is_none() && clock.ts.not_null)?;
     let seconds = policy.expiring_default()?;
-    let ts = nodes::var(table.read().relid, &clock.ts);
-    // SAFETY: just made.
-    if !unsafe { table.is_partitioned_by(ts) } {
+    if !table.is_partitioned_by(&clock.ts) {
         return None;
     }
-    let timestamptz = pg_sys::TIMESTAMPTZOID;
+    let (timestamptz, ts) = (
+        pg_sys::TIMESTAMPTZOID,
+        nodes::var(table.read().relid, &clock.ts),
+    );
     let cutoff = nodes::call(functions.cutoff, timestamptz, &[nodes::int4(Some(seconds))]);
     Some(nodes::greater_than(timestamptz, ts, cutoff))
 }
