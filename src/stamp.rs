@@ -1,138 +1,101 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 use crate::error::Error;
-use crate::pg::catalog::{self, Attribute};
-use crate::pg::{defaults, lists, nodes, planner_input, roles};
+use crate::pg::planner_input::{Assignments, Entry, Query};
+use crate::pg::{catalog, defaults, nodes, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::{live_condition, statement};
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{
-    self, CmdType, Expr, List, MergeAction, OnConflictExpr, Query, RangeTblEntry, TargetEntry,
-};
+use pgrx::pg_sys::{self, CmdType, Expr};
 use std::rc::Rc;
 
 /// A table that a statement writes to.
-struct Target {
+struct Target<'a> {
+    entry: Entry<'a>,
     relid: pg_sys::Oid,
     functions: Functions,
     policy: Rc<TablePolicy>,
     clock: Clock,
-    varno: u32,
     /// INSERT keeps the `_ts` that it gives: it restores a dump.
     restores: bool,
 }
 
-/// Stamps the statement and the data-modifying statements in its WITH clause.
-///
-/// # Safety
-/// `query` is the planner's input after rewriting, which may be scribbled on.
-pub(super) unsafe fn stamp_query(query: *mut Query) {
-    // SAFETY: as required of the caller.
-    let writes_nothing = unsafe { (*query).resultRelation == 0 && (*query).cteList.is_null() };
+/// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
+/// top level only.
+pub(super) fn stamp_query(query: Query<'_>) {
+    let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
     if writes_nothing || settings::preserve_ts() {
         return;
     }
     let Some(functions) = extension::functions() else {
         return;
     };
-    // SAFETY: as required of the caller. Data-modifying WITH stands at the top level only.
-    unsafe {
-        for cte in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
-            stamp_statement((*cte).ctequery.cast(), functions);
-        }
+    for query in query.with_queries() {
         stamp_statement(query, functions);
     }
+    stamp_statement(query, functions);
 }
 
-/// # Safety
-/// As [`stamp_query`].
-unsafe fn stamp_statement(query: *mut Query, functions: Functions) {
-    // SAFETY: as required of the caller; list cells are replaced by nodes of the same kind.
-    unsafe {
-        let command = (*query).commandType;
-        let varno = u32::try_from((*query).resultRelation).unwrap_or(0);
-        if varno == 0 || !writes_rows(query) {
-            return;
-        }
-        let entry =
-            pg_sys::list_nth((*query).rtable, varno.cast_signed() - 1).cast::<RangeTblEntry>();
-        let Some(policy) = cache::policy((*entry).relid) else {
-            return refuse_unstamped(entry);
-        };
-        // Rows that expire by TTL indexes only have no `_ts`.
-        let Some(clock) = policy.clock else {
-            return;
-        };
-        // A dump's script runs with row_security off, as the owner or a superuser.
-        let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
-        if may_restore {
+fn stamp_statement(query: Query<'_>, functions: Functions) {
+    let Some(entry) = query.target().filter(|_| writes_rows(query)) else {
+        return;
+    };
+    let relid = entry.read().relid;
+    let Some(policy) = cache::policy(relid) else {
+        return refuse_unstamped(entry);
+    };
+    // Rows that expire by TTL indexes only have no `_ts`.
+    let Some(clock) = policy.clock else {
+        return;
+    };
+    let command = query.read().commandType;
+    // A dump's script runs with row_security off, as the owner or a superuser.
+    let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
+    if may_restore {
+        statement::depends_on_role();
+    }
+    let target = Target {
+        entry,
+        relid,
+        functions,
+        policy,
+        clock,
+        restores: may_restore && roles::may_read_physically(relid),
+    };
+    let mut updates = target.stamp(command, query.assignments());
+    if let Some(set) = query.conflict_assignments() {
+        updates |= target.stamp(CmdType::CMD_UPDATE, set);
+    }
+    for action in query.merge_actions() {
+        updates |= target.stamp(action.read().commandType, action.assignments());
+    }
+    if updates {
+        let dependents = entry.dependents_of_update(clock.ts.attno);
+        if !dependents.is_empty() {
+            // The marks depend on the role's privileges.
             statement::depends_on_role();
-        }
-        let restores = may_restore && roles::may_read_physically((*entry).relid);
-        let target = Target {
-            relid: (*entry).relid,
-            functions,
-            policy,
-            clock,
-            varno,
-            restores,
-        };
-        let mut updates = command == CmdType::CMD_UPDATE;
-        match command {
-            CmdType::CMD_INSERT => {
-                (*query).targetList = target.stamp_insert((*query).targetList);
-                let conflict = (*query).onConflict.cast::<OnConflictExpr>();
-                if !conflict.is_null()
-                    && (*conflict).action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE
-                {
-                    (*conflict).onConflictSet = target.stamp_update((*conflict).onConflictSet);
-                    updates = true;
-                }
-            }
-            CmdType::CMD_UPDATE => (*query).targetList = target.stamp_update((*query).targetList),
-            _ => {
-                for action in lists::iter::<MergeAction>((*query).mergeActionList) {
-                    updates |= target.stamp_merge_action(action);
-                }
-            }
-        }
-        if updates {
-            let dependents = planner_input::dependents_of_update((*entry).relid, clock.ts.attno);
-            if !dependents.is_empty() {
-                // The marks depend on the role's privileges.
-                statement::depends_on_role();
-                planner_input::mark_updated(query, entry, &dependents);
-            }
+            entry.mark_updated(&dependents);
         }
     }
 }
 
 /// Whether the statement inserts or updates. A MERGE may only delete.
-///
-/// # Safety
-/// `query` is the planner's input.
-unsafe fn writes_rows(query: *mut Query) -> bool {
+fn writes_rows(query: Query<'_>) -> bool {
     let writes = |command| [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&command);
-    // SAFETY: as required of the caller.
-    unsafe {
-        writes((*query).commandType)
-            || lists::iter::<MergeAction>((*query).mergeActionList)
-                .any(|action| writes((*action).commandType))
-    }
+    let mut actions = query.merge_actions();
+    writes(query.read().commandType) || actions.any(|action| writes(action.read().commandType))
 }
 
 /// Refuses to write through a parent without a policy where a partition or child has one: the
 /// rows would not be stamped, and would expire although they were just written.
-///
-/// # Safety
-/// `entry` is the result relation's entry in the range table.
-unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
-    // SAFETY: as required of the caller.
-    let (relid, inherits, relkind) = unsafe { ((*entry).relid, (*entry).inh, (*entry).relkind) };
+fn refuse_unstamped(entry: Entry<'_>) {
+    let entry = entry.read();
     // INSERT never marks its target as inherited, but routes rows to partitions.
-    let reaches_children = inherits || relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let reaches_children =
+        entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let relid = entry.relid;
     let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
         return;
     };
@@ -149,22 +112,20 @@ unsafe fn refuse_unstamped(entry: *mut RangeTblEntry) {
     .raise()
 }
 
-impl Target {
+impl Target<'_> {
     fn current_ts(&self) -> *mut Expr {
         nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
     }
 
-    /// # Safety
-    /// `list` is a target list of the planner's input.
-    unsafe fn stamp_insert(&self, list: *mut List) -> *mut List {
-        // SAFETY: as required of the caller.
+    fn stamp_insert(&self, list: Assignments<'_>) {
+        let column = &self.clock.ts;
+        // SAFETY: what is given is an expression, and what is made here stays like it.
         unsafe {
-            assign(list, &self.clock.ts, |given| match given {
+            list.assign(column, c"_ts", |given| match given {
                 // A plan can outlive the setting, so it is read again at execution. What the
                 // rewriter has put there was not given by the statement.
                 Some(given)
-                    if self.restores
-                        && !defaults::is_stored(self.relid, self.clock.ts.attno, given) =>
+                    if self.restores && !defaults::is_stored(self.relid, column.attno, given) =>
                 {
                     let table = nodes::table(self.relid);
                     let restoring = self.functions.reads_physically;
@@ -172,113 +133,58 @@ impl Target {
                     nodes::case_timestamptz(restoring, given, self.current_ts())
                 }
                 _ => self.current_ts(),
-            })
+            });
         }
     }
 
     /// A cascade may reach an expired row, which must not become live by it.
-    ///
-    /// # Safety
-    /// As [`Self::stamp_insert`].
-    unsafe fn stamp_update(&self, list: *mut List) -> *mut List {
-        // SAFETY: as required of the caller.
-        unsafe {
-            let stamp = if self.policy.ts_granularity > 0 && !self.sets_override(list) {
-                self.refreshed_ts()
+    fn stamp_update(&self, list: Assignments<'_>) {
+        let (column, varno) = (&self.clock.ts, self.entry.varno());
+        let stamp = if self.policy.ts_granularity > 0 && !self.sets_override(&list) {
+            self.refreshed_ts()
+        } else {
+            self.current_ts()
+        };
+        let stamp = |_given| {
+            let statement = statement::current();
+            if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
+                let live = live_condition(&self.functions, &self.policy, varno);
+                nodes::case_timestamptz(live, stamp, nodes::var(varno, column))
             } else {
-                self.current_ts()
-            };
-            assign(list, &self.clock.ts, |_given| {
-                let statement = statement::current();
-                if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
-                    let live = live_condition(&self.functions, &self.policy, self.varno);
-                    let kept = nodes::var(self.varno, &self.clock.ts);
-                    nodes::case_timestamptz(live, stamp, kept)
-                } else {
-                    stamp
-                }
-            })
-        }
+                stamp
+            }
+        };
+        // SAFETY: what is made here stays as long as the statement.
+        unsafe { list.assign(column, c"_ts", stamp) };
     }
 
     /// What the row has, if it is recent enough (C16).
     fn refreshed_ts(&self) -> *mut Expr {
-        let ts = nodes::var(self.varno, &self.clock.ts);
+        let var = |column| nodes::var(self.entry.varno(), column);
         let ttl = self.clock.ttl.as_ref();
-        let ttl = ttl.map_or_else(|| nodes::int4(None), |ttl| nodes::var(self.varno, ttl));
+        let ttl = ttl.map_or_else(|| nodes::int4(None), var);
         let granularity = nodes::int4(Some(self.policy.ts_granularity));
-        let args = [ts, ttl, granularity];
+        let args = [var(&self.clock.ts), ttl, granularity];
         nodes::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args)
     }
 
     /// Whether the assignments change the override, itself or by a column that it is generated
     /// from.
-    ///
-    /// # Safety
-    /// As [`Self::stamp_insert`].
-    unsafe fn sets_override(&self, list: *mut List) -> bool {
-        let Some(ttl) = &self.clock.ttl else {
-            return false;
-        };
-        // SAFETY: as required of the caller; the statement has locked its target.
-        unsafe {
-            lists::iter::<TargetEntry>(list)
-                .filter(|&entry| !(*entry).resjunk)
-                .any(|entry| {
-                    let assigned = (*entry).resno;
-                    assigned == ttl.attno
-                        || (ttl.generated
-                            && planner_input::dependents_of_update(self.relid, assigned)
-                                .contains(&ttl.attno))
-                })
-        }
+    fn sets_override(&self, list: &Assignments<'_>) -> bool {
+        self.clock.ttl.as_ref().is_some_and(|ttl| {
+            let generates = |column| self.entry.dependents_of_update(column).contains(&ttl.attno);
+            let mut columns = list.columns();
+            columns.any(|column| column == ttl.attno || (ttl.generated && generates(column)))
+        })
     }
 
-    /// Stamps what the action writes. True if it is an UPDATE.
-    ///
-    /// # Safety
-    /// `action` is an action of the planner's input.
-    unsafe fn stamp_merge_action(&self, action: *mut MergeAction) -> bool {
-        // SAFETY: as required of the caller.
-        unsafe {
-            match (*action).commandType {
-                CmdType::CMD_INSERT => {
-                    (*action).targetList = self.stamp_insert((*action).targetList)
-                }
-                CmdType::CMD_UPDATE => {
-                    (*action).targetList = self.stamp_update((*action).targetList)
-                }
-                _ => {}
-            }
-            (*action).commandType == CmdType::CMD_UPDATE
+    /// Stamps what the command assigns. True if it is an UPDATE.
+    fn stamp(&self, command: CmdType::Type, list: Assignments<'_>) -> bool {
+        match command {
+            CmdType::CMD_INSERT => self.stamp_insert(list),
+            CmdType::CMD_UPDATE => self.stamp_update(list),
+            _ => {}
         }
-    }
-}
-
-/// Replaces what is assigned to the column, or adds an assignment where the planner expects it:
-/// in the order of columns, before resjunk entries.
-///
-/// # Safety
-/// `list` is a target list of the planner's input.
-unsafe fn assign(
-    list: *mut List,
-    column: &Attribute,
-    value: impl FnOnce(Option<*mut Expr>) -> *mut Expr,
-) -> *mut List {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let mut position = 0;
-        for entry in lists::iter::<TargetEntry>(list) {
-            if (*entry).resjunk || (*entry).resno > column.attno {
-                break;
-            }
-            if (*entry).resno == column.attno {
-                (*entry).expr = value(Some((*entry).expr));
-                return list;
-            }
-            position += 1;
-        }
-        let entry = nodes::assignment(value(None), column.attno, c"_ts");
-        pg_sys::list_insert_nth(list, position, entry.cast())
+        command == CmdType::CMD_UPDATE
     }
 }

@@ -4,6 +4,7 @@
 //! off COPY's multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
 use crate::pg::externs;
+use crate::pg::planner_input::Query;
 use crate::stamp;
 use crate::visibility::statement;
 use core::ffi::{c_char, c_int};
@@ -35,7 +36,7 @@ unsafe extern "C-unwind" fn trampoline(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        let outer = inspect(parse, query_string);
+        let outer = inspect(Query::new(parse), query_string);
         let plan = match PREVIOUS {
             Some(previous) => previous(parse, query_string, cursor_options, bound_params),
             None => externs::standard_planner(parse, query_string, cursor_options, bound_params),
@@ -48,15 +49,9 @@ unsafe extern "C-unwind" fn trampoline(
 }
 
 #[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn inspect(
-    parse: *mut pg_sys::Query,
-    query_string: *const c_char,
-) -> usize {
-    // SAFETY: the planner's arguments; it may scribble on the query.
-    unsafe {
-        let outer = statement::enter(parse, query_string);
-        stamp::stamp_query(parse);
-        outer
-    }
+unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> usize {
+    // SAFETY: the planner's arguments.
+    let outer = unsafe { statement::enter(query, text) };
+    stamp::stamp_query(query);
+    outer
 }

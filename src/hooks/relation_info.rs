@@ -1,6 +1,7 @@
 //! `get_relation_info_hook`: the planner calls it for every relation of every query, after
 //! all rewriting.
 
+use crate::pg::planned_table::PlannedTable;
 use crate::store::cache;
 use crate::visibility::relation_info;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
@@ -35,17 +36,12 @@ unsafe extern "C-unwind" fn trampoline(
         }
         // Most relations of most databases: before the guard, which costs more.
         if !cache::is_known_to_have_none(relid) {
-            restrict(root, relid, rel);
+            restrict(PlannedTable::new(root, rel), relid);
         }
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn restrict(
-    root: *mut PlannerInfo,
-    relid: pg_sys::Oid,
-    rel: *mut RelOptInfo,
-) {
-    // SAFETY: the planner's own structures, valid during the call.
-    unsafe { relation_info::hide_expired(root, relid, rel) }
+extern "C-unwind" fn restrict(table: PlannedTable<'_>, relid: pg_sys::Oid) {
+    relation_info::hide_expired(table, relid);
 }

@@ -5,10 +5,12 @@
 //! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
 
 use crate::error::Error;
-use crate::pg::{lists, nodes, roles};
+use crate::pg::planned::Plan;
+use crate::pg::{lists, roles};
 use crate::policy::Policy;
 use crate::store::{TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};
+use std::ffi::CStr;
 
 /// Before a COPY FROM into the table, which has this policy.
 ///
@@ -17,23 +19,15 @@ use pgrx::pg_sys::{self, CopyStmt};
 pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy: &TablePolicy) {
     // SAFETY: as required of the caller: a list of names, or null for all columns.
     let brings_times = unsafe {
+        let named = (*stmt).attlist;
+        let is_it = |name: &CStr, attno| pg_sys::get_attnum(relid, name.as_ptr()) == attno;
+        let gives = |attno| named.is_null() || lists::names(named).any(|name| is_it(name, attno));
         let mut dated = policy.clock.iter().map(|clock| clock.ts.attno);
         let mut dates = policy.rules.iter().map(|rule| rule.column.attno);
-        let gives = |attno| (*stmt).attlist.is_null() || is_named((*stmt).attlist, relid, attno);
         dated.any(gives) || dates.any(gives)
     };
     if brings_times {
         wait_for_resume(relid, policy);
-    }
-}
-
-/// # Safety
-/// A list of the parser, of names of columns.
-unsafe fn is_named(columns: *mut pg_sys::List, relid: pg_sys::Oid, attno: i16) -> bool {
-    // SAFETY: as required of the caller; a name that is no column of the table has number 0.
-    unsafe {
-        lists::iter::<pg_sys::String>(columns)
-            .any(|name| pg_sys::get_attnum(relid, (*name).sval) == attno)
     }
 }
 
@@ -43,41 +37,18 @@ unsafe fn is_named(columns: *mut pg_sys::List, relid: pg_sys::Oid, attno: i16) -
 /// A plan of the planner.
 pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
     // SAFETY: as required of the caller.
-    unsafe {
-        for index in lists::ints((*plan).resultRelations) {
-            let entry = lists::nth::<pg_sys::RangeTblEntry>((*plan).rtable, index - 1);
-            let Some(relid) = entry.and_then(|entry| entry.as_ref()).map(|e| e.relid) else {
-                continue;
-            };
-            let policy = cache::policy(relid);
-            if let Some(policy) = policy
-                && let Some(clock) = policy.clock
-                && keeps_given_time((*plan).planTree, clock.ts.attno)
-            {
-                wait_for_resume(relid, &policy);
-            }
+    let plan = unsafe { Plan::new(plan) };
+    let Some(functions) = extension::functions() else {
+        return;
+    };
+    for relid in plan.targets() {
+        // It keeps the time that is given (`stamp.rs`).
+        if let Some(policy) = cache::policy(relid)
+            && let Some(clock) = policy.clock
+            && plan.asked_for(clock.ts.attno) == Some(functions.reads_physically)
+        {
+            wait_for_resume(relid, &policy);
         }
-    }
-}
-
-/// Whether the plan keeps the time that is given (`stamp.rs`).
-///
-/// # Safety
-/// A plan of the planner.
-unsafe fn keeps_given_time(plan: *mut pg_sys::Plan, ts: i16) -> bool {
-    // SAFETY: as required of the caller; a node's tag tells its type.
-    unsafe {
-        let (Some(functions), Some(top)) = (extension::functions(), plan.as_ref()) else {
-            return false;
-        };
-        let Some(rows) = top.lefttree.as_ref() else {
-            return false;
-        };
-        let mut entries = lists::iter::<pg_sys::TargetEntry>(rows.targetlist);
-        let stamp = entries.find(|&entry| (*entry).resno == ts);
-        stamp.is_some_and(|entry| {
-            nodes::case_asks((*entry).expr) == Some(functions.reads_physically)
-        })
     }
 }
 

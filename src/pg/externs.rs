@@ -16,6 +16,8 @@ unsafe extern "C" {
     pub(crate) safe fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
     /// miscinit.c
     pub(crate) safe fn InNoForceRLSOperation() -> bool;
+    /// miscinit.c
+    pub(crate) safe fn InSecurityRestrictedOperation() -> bool;
     /// timestamp.c
     pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// worker.c

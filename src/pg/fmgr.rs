@@ -36,29 +36,6 @@ pub(crate) unsafe fn arg(fcinfo: pg_sys::FunctionCallInfo, index: usize) -> Opti
     }
 }
 
-/// A timestamptz argument, passed by value on the 64-bit systems we build for.
-///
-/// # Safety
-/// As [`arg`]; the argument's type is timestamptz.
-#[inline]
-pub(crate) unsafe fn arg_timestamptz(
-    fcinfo: pg_sys::FunctionCallInfo,
-    index: usize,
-) -> Option<i64> {
-    // SAFETY: as required of the caller.
-    unsafe { arg(fcinfo, index) }.map(|datum| datum.value() as i64)
-}
-
-/// An integer argument.
-///
-/// # Safety
-/// As [`arg`]; the argument's type is integer.
-#[inline]
-pub(crate) unsafe fn arg_int4(fcinfo: pg_sys::FunctionCallInfo, index: usize) -> Option<i32> {
-    // SAFETY: as required of the caller.
-    unsafe { arg(fcinfo, index) }.map(|datum| datum.value() as i32)
-}
-
 /// The elements of an array argument, `None` for NULLs; in the current memory context.
 ///
 /// # Safety

@@ -1,5 +1,6 @@
 //! Walking and growing PostgreSQL's `List`.
 
+use core::ffi::CStr;
 use pgrx::pg_sys;
 
 /// The pointers of a list of nodes, in order. `NIL` is empty.
@@ -25,6 +26,15 @@ pub(crate) unsafe fn oids(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sy
 pub(crate) fn len(list: *mut pg_sys::List) -> usize {
     // SAFETY: NIL is a null pointer; anything else is a List header.
     unsafe { list.as_ref() }.map_or(0, |l| usize::try_from(l.length).unwrap_or(0))
+}
+
+/// The names in a list of String nodes, in order.
+///
+/// # Safety
+/// As [`iter`]; the list stays for `'a`.
+pub(crate) unsafe fn names<'a>(list: *mut pg_sys::List) -> impl Iterator<Item = &'a CStr> {
+    // SAFETY: as required of the caller; each has a C string.
+    unsafe { iter::<pg_sys::String>(list).map(|node| CStr::from_ptr((*node).sval)) }
 }
 
 /// Makes a list of these nodes, in the current memory context.

@@ -176,6 +176,12 @@ pub(crate) fn and(conditions: &[*mut Expr]) -> *mut Expr {
     unsafe { pg_sys::make_ands_explicit(lists::of(conditions)) }
 }
 
+/// The constant false.
+pub(crate) fn never() -> *mut Expr {
+    // SAFETY: allocates in the current memory context.
+    unsafe { pg_sys::makeBoolConst(false, false).cast() }
+}
+
 /// `arg IS NOT TRUE`.
 pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     // SAFETY: BooleanTest is valid when zeroed apart from what is set.
@@ -239,12 +245,6 @@ pub(crate) unsafe fn case_asks(expression: *mut Expr) -> Option<pg_sys::Oid> {
         (tag(condition) == Some(NodeTag::T_FuncExpr))
             .then(|| (*condition.cast::<pg_sys::FuncExpr>()).funcid)
     }
-}
-
-/// A target list entry that assigns `expr` to column `attno`.
-pub(crate) fn assignment(expr: *mut Expr, attno: i16, name: &CStr) -> *mut pg_sys::TargetEntry {
-    // SAFETY: pstrdup copies the name into the current memory context.
-    unsafe { pg_sys::makeTargetEntry(expr, attno, pg_sys::pstrdup(name.as_ptr()), false) }
 }
 
 /// Whether the two trees are the same expression.

@@ -1,215 +1,312 @@
-//! Differences between server versions in the planner's input.
+//! The planner's input.
 
-use super::externs::raising;
-use super::{lists, nodes, roles};
-use pgrx::pg_sys::{self, PlannerInfo, Query, RangeTblEntry};
+use super::catalog::Attribute;
+use super::{lists, roles};
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use pgrx::pg_sys::{self, Expr, List, RangeTblEntry, TargetEntry};
 
-/// A restriction of one relation, at security level 0, pushed down to the scan.
-///
-/// # Safety
-/// `root` is the planning under way and `clause` a boolean expression over one of its relations.
-pub(crate) unsafe fn restriction(
-    root: *mut PlannerInfo,
-    clause: *mut pg_sys::Expr,
-) -> *mut pg_sys::RestrictInfo {
-    // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
-    unsafe { at_boundary!(unguarded_restriction(root, clause)) }
+/// What PostgreSQL works on, with all below it, and we may change: it stays for `'a`.
+#[repr(transparent)]
+pub(crate) struct Ref<'a, T>(NonNull<T>, PhantomData<&'a ()>);
+
+impl<T> Clone for Ref<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
 }
 
-/// As [`restriction`], but before all others of the relation. For a call by
-/// [`nodes::filter_call`] the planner's estimates are set already, to what the function's
-/// support function would say at each planning.
-///
-/// # Safety
-/// As [`restriction`]; `rel` is that relation.
-pub(crate) unsafe fn put_restriction_first(
-    root: *mut PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    clause: *mut pg_sys::Expr,
-) {
-    // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
-    unsafe {
-        at_boundary!(let info = unguarded_restriction(root, clause);
-            if nodes::is_filter_call(clause) {
-                (*info).norm_selec = FILTER_SELECTIVITY;
-                (*info).outer_selec = FILTER_SELECTIVITY;
-                (*info).eval_cost = pg_sys::QualCost::default();
+impl<T> Copy for Ref<'_, T> {}
+
+impl<T: Copy> Ref<'_, T> {
+    /// # Safety
+    /// Such a value.
+    pub(crate) unsafe fn new(value: *mut T) -> Self {
+        // SAFETY: as required of the caller.
+        Self(unsafe { NonNull::new_unchecked(value) }, PhantomData)
+    }
+
+    /// As it is now. What is not used of it is not read.
+    #[inline]
+    pub(crate) fn read(self) -> T {
+        // SAFETY: it is there.
+        unsafe { self.0.read() }
+    }
+
+    pub(super) fn as_ptr(self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+/// A query after rewriting, the input of the planner, or a part of that.
+pub(crate) type Query<'a> = Ref<'a, pg_sys::Query>;
+
+/// An action of a MERGE.
+type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
+
+impl<'a> Query<'a> {
+    /// The queries of its WITH clause.
+    pub(crate) fn with_queries(self) -> impl Iterator<Item = Self> {
+        // SAFETY: each is a query after analysis.
+        unsafe {
+            lists::iter::<pg_sys::CommonTableExpr>(self.read().cteList)
+                .map(|cte| Self::new((*cte).ctequery.cast()))
+        }
+    }
+
+    /// The number of the entry that it writes to; 0 for none.
+    pub(super) fn target_number(self) -> u32 {
+        u32::try_from(self.read().resultRelation).unwrap_or(0)
+    }
+
+    /// The entry that it writes to.
+    pub(crate) fn target(self) -> Option<Entry<'a>> {
+        self.entry(self.target_number())
+    }
+
+    /// The entry of this number in its range table.
+    pub(crate) fn entry(self, varno: u32) -> Option<Entry<'a>> {
+        // SAFETY: a list of entries, counted from 1.
+        unsafe {
+            let entry = Ref::new(lists::nth(self.read().rtable, varno.cast_signed() - 1)?);
+            Some(Entry {
+                query: self,
+                varno,
+                entry,
+            })
+        }
+    }
+
+    /// The actions of a MERGE.
+    pub(crate) fn merge_actions(self) -> impl Iterator<Item = MergeAction<'a>> {
+        // SAFETY: a list of actions, without nulls.
+        unsafe { lists::iter(self.read().mergeActionList).map(|action| Ref::new(action)) }
+    }
+
+    /// What it assigns to columns.
+    pub(crate) fn assignments(self) -> Assignments<'a> {
+        // SAFETY: where a list is.
+        Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
+    }
+
+    /// What ON CONFLICT DO UPDATE assigns to columns.
+    pub(crate) fn conflict_assignments(self) -> Option<Assignments<'a>> {
+        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
+        // SAFETY: null or a node; where a list is.
+        unsafe {
+            let action = conflict.as_ref()?.action;
+            (action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE)
+                .then(|| Assignments(&raw mut (*conflict).onConflictSet, PhantomData))
+        }
+    }
+
+    /// The table that it writes to, or else the first two in its FROM, looking into a subquery
+    /// there.
+    pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
+        // The entries of FROM come first, in their order.
+        let first = self.target_number().max(1);
+        let subquery = self.entry(first)?.read().subquery;
+        // SAFETY: null or a query within this one.
+        let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
+        let entries = subquery.unwrap_or(self);
+        let table = |number| entries.entry(number)?.table();
+        Some((table(first)?, table(first + 1)))
+    }
+}
+
+impl<'a> MergeAction<'a> {
+    /// What it assigns to columns.
+    pub(crate) fn assignments(self) -> Assignments<'a> {
+        // SAFETY: where a list is.
+        Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
+    }
+}
+
+/// A target list, where it stands.
+pub(crate) struct Assignments<'a>(*mut *mut List, PhantomData<&'a ()>);
+
+impl Assignments<'_> {
+    /// The columns that are assigned.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = i16> {
+        // SAFETY: a target list.
+        unsafe { lists::iter::<TargetEntry>(*self.0).map(|entry| *entry) }
+            .filter(|entry| !entry.resjunk)
+            .map(|entry| entry.resno)
+    }
+
+    /// Replaces what is assigned to the column, or adds an assignment where the planner expects
+    /// it: in the order of columns, before resjunk entries.
+    ///
+    /// # Safety
+    /// The value is an expression that stays as long as the list.
+    pub(crate) unsafe fn assign(
+        self,
+        column: &Attribute,
+        name: &CStr,
+        value: impl FnOnce(Option<*mut Expr>) -> *mut Expr,
+    ) {
+        // SAFETY: a target list that we may change; as required of the caller.
+        unsafe {
+            let mut position = 0;
+            for entry in lists::iter::<TargetEntry>(*self.0) {
+                if (*entry).resjunk || (*entry).resno > column.attno {
+                    break;
+                }
+                if (*entry).resno == column.attno {
+                    (*entry).expr = value(Some((*entry).expr));
+                    return;
+                }
+                position += 1;
             }
-            (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
+            let (value, name) = (value(None), pg_sys::pstrdup(name.as_ptr()));
+            let entry = pg_sys::makeTargetEntry(value, column.attno, name, false);
+            *self.0 = pg_sys::list_insert_nth(*self.0, position, entry.cast());
+        }
     }
 }
 
-/// # Safety
-/// As [`restriction`], with a guard around it.
-#[allow(
-    ffi_unwind_calls,
-    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-)]
-unsafe fn unguarded_restriction(
-    root: *mut PlannerInfo,
-    clause: *mut pg_sys::Expr,
-) -> *mut pg_sys::RestrictInfo {
-    let none = core::ptr::null_mut();
-    // SAFETY: no relids are required beyond those of the clause itself.
-    unsafe {
+/// An entry in the range table of a query.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(super) query: Query<'a>,
+    pub(super) varno: u32,
+    pub(super) entry: Ref<'a, RangeTblEntry>,
+}
+
+impl Entry<'_> {
+    pub(crate) fn read(self) -> RangeTblEntry {
+        self.entry.read()
+    }
+
+    /// Its number.
+    pub(crate) fn varno(self) -> u32 {
+        self.varno
+    }
+
+    /// The OID, if it is a table.
+    pub(crate) fn table(self) -> Option<pg_sys::Oid> {
+        let entry = self.read();
+        (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
+    }
+
+    /// The user as whom access to the table is checked, if not the current one (a view's owner);
+    /// `InvalidOid` for the current user.
+    pub(crate) fn check_as_user(self) -> pg_sys::Oid {
         #[cfg(feature = "pg15")]
-        return raising::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        return self.read().checkAsUser;
         #[cfg(not(feature = "pg15"))]
-        return raising::make_restrictinfo(
-            root, clause, true, false, false, false, 0, none, none, none,
-        );
-    }
-}
-
-/// A filter lets nearly all rows pass, so that a query is planned like one without it.
-pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
-
-/// Makes the planner check whether parallel workers may evaluate restrictions: it has checked
-/// the query already, and checks nothing later if that was safe throughout.
-///
-/// # Safety
-/// `root` is the planning under way.
-pub(crate) unsafe fn mind_parallel_hazards(root: *mut PlannerInfo) {
-    // SAFETY: as required of the caller.
-    unsafe {
-        let hazard = &mut (*(*root).glob).maxParallelHazard;
-        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
-            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+        match self.read().perminfoindex {
+            0 => pg_sys::InvalidOid,
+            // SAFETY: it is in the query's range table.
+            _ => unsafe { (*self.permissions()).checkAsUser },
         }
     }
-}
 
-/// The user as whom access to the table is checked, if not the current one (a view's owner);
-/// `InvalidOid` for the current user.
-///
-/// # Safety
-/// `entry` is a relation's entry in the range table of `query`.
-pub(crate) unsafe fn check_as_user(query: *mut Query, entry: *mut RangeTblEntry) -> pg_sys::Oid {
-    // SAFETY: as required of the caller.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        {
-            let _ = query;
-            (*entry).checkAsUser
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            if (*entry).perminfoindex == 0 {
-                return pg_sys::InvalidOid;
-            }
-            (*pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry)).checkAsUser
-        }
-    }
-}
-
-/// Tells the executor that the statement also updates these columns, which its author has not
-/// named and needs no privilege for: triggers and generated columns may depend on them.
-///
-/// One set of columns serves for that and for the check of privileges. If they must differ, the
-/// author's columns are checked on a second range table entry that is not scanned, as PostgreSQL
-/// does for views.
-///
-/// # Safety
-/// `entry` is the result relation's entry in the range table of `query`, which
-/// may be scribbled on; `columns` are its user columns.
-pub(crate) unsafe fn mark_updated(query: *mut Query, entry: *mut RangeTblEntry, columns: &[i16]) {
-    // SAFETY: as required of the caller; bitmapsets are copied before they grow.
-    unsafe {
-        let relid = (*entry).relid;
-        let asked = check_as_user(query, entry);
-        let user = if asked == pg_sys::InvalidOid {
-            roles::current_user()
-        } else {
-            asked
-        };
-        if !columns
-            .iter()
-            .all(|&c| roles::may_update_column(relid, c, user))
-        {
-            check_separately(query, entry);
-        }
-        #[cfg(feature = "pg15")]
-        let updated = &mut (*entry).updatedCols;
-        #[cfg(not(feature = "pg15"))]
-        let updated =
-            &mut (*pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry)).updatedCols;
+    /// The user columns that an update of column `attno` affects: the column itself if a trigger
+    /// or a unique key names it, and generated columns computed from it. Empty for nearly every
+    /// table.
+    pub(crate) fn dependents_of_update(self, attno: i16) -> Vec<i16> {
         let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
-        *updated = columns.iter().fold(pg_sys::bms_copy(*updated), |set, &c| {
-            pg_sys::bms_add_member(set, i32::from(c) + offset)
-        });
-    }
-}
-
-/// Moves the check of privileges to a copy of the entry.
-///
-/// # Safety
-/// As [`mark_updated`].
-unsafe fn check_separately(query: *mut Query, entry: *mut RangeTblEntry) {
-    // SAFETY: copies are made in the current memory context, which is the planner's.
-    unsafe {
-        let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
-        (*check).inh = false;
-        (*check).inFromCl = false;
-        (*check).securityQuals = core::ptr::null_mut();
-        #[cfg(feature = "pg15")]
-        {
-            (*entry).requiredPerms = 0;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            // From 16 on a check cannot be empty; the owner passes this one.
-            let perminfo = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
-            let copy = pg_sys::copyObjectImpl(perminfo.cast());
-            (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
-            (*check).perminfoindex = super::lists::len((*query).rteperminfos) as u32;
-            (*perminfo).checkAsUser =
-                super::catalog::class((*entry).relid).map_or((*perminfo).checkAsUser, |c| c.owner);
-        }
-        (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
-    }
-}
-
-/// The user columns that an update of column `attno` affects: the column itself if a trigger or
-/// a unique key names it, and generated columns computed from it. Empty for nearly every table.
-///
-/// # Safety
-/// The caller's transaction holds a lock on the relation.
-pub(crate) unsafe fn dependents_of_update(relid: pg_sys::Oid, attno: i16) -> Vec<i16> {
-    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
-    let bit = i32::from(attno) + offset;
-    let mut dependents = Vec::new();
-    // SAFETY: the relation is locked and stays open while it is read.
-    unsafe {
-        let relation = pg_sys::relation_open(relid, pg_sys::NoLock.cast_signed());
-        let key_kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
-        let in_key =
-            pg_sys::bms_is_member(bit, pg_sys::RelationGetIndexAttrBitmap(relation, key_kind));
-        // Children may have triggers of their own; to name the column costs nothing there.
-        let has_children = (*(*relation).rd_rel).relhassubclass;
-        if in_key || has_children || trigger_names((*relation).trigdesc, attno) {
-            dependents.push(attno);
-        }
-        let tuple_desc = (*relation).rd_att;
-        let constraints = (*tuple_desc).constr;
-        if !constraints.is_null() && (*constraints).has_generated_stored {
-            for i in 0..(*constraints).num_defval {
-                let default = (*constraints).defval.add(usize::from(i));
-                let column = (*default).adnum;
-                if pg_sys::get_attgenerated(relid, column) == 0 {
-                    continue;
-                }
-                let mut used = core::ptr::null_mut();
-                pg_sys::pull_varattnos(pg_sys::stringToNode((*default).adbin).cast(), 1, &mut used);
-                if pg_sys::bms_is_member(bit, used) {
-                    dependents.extend([attno, column]);
+        let bit = i32::from(attno) + offset;
+        let mut dependents = Vec::new();
+        // SAFETY: the relation is locked, as analysis has done, and stays open while it is read.
+        unsafe {
+            let relation = pg_sys::relation_open(self.read().relid, pg_sys::NoLock.cast_signed());
+            let key_kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
+            let in_key =
+                pg_sys::bms_is_member(bit, pg_sys::RelationGetIndexAttrBitmap(relation, key_kind));
+            // Children may have triggers of their own; to name the column costs nothing there.
+            let has_children = (*(*relation).rd_rel).relhassubclass;
+            if in_key || has_children || trigger_names((*relation).trigdesc, attno) {
+                dependents.push(attno);
+            }
+            let tuple_desc = (*relation).rd_att;
+            let constraints = (*tuple_desc).constr;
+            if !constraints.is_null() && (*constraints).has_generated_stored {
+                for i in 0..(*constraints).num_defval {
+                    let default = (*constraints).defval.add(usize::from(i));
+                    let column = (*default).adnum;
+                    if pg_sys::get_attgenerated(self.read().relid, column) == 0 {
+                        continue;
+                    }
+                    let mut used = core::ptr::null_mut();
+                    pg_sys::pull_varattnos(
+                        pg_sys::stringToNode((*default).adbin).cast(),
+                        1,
+                        &mut used,
+                    );
+                    if pg_sys::bms_is_member(bit, used) {
+                        dependents.extend([attno, column]);
+                    }
                 }
             }
+            pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
         }
-        pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+        dependents.sort_unstable();
+        dependents.dedup();
+        dependents
     }
-    dependents.sort_unstable();
-    dependents.dedup();
-    dependents
+
+    /// Tells the executor that the statement also updates these user columns, which its author
+    /// has not named and needs no privilege for: triggers and generated columns may depend on
+    /// them. For the entry that the query writes to.
+    ///
+    /// One set of columns serves for that and for the check of privileges. If they must differ,
+    /// the author's columns are checked on a second range table entry that is not scanned, as
+    /// PostgreSQL does for views.
+    pub(crate) fn mark_updated(self, columns: &[i16]) {
+        let asked = Some(self.check_as_user()).filter(|&user| user != pg_sys::InvalidOid);
+        let user = asked.unwrap_or_else(roles::current_user);
+        let may_update = |&column: &i16| roles::may_update_column(self.read().relid, column, user);
+        if !columns.iter().all(may_update) {
+            self.check_separately();
+        }
+        // SAFETY: an entry of the query; bitmapsets are copied before they grow.
+        unsafe {
+            #[cfg(feature = "pg15")]
+            let updated = &mut (*self.entry.as_ptr()).updatedCols;
+            #[cfg(not(feature = "pg15"))]
+            let updated = &mut (*self.permissions()).updatedCols;
+            let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
+            *updated = columns.iter().fold(pg_sys::bms_copy(*updated), |set, &c| {
+                pg_sys::bms_add_member(set, i32::from(c) + offset)
+            });
+        }
+    }
+
+    #[cfg(not(feature = "pg15"))]
+    fn permissions(self) -> *mut pg_sys::RTEPermissionInfo {
+        // SAFETY: a table's entry in the query's range table.
+        unsafe { pg_sys::getRTEPermissionInfo(self.query.read().rteperminfos, self.entry.as_ptr()) }
+    }
+
+    /// Moves the check of privileges to a copy of the entry.
+    fn check_separately(self) {
+        let (query, entry) = (self.query.as_ptr(), self.entry.as_ptr());
+        // SAFETY: copies are made in the current memory context, which is the planner's.
+        unsafe {
+            let check = pg_sys::copyObjectImpl(entry.cast()).cast::<RangeTblEntry>();
+            (*check).inh = false;
+            (*check).inFromCl = false;
+            (*check).securityQuals = core::ptr::null_mut();
+            #[cfg(feature = "pg15")]
+            {
+                (*entry).requiredPerms = 0;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                // From 16 on a check cannot be empty; the owner passes this one.
+                let perminfo = self.permissions();
+                let copy = pg_sys::copyObjectImpl(perminfo.cast());
+                (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());
+                (*check).perminfoindex = lists::len((*query).rteperminfos) as u32;
+                let class = super::catalog::class((*entry).relid);
+                (*perminfo).checkAsUser = class.map_or((*perminfo).checkAsUser, |c| c.owner);
+            }
+            (*query).rtable = pg_sys::lappend((*query).rtable, check.cast());
+        }
+    }
 }
 
 /// Whether an UPDATE trigger is declared `UPDATE OF` that column.
@@ -227,30 +324,5 @@ unsafe fn trigger_names(triggers: *mut pg_sys::TriggerDesc, attno: i16) -> bool 
             (0..usize::try_from((*trigger).tgnattr).unwrap_or(0))
                 .any(|c| *(*trigger).tgattr.add(c) == attno)
         })
-    }
-}
-
-/// The table that a query writes to, or else the first two in its FROM, looking into a subquery
-/// there.
-///
-/// # Safety
-/// `query` is the planner's input.
-pub(crate) unsafe fn first_tables(
-    query: *mut pg_sys::Query,
-) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
-    // SAFETY: as required of the caller. The entries of FROM come first, in their order.
-    unsafe {
-        let target = usize::try_from((*query).resultRelation).unwrap_or(0);
-        let first = target.saturating_sub(1);
-        let mut entries = (*query).rtable;
-        let entry = lists::iter::<pg_sys::RangeTblEntry>(entries).nth(first)?;
-        if (*entry).rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !(*entry).subquery.is_null() {
-            entries = (*(*entry).subquery).rtable;
-        }
-        let table = |at| {
-            let entry = lists::iter::<pg_sys::RangeTblEntry>(entries).nth(at)?;
-            ((*entry).rtekind == pg_sys::RTEKind::RTE_RELATION).then_some((*entry).relid)
-        };
-        Some((table(first)?, table(first + 1)))
     }
 }

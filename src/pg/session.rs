@@ -38,6 +38,18 @@ pub(crate) fn is_binary_upgrade() -> bool {
     unsafe { pg_sys::IsBinaryUpgrade }
 }
 
+/// Whether this is a worker of a parallel query.
+pub(crate) fn is_parallel_worker() -> bool {
+    // SAFETY: reads a backend-local variable.
+    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
+}
+
+/// Makes the session's cached plans again before their next use.
+pub(crate) fn forget_plans() {
+    // SAFETY: marks them as invalid; needs no transaction.
+    unsafe { pg_sys::ResetPlanCache() };
+}
+
 /// Plans the queries of `work` without sorting or reading whole tables if there is another way,
 /// whatever the statistics say: a batch must read no more than it deletes. An error ends the
 /// settings with the transaction.

@@ -2,10 +2,11 @@
 //! `COPY (SELECT its columns FROM ONLY table) TO`, as PostgreSQL itself does for
 //! tables with row-level security.
 
-use crate::pg::{catalog, lists, roles};
+use crate::pg::{catalog, encoding, lists, roles};
 use crate::settings;
-use crate::store::cache;
+use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
+use std::ffi::CStr;
 
 /// Returns the statement to run: the given one, if nothing must be hidden.
 ///
@@ -18,11 +19,14 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
         let Some(query) = replacement(stmt) else {
             return pstmt;
         };
+        let query = encoding::query(&query);
         let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<PlannedStmt>();
         let stmt = (*copy).utilityStmt.cast::<CopyStmt>();
         (*stmt).relation = core::ptr::null_mut();
         (*stmt).attlist = core::ptr::null_mut();
-        (*stmt).query = parse(&query);
+        // The parse tree copies what it needs of the text.
+        let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+        (*stmt).query = (*pg_sys::list_nth(trees, 0).cast::<pg_sys::RawStmt>()).stmt;
         copy
     }
 }
@@ -32,73 +36,49 @@ pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
 /// # Safety
 /// `stmt` is a CopyStmt of the parser.
 unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
-    // SAFETY: as required of the caller.
-    unsafe {
+    // SAFETY: as required of the caller. The lock is the one that COPY takes before it checks
+    // privileges.
+    let (relid, named) = unsafe {
         if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired() {
             return None;
         }
-        crate::store::extension::functions()?;
-        // The lock that COPY takes before it checks privileges.
+        extension::functions()?;
         let lock = pg_sys::AccessShareLock.cast_signed();
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
         let relid =
             pg_sys::RangeVarGetRelidExtended((*stmt).relation, lock, missing_ok, None, none);
-        if relid == pg_sys::InvalidOid {
-            return None;
-        }
-        cache::policy(relid).filter(|policy| policy.hides())?;
-        if catalog::class(relid)?.relkind != pg_sys::RELKIND_RELATION {
-            return None;
-        }
-        if roles::reads_physically(relid) {
-            return None;
-        }
-        let columns = columns(relid, (*stmt).attlist)?;
-        Some(format!(
-            "SELECT {} FROM ONLY {}",
-            columns.join(", "),
-            catalog::qualified_name(relid)
-        ))
+        let named = (*stmt).attlist;
+        (relid, (!named.is_null()).then(|| lists::names(named)))
+    };
+    cache::policy(relid).filter(|policy| policy.hides())?;
+    if catalog::class(relid)?.relkind != pg_sys::RELKIND_RELATION || roles::reads_physically(relid)
+    {
+        return None;
     }
+    let columns = columns(relid, named)?.join(", ");
+    let table = catalog::qualified_name(relid);
+    Some(format!("SELECT {columns} FROM ONLY {table}"))
 }
 
 /// The columns that COPY would write, in its order: the named ones, or all that are neither
 /// dropped nor generated. `None` if a name is unknown or there twice, which COPY reports better.
-///
-/// # Safety
-/// `named` is a list of String nodes; the relation is locked.
-unsafe fn columns(relid: pg_sys::Oid, named: *mut pg_sys::List) -> Option<Vec<String>> {
+fn columns<'a>(
+    relid: pg_sys::Oid,
+    named: Option<impl Iterator<Item = &'a CStr>>,
+) -> Option<Vec<String>> {
+    let Some(named) = named else {
+        let all = catalog::copied_columns(relid).into_iter();
+        return Some(all.map(|name| catalog::quote_identifier(&name)).collect());
+    };
     let mut columns = Vec::new();
-    // SAFETY: as required of the caller.
-    unsafe {
-        if named.is_null() {
-            for name in catalog::copied_columns(relid) {
-                columns.push(catalog::quote_identifier(&name));
-            }
-            return Some(columns);
+    for name in named {
+        let name = encoding::from_server(name);
+        let column = catalog::attribute(relid, &name)?;
+        let quoted = catalog::quote_identifier(&name);
+        if column.generated || columns.contains(&quoted) {
+            return None;
         }
-        for node in lists::iter::<pg_sys::String>(named) {
-            let name = crate::pg::encoding::from_pointer((*node).sval);
-            let column = catalog::attribute(relid, &name)?;
-            let quoted = catalog::quote_identifier(&name);
-            if column.generated || columns.contains(&quoted) {
-                return None;
-            }
-            columns.push(quoted);
-        }
+        columns.push(quoted);
     }
     Some(columns)
-}
-
-/// The raw parse tree of one SELECT.
-///
-/// # Safety
-/// Within a transaction.
-unsafe fn parse(query: &str) -> *mut pg_sys::Node {
-    let query = crate::pg::encoding::query(query);
-    // SAFETY: the parse tree copies what it needs of the text.
-    unsafe {
-        let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        (*pg_sys::list_nth(trees, 0).cast::<pg_sys::RawStmt>()).stmt
-    }
 }

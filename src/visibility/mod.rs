@@ -2,7 +2,6 @@
 
 pub(crate) mod constraint_ddl;
 pub(crate) mod copy_to;
-mod deletion_indexes;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
 mod own_query;

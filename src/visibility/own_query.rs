@@ -6,11 +6,13 @@
 
 use super::{restriction, statement};
 use crate::error::Error;
+use crate::pg::sql_call::Call;
+use crate::pg::support::Request;
 use crate::pg::values::Text;
-use crate::pg::{fmgr, lists, nodes};
+use crate::pg::{fmgr, nodes};
 use crate::store::{TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{self, Expr, NodeTag, SupportRequestSimplify};
+use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
 
 fmgr::finfo_v1!(
@@ -21,61 +23,47 @@ fmgr::finfo_v1!(
 
 /// `ttl.row_is_live_support(internal) RETURNS internal`: replaces
 /// `ttl.row_is_live(tableoid, default_ttl)` by the condition "the row is live".
-///
-/// # Safety
-/// Called by the planner with one pointer to a request node.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_row_is_live_support(
-    fcinfo: pg_sys::FunctionCallInfo,
+pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
+    call: Call<'_, (Request<'_>,)>,
 ) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL.
-    unsafe {
-        replace(fcinfo, |policy, varno, default| {
-            let functions = extension::functions()?;
-            let Some(policy) = policy else {
-                return Some(nodes::and(&[]));
-            };
-            let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
-            let policy = TablePolicy {
-                default_ttl,
-                ..policy.clone()
-            };
-            Some(restriction::live_condition(&functions, &policy, varno))
-        })
-    }
+    replace(call, |policy, varno, default| {
+        let functions = extension::functions()?;
+        let Some(policy) = policy else {
+            return Some(nodes::and(&[]));
+        };
+        let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
+        let policy = TablePolicy {
+            default_ttl,
+            ..policy.clone()
+        };
+        Some(restriction::live_condition(&functions, &policy, varno))
+    })
 }
 
 /// `ttl.rule_applies_support(internal) RETURNS internal`: replaces
 /// `ttl.rule_applies(tableoid, index)` by the predicate of that TTL index (M4).
-///
-/// # Safety
-/// Called by the planner with one pointer to a request node.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_rule_applies_support(
-    fcinfo: pg_sys::FunctionCallInfo,
+pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
+    call: Call<'_, (Request<'_>,)>,
 ) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL.
-    unsafe {
-        replace(fcinfo, |policy, varno, name| {
-            let name = Text::from_datum(name.constvalue, name.constisnull)?.0;
-            let rules = policy.map_or(&[][..], |policy| &policy.rules);
-            let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
-                return Some(pg_sys::makeBoolConst(false, false).cast());
-            };
-            Some(restriction::predicate(rule, varno).unwrap_or_else(|| nodes::and(&[])))
-        })
-    }
+    replace(call, |policy, varno, name| {
+        // SAFETY: as declared in SQL, of type text.
+        let name = unsafe { Text::from_datum(name.constvalue, name.constisnull) }?.0;
+        let rules = policy.map_or(&[][..], |policy| &policy.rules);
+        let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
+            return Some(nodes::never());
+        };
+        Some(restriction::predicate(rule, varno).unwrap_or_else(|| nodes::and(&[])))
+    })
 }
 
 /// `ttl.row_is_live(oid, integer)` and `ttl.rule_applies(oid, text)` themselves.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_own_query_only(
+pub(crate) extern "C-unwind" fn ttl_own_query_only(
     _fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     Error::new(
@@ -91,44 +79,18 @@ pub(crate) unsafe extern "C-unwind" fn ttl_own_query_only(
 ///
 /// The policy is the one in force now: another session may have changed it since the query was
 /// written. Nothing expires by a TTL index that is gone.
-///
-/// # Safety
-/// Called by the planner with one pointer to a request node.
-unsafe fn replace(
-    fcinfo: pg_sys::FunctionCallInfo,
+fn replace(
+    call: Call<'_, (Request<'_>,)>,
     by: impl FnOnce(Option<&TablePolicy>, u32, &pg_sys::Const) -> Option<*mut Expr>,
 ) -> pg_sys::Datum {
-    // SAFETY: the argument is a node, whose tag tells its type; so are those of the call.
-    unsafe {
-        let replacement = fmgr::arg(fcinfo, 0).and_then(|datum| {
-            let request = datum.cast_mut_ptr::<SupportRequestSimplify>();
-            if nodes::tag(request) != Some(NodeTag::T_SupportRequestSimplify) {
-                return None;
-            }
-            let arguments = (*(*request).fcall).args;
-            let row = lists::nth::<pg_sys::Var>(arguments, 0)?;
-            let constant = lists::nth::<pg_sys::Const>(arguments, 1)?;
-            let fits = nodes::tag(row) == Some(NodeTag::T_Var)
-                && nodes::tag(constant) == Some(NodeTag::T_Const)
-                && i32::from((*row).varattno) == pg_sys::TableOidAttributeNumber
-                && (*row).varlevelsup == 0;
-            let root = (*request).root.as_ref().filter(|_| fits)?;
-            #[allow(
-                clippy::unnecessary_cast,
-                reason = "PostgreSQL 15 declares it unsigned, others signed"
-            )]
-            let varno = (*row).varno as u32;
-            let entry =
-                lists::nth::<pg_sys::RangeTblEntry>((*root.parse).rtable, varno.cast_signed() - 1)?;
-            let is_own = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
-                && statement::current().own_query_on == Some((*entry).relid);
-            if !is_own {
-                return None;
-            }
-            by(cache::policy((*entry).relid).as_deref(), varno, &*constant)
-        });
-        replacement.map_or(pg_sys::Datum::null(), |expression| {
-            pg_sys::Datum::from(expression)
-        })
-    }
+    let (request,) = call.args();
+    let replacement = request.and_then(|request| {
+        let (entry, constant) = request.of_table_and_constant()?;
+        let relid = entry.table()?;
+        if statement::current().own_query_on != Some(relid) {
+            return None;
+        }
+        by(cache::policy(relid).as_deref(), entry.varno(), &constant)
+    });
+    replacement.map_or(pg_sys::Datum::null(), pg_sys::Datum::from)
 }

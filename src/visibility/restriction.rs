@@ -1,13 +1,11 @@
 //! The restriction that hides expired rows, as an expression.
 
 use crate::pg::nodes;
+use crate::pg::planned_table::PlannedTable;
 use crate::store::dates::DateKind;
 use crate::store::extension::Functions;
 use crate::store::{Clock, Rule, TablePolicy};
-use pgrx::pg_sys::{self, Expr, RelOptInfo};
-
-/// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
-const STRATEGY_RANGE: u8 = b'r';
+use pgrx::pg_sys::{self, Expr};
 
 /// The conditions of "the row is live", for range table entry `varno`; all must hold. The
 /// planner takes each for free, so that they come before all others.
@@ -136,45 +134,22 @@ pub(super) fn live_or_unneeded(
 /// The condition by which the planner prunes partitions: for a table without overrides that is
 /// partitioned by `_ts`, the comparison `_ts > ttl.cutoff(default)`. It stands beside the
 /// condition above, which alone is free and so evaluated before any function of a user.
-///
-/// # Safety
-/// `rel` is the relation as the planner has just read it.
-pub(super) unsafe fn pruning_condition(
+pub(super) fn pruning_condition(
     functions: &Functions,
     policy: &TablePolicy,
-    rel: *mut RelOptInfo,
+    table: PlannedTable<'_>,
 ) -> Option<*mut Expr> {
     let clock = policy
         .expiring_clock()
         .filter(|clock| clock.ttl.is_none() && clock.ts.not_null)?;
     let seconds = policy.expiring_default()?;
-    // SAFETY: as required of the caller.
-    let varno = unsafe { (*rel).relid };
-    let ts = nodes::var(varno, &clock.ts);
-    // SAFETY: as required of the caller.
-    if !unsafe { is_partitioned_by(rel, ts) } {
+    if !table.is_partitioned_by(&clock.ts) {
         return None;
     }
-    let timestamptz = pg_sys::TIMESTAMPTZOID;
+    let (timestamptz, ts) = (
+        pg_sys::TIMESTAMPTZOID,
+        nodes::var(table.read().relid, &clock.ts),
+    );
     let cutoff = nodes::call(functions.cutoff, timestamptz, &[nodes::int4(Some(seconds))]);
     Some(nodes::greater_than(timestamptz, ts, cutoff))
-}
-
-/// Whether `column` is the first key of a table partitioned by RANGE.
-///
-/// # Safety
-/// As [`pruning_condition`].
-unsafe fn is_partitioned_by(rel: *mut RelOptInfo, column: *mut Expr) -> bool {
-    // SAFETY: as required of the caller; a partitioned relation has a scheme and lists of
-    // expressions.
-    unsafe {
-        let Some(scheme) = (*rel).part_scheme.as_ref() else {
-            return false;
-        };
-        if scheme.strategy as u8 != STRATEGY_RANGE || (*rel).partexprs.is_null() {
-            return false;
-        }
-        crate::pg::lists::iter::<pg_sys::Node>(*(*rel).partexprs)
-            .any(|key| nodes::same(key, column))
-    }
 }

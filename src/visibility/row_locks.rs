@@ -7,10 +7,12 @@
 
 use crate::clock::moment;
 use crate::error::Error;
-use crate::pg::{externs, fmgr, lists, nodes, versions};
+use crate::pg::planned::Plan;
+use crate::pg::sql_call::Call;
+use crate::pg::{externs, fmgr, session, versions};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{self, PlanRowMark, RowMarkType};
+use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -35,34 +37,16 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
         return;
     }
     let mut is_first = false;
-    // SAFETY: as required of the caller: marks of relations in its range table.
-    unsafe {
-        for mark in lists::iter::<PlanRowMark>((*plan).rowMarks) {
-            if !is_lock((*mark).markType) {
-                continue;
-            }
-            let at = (*mark).rti.cast_signed() - 1;
-            let entry = lists::nth::<pg_sys::RangeTblEntry>((*plan).rtable, at);
-            let policy = entry.and_then(|entry| cache::policy((*entry).relid));
-            if let Some(policy) = policy.filter(|policy| policy.hides()) {
-                IN_TRANSACTION.set(true);
-                is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table));
-            }
-        }
-        if is_first {
-            pg_sys::ResetPlanCache();
+    // SAFETY: as required of the caller.
+    for relid in unsafe { Plan::new(plan) }.locked() {
+        if let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) {
+            IN_TRANSACTION.set(true);
+            is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table));
         }
     }
-}
-
-fn is_lock(mark: RowMarkType::Type) -> bool {
-    [
-        RowMarkType::ROW_MARK_EXCLUSIVE,
-        RowMarkType::ROW_MARK_NOKEYEXCLUSIVE,
-        RowMarkType::ROW_MARK_SHARE,
-        RowMarkType::ROW_MARK_KEYSHARE,
-    ]
-    .contains(&mark)
+    if is_first {
+        session::forget_plans();
+    }
 }
 
 /// Whether this session locks rows under the policy of this table.
@@ -77,8 +61,7 @@ pub(crate) fn at_xact_end() {
 
 /// Whether the transaction may have locked rows. A parallel worker does not know.
 fn are_there() -> bool {
-    // SAFETY: reads a backend-local variable.
-    IN_TRANSACTION.get() || unsafe { pg_sys::ParallelWorkerNumber } >= 0
+    IN_TRANSACTION.get() || session::is_parallel_worker()
 }
 
 /// Whether the transaction has locked the row with this TID.
@@ -102,29 +85,19 @@ unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, tid: pg_sys::ItemPoint
 /// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
 /// has locked the row with this TID; false where PostgreSQL checks a row again. STRICT. Raises
 /// 0A000 where the planner has not put it.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager with two arguments.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_locked_here(
-    fcinfo: pg_sys::FunctionCallInfo,
+pub(crate) extern "C-unwind" fn ttl_locked_here(
+    call: Call<'_, (Oid, ItemPointerData)>,
 ) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL; the query that met the row there has locked the table.
-    unsafe {
-        if !nodes::is_called_by_filter(fcinfo) {
-            refuse();
-        }
-        let (Some(relid), Some(tid)) = (fmgr::arg(fcinfo, 0), fmgr::arg(fcinfo, 1)) else {
-            return pg_sys::Datum::from(false);
-        };
-        // By now the statement itself has locked it.
-        if moment::is_check_again(fcinfo) {
-            return pg_sys::Datum::from(false);
-        }
-        let relid = pg_sys::Oid::from(relid.value() as u32);
-        let tid = *tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        pg_sys::Datum::from(holds(relid, tid))
+    if !call.is_by_filter() {
+        refuse();
     }
+    let (Some(relid), Some(tid)) = call.args() else {
+        return pg_sys::Datum::from(false);
+    };
+    // SAFETY: nothing is kept in `fn_extra`. In a check, the statement itself has locked it by
+    // now. The query that met the row there has locked the table.
+    pg_sys::Datum::from(unsafe { !moment::is_check_again(call.as_ptr()) && holds(relid, tid) })
 }
 
 #[pg_guard]

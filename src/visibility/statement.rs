@@ -2,6 +2,7 @@
 
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
+use crate::pg::planner_input::Query;
 use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
@@ -55,23 +56,20 @@ pub(crate) fn current() -> Statement {
 /// [`at_abort`] ends it.
 ///
 /// # Safety
-/// `parse` is the planner's input, `query_string` its text, a C string or null.
-pub(crate) unsafe fn enter(parse: *mut pg_sys::Query, query_string: *const c_char) -> usize {
+/// `text` is that of the query, a C string or null.
+pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
     let enforcing = externs::InNoForceRLSOperation();
     let ddl = constraint_ddl::innermost();
-    let referential = if (enforcing || ddl.is_some()) && !query_string.is_null() {
-        let circumstances = Circumstances { enforcing, ddl };
+    let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
         // SAFETY: as required of the caller.
-        unsafe {
-            let query = CStr::from_ptr(query_string).to_bytes();
-            referential::classify(parse, query, circumstances)
-        }
+        let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+        referential::classify(query, text, Circumstances { enforcing, ddl })
     } else {
         Referential::No
     };
     let statement = Statement {
         referential,
-        own_query_on: own_query_on(query_string),
+        own_query_on: own_query_on(text),
         is_of_session: OF_SESSION.get(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,

@@ -1,6 +1,8 @@
 //! The planner support function of `ttl.live`.
 
-use crate::pg::planner_input::FILTER_SELECTIVITY;
+use crate::pg::planned_table::FILTER_SELECTIVITY;
+use crate::pg::sql_call::Call;
+use crate::pg::support::Request;
 use crate::pg::{externs, fmgr, nodes};
 use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity};
 
@@ -19,23 +21,18 @@ const SURELY: f64 = 1.0 + 1e-9;
 /// arguments can be functions of theirs.
 ///
 /// Unguarded, with nothing to drop.
-///
-/// # Safety
-/// Called by the planner with one pointer to a request node.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
 )]
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: the argument is a node; its tag tells its type.
+pub(crate) extern "C-unwind" fn ttl_live_support(call: Call<'_, (Request<'_>,)>) -> pg_sys::Datum {
+    let (Some(request),) = call.args() else {
+        return call.null();
+    };
+    let request = request.as_ptr();
+    // SAFETY: a node; its tag tells its type.
     unsafe {
-        let Some(datum) = fmgr::arg(fcinfo, 0) else {
-            return fmgr::null(fcinfo);
-        };
-        let request = datum.cast_mut_ptr::<pg_sys::Node>();
         match nodes::tag(request) {
             Some(NodeTag::T_SupportRequestSelectivity) => {
                 (*request.cast::<SupportRequestSelectivity>()).selectivity = FILTER_SELECTIVITY;
@@ -52,6 +49,6 @@ pub(crate) unsafe extern "C-unwind" fn ttl_live_support(
             }
             _ => return pg_sys::Datum::null(),
         }
-        datum
     }
+    pg_sys::Datum::from(request)
 }

@@ -11,7 +11,8 @@
 mod text;
 
 use crate::pg::foreign_key::{self, ForeignKey};
-use crate::pg::{catalog, planner_input, roles};
+use crate::pg::planner_input::Query;
+use crate::pg::{catalog, roles};
 use crate::store::extension;
 use crate::visibility::constraint_ddl::ConstraintDdl;
 use pgrx::pg_sys;
@@ -77,15 +78,8 @@ fn form(query: &[u8], enforcing: bool, in_ddl: bool) -> Option<Form> {
         .map(|(_, form, _)| form)
 }
 
-/// Classifies a query.
-///
-/// # Safety
-/// `parse` is the planner's input, of this text.
-pub(crate) unsafe fn classify(
-    parse: *mut pg_sys::Query,
-    query: &[u8],
-    circumstances: Circumstances,
-) -> Referential {
+/// Classifies a query by its tree and text.
+pub(crate) fn classify(tree: Query<'_>, query: &[u8], circumstances: Circumstances) -> Referential {
     let Circumstances { enforcing, ddl } = circumstances;
     let Some(form) = form(query, enforcing, ddl.is_some()) else {
         return Referential::No;
@@ -93,8 +87,7 @@ pub(crate) unsafe fn classify(
     if !extension::is_present() {
         return Referential::No;
     }
-    // SAFETY: as required of the caller.
-    let Some((first, second)) = (unsafe { planner_input::first_tables(parse) }) else {
+    let Some((first, second)) = tree.first_tables() else {
         return Referential::No;
     };
     let recognised = match form {

@@ -1,0 +1,43 @@
+//! A plan that is about to be executed.
+
+use super::planner_input::Ref;
+use super::{lists, nodes};
+use pgrx::pg_sys::{Oid, PlanRowMark, PlannedStmt, RangeTblEntry, RowMarkType, TargetEntry};
+
+/// A plan of the planner.
+pub(crate) type Plan<'a> = Ref<'a, PlannedStmt>;
+
+impl Plan<'_> {
+    fn relid(self, varno: i32) -> Option<Oid> {
+        // SAFETY: a list of entries, counted from 1.
+        unsafe { Some((*lists::nth::<RangeTblEntry>(self.read().rtable, varno - 1)?).relid) }
+    }
+
+    /// The tables that it writes to.
+    pub(crate) fn targets(self) -> impl Iterator<Item = Oid> {
+        // SAFETY: a list of numbers of entries.
+        unsafe { lists::ints(self.read().resultRelations) }.filter_map(move |at| self.relid(at))
+    }
+
+    /// The tables whose rows it locks for the statement's own sake.
+    pub(crate) fn locked(self) -> impl Iterator<Item = Oid> {
+        // SAFETY: a list of marks.
+        let marks = unsafe { lists::iter::<PlanRowMark>(self.read().rowMarks).map(|mark| *mark) };
+        // As PostgreSQL's RowMarkRequiresRowShareLock.
+        marks
+            .filter(|mark| mark.markType <= RowMarkType::ROW_MARK_KEYSHARE)
+            .filter_map(move |mark| self.relid(mark.rti.cast_signed()))
+    }
+
+    /// The function that decides what the plan below the top gives the column
+    /// ([`nodes::case_timestamptz`]).
+    pub(crate) fn asked_for(self, attno: i16) -> Option<Oid> {
+        // SAFETY: a tree of plans, with target lists of expressions.
+        unsafe {
+            let rows = (*self.read().planTree).lefttree.as_ref()?;
+            let mut entries = lists::iter::<TargetEntry>(rows.targetlist);
+            let entry = entries.find(|&entry| (*entry).resno == attno)?;
+            nodes::case_asks((*entry).expr)
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A table of the query being planned.
+
+use super::catalog::Attribute;
+use super::externs::raising;
+use super::planner_input::{Entry, Query, Ref};
+use super::{lists, nodes};
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Expr, IndexOptInfo, List, NodeTag, PlannerInfo, RelOptInfo};
+
+/// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
+const STRATEGY_RANGE: u8 = b'r';
+
+const WHOLE_ROW: i16 = 0;
+
+/// A filter lets nearly all rows pass, so that a query is planned like one without it.
+pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
+
+/// A relation as the planner has just read it, while it plans.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PlannedTable<'a> {
+    root: Ref<'a, PlannerInfo>,
+    rel: Ref<'a, RelOptInfo>,
+}
+
+impl<'a> PlannedTable<'a> {
+    /// # Safety
+    /// The arguments of `get_relation_info_hook`, which runs for `'a`.
+    pub(crate) unsafe fn new(root: *mut PlannerInfo, rel: *mut RelOptInfo) -> Self {
+        // SAFETY: as required of the caller.
+        let (root, rel) = unsafe { (Ref::new(root), Ref::new(rel)) };
+        Self { root, rel }
+    }
+
+    #[inline]
+    pub(crate) fn read(self) -> RelOptInfo {
+        self.rel.read()
+    }
+
+    /// The query whose range table it is in.
+    pub(crate) fn query(self) -> Query<'a> {
+        // SAFETY: what is planned.
+        unsafe { Query::new(self.root.read().parse) }
+    }
+
+    /// Its entry in the range table.
+    pub(crate) fn entry(self) -> Entry<'a> {
+        self.entry_at(self.read().relid)
+    }
+
+    fn entry_at(self, varno: u32) -> Entry<'a> {
+        // SAFETY: the array has an entry for each number in use.
+        let entry = unsafe { Ref::new(*self.root.read().simple_rte_array.add(varno as usize)) };
+        let query = self.query();
+        Entry {
+            query,
+            varno,
+            entry,
+        }
+    }
+
+    /// The entries whose child it is, nearest first.
+    pub(crate) fn parents(self) -> impl Iterator<Item = Entry<'a>> {
+        let mut varno = self.read().relid;
+        core::iter::from_fn(move || {
+            let array = self.root.read().append_rel_array;
+            // SAFETY: if there is an array, it has a place for each number in use.
+            varno = unsafe {
+                (!array.is_null())
+                    .then(|| *array.add(varno as usize))?
+                    .as_ref()?
+            }
+            .parent_relid;
+            Some(self.entry_at(varno))
+        })
+    }
+
+    /// Whether the query writes to it.
+    pub(crate) fn is_target(self) -> bool {
+        self.query().target_number() == self.read().relid
+    }
+
+    /// Adds a condition behind those that are there.
+    ///
+    /// # Safety
+    /// A boolean expression over it, in the planner's memory context.
+    pub(crate) unsafe fn append(self, condition: *mut Expr) {
+        // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
+        unsafe {
+            let rel = self.rel.as_ptr();
+            at_boundary!(let info = restriction(self.root.as_ptr(), condition);
+                (*rel).baserestrictinfo = raising::lappend((*rel).baserestrictinfo, info.cast()););
+        }
+    }
+
+    /// Adds a condition before those that are there. For one by [`nodes::filter_call`] the
+    /// planner's estimates are set already, to what the function's support function would say
+    /// at each planning.
+    ///
+    /// # Safety
+    /// As [`Self::append`].
+    pub(crate) unsafe fn put_first(self, condition: *mut Expr) {
+        // SAFETY: as in `append`.
+        unsafe {
+            let rel = self.rel.as_ptr();
+            at_boundary!(let info = restriction(self.root.as_ptr(), condition);
+                if nodes::is_filter_call(condition) {
+                    (*info).norm_selec = FILTER_SELECTIVITY;
+                    (*info).outer_selec = FILTER_SELECTIVITY;
+                    (*info).eval_cost = pg_sys::QualCost::default();
+                }
+                (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
+            (*rel).baserestrict_min_security = 0;
+        }
+    }
+
+    /// Adds conditions that no other condition is evaluated before, unless they are there.
+    ///
+    /// # Safety
+    /// As [`Self::append`].
+    pub(crate) unsafe fn add_security_conditions(self, conditions: &[*mut Expr]) {
+        // SAFETY: as required of the caller.
+        unsafe {
+            let set = lists::of(conditions);
+            let quals = &raw mut (*self.entry().entry.as_ptr()).securityQuals;
+            if lists::iter::<List>(*quals).any(|present| nodes::same(present, set)) {
+                return;
+            }
+            *quals = pg_sys::lappend(*quals, set.cast());
+            let levels = u32::try_from(lists::len(*quals)).unwrap_or(u32::MAX);
+            let level = &raw mut (*self.root.as_ptr()).qual_security_level;
+            *level = (*level).max(levels);
+        }
+    }
+
+    /// Makes the planner check whether parallel workers may evaluate conditions: it has checked
+    /// the query already, and checks nothing later if that was safe throughout.
+    pub(crate) fn mind_parallel_hazards(self) {
+        // SAFETY: the state of the planning under way.
+        let hazard = unsafe { &mut (*self.root.read().glob).maxParallelHazard };
+        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
+            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+        }
+    }
+
+    /// Whether the column is the first key of a table partitioned by RANGE.
+    pub(crate) fn is_partitioned_by(self, column: &Attribute) -> bool {
+        let (scheme, keys) = (self.read().part_scheme, self.read().partexprs);
+        // SAFETY: a partitioned relation has a scheme and lists of expressions.
+        unsafe {
+            let is_range =
+                |scheme: &pg_sys::PartitionSchemeData| scheme.strategy as u8 == STRATEGY_RANGE;
+            let column = || nodes::var(self.read().relid, column);
+            scheme.as_ref().is_some_and(is_range)
+                && !keys.is_null()
+                && lists::iter::<Expr>(*keys).any(|key| nodes::same(key, column()))
+        }
+    }
+
+    /// Takes partial indexes whose predicate is about this column alone out of the relation's
+    /// list, if no condition of the query mentions the column or the whole row: in WHERE, in
+    /// JOIN, or in a policy for rows.
+    ///
+    /// They are not missed: PostgreSQL scans no index whose predicate is not implied, nor takes a
+    /// range of values or a proof of uniqueness from it. Only the number of groups may be
+    /// estimated from an index expression's statistics, so queries that group keep them.
+    pub(crate) fn leave_out_indexes_about(self, attno: i16) {
+        let (query, rel, columns) = (self.query().read(), self.rel.as_ptr(), [attno, WHOLE_ROW]);
+        let groups = [query.groupClause, query.groupingSets, query.distinctClause];
+        // SAFETY: a list of indexes, just read: nothing else refers to it yet. The conditions are
+        // preprocessed, and hold no query any more.
+        unsafe {
+            let is_theirs = |index: &IndexOptInfo| is_about(index.indpred, attno).unwrap_or(false);
+            let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
+            let mentions = |tree| nodes::mentions(tree, (*rel).relid, &columns);
+            let is_needed = groups.iter().any(|list| !list.is_null())
+                || !indexes.any(|index| is_theirs(&*index))
+                || mentions(query.jointree.cast())
+                || mentions(self.entry().read().securityQuals);
+            if !is_needed {
+                (*rel).indexlist = lists::retain((*rel).indexlist, |index| !is_theirs(index));
+            }
+        }
+    }
+}
+
+/// Whether the predicate is `column IS [NOT] NULL`, or compares the column to a constant.
+///
+/// # Safety
+/// The predicate of an index, a list of conditions or null.
+unsafe fn is_about(predicate: *mut List, attno: i16) -> Option<bool> {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        let condition = lists::nth::<Expr>(predicate, 0)?;
+        let (arg, other) = match (*condition).type_ {
+            NodeTag::T_NullTest => ((*condition.cast::<pg_sys::NullTest>()).arg, None),
+            NodeTag::T_OpExpr => {
+                let args = (*condition.cast::<pg_sys::OpExpr>()).args;
+                (
+                    lists::nth::<Expr>(args, 0)?,
+                    Some(lists::nth::<Expr>(args, 1)?),
+                )
+            }
+            _ => return None,
+        };
+        let is_column = nodes::tag(arg) == Some(NodeTag::T_Var)
+            && (*arg.cast::<pg_sys::Var>()).varattno == attno;
+        let is_alone = lists::len(predicate) == 1
+            && other.is_none_or(|other| (*other).type_ == NodeTag::T_Const);
+        Some(is_column && is_alone)
+    }
+}
+
+/// A restriction of one relation, at security level 0, pushed down to the scan.
+///
+/// # Safety
+/// `root` is the planning under way and `clause` a boolean expression over one of its relations.
+/// With a guard around it.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe fn restriction(root: *mut PlannerInfo, clause: *mut Expr) -> *mut pg_sys::RestrictInfo {
+    let none = null_mut();
+    // SAFETY: no relids are required beyond those of the clause itself.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return raising::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        #[cfg(not(feature = "pg15"))]
+        return raising::make_restrictinfo(
+            root, clause, true, false, false, false, 0, none, none, none,
+        );
+    }
+}

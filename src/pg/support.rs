@@ -1,0 +1,49 @@
+//! What the planner asks a function's support function.
+
+use super::planner_input::{Entry, Query};
+use super::sql_call::Argument;
+use super::{lists, nodes};
+use core::marker::PhantomData;
+use pgrx::pg_sys::{self, Datum, Node, NodeTag, SupportRequestSimplify};
+
+/// A question, while the support function runs.
+pub(crate) struct Request<'a>(*mut Node, PhantomData<&'a ()>);
+
+impl Argument for Request<'_> {
+    unsafe fn of(datum: Datum) -> Self {
+        Self(datum.cast_mut_ptr(), PhantomData)
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The question itself.
+    pub(crate) fn as_ptr(&self) -> *mut Node {
+        self.0
+    }
+
+    /// For a call that is to be simplified, whose arguments are the `tableoid` of a table in the
+    /// query's range table, and a constant: these two.
+    pub(crate) fn of_table_and_constant(&self) -> Option<(Entry<'a>, pg_sys::Const)> {
+        // SAFETY: a node, whose tag tells its type; so are those of the call.
+        unsafe {
+            if (*self.0).type_ != NodeTag::T_SupportRequestSimplify {
+                return None;
+            }
+            let request = self.0.cast::<SupportRequestSimplify>();
+            let arguments = (*(*request).fcall).args;
+            let row = lists::nth::<pg_sys::Var>(arguments, 0)?;
+            let constant = lists::nth::<pg_sys::Const>(arguments, 1)?;
+            let fits = nodes::tag(row) == Some(NodeTag::T_Var)
+                && nodes::tag(constant) == Some(NodeTag::T_Const)
+                && i32::from((*row).varattno) == pg_sys::TableOidAttributeNumber
+                && (*row).varlevelsup == 0;
+            let root = (*request).root.as_ref().filter(|_| fits)?;
+            #[allow(
+                clippy::unnecessary_cast,
+                reason = "PostgreSQL 15 declares it unsigned, others signed"
+            )]
+            let entry = Query::new(root.parse).entry((*row).varno as u32)?;
+            Some((entry, *constant))
+        }
+    }
+}
