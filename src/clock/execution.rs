@@ -4,8 +4,8 @@
 //! as of its opening, so rows are judged by the time of its opening, too.
 
 use super::now::statement_now;
+use crate::pg::context::{Context, Mark};
 use crate::pg::executor::Query;
-use crate::pg::memory::{Mark, Memory};
 use crate::pg::parallel;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
@@ -95,10 +95,10 @@ pub(crate) fn keep(query: Query<'_>) {
 /// Keeps the time in the memory of an executor state.
 ///
 /// # Safety
-/// As [`Memory::new`].
+/// As [`Context::of`].
 pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
     // SAFETY: as required of the caller.
-    KEPT.keep(unsafe { Memory::new(context) }, TIME.load(Relaxed));
+    KEPT.keep(unsafe { Context::of(context) }, TIME.load(Relaxed));
 }
 
 /// A query goes on, by the time that it keeps.
@@ -113,7 +113,7 @@ pub(crate) fn go_on(query: Query<'_>) -> Running {
 }
 
 /// Whether a time is kept in this memory.
-pub(super) fn is_kept_in(memory: Memory<'_>) -> bool {
+pub(super) fn is_kept_in(memory: Context<'_>) -> bool {
     KEPT.find(memory).is_some()
 }
 

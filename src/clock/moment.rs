@@ -6,18 +6,18 @@
 
 use super::execution;
 use super::now::now;
-use crate::pg::memory::{Call, Memory};
+use crate::pg::call::Call;
+use crate::pg::context::Context;
 use crate::pg::{externs, xact};
-use pgrx::pg_sys;
 
 /// The time by which this call judges.
 ///
 /// # Safety
-/// The argument of a function of the filter, which keeps nothing in `fn_extra`.
+/// The function keeps nothing else with its calls.
 #[inline]
-pub(crate) unsafe fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+pub(crate) unsafe fn of_call<A>(call: &Call<'_, A>) -> i64 {
     // SAFETY: as required of the caller.
-    if unsafe { is_check_again(fcinfo) } {
+    if unsafe { is_check_again(call) } {
         after_wait()
     } else {
         now()
@@ -29,9 +29,9 @@ pub(crate) unsafe fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
 /// # Safety
 /// As [`of_call`].
 #[inline]
-pub(crate) unsafe fn is_check_again(fcinfo: pg_sys::FunctionCallInfo) -> bool {
+pub(crate) unsafe fn is_check_again<A>(call: &Call<'_, A>) -> bool {
     // SAFETY: as required of the caller.
-    unsafe { Call::new(fcinfo) }.once(checks_again)
+    unsafe { call.once(checks_again) }
 }
 
 /// The time after a wait: never before the query's own.
@@ -48,7 +48,7 @@ pub(crate) fn waits_count() -> bool {
 /// state of its own that no hook sees. So its memory, which is the call's, lacks the time that
 /// [`execution::keep`] leaves in every other.
 #[cold]
-fn checks_again(call: &Call<'_>, memory: Memory<'_>) -> bool {
+fn checks_again<A>(call: &Call<'_, A>, memory: Context<'_>) -> bool {
     execution::time().is_some()
         && waits_count()
         && call.is_by_filter()

@@ -1,7 +1,7 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
 use super::execution;
-use crate::pg::memory::Call;
+use crate::pg::call::Call;
 use crate::pg::{externs, fmgr, parallel, xact};
 use crate::policy;
 use pgrx::pg_sys;
@@ -60,40 +60,22 @@ pub(crate) extern "C-unwind" fn ttl_now(_fcinfo: pg_sys::FunctionCallInfo) -> pg
 }
 
 /// `ttl.current_ts() RETURNS timestamptz`.
-///
-/// # Safety
-/// Called by PostgreSQL's function manager.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_current_ts(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: as required of the caller.
-    pg_sys::Datum::from(stamp_of_call(unsafe { Call::new(fcinfo) }))
+pub(crate) extern "C-unwind" fn ttl_current_ts(call: Call<'_, ()>) -> pg_sys::Datum {
+    pg_sys::Datum::from(stamp_of_call(call))
 }
 
 /// `ttl.refreshed_ts(ts timestamptz, ttl integer, granularity integer) RETURNS timestamptz`: what
 /// an UPDATE writes into a row that has these (C16, [`policy::refreshed`]).
-///
-/// # Safety
-/// Called by PostgreSQL's function manager with three arguments.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C-unwind" fn ttl_refreshed_ts(
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> pg_sys::Datum {
-    // SAFETY: as declared in SQL.
-    let (ts, ttl, granularity, call) = unsafe {
-        (
-            fmgr::arg_timestamptz(fcinfo, 0),
-            fmgr::arg_int4(fcinfo, 1),
-            fmgr::arg_int4(fcinfo, 2).unwrap_or(0),
-            Call::new(fcinfo),
-        )
-    };
+pub(crate) extern "C-unwind" fn ttl_refreshed_ts(call: Call<'_, (i64, i32, i32)>) -> pg_sys::Datum {
+    let (ts, ttl, granularity) = call.args();
+    let present = stamp_of_call(call);
     pg_sys::Datum::from(policy::refreshed(
         ts,
         ttl,
-        granularity,
-        stamp_of_call(call),
+        granularity.unwrap_or(0),
+        present,
     ))
 }
 
@@ -101,7 +83,7 @@ pub(crate) unsafe extern "C-unwind" fn ttl_refreshed_ts(
 /// long. In PL/pgSQL it lives as long as the transaction, so a stamp never serves another
 /// statement of the client; nor after a wait for a lock, where rows would be stamped with an old
 /// time. Unguarded: an error for want of memory passes a frame with nothing to drop.
-fn stamp_of_call(mut call: Call) -> i64 {
+fn stamp_of_call<A>(mut call: Call<'_, A>) -> i64 {
     let statement_start = externs::GetCurrentStatementStartTimestamp();
     let waited = externs::last_wait();
     let present = || Kept {
@@ -109,7 +91,8 @@ fn stamp_of_call(mut call: Call) -> i64 {
         waited,
         stamp: stamp(statement_start),
     };
-    let Some(kept) = call.kept(present) else {
+    // SAFETY: these functions keep nothing else.
+    let Some(kept) = (unsafe { call.kept(present) }) else {
         return stamp(statement_start);
     };
     if kept.statement_start != statement_start || kept.waited != waited {

@@ -7,13 +7,14 @@
 use super::liveness::Liveness;
 use super::removal::{self, Deletion, Removal};
 use crate::error::Error;
-use crate::pg::call::RowCall;
+use crate::pg::call::Call;
 use crate::pg::context::Context;
 use crate::pg::table::Table;
 use crate::pg::{catalog, externs, fmgr, locks, relation, roles};
 use crate::store::cache;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 
@@ -26,10 +27,11 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_or_removed);
 /// Raises 0A000 elsewhere.
 ///
 /// Unguarded, with nothing to drop: errors pass unharmed.
-// SAFETY: as sql/functions.sql declares it.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn ttl_live_or_removed(call: RowCall<'_>) -> pg_sys::Datum {
-    let (Some(false), Some((relid, mut tid))) = (call.flag(), call.row()) else {
+pub(crate) extern "C-unwind" fn ttl_live_or_removed(
+    call: Call<'_, (Oid, ItemPointerData, bool)>,
+) -> pg_sys::Datum {
+    let (Some(relid), Some(mut tid), Some(false)) = call.args() else {
         return pg_sys::Datum::from(true);
     };
     pg_sys::Datum::from(Context::with_current(|memory| {

@@ -1,11 +1,12 @@
 //! `ttl.written_here()`: whether this transaction has written a version of a row.
 
 use crate::error::Error;
-use crate::pg::call::RowCall;
+use crate::pg::call::Call;
 use crate::pg::versions::{self, Version};
 use crate::pg::{catalog, fmgr};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
@@ -66,12 +67,13 @@ fn is_asked_about(relid: pg_sys::Oid) -> bool {
 /// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
 /// written the version with this TID, and it counts. False if there is none, and for a table
 /// that is no heap. Raises 0A000 outside the extension's own query on that table.
-// SAFETY: as sql/functions.sql declares it.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn ttl_written_here(call: RowCall<'_>) -> pg_sys::Datum {
+pub(crate) extern "C-unwind" fn ttl_written_here(
+    call: Call<'_, (Oid, ItemPointerData)>,
+) -> pg_sys::Datum {
     // STRICT.
-    let Some((relid, tid)) = call.row() else {
+    let (Some(relid), Some(tid)) = call.args() else {
         return pg_sys::Datum::from(false);
     };
     if !is_asked_about(relid) {

@@ -6,21 +6,23 @@
 
 use super::same_xact_children;
 use crate::error::Error;
-use crate::pg::call::RowCall;
+use crate::pg::call::Call;
 use crate::pg::fmgr;
 use crate::pg::table::Table;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_unneeded);
 
 /// `ttl.live_or_unneeded(relation oid, place tid, live boolean) RETURNS boolean`: true. Raises
 /// 23503 if the row is expired and its deletion would delete or change rows that this
 /// transaction has made refer to it; 0A000 where the planner has not put it.
-// SAFETY: as sql/functions.sql declares it.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn ttl_live_or_unneeded(call: RowCall<'_>) -> pg_sys::Datum {
+pub(crate) extern "C-unwind" fn ttl_live_or_unneeded(
+    call: Call<'_, (Oid, ItemPointerData, bool)>,
+) -> pg_sys::Datum {
     if !call.is_by_filter() {
         Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -28,7 +30,7 @@ pub(crate) extern "C-unwind" fn ttl_live_or_unneeded(call: RowCall<'_>) -> pg_sy
         )
         .raise();
     }
-    if let (Some(false), Some((relid, mut tid))) = (call.flag(), call.row())
+    if let (Some(relid), Some(mut tid), Some(false)) = call.args()
         && same_xact_children::has_references(relid)
     {
         // The statement that met the row there has locked the table.

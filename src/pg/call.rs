@@ -7,44 +7,176 @@
 
 use super::context::Context;
 use super::table::{Slot, Table};
-use super::{fmgr, nodes, unguarded};
+use super::{externs, fmgr, nodes, unguarded};
+use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use pgrx::pg_sys::{self, Datum, FunctionCallInfoBaseData, HeapTuple, ItemPointerData, Oid};
+use pgrx::pg_sys::{
+    self, Datum, FunctionCallInfo, FunctionCallInfoBaseData, HeapTuple, ItemPointerData, Oid,
+};
 
-/// A call of a function that SQL declares with the arguments (relation oid, place tid, …).
-#[derive(Clone, Copy)]
+/// A call with arguments of the types `A`, by PostgreSQL's function manager: nothing else makes
+/// one. An exported function that takes it is declared with these types in `sql/`.
 #[repr(transparent)]
-pub(crate) struct RowCall<'a>(NonNull<FunctionCallInfoBaseData>, PhantomData<&'a ()>);
+pub(crate) struct Call<'a, A>(FunctionCallInfo, PhantomData<&'a A>);
 
-impl RowCall<'_> {
-    fn arg(self, index: u8) -> Option<Datum> {
-        // SAFETY: PostgreSQL's, with so many arguments.
+impl<A: Arguments> Call<'_, A> {
+    /// The arguments, `None` for NULL.
+    #[inline]
+    pub(crate) fn args(&self) -> A::Values {
+        // SAFETY: as declared in SQL.
+        unsafe { A::read(self.0) }
+    }
+
+    /// Returns NULL.
+    pub(crate) fn null(&self) -> Datum {
+        // SAFETY: the call runs.
+        unsafe { fmgr::null(self.0) }
+    }
+}
+
+/// What `fn_extra` points to: the answer of [`Call::once`].
+static NO: u8 = 1;
+static YES: u8 = 2;
+
+fn address(answer: &'static u8) -> *mut c_void {
+    core::ptr::from_ref(answer).cast_mut().cast()
+}
+
+impl<A> Call<'_, A> {
+    /// What `decide` says about the first of these calls, from one place of a query, and the
+    /// memory of what they keep; false without any.
+    ///
+    /// # Safety
+    /// The function keeps nothing else.
+    #[inline]
+    pub(crate) unsafe fn once(&self, decide: impl FnOnce(&Self, Context<'_>) -> bool) -> bool {
+        // SAFETY: the call goes on; nothing else is kept in fn_extra.
         unsafe {
-            (i32::from((*self.0.as_ptr()).nargs) > i32::from(index))
-                .then(|| fmgr::arg(self.0.as_ptr(), index.into()))?
+            let info = (*self.0).flinfo;
+            if info.is_null() {
+                return false;
+            }
+            if (*info).fn_extra.is_null() {
+                let memory = (*info).fn_mcxt;
+                let answer = !memory.is_null() && decide(self, Context::of(memory));
+                (*info).fn_extra = address(if answer { &YES } else { &NO });
+            }
+            (*info).fn_extra == address(&YES)
         }
     }
 
-    /// Table and TID; `None` if one is NULL.
-    pub(crate) fn row(self) -> Option<(Oid, ItemPointerData)> {
-        let (relid, tid) = (self.arg(0)?, self.arg(1)?);
-        // SAFETY: declared as a tid, which is passed by reference.
-        let tid = unsafe { *tid.cast_mut_ptr::<ItemPointerData>() };
-        Some((Oid::from(relid.value() as u32), tid))
+    /// What the former ones of these calls have kept, `first` at first; `None` if nobody would
+    /// know it again. Raises an error for want of memory only.
+    ///
+    /// # Safety
+    /// As [`Self::once`].
+    #[inline]
+    pub(crate) unsafe fn kept<T: Copy>(&mut self, first: impl FnOnce() -> T) -> Option<&mut T> {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        // SAFETY: fn_extra is null or points to a `T`, as nothing else is kept there.
+        unsafe {
+            let info = (*self.0).flinfo.as_mut()?;
+            if info.fn_extra.is_null() {
+                let kept = externs::MemoryContextAlloc(info.fn_mcxt, size_of::<T>());
+                kept.cast::<T>().write(first());
+                info.fn_extra = kept;
+            }
+            info.fn_extra.cast::<T>().as_mut()
+        }
     }
 
-    /// The third argument, a boolean.
-    pub(crate) fn flag(self) -> Option<bool> {
-        self.arg(2).map(|flag| flag.value() as u8 != 0)
-    }
-
-    /// [`nodes::is_called_by_filter`].
-    pub(crate) fn is_by_filter(self) -> bool {
-        // SAFETY: the function is running.
-        unsafe { nodes::is_called_by_filter(self.0.as_ptr()) }
+    /// Whether the filter makes it ([`nodes::is_called_by_filter`]).
+    pub(crate) fn is_by_filter(&self) -> bool {
+        // SAFETY: the call runs.
+        unsafe { nodes::is_called_by_filter(self.0) }
     }
 }
+
+/// A type of arguments.
+pub(crate) trait Argument {
+    /// # Safety
+    /// A value of that type, which stays as long as `Self`.
+    unsafe fn of(datum: Datum) -> Self;
+}
+
+/// Those that are passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
+macro_rules! by_value {
+    ($($type:ty: $read:expr),+ $(,)?) => {$(
+        impl Argument for $type {
+            #[inline]
+            unsafe fn of(datum: Datum) -> Self {
+                $read(datum.value())
+            }
+        }
+    )+};
+}
+
+by_value!(
+    i64: |value| value as i64,
+    i32: |value| value as i32,
+    bool: |value| value as u8 != 0,
+    Oid: |value| Oid::from(value as u32),
+);
+
+impl Argument for ItemPointerData {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: as required of the caller.
+        unsafe { *datum.cast_mut_ptr() }
+    }
+}
+
+/// An array of such a type.
+pub(crate) struct Array<'a, T>(Datum, PhantomData<&'a T>);
+
+impl<T> Argument for Array<'_, T> {
+    unsafe fn of(datum: Datum) -> Self {
+        Self(datum, PhantomData)
+    }
+}
+
+impl<T: Argument> Array<'_, T> {
+    /// The elements, `None` for NULLs; in the current memory context.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Option<T>> {
+        // SAFETY: an array of values of that type.
+        unsafe { fmgr::elements(self.0).map(|element| element.map(|datum| T::of(datum))) }
+    }
+}
+
+/// A function's arguments: a tuple of types.
+pub(crate) trait Arguments {
+    type Values;
+
+    /// # Safety
+    /// A call with arguments of these types.
+    unsafe fn read(call: FunctionCallInfo) -> Self::Values;
+}
+
+macro_rules! arguments {
+    ($($type:ident $at:literal),+) => {
+        impl<$($type: Argument),+> Arguments for ($($type,)+) {
+            type Values = ($(Option<$type>,)+);
+
+            #[inline]
+            unsafe fn read(call: FunctionCallInfo) -> Self::Values {
+                // SAFETY: as required of the caller.
+                unsafe { ($(fmgr::arg(call, $at).map(|datum| $type::of(datum)),)+) }
+            }
+        }
+    };
+}
+
+impl Arguments for () {
+    type Values = ();
+
+    #[inline]
+    unsafe fn read(_call: FunctionCallInfo) -> Self::Values {}
+}
+
+arguments!(A 0);
+arguments!(A 0, B 1);
+arguments!(A 0, B 1, C 2);
 
 /// A call of a function that SQL declares as a trigger's.
 #[derive(Clone, Copy)]

@@ -1,7 +1,9 @@
-//! Memory contexts.
+//! Memory contexts, and what is kept in them and freed with them.
 
-use core::ffi::c_void;
+use super::externs;
+use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
+use core::sync::atomic::AtomicU8;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -14,8 +16,14 @@ impl<'a> Context<'a> {
     /// # Safety
     /// It is there as long as `'a`.
     #[inline]
-    pub(super) unsafe fn of(context: pg_sys::MemoryContext) -> Self {
+    pub(crate) unsafe fn of(context: pg_sys::MemoryContext) -> Self {
         Self(context, PhantomData)
+    }
+
+    /// Whether PostgreSQL has given it this name.
+    pub(crate) fn has_name(self, name: &CStr) -> bool {
+        // SAFETY: a context has a name.
+        unsafe { CStr::from_ptr((*self.0).name) == name }
     }
 
     /// The current one, which stays as long as `work` runs.
@@ -81,5 +89,66 @@ impl<'a> Context<'a> {
             pg_sys::MemoryContextRegisterResetCallback(self.0, callback);
             &*value
         }
+    }
+}
+
+/// Marks, by its address, what is kept in the list of a context's callbacks: nowhere else can an
+/// extension keep something there. It can be changed, so that the compiler lets no two have the
+/// same.
+pub(crate) struct Mark<T>(AtomicU8, PhantomData<fn() -> T>);
+
+#[repr(C)]
+struct Kept<T> {
+    callback: pg_sys::MemoryContextCallback,
+    value: T,
+}
+
+/// Called when the context goes: there is nothing to do.
+unsafe extern "C-unwind" fn forget(_mark: *mut c_void) {}
+
+impl<T: Copy> Mark<T> {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU8::new(0), PhantomData)
+    }
+
+    fn address(&'static self) -> *const c_void {
+        self.0.as_ptr().cast_const().cast()
+    }
+
+    /// Keeps a value there. Raises an error for want of memory only.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
+    pub(crate) fn keep(&'static self, memory: Context<'_>, value: T) {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        // SAFETY: what is allocated in the context lives until the context calls back.
+        unsafe {
+            let kept = externs::MemoryContextAlloc(memory.0, size_of::<Kept<T>>());
+            let kept = kept.cast::<Kept<T>>();
+            let callback = pg_sys::MemoryContextCallback {
+                func: Some(forget),
+                arg: self.address().cast_mut(),
+                next: core::ptr::null_mut(),
+            };
+            kept.write(Kept { callback, value });
+            externs::MemoryContextRegisterResetCallback(memory.0, &raw mut (*kept).callback);
+        }
+    }
+
+    /// The value that was last kept there.
+    pub(crate) fn find(&'static self, memory: Context<'_>) -> Option<T> {
+        // SAFETY: the callbacks of a context are a list; those with this mark are the head of
+        // a `Kept`.
+        unsafe {
+            let mut callback = (*memory.0).reset_cbs;
+            while let Some(this) = callback.as_ref() {
+                if this.arg.cast_const() == self.address() {
+                    return Some((*callback.cast::<Kept<T>>()).value);
+                }
+                callback = this.next;
+            }
+        }
+        None
     }
 }

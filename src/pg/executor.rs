@@ -1,7 +1,7 @@
 //! The executor's hooks.
 
+use super::context::Context;
 use super::lists;
-use super::memory::Memory;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -26,9 +26,9 @@ impl<'a> Query<'a> {
     }
 
     /// The memory of its execution.
-    pub(crate) fn memory(self) -> Option<Memory<'a>> {
+    pub(crate) fn memory(self) -> Option<Context<'a>> {
         // SAFETY: the memory goes after the query's end.
-        unsafe { Some(Memory::new(self.state().as_ref()?.es_query_cxt)) }
+        unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
     }
 
     pub(crate) fn plan(self) -> Option<Plan<'a>> {

@@ -4,7 +4,6 @@ use super::catalog::Attribute;
 use super::externs::raising;
 use super::lists;
 use pgrx::pg_sys::{self, Expr, NodeTag};
-use std::ffi::CStr;
 
 /// A zeroed node of type `T` in the current memory context.
 ///

@@ -6,7 +6,7 @@
 
 use super::gate::Visit;
 use super::relation::Open;
-use super::{encoding, externs, lists, unguarded};
+use super::{encoding, externs, lists, table};
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
@@ -225,7 +225,7 @@ impl SentRow<'_> {
     #[inline]
     pub(crate) fn value(self, column: i16) -> Option<Datum> {
         // SAFETY: the slot is there, and has this column.
-        unsafe { unguarded::slot_value(self.0, column) }
+        unsafe { table::value_in(self.0, column) }
     }
 
     /// The value of a column of type tid.

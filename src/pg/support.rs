@@ -1,7 +1,7 @@
 //! What the planner asks a function's support function.
 
+use super::call::Argument;
 use super::planner_input::{Entry, Query};
-use super::sql_call::Argument;
 use super::{lists, nodes};
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Node, NodeTag, SupportRequestSimplify};

@@ -133,17 +133,8 @@ impl<'a> Slot<'a> {
     /// The value of a column; `None` for NULL. Reading a row from disk may raise.
     #[inline]
     pub(crate) fn value(self, attno: i16) -> Option<Datum> {
-        let at = usize::try_from(attno).ok()?.checked_sub(1)?;
-        // SAFETY: a slot; it raises an error for a row that has no such column.
-        unsafe {
-            if (*self.slot).tts_nvalid < attno {
-                if self.is_empty() {
-                    return None;
-                }
-                unguarded::slot_getsomeattrs_int(self.slot, attno.into());
-            }
-            (!*(*self.slot).tts_isnull.add(at)).then(|| *(*self.slot).tts_values.add(at))
-        }
+        // SAFETY: a slot.
+        unsafe { value_in(self.slot, attno) }
     }
 
     /// Whether the column has the same value, bit for bit, in another row of the table.
@@ -290,5 +281,24 @@ impl<'a> Slot<'a> {
     /// The row's TID, if it has one.
     fn tid_on_disk(self) -> Option<ItemPointerData> {
         Some(self.tid()).filter(|tid| tid.ip_posid != 0 && !self.is_empty())
+    }
+}
+
+/// The value of a column of the row in the slot; `None` for NULL, and without a row.
+///
+/// # Safety
+/// A slot; PostgreSQL raises an error if its rows have no such column.
+#[inline]
+pub(super) unsafe fn value_in(slot: *mut pg_sys::TupleTableSlot, attno: i16) -> Option<Datum> {
+    let at = usize::try_from(attno).ok()?.checked_sub(1)?;
+    // SAFETY: as required of the caller.
+    unsafe {
+        if (*slot).tts_nvalid < attno {
+            if u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_EMPTY != 0 {
+                return None;
+            }
+            unguarded::slot_getsomeattrs_int(slot, attno.into());
+        }
+        (!*(*slot).tts_isnull.add(at)).then(|| *(*slot).tts_values.add(at))
     }
 }

@@ -4,7 +4,7 @@
 use crate::clock::moment;
 use crate::clock::now::now;
 use crate::error::Error;
-use crate::pg::sql_call::{Arguments, Call};
+use crate::pg::call::Call;
 use crate::pg::{catalog, externs, fmgr, roles};
 use crate::policy;
 use pgrx::pg_sys::{self, Oid};
@@ -21,9 +21,9 @@ fmgr::finfo_v1!(
 
 /// The time by which the call judges a row.
 #[inline]
-pub(super) fn time_of<A: Arguments>(call: &Call<'_, A>) -> i64 {
+pub(super) fn time_of<A>(call: &Call<'_, A>) -> i64 {
     // SAFETY: nothing is kept in `fn_extra`.
-    unsafe { moment::of_call(call.as_ptr()) }
+    unsafe { moment::of_call(call) }
 }
 
 /// `ttl.live(ts timestamptz, ttl integer, default_ttl integer) RETURNS boolean` (C5).

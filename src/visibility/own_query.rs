@@ -6,7 +6,7 @@
 
 use super::{restriction, statement};
 use crate::error::Error;
-use crate::pg::sql_call::Call;
+use crate::pg::call::Call;
 use crate::pg::support::Request;
 use crate::pg::values::Text;
 use crate::pg::{fmgr, nodes};

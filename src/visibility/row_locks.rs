@@ -7,8 +7,8 @@
 
 use crate::clock::moment;
 use crate::error::Error;
+use crate::pg::call::Call;
 use crate::pg::planned::Plan;
-use crate::pg::sql_call::Call;
 use crate::pg::{externs, fmgr, session, versions};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
@@ -97,7 +97,7 @@ pub(crate) extern "C-unwind" fn ttl_locked_here(
     };
     // SAFETY: nothing is kept in `fn_extra`. In a check, the statement itself has locked it by
     // now. The query that met the row there has locked the table.
-    pg_sys::Datum::from(unsafe { !moment::is_check_again(call.as_ptr()) && holds(relid, tid) })
+    pg_sys::Datum::from(unsafe { !moment::is_check_again(&call) && holds(relid, tid) })
 }
 
 #[pg_guard]

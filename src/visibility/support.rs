@@ -1,7 +1,7 @@
 //! The planner support function of `ttl.live`.
 
+use crate::pg::call::Call;
 use crate::pg::planned_table::FILTER_SELECTIVITY;
-use crate::pg::sql_call::Call;
 use crate::pg::support::Request;
 use crate::pg::{externs, fmgr, nodes};
 use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity};
