@@ -27,6 +27,12 @@ impl<'a> New<'a> {
         self.old.is_some_and(|(_, old)| same_tid(&old, tid))
     }
 
+    /// Whether an UPDATE leaves the column as it is.
+    pub(super) fn keeps(&self, attno: i16) -> bool {
+        self.old
+            .is_some_and(|(old, _)| self.row.has_same(old, attno))
+    }
+
     /// Whether the row's key may differ from that of the version it replaces.
     pub(super) fn changes(&self, key: &Key) -> bool {
         self.old.is_none_or(|(old, _)| {

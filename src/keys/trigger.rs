@@ -6,6 +6,7 @@ use crate::clock::now::present_stamp;
 use crate::error::Error;
 use crate::pg::call::{BeforeWrite, TriggerCall};
 use crate::pg::{externs, fmgr, roles};
+use crate::store::Clock;
 use crate::{policy, settings};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -36,24 +37,38 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
     let new = New::of(write);
     let waited = lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
-        Some(clock) if waited => stamp_anew(&new, write, clock.ts.attno),
+        Some(clock) if waited => stamp_anew(&new, write, &clock, plan.policy.ts_granularity),
         _ => write.tuple(),
     })
 }
 
 /// The new row as it is written after a wait: it counts from now on, or it might come expired. A
-/// `_ts` that the statement has given stays.
-fn stamp_anew(new: &New<'_>, write: BeforeWrite<'_>, ts: i16) -> pg_sys::HeapTuple {
+/// `_ts` that the statement has given stays; one that an UPDATE has left as recent is looked at
+/// again (C16).
+fn stamp_anew(
+    new: &New<'_>,
+    write: BeforeWrite<'_>,
+    clock: &Clock,
+    granularity: i32,
+) -> pg_sys::HeapTuple {
     if settings::preserve_ts() || (!write.is_update() && keeps_times(write.table().oid())) {
         return write.tuple();
     }
     let start = policy::truncate_to_second(externs::GetCurrentStatementStartTimestamp());
     let present = present_stamp();
+    let ts = clock.ts.attno;
     let given = new.row.value(ts).map(|given| given.value() as i64);
-    if given.is_none_or(|given| given < start || given >= present) {
-        return write.tuple();
+    let ttl = clock.ttl.and_then(|ttl| new.row.value(ttl.attno));
+    let ttl = ttl.map(|ttl| ttl.value() as i32);
+    let is_left = granularity > 0 && new.keeps(ts);
+    match given {
+        Some(left) if is_left => match policy::refreshed(given, ttl, granularity, present) {
+            time if time == left => write.tuple(),
+            time => write.tuple_with(ts, time),
+        },
+        Some(given) if given >= start && given < present => write.tuple_with(ts, present),
+        _ => write.tuple(),
     }
-    write.tuple_with(ts, present)
 }
 
 #[pg_guard]
