@@ -2,7 +2,7 @@
 
 use super::removal::Deletion;
 use super::{same_xact_children, strangers};
-use crate::pg::table::Table;
+use crate::pg::table::{Compared, Table};
 use crate::pg::unique::{self, Unique};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
@@ -16,7 +16,7 @@ pub(super) struct Key {
     pub(super) unique: Unique,
     /// The columns that the key and its predicate depend on: an UPDATE that changes none of them
     /// needs no look-up.
-    pub(super) sources: Vec<i16>,
+    pub(super) sources: Vec<Compared>,
     /// It depends on a generated column, or on the whole row.
     pub(super) always_changes: bool,
 }
@@ -124,7 +124,7 @@ fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> Key {
                 generated.push(attno);
             }
         } else {
-            key.sources.push(attno);
+            key.sources.push(table.compared(attno));
         }
     }
     key

@@ -8,6 +8,7 @@
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
 use crate::pg::firing::Target;
+use crate::pg::table::Compared;
 use crate::pg::{relation, roles};
 use crate::settings;
 use crate::store::extension;
@@ -104,7 +105,7 @@ fn updates_a_key(target: Target<'_>) -> bool {
     let is_updated = target.updated();
     // Every UPDATE assigns to `_ts`.
     let ts = plan.policy.clock.map(|clock| clock.ts.attno);
-    let changes = |&source: &i16| Some(source) == ts || is_updated(source);
+    let changes = |source: &Compared| Some(source.attno) == ts || is_updated(source.attno);
     let mut keys = plan.keys.iter();
     keys.any(|key| key.always_changes || key.sources.iter().any(changes))
 }

@@ -76,6 +76,22 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// A column, to be compared. Guarded.
+    pub(crate) fn compared(self, attno: i16) -> Compared {
+        let type_oid = self
+            .column(attno)
+            .map_or(pg_sys::InvalidOid, |it| it.atttypid);
+        let (mut length, mut by_value) = (0, false);
+        // SAFETY: a syscache look-up; raises if there is no such type.
+        unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
+        Compared {
+            attno,
+            type_oid,
+            length,
+            by_value,
+        }
+    }
+
     /// Its triggers, as the relation cache has them.
     #[inline]
     pub(crate) fn triggers(self) -> Triggers<'a> {
@@ -90,6 +106,15 @@ impl<'a> Table<'a> {
         // SAFETY: open and locked.
         unsafe { unguarded::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
+}
+
+/// A column whose values are compared bit for bit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compared {
+    pub(crate) attno: i16,
+    type_oid: Oid,
+    length: i16,
+    by_value: bool,
 }
 
 /// A slot for rows of an open table; it holds one, or none.
@@ -139,11 +164,13 @@ impl<'a> Slot<'a> {
 
     /// Whether the column has the same value, bit for bit, in another row of the table.
     #[inline]
-    pub(crate) fn has_same(self, other: Slot<'_>, attno: i16) -> bool {
-        match (self.value(attno), other.value(attno)) {
-            (Some(a), Some(b)) => self.table.column(attno).is_some_and(|of| {
-                // SAFETY: values of this column.
-                unsafe { unguarded::datum_image_eq(a, b, of.attbyval, of.attlen.into()) }
+    pub(crate) fn has_same(self, other: Slot<'_>, of: Compared) -> bool {
+        let column = self.table.column(of.attno);
+        match (self.value(of.attno), other.value(of.attno)) {
+            (Some(a), Some(b)) => column.is_some_and(|column| {
+                // SAFETY: values of this type.
+                column.atttypid == of.type_oid
+                    && unsafe { unguarded::datum_image_eq(a, b, of.by_value, of.length.into()) }
             }),
             (None, None) => true,
             _ => false,

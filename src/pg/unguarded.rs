@@ -14,6 +14,11 @@ use pgrx::pg_sys::{IndexInfo, IndexScanDesc, ItemPointer, LOCKMODE, MemoryContex
 use pgrx::pg_sys::{ResultRelInfo, ScanDirection, ScanKey, Snapshot};
 use pgrx::pg_sys::{TransactionId, TransitionCaptureState, TupleDesc, TupleTableSlot, XLTW_Oper};
 
+type State = *mut EState;
+type Target = *mut ResultRelInfo;
+type Slot = *mut TupleTableSlot;
+type Capture = *mut TransitionCaptureState;
+
 unsafe extern "C-unwind" {
     pub(super) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
     pub(super) fn index_close(relation: Relation, lockmode: LOCKMODE);
@@ -26,11 +31,7 @@ unsafe extern "C-unwind" {
         norderbys: c_int,
     ) -> IndexScanDesc;
     pub(super) fn index_rescan(s: IndexScanDesc, k: ScanKey, nk: c_int, by: ScanKey, nby: c_int);
-    pub(super) fn index_getnext_slot(
-        scan: IndexScanDesc,
-        direction: ScanDirection::Type,
-        slot: *mut TupleTableSlot,
-    ) -> bool;
+    pub(super) fn index_getnext_slot(s: IndexScanDesc, d: ScanDirection::Type, to: Slot) -> bool;
     pub(super) fn index_endscan(scan: IndexScanDesc);
     pub(super) fn ScanKeyEntryInitialize(
         entry: ScanKey,
@@ -44,24 +45,18 @@ unsafe extern "C-unwind" {
     );
     pub(super) fn FormIndexDatum(
         info: *mut IndexInfo,
-        slot: *mut TupleTableSlot,
-        estate: *mut EState,
+        row: Slot,
+        estate: State,
         values: *mut Datum,
         isnull: *mut bool,
     );
     pub(super) fn OidFunctionCall2Coll(proc: Oid, collation: Oid, a: Datum, b: Datum) -> Datum;
     pub(super) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
-    pub(super) fn table_slot_create(
-        relation: Relation,
-        registry: *mut *mut pg_sys::List,
-    ) -> *mut TupleTableSlot;
-    pub(super) fn ExecDropSingleTupleTableSlot(slot: *mut TupleTableSlot);
-    pub(crate) fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, attnum: c_int);
+    pub(super) fn table_slot_create(table: Relation, registry: *mut *mut pg_sys::List) -> Slot;
+    pub(super) fn ExecDropSingleTupleTableSlot(slot: Slot);
+    pub(crate) fn slot_getsomeattrs_int(slot: Slot, attnum: c_int);
     pub(super) fn table_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
-    pub(super) fn RelationGetNumberOfBlocksInFork(
-        relation: Relation,
-        fork: ForkNumber::Type,
-    ) -> BlockNumber;
+    pub(super) fn RelationGetNumberOfBlocksInFork(r: Relation, f: ForkNumber::Type) -> BlockNumber;
     pub(super) fn table_close(relation: Relation, lockmode: LOCKMODE);
     pub(super) fn heap_modify_tuple_by_cols(
         tuple: HeapTuple,
@@ -74,7 +69,7 @@ unsafe extern "C-unwind" {
     pub(super) fn XactLockTableWait(
         xid: TransactionId,
         relation: Relation,
-        ctid: ItemPointer,
+        tid: ItemPointer,
         oper: XLTW_Oper::Type,
     );
     pub(super) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
@@ -84,32 +79,28 @@ unsafe extern "C-unwind" {
     pub(super) fn MemoryContextReset(context: MemoryContext);
 
     pub(super) fn AfterTriggerBeginQuery();
-    pub(super) fn AfterTriggerEndQuery(estate: *mut EState);
-    pub(super) fn ExecBSDeleteTriggers(estate: *mut EState, target: *mut ResultRelInfo);
+    pub(super) fn AfterTriggerEndQuery(estate: State);
+    pub(super) fn ExecBSDeleteTriggers(estate: State, target: Target);
     fn ExecBRDeleteTriggers(
-        estate: *mut EState,
+        estate: State,
         epqstate: *mut EPQState,
-        target: *mut ResultRelInfo,
+        target: Target,
         tupleid: ItemPointer,
         foreign: HeapTuple,
-        epqslot: *mut *mut TupleTableSlot,
+        epqslot: *mut Slot,
         #[cfg(not(feature = "pg15"))] result: *mut pg_sys::TM_Result::Type,
         #[cfg(not(feature = "pg15"))] failure: *mut pg_sys::TM_FailureData,
         #[cfg(feature = "pg18")] is_merge_delete: bool,
     ) -> bool;
     pub(super) fn ExecARDeleteTriggers(
-        estate: *mut EState,
-        target: *mut ResultRelInfo,
+        estate: State,
+        target: Target,
         tupleid: ItemPointer,
         foreign: HeapTuple,
-        capture: *mut TransitionCaptureState,
+        capture: Capture,
         is_crosspart_update: bool,
     );
-    pub(super) fn ExecASDeleteTriggers(
-        estate: *mut EState,
-        target: *mut ResultRelInfo,
-        capture: *mut TransitionCaptureState,
-    );
+    pub(super) fn ExecASDeleteTriggers(estate: State, target: Target, capture: Capture);
 }
 
 /// Fires the BEFORE DELETE triggers for a row that the transaction has locked; true if it is
@@ -118,9 +109,9 @@ unsafe extern "C-unwind" {
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
 pub(super) unsafe fn before_row_delete_triggers(
-    estate: *mut EState,
+    estate: State,
     epq: *mut EPQState,
-    target: *mut ResultRelInfo,
+    target: Target,
     tid: ItemPointer,
 ) -> bool {
     // SAFETY: as required of the caller.

@@ -1,5 +1,6 @@
 //! Versions of rows of heap tables, by their TIDs.
 
+use super::table::{Slot, Table};
 use pgrx::pg_sys;
 
 /// A table, and a TID in it.
@@ -82,16 +83,13 @@ fn each_from(
     unsafe {
         let table = pg_sys::table_open(relid, share);
         let slot = pg_sys::table_slot_create(table, core::ptr::null_mut());
-        let any = &raw mut pg_sys::SnapshotAnyData;
+        let row = Slot::of(slot, Table::of(table));
         let class = (*table).rd_rel;
         // From PostgreSQL 17 on a partitioned table can have an access method, too.
         let is_heap = (*class).relkind.cast_unsigned() == pg_sys::RELKIND_RELATION
             && (*class).relam == pg_sys::HEAP_TABLE_AM_OID;
         let mut writer = None;
-        while is_heap
-            && is_on_disk(table, &tid)
-            && pg_sys::table_tuple_fetch_row_version(table, &mut tid, any, slot)
-        {
+        while is_heap && at_boundary!(row.fetch(&mut tid)) {
             let header = (*(*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple).t_data;
             // A TID that was freed may hold another row by now.
             if writer.is_some_and(|writer| writer != xmin(&*header))
@@ -143,15 +141,4 @@ unsafe fn successor(
 
 fn block(tid: &pg_sys::ItemPointerData) -> u32 {
     u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)
-}
-
-/// Whether the table has the block that the TID names; the TID comes from the caller.
-///
-/// # Safety
-/// `table` is open, and has storage.
-unsafe fn is_on_disk(table: pg_sys::Relation, tid: &pg_sys::ItemPointerData) -> bool {
-    let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-    // SAFETY: as required of the caller.
-    tid.ip_posid != 0
-        && block(tid) < unsafe { pg_sys::RelationGetNumberOfBlocksInFork(table, main) }
 }
