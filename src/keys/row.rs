@@ -4,7 +4,7 @@ use super::plan::Key;
 use super::prepared::Evaluation;
 use crate::pg::call::BeforeWrite;
 use crate::pg::table::Slot;
-use pgrx::pg_sys::ItemPointerData;
+use pgrx::pg_sys::{Datum, ItemPointerData};
 
 /// The row that is about to be written.
 #[derive(Clone, Copy)]
@@ -27,10 +27,11 @@ impl<'a> New<'a> {
         self.old.is_some_and(|(_, old)| same_tid(&old, tid))
     }
 
-    /// Whether an UPDATE leaves the column as it is.
+    /// Whether an UPDATE leaves the column as it is, whose values are passed by value.
     pub(super) fn keeps(&self, attno: i16) -> bool {
+        let value = |row: Slot<'_>| row.value(attno).map(Datum::value);
         self.old
-            .is_some_and(|(old, _)| self.row.has_same(old, attno))
+            .is_some_and(|(old, _)| value(old) == value(self.row))
     }
 
     /// Whether the row's key may differ from that of the version it replaces.
