@@ -176,7 +176,7 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// As [`Self::begin`], for a statement of its own: [`Self::end_statement`] fires what is
+    /// As [`Self::begin`], for a statement of its own: [`Statement::delete`] fires what is
     /// queued.
     pub(crate) fn begin_statement(
         row: Slot<'a>,
