@@ -1,4 +1,4 @@
-//! The columns of a clock: what a table lacks of them, and what is in the way.
+//! The columns that a policy needs: which the table lacks, and which conflict with it.
 
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
@@ -12,12 +12,12 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 pub(super) struct Missing {
     /// The statements that add it.
     pub(super) statements: Vec<String>,
-    /// What `ttl.enable` has added once they have run, all former ones included.
+    /// All that `ttl.enable` has added once they have run, including earlier calls.
     pub(super) added: Added,
 }
 
-/// The statements that add what is missing. No table is rewritten for them (but
-/// for the generated column of a document): rows that exist count from now.
+/// The statements that add what is missing. They rewrite the table only for the generated column of
+/// a document. Existing rows count from now.
 pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Missing> {
     let table = qualified_name(relid);
     let mut statements = Vec::new();
@@ -45,14 +45,15 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
     }
     if let Some(name) = &policy.ttl_column {
         let ttl = quote_identifier(name);
-        // A column that is new holds NULLs only: without an index to build, which
-        // reads the table anyway, the constraint need not be checked on them.
+        // A new column holds only NULLs: NOT VALID saves reading the table, unless an index is
+        // built, which reads it anyway.
         let unchecked = if policy.index == IndexMethod::None {
             " NOT VALID"
         } else {
             ""
         };
-        // Not written out: PostgreSQL reads a constraint's text anew for each statement.
+        // A function call, not the expression: PostgreSQL parses a stored constraint again for each
+        // statement.
         let check = format!("ALTER TABLE {table} ADD CHECK ({})", override_check(&ttl));
         match (catalog::attribute(relid, name), &policy.document_column) {
             (None, None) => {

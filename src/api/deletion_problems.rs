@@ -1,5 +1,5 @@
-//! `ttl.problems`: what keeps expired rows from being deleted. `lag` and `backlog_estimate`
-//! of `ttl.stats` are NULL where the figures are not known: here is why.
+//! `ttl.problems`: what keeps expired rows from being deleted, and so why `lag` or
+//! `backlog_estimate` of `ttl.stats` is NULL.
 
 use crate::pg::{catalog, roles, triggers};
 use crate::policy::Policy;
@@ -19,7 +19,7 @@ pub(super) fn of(rel: pg_sys::Oid) -> Vec<String> {
     }
     let mut problems = match standing::halted() {
         Some(halt) => halt_text(halt).into_iter().map(str::to_owned).collect(),
-        // What it waits for has been said.
+        // `ttl.problems` has reported that it waits for `ttl.resume`.
         None if policy.is_restored(rel.to_u32()) => vec![],
         None => troubles(rel, &tables),
     };
@@ -27,10 +27,10 @@ pub(super) fn of(rel: pg_sys::Oid) -> Vec<String> {
     problems
 }
 
-/// For the whole server or database, so the same for all tables.
+/// Applies to the whole server or database, so it is the same for all tables.
 fn halt_text(halt: Halt) -> Option<&'static str> {
     match halt {
-        // It deletes what the primary deletes.
+        // A standby replays what the primary deletes.
         Halt::Standby => None,
         Halt::Off => Some("deletion is off: ttl.enabled"),
         Halt::Template => Some("deletion is off: the database is a template"),
@@ -56,7 +56,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
     }
     let mut problems = Vec::new();
     if let Some((table, error)) = failing.first() {
-        // It may quote rows.
+        // The message may quote rows.
         let user = roles::current_user();
         let may_see = roles::reads_all_statistics() || roles::owns_relation(labelled_table, user);
         let error = error.as_deref().filter(|_| may_see);
@@ -96,7 +96,7 @@ fn and_others(count: usize) -> String {
     }
 }
 
-/// What PostgreSQL looks up by name, as the owner of a table, who may not use its schema.
+/// For each table whose owner lacks USAGE on a schema in which deletion must look up names.
 fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<String> {
     let mut problems = BTreeSet::new();
     for &table in tables {

@@ -10,22 +10,22 @@ use crate::store::seclabel;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// What else goes when TTL is turned off.
+/// What `ttl.disable` removes beyond turning TTL off.
 #[derive(Clone, Copy)]
 enum Removal {
-    /// Nothing: the policy waits to be turned on again (C4).
+    /// Nothing: TTL can be turned on again (C4).
     Nothing,
     /// The policy, and what `ttl.enable` added to the table.
     Added,
-    /// Its columns as well that were there before.
+    /// And its columns that already existed.
     AllColumns,
 }
 
-/// `ttl.disable(rel, drop_columns, revive_expired, drop_adopted_columns)` (C9): no row
-/// expires any more. What is expired is deleted first, unless it is to live again. TTL
-/// indexes become ordinary ones. The columns stay and rows go on being stamped, so that
-/// turning TTL on again counts from the last modification (C4); `drop_columns` removes
-/// what `ttl.enable` added, and only `drop_adopted_columns` the columns that it found.
+/// `ttl.disable(rel, drop_columns, revive_expired, drop_adopted_columns)` (C9): no row expires any
+/// more. Expired rows are deleted first, unless `revive_expired` is true. TTL indexes become
+/// ordinary indexes. Without `drop_columns` the columns stay and writes still set the time column,
+/// so that turning TTL on again counts from the last modification (C4). `drop_columns` removes what
+/// `ttl.enable` added; `drop_adopted_columns` also the columns that already existed.
 #[pg_extern(sql = false)]
 fn disable(
     rel: Option<pg_sys::Oid>,

@@ -10,8 +10,8 @@ fmgr::finfo_v1!(pg_finfo_ttl_document_ttl);
 
 /// `ttl.document_ttl(document jsonb) RETURNS integer`. STRICT.
 ///
-/// Reads the one property with PostgreSQL's own jsonb functions: a document may
-/// be large, and may hold numbers that no other JSON library accepts.
+/// Reads the property with PostgreSQL's jsonb functions: they need not parse the whole document,
+/// and they accept numbers of any size.
 ///
 /// # Safety
 /// Called by PostgreSQL's function manager with one jsonb argument.
@@ -33,8 +33,8 @@ pub(crate) unsafe extern "C-unwind" fn ttl_document_ttl(
         if kind.as_deref() != Some("number") {
             return fmgr::null(fcinfo);
         }
-        // The text is that of the number alone: to look the property up again would
-        // decompress a large document twice.
+        // Convert the number alone: looking the property up again would decompress the document
+        // again.
         let number = direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(value)])
             .and_then(|text| text.to_str().ok());
         match number.and_then(policy::ttl_of_number_text) {

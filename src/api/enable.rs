@@ -15,10 +15,10 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
-/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index,
-/// drop_partitions, hidden, ts_granularity)` (C2, C3, C11, C16, D1, M11). On a table that has TTL it changes
-/// the default, and whether whole partitions are dropped and expired rows hidden; what is
-/// expired is deleted before a change that would bring it back.
+/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
+/// hidden, ts_granularity)` (C2, C3, C11, C16, D1, M11). On a table that has TTL it changes the
+/// default, `drop_partitions` and `hidden`. Expired rows are deleted before a change that would
+/// revive them.
 #[pg_extern(sql = false)]
 #[allow(
     clippy::too_many_arguments,
@@ -51,9 +51,8 @@ fn enable(
     ));
 }
 
-/// `ttl.set_default(rel, default_ttl, revive_expired)` (C8); NULL turns TTL off (C9).
-/// What is expired is deleted before a change that would bring it back, unless it
-/// is to live again.
+/// `ttl.set_default(rel, default_ttl, revive_expired)` (C8); NULL turns TTL off (C9). Rows that the
+/// change would revive are deleted first, unless `revive_expired` is true.
 #[pg_extern(sql = false)]
 fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expired: Option<bool>) {
     guard::check_writable(c"ttl.set_default()");
@@ -63,7 +62,7 @@ fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expire
     }));
 }
 
-/// What else `ttl.enable` is told; `None`: as it is, or as usual.
+/// The other arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
 #[derive(Clone, Copy)]
 struct Options {
     drop_partitions: Option<bool>,
@@ -102,7 +101,7 @@ fn turn_on(
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
-    // The label is read again, so that what is stored can also be loaded.
+    // Parse the label, so that only one that can be read again is stored.
     let wanted = Policy::parse(&wanted.to_label()).map_err(invalid)?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
@@ -115,8 +114,8 @@ fn turn_on(
     apply(relid, resulting)
 }
 
-/// Turns TTL on with this default, or changes the default of a table that has one; and
-/// whether what is expired is hidden, unless that is `None`.
+/// Turns TTL on with this default, or changes the table's default; and `hidden`, unless it is
+/// `None`.
 pub(super) fn enable_or_change(
     relid: pg_sys::Oid,
     default_ttl: i32,
@@ -130,7 +129,7 @@ pub(super) fn enable_or_change(
         return change_default(relid, Some(default_ttl), hidden, false);
     }
     let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
-    // What the command does not speak of stays as it is.
+    // The command does not mention these, so they stay as they are.
     let drop_partitions = present.is_some_and(|policy| policy.drop_partitions);
     let options = Options {
         drop_partitions: Some(drop_partitions),
@@ -208,11 +207,12 @@ fn index_method(name: Option<&str>) -> Result<IndexMethod> {
     })
 }
 
-/// A table that has TTL keeps its columns; what is asked for must not contradict them.
+/// Changes the policy of a table that has TTL: it keeps its columns, and the arguments must match
+/// them.
 fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) -> Result<Policy> {
     let hidden = options.hidden.unwrap_or(present.hidden);
     if present.ts_column.is_none() {
-        // Until now its rows expire by TTL indexes only.
+        // So far its rows expire by TTL indexes only.
         return Ok(Policy {
             rules: present.rules,
             table_oid: present.table_oid,
@@ -299,11 +299,10 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
     )
 }
 
-/// Brings the table into the state that the policy describes, then stores it.
+/// Adds what the policy needs to the table, then stores it.
 fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> {
-    // The strongest lock that will be needed comes first, so that it is not
-    // waited for while a weaker one is held. What is decided is decided anew
-    // under the lock: a column may have been renamed meanwhile.
+    // Take the strongest lock first: upgrading a weaker one could deadlock. Compute the policy
+    // again under the lock, since a column may have been renamed before it.
     let wanted = policy()?;
     let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?;
     let complete = complete.statements.is_empty();
@@ -321,7 +320,7 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     session::with_safe_search_path(|| build(relid, wanted))
 }
 
-/// Adds what is missing, and stores the policy; under its lock.
+/// Adds what is missing and stores the policy. The caller holds the lock.
 fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
     let missing = missing_columns(relid, &policy)?;
     for statement in missing.statements {
@@ -335,7 +334,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
     };
     if indexes::are_missing(relid, &policy, &columns) {
         let built = indexes::build_missing(relid, &policy, &columns)?;
-        // Of one that was dropped meanwhile another may have got the name.
+        // Another index may have taken the name of a dropped one.
         policy
             .added
             .indexes

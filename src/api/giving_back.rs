@@ -1,4 +1,4 @@
-//! A table is given back as `ttl.enable` found it: what that added goes, and nothing else.
+//! Removes from a table what `ttl.enable` added, and nothing else.
 
 use super::columns::override_check;
 use crate::error::{Error, Result};
@@ -11,15 +11,15 @@ use crate::store::index_of;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// Removes what the policy's label says was added; and with `adopted_too` the columns that
-/// were adopted. The label is gone already.
+/// Removes what the label says was added, and with `adopted_too` the adopted columns. The label is
+/// already removed.
 pub(super) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: bool) -> Result<()> {
     let table = qualified_name(relid);
     let added = &policy.added;
     drop_indexes(relid, policy)?;
     let mut kept = Vec::new();
-    // The generated column first: it depends on the document's. Indexes and constraints go
-    // with their columns.
+    // The generated column first, as it depends on the document column. Dropping a column drops its
+    // indexes and constraints.
     for column in policy.ttl_column.iter().chain(&policy.ts_column) {
         let name = quote_identifier(column);
         if adopted_too || added.has_column(column) {
@@ -44,7 +44,7 @@ pub(super) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: bool) -> 
     Ok(())
 }
 
-/// Drops the indexes that were built for deletion, unless another has got the name.
+/// Drops the indexes that were built for deletion, unless another index has taken the name.
 fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     let column = |name: &Option<String>| catalog::attribute(relid, name.as_deref()?);
     let Some(ts) = column(&policy.ts_column) else {
@@ -71,8 +71,8 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     Ok(())
 }
 
-/// Takes `ttl.current_ts()` back as the DEFAULT of an adopted column, of partitions and children
-/// as well; another that the column has got since stays.
+/// Drops the DEFAULT of an adopted column, also in partitions and children, if it is still
+/// `ttl.current_ts()`.
 fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
     for table in catalog::all_inheritors(relid) {
         let query = format!(
@@ -103,8 +103,8 @@ fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
     Ok(())
 }
 
-/// Drops the constraint that an adopted column has got; by its text, as it may have been
-/// renamed.
+/// Drops the constraint that was added to an adopted column. It is found by its text: it may have
+/// been renamed.
 fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
     let query = format!(
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \

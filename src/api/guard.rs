@@ -1,4 +1,4 @@
-//! What every function of the SQL surface checks first.
+//! Checks that the SQL functions make first.
 
 use crate::error::{Error, Result};
 use crate::pg::{catalog, locks, roles};
@@ -7,7 +7,7 @@ use crate::store::{self, Inherited, label_provider};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
-/// The transaction may write, and the server is no standby (25006).
+/// Raises 25006 in a read-only transaction or on a standby.
 pub(super) fn check_writable(function: &core::ffi::CStr) {
     // SAFETY: raises an error or does nothing.
     unsafe {
@@ -16,7 +16,7 @@ pub(super) fn check_writable(function: &core::ffi::CStr) {
     }
 }
 
-/// The current user owns the table, or is a member of the owning role (42501).
+/// Refuses users who are not the table's owner or a member of that role (42501).
 pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
     label_provider::check_relation(relid)?;
     if roles::owns_relation(relid, roles::current_user()) {
@@ -27,7 +27,7 @@ pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
 }
 
-/// An argument that must not be NULL (22004).
+/// The argument's value; raises 22004 for NULL.
 pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| {
         let message = format!("argument \"{name}\" must not be null");
@@ -35,8 +35,8 @@ pub(super) fn required<T>(argument: Option<T>, name: &str) -> Result<T> {
     })
 }
 
-/// The label in force, which the relation itself must carry: a partition or an
-/// inheriting table follows its ancestor (42809).
+/// The table's own label. Refuses a partition or child that follows the policy of an ancestor
+/// (42809).
 pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     match store::governing_label(relid) {
         Some(Inherited {
@@ -57,13 +57,13 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     }
 }
 
-/// Takes the lock for the rest of the transaction.
+/// Locks the table until the end of the transaction.
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
     locks::relation(relid, mode);
 }
 
-/// M11: what is to be dropped must be there. That a level is partitioned by the time
-/// column is not required: such partitions may come later (`ttl.problems` says so).
+/// M11: `drop_partitions` needs a partitioned table. It need not be partitioned by the time column
+/// yet: `ttl.problems` reports that.
 pub(super) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
     if catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE) {
         return Ok(());

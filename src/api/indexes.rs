@@ -1,4 +1,4 @@
-//! Building and dropping the indexes that deletion works from (C11).
+//! Builds and drops the indexes that deletion uses (C11).
 
 use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
@@ -8,7 +8,7 @@ use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{Clock, TablePolicy, expected_indexes};
 use pgrx::pg_sys;
 
-/// Builds the indexes that the policy wants and the table lacks; their names.
+/// Builds the indexes that the policy wants and the table lacks; returns their names.
 pub(super) fn build_missing(
     relid: pg_sys::Oid,
     policy: &Policy,

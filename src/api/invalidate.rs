@@ -1,11 +1,11 @@
-//! `ttl.invalidate_plans`: for CREATE EXTENSION where labels are there already.
+//! `ttl.invalidate_plans`, called by CREATE EXTENSION: labels may exist already.
 
 use crate::store::written;
 use pgrx::prelude::*;
 
-/// Makes every session replan its statements. A label means nothing while the extension is
-/// not there: plans made before it was created (again) lack the restriction. For all tables:
-/// to find those that inherit from one with a label may take long, and this happens once.
+/// Makes every session replan its statements. Without the extension labels have no effect, so
+/// earlier plans lack the filter. It invalidates all tables, because finding the tables that
+/// inherit from a labelled one may take longer.
 #[pg_extern(sql = false)]
 fn invalidate_plans() {
     written::note_policy_change();

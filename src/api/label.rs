@@ -5,9 +5,8 @@ use crate::policy::Policy;
 use crate::store::seclabel;
 use pgrx::pg_sys;
 
-/// Writes the label; none, if nothing is left of the policy. A guarded one stays so,
-/// whatever else is changed in it: an application's migration script must not start the
-/// deletion of what was restored.
+/// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
+/// `ttl.resume`: a migration script that changes it must not start deletion.
 pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     let label = (!policy.is_empty()).then(|| policy.to_label());
     seclabel::set(relid, label.as_deref());
@@ -16,8 +15,8 @@ pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     }
 }
 
-/// Tells which TTL indexes become ordinary ones when all TTL is turned off: nobody has
-/// named them.
+/// Names the TTL indexes that become ordinary ones: the command that turns TTL off did not name
+/// them.
 pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     let names: Vec<String> = former.rules.iter().map(|rule| rule.index.clone()).collect();
     if !names.is_empty() {

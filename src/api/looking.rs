@@ -1,5 +1,5 @@
-//! What anyone may see of any table: nobody's code runs for it, it waits for nobody, and
-//! an object that cannot be read is a problem of that object.
+//! What any user may see of any table: it runs no user's code, waits for no lock, and reports an
+//! unreadable object as a problem of that object.
 
 use crate::pg::look;
 use crate::pg::values::Json;
@@ -7,8 +7,8 @@ use crate::store::label_of;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.policy(rel) RETURNS jsonb`: the table's label, as it is read; NULL if there is none,
-/// or none that can be read (`ttl.problems` says why). Behind the view `ttl.tables`.
+/// `ttl.policy(rel) RETURNS jsonb`: the table's policy; NULL without a label, or for one that
+/// cannot be read (`ttl.problems` says why). Used by the view `ttl.tables`.
 #[pg_extern(sql = false)]
 fn policy(rel: pg_sys::Oid) -> Option<Json> {
     let policy = look::at(|| label_of(rel)).ok()??;

@@ -17,8 +17,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
 
-/// `ttl.preview(rel, default_ttl)`: what a default would expire at once, with the TTL
-/// indexes that there are, of all rows on disk, as far as the caller may SELECT them.
+/// `ttl.preview(rel, default_ttl)`: which rows a default would expire at once, together with the
+/// present TTL indexes. Counts all rows on disk that the caller may SELECT.
 #[pg_extern(sql = false)]
 fn preview(
     rel: Option<pg_sys::Oid>,
@@ -52,7 +52,7 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let Some(in_force) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };
-    // The conditions read columns that the query does not name.
+    // The conditions read columns that the query does not name, so check the whole table.
     if !roles::may_select(relid) {
         let message = format!("permission denied for table {}", relation_name(relid));
         let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
@@ -62,7 +62,7 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let look = |visit: &Visit| {
         statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
     };
-    // To plan a query on a table is to run code of its owner.
+    // Planning a query on a table can run its owner's code.
     let row = match catalog::class(relid) {
         Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
         _ => gate::as_oneself(look),
@@ -96,7 +96,7 @@ fn expiring(
             }
         })
         .collect();
-    // C4: with TTL off nothing is expired by it.
+    // C4: with TTL off no row expires by the time column.
     if let (Some(default), Some(ts)) = (default_ttl, &policy.ts_column) {
         let ttl = policy
             .ttl_column

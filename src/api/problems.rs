@@ -1,4 +1,4 @@
-//! `ttl.problems`: what keeps a table's time to live from working as it should.
+//! `ttl.problems`: what keeps a table's TTL from working.
 
 use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
@@ -15,15 +15,14 @@ use crate::store::{
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong, also for a
-/// relation that has no time to live.
+/// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong or the relation has no TTL.
 #[pg_extern(sql = false)]
 fn problems(rel: pg_sys::Oid) -> Vec<Text> {
     let mut found = look::at(|| of(rel)).unwrap_or_else(|failure| {
         vec![format!("the table cannot be looked at: {}", failure.text())]
     });
-    // Apart from those: the catalogs and the shared memory tell, if the table cannot be
-    // looked at itself.
+    // Separate from the checks above: these read only catalogs and shared memory, so they work even
+    // if the table cannot be opened.
     found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
     found.into_iter().map(Text).collect()
 }
@@ -38,7 +37,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
             )];
         }
     };
-    // In the name of a table that is dropped meanwhile, or was while the library was not there.
+    // The table was dropped meanwhile, or while the library was not loaded.
     if catalog::class(rel).is_none() {
         return vec!["the table does not exist".to_owned()];
     }
@@ -86,7 +85,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
     problems
 }
 
-/// Deletion waits for `ttl.resume`.
+/// The policy was restored: deletion waits for `ttl.resume`.
 fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
     policy.is_restored(relid.to_u32()).then(|| {
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
@@ -97,7 +96,7 @@ fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
     })
 }
 
-/// M11: partitions are to be dropped, and none can ever be.
+/// M11: `drop_partitions` is set, but no partition can ever be dropped.
 fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
     let in_force = cache::policy(relid).filter(|_| policy.drop_partitions)?;
     let default = policy
@@ -183,7 +182,7 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     policy.rules.iter().filter_map(problem).collect()
 }
 
-/// Conditions that `ttl.rules` cannot show at present.
+/// TTL indexes whose conditions `ttl.rules` cannot show now.
 fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     let problem = |rule: &IndexRule| {
         let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;
@@ -196,7 +195,7 @@ fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     policy.rules.iter().filter_map(problem).collect()
 }
 
-/// Partitions and children that are stored elsewhere.
+/// Foreign tables among the partitions and children.
 fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
     let is_foreign = |table: &pg_sys::Oid| {
         catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)
@@ -211,7 +210,7 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
         .collect()
 }
 
-/// A label that does not count, or that rows can be written around.
+/// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.
 fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
     if columns.labelled_table != relid {
         let labelled_table = catalog::qualified_name(columns.labelled_table);

@@ -8,7 +8,7 @@ use crate::store::governing_label;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.purge(rel) RETURNS bigint`: deletes what is expired, in this transaction.
+/// `ttl.purge(rel) RETURNS bigint`: deletes expired rows in the current transaction.
 #[pg_extern(sql = false)]
 fn purge(rel: pg_sys::Oid) -> i64 {
     guard::check_writable(c"ttl.purge()");

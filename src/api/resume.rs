@@ -9,18 +9,17 @@ use crate::store::{index_of, seclabel};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.resume(rel)`: background deletion may begin on a table whose policy was
-/// restored from a dump, or labelled by hand (docs/decisions/0010-restore-guard.md),
-/// and the keys of expired rows are free, if the dump had no trigger for that.
-/// Does nothing where it may already.
+/// `ttl.resume(rel)`: lets background deletion start on a table whose policy was restored from a
+/// dump or labelled by hand (docs/decisions/0010-restore-guard.md), and adds the trigger that frees
+/// keys if the dump had none. Does nothing if deletion may run already.
 #[pg_extern(sql = false)]
 fn resume(rel: pg_sys::Oid) {
     guard::check_writable(c"ttl.resume()");
     or_raise(lift_guard(rel));
 }
 
-/// A dump is complete by now: an index that is not there does not come, and another one
-/// that is given its name later is no TTL index.
+/// The restore is complete, so indexes that are still missing are forgotten: an index that later
+/// gets such a name is not a TTL index.
 fn forget_missing_indexes(relid: pg_sys::Oid, policy: &mut Policy) -> Vec<String> {
     let is_there = |rule: &IndexRule| index_of(relid, &rule.index).is_some();
     let (kept, missing): (Vec<_>, Vec<_>) = policy.rules.drain(..).partition(is_there);

@@ -9,9 +9,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// `ttl.rules(rel) RETURNS jsonb`: one object for each TTL index that the table's label
-/// names; with its name and seconds only, if it cannot be used, and without the condition,
-/// if that cannot be read (`ttl.problems` says why).
+/// `ttl.rules(rel) RETURNS jsonb`: one object for each TTL index that the label names. An unusable
+/// index shows only its name and seconds; an unreadable condition is left out (`ttl.problems` says
+/// why).
 #[pg_extern(sql = false)]
 fn rules(rel: pg_sys::Oid) -> Json {
     let rules = look::at(|| label_of(rel))
@@ -46,7 +46,7 @@ fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, V
     Some(shown)
 }
 
-/// The condition of a partial index, as PostgreSQL writes it, or why it cannot be read.
+/// The condition of a partial index as SQL, or why it cannot be read.
 pub(super) fn condition(index: pg_sys::Oid) -> Option<Result<String, Error>> {
     ttl_index::is_partial(index).then(|| look::at(|| predicate::written(index)).flatten())
 }

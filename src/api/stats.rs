@@ -11,13 +11,12 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::BTreeMap;
 
-/// `ttl.table_stats()`: what deletion has done in this database since the server
-/// started, one row for each table that carries a policy, partitions summed up.
-/// Errors may show data, so only those see them who may see the table's rows:
-/// its owner, and those who read all statistics.
+/// `ttl.table_stats()`: what deletion has done in this database since the server started, one row
+/// for each table with a policy, partitions summed up. Errors may quote rows, so only the table's
+/// owner and roles that read all statistics see them.
 ///
-/// The backlog is NULL where it is not known, and so is `lag_is_known` false: nobody deletes,
-/// or has looked yet. `ttl.problems` says why.
+/// The backlog is NULL and `lag_is_known` is false where nobody deletes, or nobody has looked yet.
+/// `ttl.problems` says why.
 #[pg_extern(sql = false)]
 #[allow(
     clippy::type_complexity,
@@ -83,8 +82,7 @@ fn table_stats() -> TableIterator<
                 instant(sum.last_pass_at),
                 ran.then_some(sum.last_pass_ms),
                 instant(oldest),
-                // That there are some, and not since when, is what a look tells that no index
-                // serves.
+                // Without an index, a look finds that expired rows exist, but not since when.
                 known.is_some_and(|known| known.backlog == 0 || oldest != 0),
                 known.map(|known| known.backlog),
                 sum.blocked_rows,
@@ -100,7 +98,7 @@ fn table_stats() -> TableIterator<
     TableIterator::new(rows.collect::<Vec<_>>())
 }
 
-/// What is known of all that follow the table's policy; `None` if that is not all of it.
+/// The sum over all tables that follow the policy; `None` if one of them is unknown.
 fn figures_of(labelled_table: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<Figures> {
     let mut sum = Figures {
         backlog: 0,
@@ -121,7 +119,7 @@ fn figures_of(labelled_table: pg_sys::Oid, policy: &Policy, is_halted: bool) -> 
     Some(sum)
 }
 
-/// The earlier of two instants, of which 0 means none.
+/// The earlier of two instants; 0 means none.
 fn earlier(a: i64, b: i64) -> i64 {
     match (a, b) {
         (0, other) | (other, 0) => other,

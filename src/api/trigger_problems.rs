@@ -1,4 +1,4 @@
-//! What keeps the keys of expired rows from being free, for `ttl.problems`.
+//! `ttl.problems`: what keeps the keys of expired rows from being reusable.
 
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
@@ -7,8 +7,8 @@ use crate::policy::Policy;
 use crate::store::cache;
 use pgrx::pg_sys;
 
-/// The problems of the table that carries the policy, and of all that follow it.
-/// The caller has seen that TTL is on.
+/// The problems of the labelled table and of all that follow its policy. The caller has checked
+/// that TTL is on.
 pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     let follows = |table: &pg_sys::Oid| {
         cache::policy(*table).is_some_and(|p| p.labelled_table == labelled_table)
@@ -39,7 +39,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
              ALTER TABLE {shown} ENABLE ALWAYS TRIGGER {name} enables it"
         ));
     }
-    // A partition gets its trigger from the table above.
+    // A partition gets its trigger from its parent.
     let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
     let mut above = catalog::parents(table, is_partition).into_iter();
     if is_partition
@@ -52,7 +52,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
     let remedy = if policy.is_restored(labelled_table.to_u32()) {
         format!("SELECT ttl.resume({holder_name})")
     } else if let (None, Some(rule)) = (policy.default_ttl, policy.rules.first()) {
-        // Not ttl.enable: overrides would count that do not.
+        // Not `ttl.enable`: overrides, which do not count now, would.
         let index = catalog::quote_literal(&index::qualified_name(labelled_table, &rule.index));
         format!(
             "SELECT ttl.expire_index({index}, {})",
@@ -60,7 +60,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
         )
     } else {
         let default = policy.default_ttl.unwrap_or(-1);
-        // What is not said ends.
+        // Calling it without `drop_partitions` would set that to false.
         let partitions = if policy.drop_partitions {
             ", drop_partitions => true"
         } else {
@@ -73,7 +73,8 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
     ))
 }
 
-/// BEFORE triggers that fire after the trigger: it does not see the keys they make.
+/// BEFORE triggers that fire after the extension's trigger, which therefore does not see keys they
+/// set.
 fn too_late(table: pg_sys::Oid) -> Vec<String> {
     if !trigger_placement::has(table) {
         return vec![];

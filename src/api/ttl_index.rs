@@ -1,4 +1,4 @@
-//! `ttl.expire_index`: rules by TTL indexes (M1, M6-M8).
+//! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::{guard, label};
 use crate::ddl::purge_before_change;
@@ -13,7 +13,7 @@ use crate::store::{index_of, policy_lock};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// What is set along with a rule; `None` leaves it as it is.
+/// Settings of the table that are changed with a rule; `None` keeps the present value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
     pub(super) drop_partitions: Option<bool>,
@@ -21,10 +21,10 @@ pub(super) struct Options {
     pub(super) revive_expired: bool,
 }
 
-/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden,
-/// revive_expired)`: makes an index a TTL index, or changes its seconds; NULL makes it an
-/// ordinary one again. No index is rebuilt (M6). Raises 42809 for an index that cannot be
-/// one (M7), 22023 for seconds out of range (M1), 42501 for those who do not own the table.
+/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired)`: makes
+/// an index a TTL index, or changes its seconds; NULL makes it an ordinary index again. No index is
+/// rebuilt (M6). Raises 42809 for an unsuitable index (M7), 22023 for seconds out of range (M1),
+/// 42501 for users who do not own the table.
 #[pg_extern(sql = false)]
 fn expire_index(
     index: Option<pg_sys::Oid>,
@@ -54,8 +54,8 @@ fn checked_seconds(value: i32) -> Result<i32> {
     })
 }
 
-/// Makes the index a TTL index of so many seconds, or with `None` an ordinary one again;
-/// returns the seconds that it had.
+/// Makes the index a TTL index with these seconds, or with `None` an ordinary index; returns the
+/// former seconds.
 pub(super) fn set_rule(
     index: pg_sys::Oid,
     seconds: Option<i32>,
@@ -69,10 +69,10 @@ pub(super) fn set_rule(
         pg_sys::ShareUpdateExclusiveLock
     };
     guard::lock(relid, lock);
-    // An index is renamed under a lock on itself alone, which comes after that on the policy.
+    // Lock order: the policy, then the index. RENAME locks only the index.
     policy_lock::lock_policy_for_change(relid);
     locks::relation(index, pg_sys::ShareUpdateExclusiveLock);
-    // It may have been dropped, or given to another, while the lock was waited for.
+    // While the lock was waited for, the index may have been dropped and its OID reused.
     if table_of(index)? != relid {
         return Err(not_an_index(index));
     }
@@ -108,7 +108,7 @@ pub(super) fn set_rule(
     Ok(former)
 }
 
-/// A policy of TTL indexes only.
+/// A new policy that has only TTL indexes.
 fn without_clock(relid: pg_sys::Oid) -> Policy {
     Policy {
         version: LABEL_VERSION,
@@ -154,7 +154,7 @@ fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
     .hint("The TTL indexes of a table are shown by SELECT rules FROM ttl.tables.")
 }
 
-/// M7: whether rows of the table can expire by the index, and do not by one like it.
+/// M7: checks that rows of the table can expire by the index, and that no TTL index is like it.
 fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<()> {
     if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
         let table = qualified_name(relid);
@@ -190,7 +190,7 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
     Ok(())
 }
 
-/// What makes an index valid.
+/// The statement that makes the index valid.
 pub(super) fn how_to_validate(index: pg_sys::Oid) -> String {
     let name = qualified_name(index);
     let is_partitioned = catalog::class(index)
@@ -204,7 +204,7 @@ pub(super) fn how_to_validate(index: pg_sys::Oid) -> String {
     }
 }
 
-/// The TTL index with the same column and predicate.
+/// The TTL index with the same column and predicate as this one.
 pub(super) fn like(
     relid: pg_sys::Oid,
     index: pg_sys::Oid,

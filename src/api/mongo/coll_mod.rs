@@ -13,9 +13,9 @@ use crate::store::{expiry_index, index_of};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
-/// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes
-/// an ordinary one a TTL index, or with the key pattern `{"_ts": 1}` changes the table's
-/// default. Raises as `ttl.create_index`.
+/// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes an
+/// ordinary index a TTL index, or with the key pattern `{"_ts": 1}` changes the table's default.
+/// Raises the same errors as `ttl.create_index`.
 #[pg_extern(sql = false)]
 fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> Json {
     guard::check_writable(c"ttl.coll_mod()");
@@ -84,7 +84,7 @@ fn by_key(relid: pg_sys::Oid, column: &str, descending: bool) -> Result<pg_sys::
     const FIELD: &str = "index.keyPattern";
     let attno = catalog::attribute(relid, column).map(|column| column.attno);
     let has_key = |&index: &pg_sys::Oid| {
-        // An index of another kind has another key pattern in MongoDB, such as "hashed".
+        // In MongoDB other index types have other key patterns, such as "hashed".
         catalog::is_btree(index)
             && expiry_index::single_key(index)
                 .is_some_and(|key| Some(key) == attno.map(|attno| (attno, descending)))

@@ -19,11 +19,10 @@ use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 const PREDICATE: &str = "options.partialFilterExpression";
 const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug'\".";
 
-/// `ttl.create_index(rel, keys, options, hidden) RETURNS jsonb`: creates a TTL index, or
-/// with the key `{"_ts": 1}` sets the table's default. `hidden`, which is not MongoDB's, is
-/// the table's, and NULL leaves it as it is. Raises 22023 for a command that is not
-/// of the right form, naming the field, and what CREATE INDEX and `ttl.expire_index`
-/// raise.
+/// `ttl.create_index(rel, keys, options, hidden) RETURNS jsonb`: creates a TTL index, or with the
+/// key `{"_ts": 1}` sets the table's default. `hidden` is not MongoDB's: it applies to the table,
+/// and NULL keeps it. Raises 22023, naming the field, for a malformed command, and the errors of
+/// CREATE INDEX and `ttl.expire_index`.
 #[pg_extern(sql = false)]
 fn create_index(
     rel: Option<pg_sys::Oid>,
@@ -50,8 +49,8 @@ fn create(
         return create_default(relid, wanted, hidden);
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
-    // What the trigger and the index take at most: a weaker lock that is made stronger
-    // would let two of these wait for each other.
+    // The strongest lock that the trigger and the index take: upgrading a weaker one could
+    // deadlock.
     guard::lock(relid, pg_sys::ShareRowExclusiveLock);
     let column = catalog::attribute(relid, &wanted.column).ok_or_else(|| {
         let reason = format!("does not name a column of table {}", qualified_name(relid));
@@ -119,7 +118,7 @@ fn key(wanted: &CreateIndex) -> String {
     format!("keys.{}", wanted.column)
 }
 
-/// A predicate that is refused, before any index is built.
+/// The error for a predicate that a TTL index cannot have, raised before an index is built.
 fn unusable(why: &Unusable) -> Error {
     let (code, reason, hint) = match why {
         Unusable::NotAnExpression => (
@@ -146,7 +145,7 @@ fn unusable(why: &Unusable) -> Error {
     field(code, PREDICATE, &reason).hint(hint)
 }
 
-/// CREATE INDEX; of an array's earliest date.
+/// The CREATE INDEX statement. For an array the key is its earliest date.
 fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> String {
     let name = wanted
         .name
@@ -159,7 +158,7 @@ fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> Strin
         column
     };
     let order = if wanted.descending { " DESC" } else { "" };
-    // On lines of its own: it may end with a comment.
+    // On its own line: the predicate may end with a comment.
     let predicate = wanted
         .predicate
         .as_deref()
@@ -170,8 +169,8 @@ fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> Strin
     )
 }
 
-/// M7: an index with the same column and predicate is there. With the same seconds, and
-/// the same name if one is given, nothing is to be done.
+/// M7: looks for an index with the same column and predicate. If it has the same seconds, and the
+/// same name where one is given, nothing is to be done.
 fn existing(
     relid: pg_sys::Oid,
     wanted: &CreateIndex,
@@ -186,7 +185,7 @@ fn existing(
         .filter(fits)
         .map(|&index| (index, catalog::relation_name(index)))
         .collect();
-    // A TTL index first; an ordinary one may be there beside it.
+    // Prefer a TTL index: an ordinary one may exist beside it.
     let rule = |name: &String| policy.and_then(|policy| policy.rule(name));
     let Some((index, name)) = alike
         .iter()
@@ -263,7 +262,7 @@ fn create_default(
             }
             return Ok(CreateIndexReply::existing(before));
         }
-        // -1 is "on, without a default": there is none that would be changed.
+        // -1 means TTL is on without a default, so no default would be changed.
         Some(other) if other != -1 => {
             let message = format!(
                 "\"options.expireAfterSeconds\" is {seconds}, but the default of table {} is {other}",

@@ -12,10 +12,10 @@ use pgrx::{AnyElement, PgSqlErrorCode, direct_function_call, pg_sys};
 use serde::Serialize;
 use std::ffi::CStr;
 
-/// The clock's usual name, which as a key stands for the table's default (D4).
+/// The usual name of the time column; as a key it stands for the table's default (D4).
 const CLOCK: &str = "_ts";
 
-/// The text of a jsonb argument: its numbers as they are, whatever their size.
+/// The text of a jsonb argument: text keeps numbers exact, whatever their size.
 fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
     let argument = guard::required(argument, name)?;
     // SAFETY: the argument is declared as jsonb in SQL.
@@ -42,8 +42,8 @@ fn field(code: PgSqlErrorCode, field: &str, reason: &str) -> Error {
     Error::new(code, format!("\"{field}\" {reason}"))
 }
 
-/// Whether the column, as a key, stands for the table's default: it is the clock, or
-/// has its name in a table without one.
+/// Whether the key means the table's default: it is the time column, or has its usual name in a
+/// table without one.
 fn means_default(relid: pg_sys::Oid, column: &str) -> Result<bool> {
     let clock = guard::own_policy(relid)?.and_then(|policy| policy.ts_column);
     Ok(clock.as_deref().unwrap_or(CLOCK) == column)
