@@ -1,11 +1,11 @@
-//! What `ttl.enable` added, followed through statements: a column that is dropped by hand is
-//! forgotten, so that one of its name that comes later is the user's; an index may be renamed.
+//! Keeps the list of what `ttl.enable` added up to date: a dropped column is forgotten, so that a
+//! later column of that name is the user's; a renamed index stays on the list.
 
 use crate::pg::{catalog, locks, roles};
 use crate::store::{label_of, policy_lock, seclabel};
 use pgrx::pg_sys;
 
-/// Before columns of the table are dropped, which TTL that is on would not let happen.
+/// Called before columns of the table are dropped. With TTL on, such a statement is refused.
 pub(super) fn forget_columns(relid: pg_sys::Oid, dropped: &[&str]) {
     for table in catalog::all_inheritors(relid) {
         let concerned = || {
@@ -13,7 +13,7 @@ pub(super) fn forget_columns(relid: pg_sys::Oid, dropped: &[&str]) {
             let mut forgotten = false;
             for &name in dropped {
                 forgotten |= policy.added.forget_column(name);
-                // The generated column goes with its document, by CASCADE.
+                // DROP COLUMN … CASCADE of the document column also drops the generated column.
                 if policy.document_column.as_deref() == Some(name) {
                     let generated = policy.ttl_column.clone().unwrap_or_default();
                     forgotten |= policy.added.forget_column(&generated);
@@ -21,11 +21,11 @@ pub(super) fn forget_columns(relid: pg_sys::Oid, dropped: &[&str]) {
             }
             forgotten.then_some(policy)
         };
-        // Others get PostgreSQL's error.
+        // Other users get PostgreSQL's error.
         if concerned().is_none() || !roles::owns_relation(table, roles::current_user()) {
             continue;
         }
-        // The statement's own lock, before anything else is locked.
+        // Take the lock of ALTER TABLE first, to keep the lock order.
         locks::relation(table, pg_sys::AccessExclusiveLock);
         if let Some(policy) = concerned() {
             seclabel::set(table, Some(&policy.to_label()));
@@ -33,8 +33,8 @@ pub(super) fn forget_columns(relid: pg_sys::Oid, dropped: &[&str]) {
     }
 }
 
-/// Whether the index is one that `ttl.enable` built for the table; locks the policy then,
-/// which whoever drops the index does before.
+/// Whether `ttl.enable` built the index for the table. If so, locks the policy: DROP INDEX takes
+/// that lock before the lock on the index.
 pub(super) fn is_index(table: pg_sys::Oid, name: &str) -> bool {
     let built = label_of(table).is_some_and(|p| p.added.indexes.iter().any(|i| i == name));
     if built && roles::owns_relation(table, roles::current_user()) {
@@ -43,7 +43,7 @@ pub(super) fn is_index(table: pg_sys::Oid, name: &str) -> bool {
     built
 }
 
-/// Puts an index's new name into the label of its table.
+/// Stores an index's new name in the label of its table.
 pub(super) fn rename_index(table: pg_sys::Oid, old: &str, new: &str) {
     if let Some(mut policy) = label_of(table)
         && policy.added.rename_index(old, new)

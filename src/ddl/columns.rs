@@ -1,6 +1,6 @@
-//! Statements that touch what a policy needs, its columns and indexes, are refused while TTL
-//! is on (C11): they are accidents. With TTL off, what `ttl.enable` added and a statement
-//! drops is forgotten.
+//! While TTL is on, statements that drop or change the columns and indexes of a policy are refused
+//! (C11), as they are likely mistakes. With TTL off, the label forgets what `ttl.enable` added and
+//! the statement drops.
 
 use super::added;
 use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
@@ -9,7 +9,7 @@ use crate::pg::{catalog, roles};
 use crate::store::{cache, expected_indexes, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
 
-/// Refuses `DROP INDEX` of an index that deletion works from, if no other serves.
+/// Refuses `DROP INDEX` of an index that deletion uses, unless another index can be used.
 pub(super) fn check_drop_index(statement: &Statement<'_>) {
     let dropped = &statement.indexes;
     for &dropping in dropped {
@@ -17,7 +17,7 @@ pub(super) fn check_drop_index(statement: &Statement<'_>) {
         let Some(policy) = cache::policy(table).filter(|policy| policy.needs_clock()) else {
             continue;
         };
-        // `pg_restore --clean`: the table goes next.
+        // `pg_restore --clean` drops the table next.
         let Some(clock) = policy.clock.filter(|_| !roles::reads_physically(table)) else {
             continue;
         };
@@ -32,8 +32,8 @@ pub(super) fn check_drop_index(statement: &Statement<'_>) {
     }
 }
 
-/// Refuses to drop, or to change the type of, a column that a policy needs, and to
-/// let the override no longer follow its document (D1).
+/// Refuses to drop, or to change the type of, a column of a policy, and to drop or change the
+/// expression that computes the override from its document (D1).
 pub(super) fn check_alter_table(statement: &Statement<'_>) {
     let Some(relid) = statement.relation else {
         return;
@@ -76,8 +76,9 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
     let Some(label) = governing_label(table).map(|label| label.policy) else {
         return;
     };
-    // With TTL off the clock may go; but a policy without the columns that it
-    // names is not in force, and rows that expired by a TTL index would live again.
+    // With TTL off the time column may be dropped. But with TTL indexes the policy must keep every
+    // column that it names: otherwise it is not in force, and rows that expired by a TTL index
+    // would live again.
     let needs_clock = policy.needs_clock() || !label.rules.is_empty();
     for &(name, command) in touching {
         let column = catalog::quote_identifier(name);
@@ -92,7 +93,7 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
         if needs_clock && label.columns().any(|column| column == name) {
             refuse(&what, needed, table, policy.labelled_table);
         }
-        // A column that goes takes its index along, and so ends the rule (M8).
+        // Dropping the column drops its index, which ends the rule (M8).
         if !matches!(command, Command::DropColumn(_))
             && let Some(rule) = policy.rules.iter().find(|rule| rule.column_name == name)
         {
@@ -101,8 +102,8 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
     }
 }
 
-/// Refuses ADD PRIMARY KEY USING INDEX of a TTL index: by a primary key no row expires
-/// (M7), and those that have would live again.
+/// Refuses ADD PRIMARY KEY USING INDEX of a TTL index: no row expires by a primary key (M7), so
+/// expired rows would live again.
 fn refuse_primary_key(table: pg_sys::Oid, index: &str) {
     if label_of(table).is_some_and(|policy| policy.rule(index).is_some()) {
         let shown = catalog::quote_identifier(index);

@@ -1,10 +1,10 @@
-//! Statements for which nobody else may be connected to a database.
+//! Statements that PostgreSQL runs only if no other session is connected to a database.
 
 use crate::pg::syntax::Node;
 use crate::pg::{background, databases, names, roles};
 use pgrx::pg_sys::{self, DefElem, NodeTag, ObjectType};
 
-/// The database that the statement wants for itself, if it is one of those.
+/// The database that must have no other connections for the statement to run.
 pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
     let oid = match node.type_ {
         NodeTag::T_DropdbStmt => {
@@ -25,7 +25,7 @@ pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
             }
             databases::oid(stmt.text(|stmt| &stmt.subname)?)?
         }
-        // The template.
+        // CREATE DATABASE copies the template.
         NodeTag::T_CreatedbStmt => {
             let stmt = node.cast::<pg_sys::CreatedbStmt>()?;
             let mut options = stmt.list::<DefElem>(|stmt| &stmt.options);
@@ -34,10 +34,10 @@ pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
         }
         _ => return None,
     };
-    // Others cannot do it anyway, and must not hold deletion off by trying.
+    // Other users cannot run it, and must not stop deletion by trying.
     if !roles::owns_database(oid, roles::current_user()) {
         return None;
     }
-    // PostgreSQL refuses to do it to one's own.
+    // PostgreSQL refuses these for the current database.
     (oid != background::my_database().to_u32()).then_some(oid)
 }

@@ -1,5 +1,5 @@
-//! Before a statement that drops a TTL index, what is expired by it is deleted, so that no
-//! row comes back (docs/decisions/0018-turning-off-purges-first.md).
+//! Before a statement drops a TTL index, the rows that are expired by it are deleted, so that none
+//! lives again (docs/decisions/0018-turning-off-purges-first.md).
 
 use super::purge_before_change;
 use super::statement::{Command, Statement};
@@ -13,15 +13,15 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::spi::Spi;
 
-/// A table some of whose TTL indexes go.
+/// A table that loses TTL indexes.
 struct Ending {
     labelled_table: pg_sys::Oid,
     names: Vec<String>,
-    /// DROP INDEX CONCURRENTLY, which must be the first to write in its transaction.
+    /// DROP INDEX CONCURRENTLY: nothing may be written before it in its transaction.
     concurrently: bool,
 }
 
-/// Deletes what is expired by those of the noted indexes that the statement drops.
+/// Deletes the rows that are expired by those of the noted indexes that the statement drops.
 pub(super) fn keep_from_reviving(statement: &Statement<'_>, noted: &[TtlIndex]) -> Result<()> {
     let concurrently = statement.concurrent;
     let mut endings: Vec<Ending> = vec![];
@@ -41,7 +41,7 @@ pub(super) fn keep_from_reviving(statement: &Statement<'_>, noted: &[TtlIndex]) 
     endings.iter().try_for_each(keep_from_coming_back)
 }
 
-/// Whether the statement drops the index, by its name or with a column or constraint.
+/// Whether the statement drops the index: by its name, or with a column or constraint.
 fn drops(statement: &Statement<'_>, noted: &TtlIndex) -> bool {
     let &TtlIndex {
         labelled_table,
@@ -58,8 +58,8 @@ fn drops(statement: &Statement<'_>, noted: &TtlIndex) -> bool {
         })
 }
 
-/// Deletes what would come back. Errors of the statement are left to PostgreSQL: it is
-/// not even looked at where the user may not drop it.
+/// Deletes the rows that would live again. Does nothing if the user may not drop the index:
+/// PostgreSQL raises the error.
 fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     let Ending {
         labelled_table,
@@ -74,7 +74,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
                 && policy.rules.iter().any(|rule| names.contains(&rule.index))
         })
     };
-    // `pg_restore --clean`: the table goes next.
+    // `pg_restore --clean` drops the table next.
     if xact::is_read_only()
         || !concerns()
         || roles::reads_physically(labelled_table)
@@ -82,7 +82,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     {
         return Ok(());
     }
-    // The statement's own lock, before anything else is locked.
+    // Take the lock of the statement first, to keep the lock order.
     let lock = if ending.concurrently {
         pg_sys::ShareUpdateExclusiveLock
     } else {
@@ -104,8 +104,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     purge_before_change::prevent(labelled_table, Some(&without), pg_sys::RowExclusiveLock)
 }
 
-/// Whether the current user may drop an index of the table: its owner, and that of its
-/// schema.
+/// Whether the current user may drop an index of the table: the table's owner or the schema's.
 fn may_drop(labelled_table: pg_sys::Oid) -> bool {
     let user = roles::current_user();
     roles::owns_relation(labelled_table, user)
@@ -127,13 +126,13 @@ fn rows_in_the_way(labelled_table: pg_sys::Oid, names: &[String]) -> Error {
     ))
 }
 
-/// Whether the index goes with the column of the table: it is on the column, its
-/// predicate names it, or it depends on a column that is generated from it.
+/// Whether dropping the column drops the index: it is on the column, its predicate names it, or it
+/// is on a column generated from it.
 fn goes_with_column(dropped: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> Result<bool> {
     let Some(column) = catalog::attribute(table, column) else {
         return Ok(false);
     };
-    // A generated column goes with its expression, its part: pg_depend's deptype 'i'.
+    // A generated column depends on its expression with deptype 'i' in pg_depend.
     let query = format!(
         "WITH RECURSIVE going (classid, objid, objsubid) AS ( \
              SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, {}::pg_catalog.oid, {} \

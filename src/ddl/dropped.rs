@@ -1,8 +1,7 @@
-//! What a statement drops: its indexes, by cascade too, and the extension itself.
+//! What a statement drops: indexes, also by CASCADE, and the extension itself.
 //!
-//! `pg::object_access` tells of each, before it goes. So nobody has to look for what may be
-//! gone, in the labels and on the tables of others
-//! (docs/decisions/0024-what-a-statement-has-dropped.md).
+//! `pg::object_access` reports each object before it is dropped. So labels and tables need not be
+//! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::sync_label;
 use crate::pg::object_access::Calls;
@@ -12,7 +11,7 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What is asked to be told.
+/// The callbacks that are installed.
 pub(super) const CALLS: Calls = Calls {
     relation: note,
     extension: stop_deletion,
@@ -23,7 +22,7 @@ thread_local! {
     static INDEXES: RefCell<BTreeMap<u32, Vec<String>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Notes an index that is about to be dropped; other relations do not matter.
+/// Notes an index that is about to be dropped; ignores other relations.
 fn note(relid: pg_sys::Oid) {
     let indexes = [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX];
     let toast = pg_sys::Oid::from(pg_sys::PG_TOAST_NAMESPACE);
@@ -37,8 +36,8 @@ fn note(relid: pg_sys::Oid) {
     }
 }
 
-/// Ends the rules of TTL indexes that were dropped (M8); returns the tables that are left of
-/// those that have lost an index.
+/// Ends the rules of dropped TTL indexes (M8). Returns the tables that lost an index and still
+/// exist.
 pub(super) fn end_rules() -> Vec<pg_sys::Oid> {
     let mut left = Vec::new();
     for (table, names) in INDEXES.take() {
@@ -52,21 +51,21 @@ pub(super) fn end_rules() -> Vec<pg_sys::Oid> {
     left
 }
 
-/// The statement has failed, or is another one. Raises no error.
+/// Called if the statement has failed and when another begins. Raises no error.
 pub(super) fn forget() {
     INDEXES.with_borrow_mut(BTreeMap::clear);
 }
 
-/// An extension is about to be dropped. If it is this one, no row is deleted from now on:
-/// waits for batches that are under way, and keeps others from beginning.
+/// Called before an extension is dropped. If it is this one, waits for running batches and lets no
+/// other begin.
 fn stop_deletion(dropped: pg_sys::Oid) {
     if extension::oid() == Some(dropped) {
         policy_lock::lock_extension_for_drop(dropped);
     }
 }
 
-/// As [`stop_deletion`] for DROP EXTENSION, before it has locked anything: a batch may
-/// wait for what is dropped with the extension.
+/// As [`stop_deletion`], but before DROP EXTENSION has locked anything: a running batch may wait
+/// for what is dropped with the extension.
 pub(super) fn before_drop_extension() {
     if let Some(extension) = extension::oid()
         && roles::owns_extension(extension, roles::current_user())

@@ -40,13 +40,14 @@ use std::cell::RefCell;
 struct Running {
     /// The transaction nesting level at which it runs.
     level: i32,
-    /// Whether the trigger for keys follows, and no statement around this one does it.
+    /// What `sync_trigger::before` returned: whether this is the outermost statement that it
+    /// tracks.
     trigger: Option<bool>,
     noted: sync_label::Noted,
-    /// ALTER TABLE: what ends its mark.
+    /// ALTER: what `constraint_ddl::leave` needs.
     constraint_ddl: Option<usize>,
-    /// The table whose place in a tree of tables it changes: what sessions know of policies
-    /// that are inherited is to be forgotten.
+    /// The table whose parent or partitions it changes: what sessions have cached of inherited
+    /// policies is invalidated.
     reparented: Option<pg_sys::Oid>,
 }
 
@@ -55,12 +56,11 @@ thread_local! {
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Before a utility statement; what [`after`] is to be told, unless there is nothing to do
-/// then.
+/// Called before a utility statement. Returns what [`after`] needs; `None` if it has nothing to do.
 pub(crate) fn before(node: Node<'_>) -> Option<usize> {
     let statement = Statement::of(node)?;
     trigger_guard::check(&statement);
-    // First: it takes the strongest lock.
+    // First, as it takes the strongest lock.
     let trigger = sync_trigger::before(&statement);
     if statement.kind == Kind::AlterTable {
         columns::check_alter_table(&statement);
@@ -68,11 +68,11 @@ pub(crate) fn before(node: Node<'_>) -> Option<usize> {
     columns::check_drop_index(&statement);
     purge_before_ddl::delete_expired(&statement);
     let reparented = reparented(&statement);
-    // Before and after: the old ancestors, and the new ones.
+    // Before and after the statement: first for the old ancestors, then for the new ones.
     reparented.into_iter().for_each(forget);
-    // After the others: what they refuse is not to be prepared for.
+    // After the checks above: they may refuse the statement.
     let noted = sync_label::before(&statement);
-    // Last: what is deleted before the statement is not part of it.
+    // Last: the deletions above are not part of the statement.
     let altered = [Kind::AlterTable, Kind::AlterType, Kind::AlterOther].contains(&statement.kind);
     let constraint_ddl = altered.then(|| {
         constraint_ddl::enter(ConstraintDdl {
@@ -93,7 +93,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<usize> {
     }))
 }
 
-/// After the statement, if it has succeeded.
+/// Called after the statement, if it has succeeded.
 pub(crate) fn after(place: usize, node: Node<'_>) {
     let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
     let Some(running) = ended.into_iter().next() else {
@@ -109,15 +109,15 @@ pub(crate) fn after(place: usize, node: Node<'_>) {
     }
 }
 
-/// A transaction or subtransaction has failed, down to this nesting level: nothing of its
-/// statements may stay; those outside it go on. Raises no error.
+/// Called when a transaction or subtransaction of this nesting level is rolled back: ends its
+/// statements, not those outside it. Raises no error.
 pub(crate) fn at_abort(level: i32) {
     RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
     sync_trigger::at_abort(level);
 }
 
-/// The table whose place in a tree of tables the statement changes, or of whose index, by
-/// which a TTL index may come to be valid.
+/// The table whose parent or partitions the statement changes, or whose index is attached, which
+/// can make a TTL index valid.
 fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
     let changes = |command: &Command| {
         matches!(
@@ -130,7 +130,7 @@ fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
         .filter(|_| statement.commands.iter().any(changes))
 }
 
-/// Forgets what sessions know of the relation, its ancestors and its children.
+/// Invalidates what sessions have cached of the relation, its ancestors and its children.
 fn forget(relid: pg_sys::Oid) {
     xact::next_command();
     seclabel::invalidate(relid);

@@ -1,4 +1,4 @@
-//! The parser's nodes: what a utility statement is, names and does.
+//! Reads the parser's nodes: what a utility statement is, names and does.
 
 use super::statement::{Command, Kind};
 use crate::keys::TRIGGER_NAME;
@@ -13,8 +13,8 @@ use pgrx::pg_sys::{
 };
 use std::ffi::CStr;
 
-/// What the statement is, and the relation that it names (CREATE TABLE: the first parent);
-/// `None` for one that cannot concern a time to live.
+/// What the statement is, and the relation that it names (CREATE TABLE: the first parent); `None`
+/// for one that cannot affect TTL.
 pub(super) fn kind(node: Node<'_>) -> Option<(Kind, Option<Name<'_>>)> {
     let mut name = None;
     let kind = match node.type_ {
@@ -59,7 +59,7 @@ pub(super) fn kind(node: Node<'_>) -> Option<(Kind, Option<Name<'_>>)> {
             name = stmt.node(|it| &it.relation);
             match stmt.renameType {
                 ObjectType::OBJECT_COLUMN => Kind::RenameColumn,
-                // ALTER TABLE renames indexes, too.
+                // ALTER TABLE … RENAME also renames indexes.
                 ObjectType::OBJECT_INDEX | ObjectType::OBJECT_TABLE => Kind::RenameRelation,
                 ObjectType::OBJECT_TABCONSTRAINT => Kind::RenameConstraint,
                 ObjectType::OBJECT_TRIGGER if is_ours(stmt.text(|it| &it.subname)) => {
@@ -128,16 +128,16 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> Command {
     }
 }
 
-/// Of ATTACH or DETACH PARTITION.
+/// The partition of ATTACH or DETACH PARTITION.
 fn partition(definition: Option<Node<'_>>) -> Option<pg_sys::Oid> {
     let command = definition?.cast::<PartitionCmd>()?;
     Name::Range(command.node(|command| &command.name)?).resolve()
 }
 
-/// The table of the trigger that frees keys, if a DROP TRIGGER drops that. PostgreSQL drops
-/// one trigger at a time.
+/// The table, if a DROP TRIGGER names the trigger that frees keys. The statement drops only one
+/// trigger.
 fn drops_trigger(stmt: Node<'_, DropStmt>) -> Option<Name<'_>> {
-    // A trigger is named by the names of its table and, last, its own.
+    // The list has the parts of the table's name, then the trigger's name.
     let names = stmt.list::<List>(|stmt| &stmt.objects).next()?;
     let last = names.items::<pg_sys::String>().next_back()?;
     (names.length > 1 && is_ours(last.text(|name| &name.sval)))

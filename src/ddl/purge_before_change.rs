@@ -1,4 +1,4 @@
-//! Expired rows do not come back by a change of policy, unless that is asked for
+//! A change of policy does not revive expired rows, unless the user asks for that
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
 use crate::deletion::purge;
@@ -10,27 +10,25 @@ use crate::store::{governing_label, policy_lock};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::HashSet;
 
-/// How often deletion is tried before what is left counts as kept.
+/// How many times deletion is tried before the remaining rows count as kept.
 const ROUNDS: u32 = 10;
 
-/// What to do where a row that is expired cannot go.
+/// For rows that cannot be deleted.
 const HINT: &str = "The time to live is not changed before its expired rows are gone. Remove what keeps them, or let them live again with revive_expired => true of ttl.set_default, ttl.disable or ttl.expire_index.";
 
-/// Deletes what is expired by the policies now in force, before a change of the
-/// table's to the policy `to`, or with `None` to none, by which it would live again. An
-/// error if something is left.
+/// Before the table's policy changes to `to` (`None`: to none), deletes the expired rows that the
+/// change would revive. Returns an error if some cannot be deleted.
 ///
-/// The caller holds the lock on the table under which it changes the policy.
-/// The lock on the policy comes before the deletions: so they meet no batch of a
-/// worker, and none begins before the end of the transaction.
+/// The caller holds the table lock for the change. This takes the policy lock before it deletes, so
+/// that no worker's batch runs until the end of the transaction.
 pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
     let members: HashSet<_> = tree.iter().copied().collect();
     let revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
         let policy = &label.policy;
-        // Where another parent's policy is in force, that stays so; that of a child
-        // gives way to one with other columns, perhaps.
+        // The policy of another parent stays in force. A child's own policy may be replaced by one
+        // with other columns.
         let revived = if label.labelled_table == relid {
             policy.revives(to)
         } else {
@@ -55,8 +53,8 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     Ok(())
 }
 
-/// Deletes until nothing is left: others may commit rows meanwhile that were
-/// expired before, and the owner's triggers may write some.
+/// Deletes until nothing is left: meanwhile other sessions may commit rows that have already
+/// expired, and the owner's triggers may write some.
 fn empty(relid: pg_sys::Oid) -> Result<()> {
     for _ in 0..ROUNDS {
         if !purge::has_expired(relid) {
@@ -72,8 +70,8 @@ fn empty(relid: pg_sys::Oid) -> Result<()> {
     Ok(())
 }
 
-/// Why nothing was deleted: the owner's own code keeps the rows, or they were
-/// changed since the transaction's snapshot was taken.
+/// The error if no row could be deleted: the owner's triggers keep the rows, or they were changed
+/// after the transaction's snapshot was taken.
 fn kept(relid: pg_sys::Oid) -> Error {
     let table = Open::locked(relid);
     if !table.deletion_concerns_others() {

@@ -1,8 +1,8 @@
-//! Statements that read or check every row of a table must not fail because of rows
-//! that nobody sees (C6): what is expired is deleted first, in their transaction.
+//! Statements that read or check every row must not fail because of hidden rows (C6): expired rows
+//! are deleted before them, in the same transaction.
 //!
-//! `CREATE UNIQUE INDEX`; `ALTER TABLE` that adds or validates constraints or computes
-//! columns anew; new partitions. They read the heap, past the planner's filter.
+//! These are `CREATE UNIQUE INDEX`, `ALTER TABLE` that adds or validates constraints or computes
+//! columns anew, and new partitions. They read the heap without the planner's filter.
 
 use super::reads::Extent;
 use super::statement::{Command, Kind, Statement};
@@ -13,11 +13,9 @@ use crate::settings;
 use crate::store::{cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// Deletes the expired rows that the statement would meet. Errors of the statement
-/// are left to PostgreSQL: it is not even looked at where the user does not own
-/// the table. Nothing is deleted from a table whose policy was restored
-/// (pg_restore adds constraints after the data), nor for somebody who sees expired
-/// rows.
+/// Deletes the expired rows that the statement would read. Does nothing if the user does not own
+/// the table, for whom PostgreSQL raises the error; on a table whose policy was restored, as
+/// pg_restore adds constraints after the data; and for a session that sees expired rows.
 pub(super) fn delete_expired(statement: &Statement<'_>) {
     if xact::is_read_only() || settings::show_expired() {
         return;
@@ -31,7 +29,7 @@ pub(super) fn delete_expired(statement: &Statement<'_>) {
             delete_from(table);
         }
     }
-    // The rows of a table that becomes a partition must belong there.
+    // ATTACH PARTITION checks the rows of the new partition.
     for command in &statement.commands {
         if let Command::Attach(Some(partition)) = *command
             && statement.kind == Kind::AlterTable
@@ -39,7 +37,7 @@ pub(super) fn delete_expired(statement: &Statement<'_>) {
         {
             let lock = pg_sys::AccessExclusiveLock;
             locks::relation(partition, lock);
-            // Whoever has it now: its owner may have changed while the lock was waited for.
+            // The owner may have changed while the lock was waited for.
             if concerns(partition) {
                 let tables = purge::lock_tree(partition, lock);
                 tables.into_iter().for_each(delete_from);
@@ -48,7 +46,7 @@ pub(super) fn delete_expired(statement: &Statement<'_>) {
     }
 }
 
-/// Whether the user may run the statement, and a row of the table can be expired.
+/// Whether the user may run the statement, and the table can have expired rows.
 fn concerns(relid: pg_sys::Oid) -> bool {
     roles::owns_relation(relid, roles::current_user())
         && !roles::reads_physically(relid)
@@ -57,7 +55,7 @@ fn concerns(relid: pg_sys::Oid) -> bool {
             .any(|table| cache::policy(table).is_some_and(|policy| policy.hides()))
 }
 
-/// The tables that the statement reads, locked.
+/// Locks the tables that the statement reads, and returns them.
 fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
     let partitioned = catalog::class(relid)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
@@ -78,7 +76,7 @@ fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
     let restored = governing_label(relid)
         .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
-    // What would be deleted is looked at first: DELETE fires triggers of statements.
+    // Look first: a DELETE that finds no row still fires statement triggers.
     if !in_force || restored || xact::is_trigger_pending(relid) || !purge::has_expired(relid) {
         return;
     }
@@ -86,7 +84,7 @@ fn delete_from(relid: pg_sys::Oid) {
         let kept = purge::as_owner(relid, |visit| piecemeal::delete_what_can_go(visit, relid))
             .transpose()?
             .flatten();
-        // PostgreSQL refuses such statements meanwhile.
+        // PostgreSQL refuses such statements while trigger events are pending.
         if xact::is_trigger_pending(relid) {
             let reason = "deferred triggers would be pending";
             return Err(Error::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, reason));
@@ -103,8 +101,8 @@ fn delete_from(relid: pg_sys::Oid) {
     }
 }
 
-/// The statement may succeed with the rows that are left; if it fails because of
-/// one, this tells which it was.
+/// A warning, not an error, as the statement may succeed with the remaining rows. If it fails, this
+/// tells which row was in its way.
 fn could_not(relid: pg_sys::Oid, failure: &Error) {
     let table = catalog::qualified_name(relid);
     Error::new(

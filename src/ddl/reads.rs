@@ -1,17 +1,16 @@
-//! Which commands of ALTER TABLE read or check every row, and can fail because of one.
+//! Which commands of ALTER TABLE read or check every row, and so can fail because of one.
 
 use crate::pg::syntax::Node;
 use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
-/// Which tables are read, beside the one that is named.
+/// Which tables are read beside the named one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
-    /// Its default partition only: which rows belong to a new one?
+    /// Only its default partition, to check that no row belongs to the new one.
     DefaultPartition,
-    /// Partitions, and not those that inherit from it: indexes, and what is built
-    /// on them, are each table's own.
+    /// Its partitions, but not inheriting tables: each of those has indexes of its own.
     Partitions,
-    /// Partitions, and those that inherit from it.
+    /// Its partitions and inheriting tables.
     Children,
 }
 
@@ -22,7 +21,7 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
         |constraint: Node<'_, Constraint>| checked(constraint.contype, constraint.skip_validation);
     match cmd.subtype {
         AlterTableType::AT_AddConstraint => of(definition?.cast()?),
-        // A new column: its constraints are checked, its expression computed.
+        // A new column: constraints are checked and expressions computed for every row.
         AlterTableType::AT_AddColumn => definition?
             .cast::<pg_sys::ColumnDef>()?
             .list(|column| &column.constraints)
@@ -47,8 +46,7 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
     }
 }
 
-/// What a constraint that is added reads. A primary key makes its columns NOT NULL,
-/// those of children, too.
+/// What adding a constraint reads. A primary key also makes the columns of children NOT NULL.
 fn checked(kind: ConstrType::Type, not_valid: bool) -> Option<Extent> {
     match kind {
         ConstrType::CONSTR_UNIQUE | ConstrType::CONSTR_EXCLUSION => Some(Extent::Partitions),
@@ -65,7 +63,7 @@ fn checked(kind: ConstrType::Type, not_valid: bool) -> Option<Extent> {
 mod tests {
     use super::*;
 
-    /// C6: constraints that are checked on the rows that are there, and on whose.
+    /// C6: which constraints are checked on existing rows, and in which tables.
     #[test]
     fn c6_constraints_that_read_rows() {
         for (kind, valid, not_valid) in [
@@ -91,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Of several commands the one that reads most counts.
+    /// Of several commands, the one that reads most counts.
     #[test]
     fn the_widest_extent_counts() {
         assert!(Extent::Children > Extent::Partitions);

@@ -1,20 +1,19 @@
-//! Statements that would take away what a time to live needs are refused (C11). Most stand
-//! in a migration that means something else: the HINT says how to go on without losing
-//! values, or the time to live.
+//! Refuses statements that would remove what TTL needs (C11). Most are part of a migration with
+//! another purpose: the HINT says how to proceed and keep the values, or TTL.
 
 use crate::error::Error;
 use crate::pg::{catalog, index};
 use crate::store::label_of;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// What a policy needs, and a statement would take away.
+/// What a policy needs and a statement would remove.
 #[derive(Clone, Copy)]
 pub(crate) enum Needed<'a> {
     /// A column of that name.
     Column(&'a str),
     /// A column's type.
     Type,
-    /// The expression by which the override follows its document.
+    /// The expression that computes the override from its document.
     Expression,
     /// The last index of its kind.
     Index,
@@ -22,7 +21,7 @@ pub(crate) enum Needed<'a> {
     Trigger,
 }
 
-/// Refuses a statement that would take away what the policy of `labelled_table` needs of a table.
+/// Refuses a statement that would remove from a table what the policy of `labelled_table` needs.
 pub(crate) fn refuse(
     what: &str,
     needed: Needed<'_>,
@@ -70,7 +69,7 @@ fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
     }
 }
 
-/// Refuses to change the type or expression of a column by whose dates rows expire.
+/// Refuses to change the type or expression of a column of a TTL index.
 pub(super) fn refuse_change(
     what: &str,
     relid: pg_sys::Oid,

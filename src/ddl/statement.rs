@@ -1,9 +1,9 @@
-//! A utility statement, taken apart once: what it is, which tables and indexes it names, and
-//! what it does to them. All that follows asks this, never the parser's nodes.
+//! A utility statement, parsed once: what it is, which tables and indexes it names, and what it
+//! does to them. Other files use this, not the parser's nodes.
 //!
-//! Names are resolved once, so that no two answers differ. Without a lock: the statement will
-//! take a strong one, and a weak one held before it would let two of them wait for each other.
-//! Who writes before the statement locks first, and looks again ([`Statement::take_lock`]).
+//! Names are resolved once, so that all checks see the same relation, and without a lock: a weak
+//! lock taken before the statement's stronger one could deadlock. Code that writes before the
+//! statement takes its lock and resolves the name again ([`Statement::take_lock`]).
 
 use super::parse;
 use super::reads::{self, Extent};
@@ -13,19 +13,19 @@ use crate::pg::{background, catalog, index, locks, session};
 use crate::store::extension;
 use pgrx::pg_sys;
 
-/// What a statement is, as far as it can concern a time to live.
+/// The kinds of statements that can affect TTL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     CreateIndex {
         unique: bool,
     },
     Reindex,
-    /// Of a table that inherits from another, or is its partition.
+    /// With a parent: a partition or an inheriting table.
     CreateTable,
     AlterTable,
-    /// `ALTER TYPE`, which can take columns and indexes along.
+    /// `ALTER TYPE`, which can drop columns and indexes.
     AlterType,
-    /// `ALTER INDEX`, and the like of other relations.
+    /// `ALTER INDEX`, and the same for other relations.
     AlterOther,
     DropIndex,
     /// Of the trigger that frees keys.
@@ -34,12 +34,12 @@ pub(crate) enum Kind {
     DropOther,
     DropOwned,
     RenameColumn,
-    /// Of an index, or of a table, by which an index can be named as well.
+    /// Of an index, or of a table: ALTER TABLE can also rename an index.
     RenameRelation,
     RenameConstraint,
     /// Of the trigger that frees keys.
     RenameTrigger,
-    /// Of one by the name of the trigger that frees keys.
+    /// Whose trigger has the name of the one that frees keys.
     CreateTrigger {
         replace: bool,
     },
@@ -53,12 +53,12 @@ pub(crate) enum Command {
     AddColumn,
     DropColumn(String),
     AlterType(String),
-    /// DROP or SET EXPRESSION: what it does to the expression of which column.
+    /// DROP or SET EXPRESSION: the action, and the column.
     Expression(&'static str, String),
-    /// With the index, of USING INDEX, that becomes the primary key.
+    /// With the index of PRIMARY KEY USING INDEX.
     AddConstraint(Option<String>),
     DropConstraint(String),
-    /// ENABLE or DISABLE TRIGGER, and whether it takes the one away that frees keys.
+    /// ENABLE or DISABLE TRIGGER; `takes_ours` if it disables the one that frees keys.
     Triggers {
         takes_ours: bool,
     },
@@ -68,24 +68,24 @@ pub(crate) enum Command {
     Other,
 }
 
-/// A utility statement that can concern a time to live.
+/// A utility statement that can affect TTL.
 pub(crate) struct Statement<'a> {
     pub(crate) kind: Kind,
-    /// The relation that it names. Of DROP TRIGGER, the table.
+    /// The relation that it names; for DROP TRIGGER, the table.
     pub(crate) relation: Option<pg_sys::Oid>,
-    /// That relation, or the table of that index.
+    /// The named relation, or for an index its table.
     pub(crate) table: Option<pg_sys::Oid>,
     /// The commands of ALTER TABLE.
     pub(crate) commands: Vec<Command>,
-    /// Whose rows it reads or checks, all of them, so that it can fail because of one.
+    /// Which tables it reads or checks row by row; such a statement can fail because of one row.
     pub(crate) reads: Option<Extent>,
     /// The indexes that DROP INDEX names.
     pub(crate) indexes: Vec<pg_sys::Oid>,
-    /// The column that is renamed.
+    /// The column to rename.
     pub(crate) column: String,
     /// `CONCURRENTLY`.
     pub(crate) concurrent: bool,
-    /// `ONLY` is not said.
+    /// Without `ONLY`.
     pub(crate) recurses: bool,
     /// The lock that the statement takes first on the relation.
     pub(crate) lock: u32,
@@ -93,8 +93,8 @@ pub(crate) struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// The statement, if it can concern a time to live: in a database with the extension, and
-    /// not where it fails anyway, for which PostgreSQL is to say why.
+    /// The statement, if it can affect TTL. `None` in a database without the extension, and where
+    /// it must fail anyway, so that PostgreSQL raises the error.
     pub(crate) fn of(node: Node<'a>) -> Option<Self> {
         let (kind, name) = parse::kind(node)?;
         if session::is_binary_upgrade() || background::in_recovery() {
@@ -117,17 +117,17 @@ impl<'a> Statement<'a> {
         };
         if let Some(stmt) = node.cast::<pg_sys::IndexStmt>() {
             statement.concurrent = stmt.concurrent;
-            // SHARE, which CREATE INDEX takes, would let two of them wait for each
-            // other when they delete.
+            // CREATE INDEX takes SHARE, which does not conflict with itself: two statements that
+            // then delete would deadlock.
             statement.lock = if stmt.concurrent {
                 pg_sys::ShareUpdateExclusiveLock
             } else {
                 pg_sys::ShareRowExclusiveLock
             };
-            // Any other index holds expired rows as well as live ones.
+            // Other indexes accept expired rows.
             statement.reads = stmt.unique.then_some(Extent::Partitions);
         } else if let Some(stmt) = node.cast::<pg_sys::CreateStmt>() {
-            // No row of the default partition may belong to the new one.
+            // PostgreSQL checks that no row of the default partition belongs to the new one.
             let bound = stmt.node(|stmt| &stmt.partbound);
             let belongs = bound.is_some_and(|bound| !bound.is_default);
             statement.reads = belongs.then_some(Extent::DefaultPartition);
@@ -155,7 +155,7 @@ impl<'a> Statement<'a> {
         Some(statement)
     }
 
-    /// The partition that is attached or detached. Such a command comes alone.
+    /// The partition to attach or detach. ALTER TABLE has no other command then.
     pub(crate) fn partition(&self) -> Option<pg_sys::Oid> {
         self.commands.iter().find_map(|command| match command {
             Command::Attach(partition) | Command::Detach(partition) => *partition,
@@ -163,8 +163,8 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// Takes the statement's own lock on the relation, before anything else is locked; false
-    /// if the name stands for another by now.
+    /// Takes the statement's lock on the relation, before any other lock; false if the name now
+    /// means another relation.
     pub(crate) fn take_lock(&self, lock: u32) -> bool {
         self.relation.is_some_and(|relation| {
             locks::relation(relation, lock);
@@ -179,7 +179,7 @@ pub(crate) fn is_index(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| kinds.contains(&class.relkind))
 }
 
-/// The table of an index; another relation itself.
+/// The table of an index; any other relation as it is.
 pub(crate) fn table_of(relid: pg_sys::Oid) -> pg_sys::Oid {
     index::table_of(relid).unwrap_or(relid)
 }

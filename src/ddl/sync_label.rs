@@ -1,9 +1,8 @@
-//! Labels follow what they name: columns and indexes that are renamed, indexes that are
-//! dropped (M8).
+//! Labels follow renamed columns and indexes, and lose dropped indexes (M8).
 //!
-//! Before a statement the indexes that it may rename are noted, by OID; after it the label
-//! takes over the names that they have then (docs/decisions/0019-ttl-indexes-by-name.md).
-//! It forgets those that `dropped` tells of.
+//! Before a statement, the indexes that it may rename are noted by OID; after it, the label gets
+//! their new names (docs/decisions/0019-ttl-indexes-by-name.md). `dropped` reports the dropped
+//! ones.
 
 use super::statement::{Command, Kind, Statement, is_index, table_of};
 use super::{added, drop_index};
@@ -14,14 +13,15 @@ use crate::store::{index_of, label_of, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
-/// What a statement may change that labels name.
+/// What a statement may change of what labels name.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// TTL indexes of the tables that it concerns.
+    /// TTL indexes of the tables that the statement changes.
     pub(super) indexes: Vec<TtlIndex>,
-    /// The table of an index that is built: a TTL index may be there, or valid, then.
+    /// The table of an index that is built: afterwards a TTL index may exist or be valid.
     building: Option<pg_sys::Oid>,
-    /// What it renames: a column, or with no number an index that `ttl.enable` built.
+    /// What it renames: a column, or if the number is 0 an index that `ttl.enable` built; its old
+    /// name.
     renames: Option<(pg_sys::Oid, i16, String)>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct TtlIndex {
     pub(super) name: String,
 }
 
-/// Notes what the statement may rename, and deletes what is expired by the TTL indexes that
+/// Notes what the statement may rename, and deletes the rows that are expired by TTL indexes that
 /// it drops.
 pub(super) fn before(statement: &Statement<'_>) -> Noted {
     let mut noted = Noted {
@@ -56,8 +56,8 @@ pub(super) fn before(statement: &Statement<'_>) -> Noted {
     noted
 }
 
-/// The column that the statement renames, or the index that `ttl.enable` built: its OID, the
-/// column's number, and the name.
+/// What the statement renames: the table's OID, the column's number (0 for an index that
+/// `ttl.enable` built), and the old name.
 fn renamed(statement: &Statement<'_>) -> Option<(pg_sys::Oid, i16, String)> {
     let relid = statement.relation?;
     match statement.kind {
@@ -73,11 +73,11 @@ fn renamed(statement: &Statement<'_>) -> Option<(pg_sys::Oid, i16, String)> {
     }
 }
 
-/// The tables of which the statement can rename an index, or whose index it drops by name.
+/// The tables of which the statement may rename an index or drops one by name.
 fn indexed_tables(statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
     let drops =
         |command: &Command| matches!(command, Command::DropColumn(_) | Command::DropConstraint(_));
-    // ADD CONSTRAINT … USING INDEX renames the index.
+    // ADD CONSTRAINT … USING INDEX renames the index to the constraint's name.
     let adds = |command: &Command| matches!(command, Command::AddConstraint(_));
     let tables = statement.table.into_iter();
     match statement.kind {
@@ -96,8 +96,8 @@ fn indexed_tables(statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// Locks the policy that names an index, before the statement locks the index: where it
-/// is dropped, or its rule changed, that comes last, too.
+/// Locks the policy that names an index, before the statement locks the index: DROP INDEX and a
+/// change of the rule take the locks in this order.
 fn lock_for_rename(statement: &Statement<'_>) {
     let Some(index) = statement.relation.filter(|&relid| is_index(relid)) else {
         return;
@@ -111,7 +111,7 @@ fn lock_for_rename(statement: &Statement<'_>) {
     }
 }
 
-/// Brings the labels into line.
+/// Updates the labels after the statement.
 pub(super) fn after(noted: &Noted) {
     if noted.renames.is_none() && noted.building.is_none() && noted.indexes.is_empty() {
         return;
@@ -120,9 +120,9 @@ pub(super) fn after(noted: &Noted) {
     if let Some((relid, attno, old)) = &noted.renames {
         follow_rename(*relid, *attno, old);
     }
-    // DROP INDEX CONCURRENTLY ends without one.
+    // DROP INDEX CONCURRENTLY leaves no snapshot.
     xact::with_snapshot(|| {
-        // Those that inherit from it are not told by PostgreSQL.
+        // PostgreSQL does not invalidate the tables that inherit from it.
         if let Some(table) = noted.building
             && catalog::class(table).is_some()
         {
@@ -137,8 +137,8 @@ pub(super) fn after(noted: &Noted) {
     });
 }
 
-/// Puts the new name of a column into the labels of the table and its children, or that of an
-/// index into the label of its table.
+/// Stores a column's new name in the labels of the table and its children, or an index's new name
+/// in the label of its table.
 fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
     if attno == 0 {
         let new = catalog::relation_name(relid);
@@ -160,7 +160,7 @@ fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
     }
 }
 
-/// Puts the names that indexes of one table have now into its label.
+/// Stores the present names of a table's indexes in its label.
 fn follow_indexes(noted: &[TtlIndex]) {
     let Some(labelled_table) = noted.first().map(|noted| noted.labelled_table) else {
         return;
@@ -174,7 +174,7 @@ fn follow_indexes(noted: &[TtlIndex]) {
                 new.rename_index(&noted.name, &name);
             }
         }
-        // In a dump that is being restored, indexes come after the label.
+        // pg_restore creates indexes after the label.
         if !policy.is_restored(labelled_table.to_u32()) {
             new.rules
                 .retain(|rule| index_of(labelled_table, &rule.index).is_some());
@@ -183,12 +183,12 @@ fn follow_indexes(noted: &[TtlIndex]) {
     });
 }
 
-/// Takes the rules of indexes that were dropped out of the table's label (M8).
+/// Removes the rules of dropped indexes from the table's label (M8).
 pub(super) fn end_rules(labelled_table: pg_sys::Oid, dropped: &[String]) {
     let dropped: HashSet<&String> = dropped.iter().collect();
     correct(labelled_table, |policy| {
         let mut new = policy.clone();
-        // ALTER COLUMN … TYPE builds them anew.
+        // ALTER COLUMN … TYPE drops and rebuilds indexes: those still exist.
         new.rules.retain(|rule| {
             !dropped.contains(&rule.index) || index_of(labelled_table, &rule.index).is_some()
         });
@@ -196,7 +196,7 @@ pub(super) fn end_rules(labelled_table: pg_sys::Oid, dropped: &[String]) {
     });
 }
 
-/// Stores the label as it is to be, if that is another one.
+/// Stores the corrected label, if it differs.
 fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
     let names_indexes = |policy: &Policy| !policy.rules.is_empty();
     let is_right = |policy: Policy| corrected(&policy) == policy;
@@ -207,7 +207,7 @@ fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
     {
         return;
     }
-    // Not by what another session is just changing.
+    // Read the label under the lock: another session may be changing it.
     policy_lock::lock_policy_for_change(labelled_table);
     if let Some(policy) = label_of(labelled_table) {
         let new = corrected(&policy);

@@ -1,9 +1,9 @@
-//! Utility statements after which a table may need the trigger, or need it no longer.
+//! Adds the trigger that frees keys after a statement by which a table needs it, and removes it
+//! where it is no longer needed.
 //!
-//! Before the statement runs, the tables that it concerns are noted, by OID, since
-//! names may change; after it ran, each is brought into the right state. Statements
-//! that others run on their behalf, and those of event triggers, only add to the
-//! notes: in between, the tables are in use. What they drop is told by `dropped`.
+//! Tables are noted by OID before the statement, as names may change, and updated after it. Nested
+//! statements, and those of event triggers, only add to the notes: until the outermost ends, the
+//! tables are in use. `dropped` reports what they drop.
 
 use super::dropped;
 use super::statement::{Command, Kind, Statement};
@@ -19,15 +19,14 @@ use std::thread::LocalKey;
 thread_local! {
     /// The tables to which the running statement may add a key, or a trigger.
     static TABLES: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// Those that may need the trigger no longer.
+    /// The tables that may no longer need the trigger.
     static REDUCED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// The transaction nesting level at which the outermost statement runs that
-    /// is followed; 0 when none does.
+    /// The transaction nesting level of the outermost statement that is tracked; 0 without one.
     static LEVEL: Cell<i32> = const { Cell::new(0) };
 }
 
-/// Notes what the statement concerns. `None` if it can change nothing here; else whether
-/// none of the statements that it runs within is followed.
+/// Notes the tables that the statement changes. `None` if it cannot matter here; otherwise whether
+/// it is the outermost tracked statement.
 pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
     let relation = statement.relation;
     match statement.kind {
@@ -45,7 +44,7 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
     match statement.kind {
         Kind::CreateIndex { .. } => before_index(statement, outermost),
         Kind::CreateTable => {}
-        // One that a dump has brought, or somebody has made by hand.
+        // The trigger comes from a dump, or a user created it.
         Kind::CreateTrigger { .. } => note(&TABLES, relation),
         // The policy ends.
         Kind::RemoveLabel => note(&REDUCED, relation),
@@ -62,7 +61,7 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
     Some(outermost)
 }
 
-/// Brings the tables into the right state.
+/// Adds or removes the trigger on the noted tables.
 pub(super) fn after(outermost: bool, node: Node<'_>) {
     xact::next_command();
     note(&TABLES, node.cast().and_then(names::created));
@@ -72,7 +71,7 @@ pub(super) fn after(outermost: bool, node: Node<'_>) {
     LEVEL.set(0);
     let (tables, mut reduced) = (TABLES.take(), REDUCED.take());
     object_access::uninstall();
-    // DETACH PARTITION CONCURRENTLY and the like end without one.
+    // DETACH PARTITION CONCURRENTLY and others leave no snapshot.
     xact::with_snapshot(|| {
         let dropped = dropped::end_rules();
         dropped
@@ -89,8 +88,8 @@ pub(super) fn after(outermost: bool, node: Node<'_>) {
     });
 }
 
-/// The tables that no other of them stands above, which they follow. PostgreSQL has
-/// checked that the current user owns them, unless it did nothing (IF NOT EXISTS).
+/// The tables without those that another of them covers. PostgreSQL has checked that the current
+/// user owns them, unless IF NOT EXISTS skipped the statement.
 fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
     let user = roles::current_user();
     let all: HashSet<pg_sys::Oid> = tables.iter().copied().collect();
@@ -107,7 +106,7 @@ fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
     uncovered
 }
 
-/// An error has ended everything down to this transaction nesting level.
+/// Called when everything down to this transaction nesting level is rolled back.
 pub(super) fn at_abort(level: i32) {
     if LEVEL.get() >= level {
         forget_notes();
@@ -130,20 +129,20 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
     });
 }
 
-/// A unique index: the trigger is there before it. One built concurrently refuses
-/// rows long before the statement ends. And the lock that the trigger takes is
-/// stronger than the statement's: it comes first.
+/// For a unique index, creates the trigger first: an index that is built concurrently rejects rows
+/// long before the statement ends. Its lock is also stronger than the statement's, so it must be
+/// taken first.
 fn before_index(statement: &Statement<'_>, outermost: bool) {
     let Some(table) = statement.relation else {
         return;
     };
-    // IF NOT EXISTS: it may turn out not to be needed.
+    // With IF NOT EXISTS the statement may do nothing, and then the trigger is removed again.
     note(&REDUCED, Some(table));
     if outermost
         && trigger_placement::is_wanted_for_unique(table)
         && roles::owns_relation(table, roles::current_user())
         && !trigger_placement::has(table)
-        // If the name has come to mean another table meanwhile, that is seen to afterwards.
+        // If the name now means another table, `after` handles it.
         && statement.take_lock(pg_sys::ShareRowExclusiveLock)
     {
         trigger_placement::create_if_missing(table);
@@ -168,8 +167,8 @@ fn before_command(statement: &Statement<'_>, command: &Command) {
     }
 }
 
-/// PostgreSQL clones the trigger of the partitioned table to the partition, and
-/// fails if there is one of that name.
+/// PostgreSQL clones the parent's trigger to the partition, and fails if the partition has a
+/// trigger of that name.
 fn before_attach(parent: pg_sys::Oid, partition: pg_sys::Oid) {
     let user = roles::current_user();
     if trigger_placement::has(parent)
@@ -177,7 +176,7 @@ fn before_attach(parent: pg_sys::Oid, partition: pg_sys::Oid) {
             .iter()
             .all(|&table| roles::owns_relation(table, user))
     {
-        // The locks that ATTACH PARTITION takes, in its order.
+        // ATTACH PARTITION takes these locks in this order.
         locks::relation(parent, pg_sys::ShareUpdateExclusiveLock);
         locks::relation(partition, pg_sys::AccessExclusiveLock);
         trigger_placement::remove_own_of_tree(partition);

@@ -1,7 +1,7 @@
-//! Utility statements that would take the trigger away while TTL needs it.
+//! Refuses statements that would remove the trigger while TTL needs it.
 //!
-//! `DISABLE TRIGGER ALL` is not refused, since dumps say it: the trigger is enabled
-//! again at once (`sync_trigger.rs`).
+//! `DISABLE TRIGGER ALL` is allowed, since pg_dump emits it: `sync_trigger.rs` enables the trigger
+//! again at once.
 
 use super::refusal::{Needed, refuse};
 use super::statement::{Command, Kind, Statement};
@@ -9,8 +9,8 @@ use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::{catalog, roles};
 use crate::store::cache;
 
-/// Refuses to drop, disable, rename or replace the trigger by its name, if the table has
-/// it, and TTL is on.
+/// Refuses to drop, disable, rename or replace the trigger by its name, if the table has it and TTL
+/// is on.
 pub(super) fn check(statement: &Statement<'_>) {
     let takes = |command: &Command| matches!(command, Command::Triggers { takes_ours: true });
     let verb = match statement.kind {

@@ -1,6 +1,6 @@
-//! The executor's hooks. At the start, a query's time is noted, by which it goes on whenever
-//! it runs, and statements are skip_for a trigger that they do not need; at the end, it is
-//! noted which tables with TTL a statement has written to.
+//! The executor's hooks. Start: records the query's time, which it keeps for all its runs, and
+//! skips a trigger that the statement does not need. End: records which tables with TTL the
+//! statement has written to.
 
 use crate::clock::execution;
 use crate::keys::restoring;
@@ -20,8 +20,7 @@ pub(super) fn init() {
 
 struct Hooks;
 
-// SAFETY: nothing to drop. An error ends what has begun through the callbacks in
-// `transaction.rs`.
+// SAFETY: nothing needs dropping. After an error the callbacks in `transaction.rs` clean up.
 unsafe impl Around for Hooks {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce()) {
         let outer = execution::begin(query);
@@ -32,7 +31,7 @@ unsafe impl Around for Hooks {
         {
             let mut skip_for = SkipFor::Nothing;
             if !plan.resultRelations.is_null() {
-                // SAFETY: it has result relations.
+                // SAFETY: the statement has result relations.
                 skip_for = unsafe { skip_trigger::may_skip(plan.as_ptr()) };
             }
             if skip_for != SkipFor::Nothing || !plan.rowMarks.is_null() || may_restore(plan) {
@@ -48,7 +47,7 @@ unsafe impl Around for Hooks {
         outer.resume();
     }
 
-    /// A query that writes nothing costs two comparisons.
+    /// A read-only query costs two comparisons here.
     fn end(query: Query<'_>, end: impl FnOnce()) {
         if let Some(plan) = query.plan()
             && !plan.resultRelations.is_null()

@@ -1,5 +1,5 @@
-//! The only entrance from PostgreSQL, background processes and the functions in SQL apart:
-//! each hook is taken here, calls the rooms below in their order, and decides nothing.
+//! All hooks, installed here: each calls the modules below in a fixed order and decides nothing.
+//! Only background processes and SQL functions enter the library another way.
 
 pub(crate) mod executor;
 pub(crate) mod planner;
@@ -7,7 +7,7 @@ pub(crate) mod relation_info;
 pub(crate) mod transaction;
 pub(crate) mod utility;
 
-/// Installs all of them; once, at load.
+/// Installs the hooks; called once, at load.
 pub(crate) fn init() {
     transaction::init();
     relation_info::init();

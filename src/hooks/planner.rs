@@ -1,7 +1,7 @@
-//! The planner hook: stamps `_ts`, and notes what statement is planned.
+//! The planner hook: sets `_ts` in INSERT and UPDATE, and records which statement is planned.
 //!
-//! No trigger: a BEFORE trigger would cost 1.3 to 1.55 times as much, and turn
-//! off COPY's multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
+//! A BEFORE trigger instead would make writes take 1.3 to 1.55 times as long and disable COPY's
+//! multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
 use crate::pg::externs;
 use crate::pg::planner_input::Query;
@@ -22,8 +22,8 @@ pub(super) fn init() {
     }
 }
 
-/// Unguarded, with nothing to drop: an error raised below keeps its CONTEXT,
-/// position and names (`docs/decisions/0004-unguarded-trampolines.md`).
+/// Unguarded, and nothing needs dropping: errors from below keep their CONTEXT, position and names
+/// (`docs/decisions/0004-unguarded-trampolines.md`).
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"

@@ -1,5 +1,4 @@
-//! `get_relation_info_hook`: the planner calls it for every relation of every query, after
-//! all rewriting.
+//! `get_relation_info_hook`: the planner calls it for every relation of a query, after rewriting.
 
 use crate::pg::planned_table::PlannedTable;
 use crate::store::cache;
@@ -18,7 +17,7 @@ pub(super) fn init() {
     }
 }
 
-/// Unguarded, with nothing to drop: errors of a hook below pass unharmed.
+/// Unguarded, and nothing needs dropping: errors of other hooks pass unchanged.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from a C hook is PostgreSQL's own longjmp"
@@ -34,7 +33,7 @@ unsafe extern "C-unwind" fn trampoline(
         if let Some(previous) = PREVIOUS {
             previous(root, relid, inhparent, rel);
         }
-        // Most relations of most databases: before the guard, which costs more.
+        // Check first, as the guard costs more: most relations have no TTL.
         if !cache::is_known_to_have_none(relid) {
             restrict(PlannedTable::new(root, rel), relid);
         }

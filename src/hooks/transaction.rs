@@ -1,5 +1,5 @@
-//! The ends of transactions and subtransactions: state that must not outlive the statement
-//! that set it, errors included, and what is told at commit.
+//! Callbacks at the end of transactions and subtransactions: they clear the state of statements,
+//! also after errors, and tell the workers at commit.
 
 use crate::clock::execution;
 use crate::ddl;

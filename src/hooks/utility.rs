@@ -1,4 +1,4 @@
-//! The ProcessUtility hook: one trampoline for all that looks at utility statements.
+//! The ProcessUtility hook: one trampoline for all code that handles utility statements.
 
 use crate::clock::execution;
 use crate::ddl::{self, databases};
@@ -23,23 +23,22 @@ pub(super) fn init() {
     }
 }
 
-/// What is to be done around a statement. `Copy`: the trampoline must hold
-/// nothing that needs dropping.
+/// What to do around a statement. `Copy`, as the trampoline must hold nothing that needs dropping.
 #[derive(Clone, Copy)]
 struct Around {
-    /// The statement to run: the given one, or one that replaces it.
+    /// The statement to run: the given one or a replacement.
     statement: *mut PlannedStmt,
-    /// One that can concern a time to live.
+    /// A statement that can affect TTL: what `ddl::after` needs.
     ddl: Option<usize>,
-    /// COPY.
+    /// It is a COPY.
     copies: bool,
-    /// DROP DATABASE and the like: the database that workers have left for it.
+    /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
-    /// COMMIT or ROLLBACK PREPARED: whether it commits.
+    /// COMMIT PREPARED (true) or ROLLBACK PREPARED (false).
     ends_prepared: Option<bool>,
 }
 
-/// Unguarded, with nothing to drop (`docs/decisions/0004-unguarded-trampolines.md`).
+/// Unguarded, and nothing needs dropping (`docs/decisions/0004-unguarded-trampolines.md`).
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -83,7 +82,7 @@ unsafe extern "C-unwind" fn trampoline(
     }
 }
 
-/// Whether the statement commits a prepared transaction, or rolls it back.
+/// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes a PREPARE TRANSACTION.
 fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
     match stmt.kind {
         TransactionStmtKind::TRANS_STMT_PREPARE => {
@@ -106,7 +105,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
         vacated: None,
         ends_prepared: None,
     };
-    // SAFETY: a statement that is not run yet, nor changed here.
+    // SAFETY: the statement has not run yet and is not changed here.
     let planned = unsafe { Node::new(pstmt) };
     let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
         return around;
