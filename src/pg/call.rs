@@ -1,7 +1,7 @@
-//! Calls of functions in C that the extension's SQL declares.
+//! Calls of C functions that the extension's SQL declares.
 //!
-//! A function takes one of these as its only argument, so only PostgreSQL makes them. Unguarded,
-//! as [`super::unguarded`].
+//! An exported function takes a call as its only argument, so that only PostgreSQL can make one.
+//! Unguarded, as [`super::unguarded`].
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
@@ -15,8 +15,8 @@ use pgrx::pg_sys::{
     self, Datum, FunctionCallInfo, FunctionCallInfoBaseData, HeapTuple, ItemPointerData, Oid,
 };
 
-/// A call with arguments of the types `A`, by PostgreSQL's function manager: nothing else makes
-/// one. An exported function that takes it is declared with these types in `sql/`.
+/// A call with arguments of the types `A`, made by PostgreSQL's function manager. The SQL
+/// declaration of the function in `sql/` must have these types.
 #[repr(transparent)]
 pub(crate) struct Call<'a, A>(FunctionCallInfo, PhantomData<&'a A>);
 
@@ -35,7 +35,7 @@ impl<A: Arguments> Call<'_, A> {
     }
 }
 
-/// What `fn_extra` points to: the answer of [`Call::once`].
+/// What `fn_extra` points to after [`Call::once`]: its answer.
 static NO: u8 = 1;
 static YES: u8 = 2;
 
@@ -44,11 +44,11 @@ fn address(answer: &'static u8) -> *mut c_void {
 }
 
 impl<A> Call<'_, A> {
-    /// What `decide` says about the first of these calls, from one place of a query, and the
-    /// memory of what they keep; false without any.
+    /// Calls `decide` the first time that this call site in a query runs, with a memory context of
+    /// the same life, and returns that answer every time; false without such a context.
     ///
     /// # Safety
-    /// The function keeps nothing else.
+    /// The function stores nothing else in `fn_extra`.
     #[inline]
     pub(crate) unsafe fn once(&self, decide: impl FnOnce(&Self, Context<'_>) -> bool) -> bool {
         // SAFETY: the call goes on; nothing else is kept in fn_extra.
@@ -66,8 +66,8 @@ impl<A> Call<'_, A> {
         }
     }
 
-    /// What the former ones of these calls have kept, `first` at first; `None` if nobody would
-    /// know it again. Raises an error for want of memory only.
+    /// The value that this call site in a query keeps between calls, at first `first()`; `None` if
+    /// there is no place for it. Raises an error only when out of memory.
     ///
     /// # Safety
     /// As [`Self::once`].
@@ -86,21 +86,21 @@ impl<A> Call<'_, A> {
         }
     }
 
-    /// Whether the filter makes it ([`nodes::is_called_by_filter`]).
+    /// Whether the filter makes this call ([`nodes::is_called_by_filter`]).
     pub(crate) fn is_by_filter(&self) -> bool {
         // SAFETY: the call runs.
         unsafe { nodes::is_called_by_filter(self.0) }
     }
 }
 
-/// A type of arguments.
+/// The type of an argument.
 pub(crate) trait Argument {
     /// # Safety
-    /// A value of that type, which stays as long as `Self`.
+    /// The value has this type, and stays as long as `Self`.
     unsafe fn of(datum: Datum) -> Self;
 }
 
-/// Those that are passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
+/// Types passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
 macro_rules! by_value {
     ($($type:ty: $read:expr),+ $(,)?) => {$(
         impl Argument for $type {
@@ -127,7 +127,7 @@ impl Argument for ItemPointerData {
     }
 }
 
-/// An array of such a type.
+/// An array of an [`Argument`] type.
 pub(crate) struct Array<'a, T>(Datum, PhantomData<&'a T>);
 
 impl<T> Argument for Array<'_, T> {
@@ -244,7 +244,7 @@ impl<'a> BeforeWrite<'a> {
         })
     }
 
-    /// The row that is about to be written, as the function returns it.
+    /// The row that is about to be written, in the form that a trigger function returns.
     #[inline]
     pub(crate) fn tuple(self) -> HeapTuple {
         if self.is_update() {
@@ -254,7 +254,7 @@ impl<'a> BeforeWrite<'a> {
         }
     }
 
-    /// The same with another timestamptz in this column.
+    /// The same row with another timestamptz in this column.
     pub(crate) fn tuple_with(self, attno: i16, time: i64) -> HeapTuple {
         let (tuple, column, mut null) = (self.tuple(), i32::from(attno), false);
         let column_type = self.table().column(attno).map(|it| it.atttypid);
@@ -270,7 +270,7 @@ impl<'a> BeforeWrite<'a> {
         }
     }
 
-    /// What the function keeps for the statement; `make` makes it in memory that lives as long.
+    /// What the function keeps for the statement; `make` allocates it in memory of the same life.
     ///
     /// # Safety
     /// The function always keeps a `T`.

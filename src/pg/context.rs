@@ -1,4 +1,4 @@
-//! Memory contexts, and what is kept in them and freed with them.
+//! Memory contexts, and values kept in them.
 
 use super::externs;
 use core::ffi::{CStr, c_void};
@@ -7,14 +7,14 @@ use core::sync::atomic::AtomicU8;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
-/// A memory context that is there as long as `'a`.
+/// A memory context that exists for `'a`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Context<'a>(pg_sys::MemoryContext, PhantomData<&'a ()>);
 
 impl<'a> Context<'a> {
     /// # Safety
-    /// It is there as long as `'a`.
+    /// The context exists for `'a`.
     #[inline]
     pub(crate) unsafe fn of(context: pg_sys::MemoryContext) -> Self {
         Self(context, PhantomData)
@@ -26,7 +26,7 @@ impl<'a> Context<'a> {
         unsafe { CStr::from_ptr((*self.0).name) == name }
     }
 
-    /// The current one, which stays as long as `work` runs.
+    /// Passes the current context to `work`, which must not reset it.
     pub(crate) fn with_current<T>(work: impl FnOnce(Context<'_>) -> T) -> T {
         // SAFETY: nobody frees the current context.
         work(unsafe { Context::of(pg_sys::CurrentMemoryContext) })
@@ -37,7 +37,7 @@ impl<'a> Context<'a> {
         self.0
     }
 
-    /// Runs `work` with this one as the current context. After an error PostgreSQL sets another.
+    /// Runs `work` in this context. After an error PostgreSQL sets the current context itself.
     #[inline]
     pub(crate) fn within<T>(self, work: impl FnOnce() -> T) -> T {
         // SAFETY: it is there.
@@ -49,7 +49,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Moves the values here. Nothing in them needs dropping.
+    /// Moves the values into the context, which frees them without dropping them.
     pub(crate) fn put<T>(self, mut values: Vec<T>) -> &'a [T] {
         const { assert!(!core::mem::needs_drop::<T>() && align_of::<T>() <= 8) };
         if values.is_empty() {
@@ -92,9 +92,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Marks, by its address, what is kept in the list of a context's callbacks: nowhere else can an
-/// extension keep something there. It can be changed, so that the compiler lets no two have the
-/// same.
+/// Identifies, by its address, a value kept in a context's list of reset callbacks: the only place
+/// in a context for an extension's data. Mutable, so that the compiler cannot merge two of them.
 pub(crate) struct Mark<T>(AtomicU8, PhantomData<fn() -> T>);
 
 #[repr(C)]
@@ -103,7 +102,7 @@ struct Kept<T> {
     value: T,
 }
 
-/// Called when the context goes: there is nothing to do.
+/// The reset callback: only its address matters.
 unsafe extern "C-unwind" fn forget(_mark: *mut c_void) {}
 
 impl<T: Copy> Mark<T> {
@@ -115,7 +114,7 @@ impl<T: Copy> Mark<T> {
         self.0.as_ptr().cast_const().cast()
     }
 
-    /// Keeps a value there. Raises an error for want of memory only.
+    /// Keeps a value in the context. Raises an error only when out of memory.
     #[allow(
         ffi_unwind_calls,
         reason = "an error that unwinds from C is PostgreSQL's own longjmp"
@@ -138,8 +137,8 @@ impl<T: Copy> Mark<T> {
 
     /// The value that was last kept there.
     pub(crate) fn find(&'static self, memory: Context<'_>) -> Option<T> {
-        // SAFETY: the callbacks of a context are a list; those with this mark are the head of
-        // a `Kept`.
+        // SAFETY: the reset callbacks of a context are a linked list; those with this mark begin a
+        // `Kept`.
         unsafe {
             let mut callback = (*memory.0).reset_cbs;
             while let Some(this) = callback.as_ref() {

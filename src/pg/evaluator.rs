@@ -1,4 +1,4 @@
-//! Expressions, evaluated for rows of a table.
+//! Evaluates expressions for rows of a table.
 //!
 //! Unguarded, as [`super::unguarded`], unless a function says otherwise.
 
@@ -27,7 +27,7 @@ pub(crate) struct Evaluator<'a> {
 pub(crate) struct Expression<'a>(*mut pg_sys::ExprState, PhantomData<Context<'a>>);
 
 impl<'a> Evaluator<'a> {
-    /// In `memory`, with which it is freed. Guarded.
+    /// An evaluator for the table, freed with `memory`. Guarded.
     pub(crate) fn new(table: Oid, memory: Context<'a>) -> Self {
         // SAFETY: all is allocated in the memory.
         memory.within(|| unsafe {
@@ -41,16 +41,16 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The memory of what it prepares.
+    /// The memory context of prepared expressions.
     pub(crate) fn memory(self) -> Context<'a> {
         // SAFETY: freed with its parent.
         unsafe { Context::of((*self.estate).es_query_cxt) }
     }
 
-    /// Guarded.
+    /// Prepares an expression. Guarded.
     ///
     /// # Safety
-    /// An expression of the planner.
+    /// The tree is a valid expression, before planning.
     pub(crate) unsafe fn prepare(self, tree: *mut pg_sys::Expr) -> Expression<'a> {
         // SAFETY: as required of the caller; all is allocated with the estate.
         let prepared = unsafe { pg_sys::ExecPrepareExpr(tree, self.estate) };
@@ -95,7 +95,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What is evaluated for an index, which is locked. Guarded.
+    /// Prepares the expressions and the predicate of a locked index. Guarded.
     pub(crate) fn index(self, index: Oid) -> IndexExpressions<'a> {
         // SAFETY: locked; what is read of it is copied into the current memory.
         self.memory().within(|| unsafe {
@@ -113,8 +113,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Frees what the expressions of the row before have allocated, and tells them of which
-    /// table this one is.
+    /// Frees the memory of the previous row, and sets the row's table for `tableoid`.
     pub(crate) fn begin_row(self, row: Slot<'_>) {
         // SAFETY: memory of nothing else; a slot.
         unsafe {
@@ -123,8 +122,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value for a row, in the current memory; `None` for NULL. The first time PostgreSQL
-    /// checks that the slot has the columns.
+    /// The value for a row, in the current memory context; `None` for NULL. On the first call
+    /// PostgreSQL checks that the slot has the columns.
     #[inline]
     pub(crate) fn value(self, expression: Expression<'_>, row: Slot<'_>) -> Option<Datum> {
         let mut is_null = row.is_empty();
@@ -137,14 +136,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether a condition is true for a row, or else false; `None` for NULL.
+    /// Whether the condition holds for a row; `None` for NULL.
     #[inline]
     pub(crate) fn holds(self, condition: Expression<'_>, row: Slot<'_>) -> Option<bool> {
         self.value(condition, row)
             .map(|value| value.value() as u8 != 0)
     }
 
-    /// As [`Self::holds`], leaving no memory behind.
+    /// As [`Self::holds`], but keeps no memory.
     #[inline]
     pub(crate) fn holds_by_itself(self, condition: Expression<'_>, row: Slot<'_>) -> Option<bool> {
         self.begin_row(row);
@@ -154,17 +153,16 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// A generated column that is computed for a row before PostgreSQL does.
+/// A generated column, computed for a row earlier than PostgreSQL does it.
 pub(crate) struct Generated<'a> {
     attno: i16,
     expression: Expression<'a>,
-    /// The row's value before that.
+    /// The column's value before it was computed.
     former: Cell<Option<Datum>>,
 }
 
 impl Generated<'_> {
-    /// Computes it for a row that was read as a whole; [`Self::restore`] puts back what was
-    /// there.
+    /// Computes the column of a row that was fully read; [`Self::restore`] undoes it.
     pub(crate) fn compute(&self, evaluator: Evaluator<'_>, row: Slot<'_>) {
         let value = evaluator.value(self.expression, row);
         self.former.set(row.value(self.attno));
@@ -183,7 +181,7 @@ impl Generated<'_> {
     }
 }
 
-/// What is evaluated for an index.
+/// The expressions and the predicate of an index.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexExpressions<'a> {
     evaluator: Evaluator<'a>,
@@ -192,7 +190,7 @@ pub(crate) struct IndexExpressions<'a> {
 }
 
 impl IndexExpressions<'_> {
-    /// Whether the row has an entry, by the predicate.
+    /// Whether the index has an entry for the row, by its predicate.
     pub(crate) fn has(&self, row: Slot<'_>) -> bool {
         self.predicate
             .is_none_or(|predicate| self.evaluator.holds(predicate, row) == Some(true))

@@ -7,25 +7,25 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 use pgrx::pg_sys::{self, PlannedStmt, QueryDesc, RangeTblEntry};
 
-/// A query that the executor works on. Errors may pass where one is: nothing is to be dropped.
+/// A query in the executor. Errors may pass where one is held: nothing needs dropping.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Query<'a>(*mut QueryDesc, PhantomData<&'a ()>);
 
 impl<'a> Query<'a> {
-    /// Its snapshot, to be compared only.
+    /// Its snapshot, only for comparison.
     pub(crate) fn snapshot(self) -> pg_sys::Snapshot {
         // SAFETY: the query is there.
         unsafe { (*self.0).snapshot }
     }
 
-    /// The state of its execution; null before it is started and after its end.
+    /// Its execution state; null before it is started and after its end.
     pub(crate) fn state(self) -> *mut pg_sys::EState {
         // SAFETY: the query is there.
         unsafe { (*self.0).estate }
     }
 
-    /// The memory of its execution.
+    /// The memory context of its execution.
     pub(crate) fn memory(self) -> Option<Context<'a>> {
         // SAFETY: the memory goes after the query's end.
         unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
@@ -68,11 +68,11 @@ impl Plan<'_> {
     }
 }
 
-/// What is done around the executor's functions; each calls its last argument.
+/// Code that runs around the executor's functions; each method must call its last argument.
 ///
 /// # Safety
-/// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): no panic, and nothing to drop
-/// where an error may pass.
+/// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): the methods do not panic, and
+/// nothing needs dropping where an error may pass.
 pub(crate) unsafe trait Around {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce());
     fn run(query: Query<'_>, run: impl FnOnce());
@@ -127,6 +127,6 @@ hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
 #[cfg(feature = "pg18")]
 hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
     (direction: pg_sys::ScanDirection::Type, count: u64));
-// Data-modifying WITH runs to its end here.
+// Data-modifying WITH queries run to completion in ExecutorFinish.
 hook!(finish, run, ExecutorFinish_hook: ExecutorFinish_hook_type, standard_ExecutorFinish, ());
 hook!(end, end, ExecutorEnd_hook: ExecutorEnd_hook_type, standard_ExecutorEnd, ());

@@ -1,4 +1,4 @@
-//! Triggers that a statement fires, and those of a DELETE without one.
+//! Triggers that a statement fires, and those of a DELETE that runs without a statement.
 //!
 //! Unguarded, as [`super::unguarded`], unless a function says otherwise.
 
@@ -11,19 +11,19 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
 
-/// Triggers of a table, as the relation cache or a statement has them.
+/// Triggers of a table, from the relation cache or a statement.
 #[derive(Clone, Copy)]
 pub(crate) struct Triggers<'a>(*const *mut pg_sys::TriggerDesc, PhantomData<&'a ()>);
 
 impl Triggers<'_> {
     /// # Safety
-    /// The place of a description of PostgreSQL, as long as `'a`.
+    /// The pointer to a trigger description of PostgreSQL, valid for `'a`.
     #[inline]
     pub(super) unsafe fn at(place: *const *mut pg_sys::TriggerDesc) -> Self {
         Self(place, PhantomData)
     }
 
-    /// The description, to be read or changed at once.
+    /// Passes the description to `work`, which must not keep it.
     #[inline]
     fn with<T>(self, work: impl FnOnce(&mut pg_sys::TriggerDesc) -> T) -> Option<T> {
         // SAFETY: the place is there, and `work` makes PostgreSQL replace nothing.
@@ -39,8 +39,8 @@ impl Triggers<'_> {
         });
     }
 
-    /// Whether a DELETE fires a trigger, including those of foreign keys that reference the
-    /// table, and disabled ones.
+    /// Whether a DELETE may fire a trigger. Triggers of referencing foreign keys and disabled ones
+    /// count.
     pub(crate) fn concern_delete(self) -> bool {
         let concern = |all: &mut pg_sys::TriggerDesc| {
             all.trig_delete_before_row
@@ -53,15 +53,15 @@ impl Triggers<'_> {
         self.with(concern) == Some(true)
     }
 
-    /// Whether one has one of these functions.
+    /// Whether a trigger calls one of these functions.
     pub(crate) fn call_one_of(self, functions: &[u32]) -> bool {
         let mut found = false;
         self.each(|trigger| found |= functions.contains(&trigger.tgfoid.to_u32()));
         found
     }
 
-    /// Whether there are BEFORE triggers for rows and this event (`TRIGGER_TYPE_INSERT` or
-    /// `UPDATE`), and all have this function.
+    /// Whether there are BEFORE ROW triggers for this event (`TRIGGER_TYPE_INSERT` or `UPDATE`),
+    /// and all call this function.
     pub(crate) fn fire_only(self, event: u32, function: Oid) -> bool {
         let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
         if self.with(|all| *before_row(all, event)) != Some(true) {
@@ -77,13 +77,13 @@ impl Triggers<'_> {
         found && !others
     }
 
-    /// Hides the BEFORE triggers for rows and this event.
+    /// Keeps the BEFORE ROW triggers for this event from firing.
     pub(crate) fn hide(self, event: u32) {
         self.with(|all| *before_row(all, event) = false);
     }
 }
 
-/// Whether there are BEFORE triggers for rows: of UPDATE, or else INSERT.
+/// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.
 fn before_row(all: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
     if event == pg_sys::TRIGGER_TYPE_UPDATE {
         &mut all.trig_update_before_row
@@ -104,7 +104,7 @@ impl<'a> Target<'a> {
     /// The tables that a statement writes to.
     ///
     /// # Safety
-    /// The statement was started, and has not ended, as long as `'a`.
+    /// The statement has started, and does not end during `'a`.
     pub(crate) unsafe fn all(estate: *mut pg_sys::EState) -> impl Iterator<Item = Self> {
         // SAFETY: as required of the caller: a list that does not change.
         unsafe { lists::iter((*estate).es_opened_result_relations) }.map(move |target| Self {
@@ -137,19 +137,19 @@ impl<'a> Target<'a> {
     }
 }
 
-/// An execution that only fires triggers of DELETE, for one row.
+/// An executor state that only fires the DELETE triggers of one row.
 pub(crate) struct Firing<'a> {
     row: Slot<'a>,
     estate: *mut pg_sys::EState,
     target: *mut pg_sys::ResultRelInfo,
-    /// For rows that are changed meanwhile; a locked one cannot be.
+    /// For rows that change meanwhile; null for a locked row, which cannot change.
     recheck: *mut pg_sys::EPQState,
-    /// For triggers with transition tables; null if there are none.
+    /// For triggers with transition tables; null without such triggers.
     capture: *mut pg_sys::TransitionCaptureState,
 }
 
 impl<'a> Firing<'a> {
-    /// Without the triggers with these functions. Guarded; [`Self::free`] frees it.
+    /// Begins without the triggers that call these functions. Guarded; [`Self::free`] frees it.
     pub(crate) fn begin(row: Slot<'a>, is_left_out: impl Fn(Oid) -> bool) -> Self {
         // SAFETY: the row's table is open and locked; all is allocated with the estate, and the
         // triggers are a copy of its own.
@@ -176,14 +176,13 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// As [`Self::begin`], for a statement of its own: [`Statement::delete`] fires what is
-    /// queued.
+    /// As [`Self::begin`], but as a statement of its own: [`Statement::delete`] fires the queued
+    /// triggers.
     pub(crate) fn begin_statement(
         row: Slot<'a>,
         is_left_out: impl Fn(Oid) -> bool,
     ) -> Statement<'a> {
-        // SAFETY: as in `begin`. An error ends the subtransaction, with which what is queued
-        // goes.
+        // SAFETY: as in `begin`. An error ends the subtransaction, which drops the queue.
         unsafe {
             unguarded::AfterTriggerBeginQuery();
             let mut firing = Self::begin(row, is_left_out);
@@ -201,7 +200,7 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Queues what fires after the row was deleted. Guarded.
+    /// Queues the AFTER triggers of the deleted row. Guarded.
     pub(crate) fn queue(&self) {
         let (mut tid, none) = (self.row.tid(), null_mut());
         // SAFETY: begun, for its table.
@@ -211,7 +210,7 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// Guarded.
+    /// Frees the executor state. Guarded.
     pub(crate) fn free(self) {
         // SAFETY: nothing is left to be fired.
         unsafe {
@@ -225,12 +224,12 @@ impl<'a> Firing<'a> {
     }
 }
 
-/// A DELETE of one row by a statement of its own.
+/// A DELETE of one row, as a statement of its own.
 pub(crate) struct Statement<'a>(Firing<'a>);
 
 impl<'a> Statement<'a> {
-    /// Fires the triggers around `delete`, which is given the ID of the statement's command and
-    /// tells whether the row is gone; `None` if one of them keeps the row.
+    /// Fires the triggers before and after `delete`, which gets the statement's command ID and
+    /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
     pub(crate) fn delete<T>(
         self,
         delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),

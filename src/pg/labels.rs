@@ -18,8 +18,8 @@ const LABELS_OF_ONE: Catalog<pg_sys::FormData_pg_seclabel> = unsafe {
 const LABELS: Catalog<pg_sys::FormData_pg_seclabel> =
     unsafe { Catalog::new(pg_sys::SecLabelRelationId, None) };
 
-/// Calls `see` with the provider's labels of all tables, or of one; of a label that is larger
-/// than this, with its size in bytes.
+/// Calls `see` with the provider's labels of one table or all tables; for a label above the limit,
+/// with its size in bytes.
 pub(crate) fn each(
     provider: &CStr,
     relid: Option<pg_sys::Oid>,
@@ -51,7 +51,7 @@ pub(crate) fn each(
 }
 
 /// # Safety
-/// A text. Its size is checked first: it can be large.
+/// The datum is a text. Its size is checked before it is read, as it can be large.
 unsafe fn read(label: pg_sys::Datum, largest: usize) -> Result<String, usize> {
     // SAFETY: as required of the caller; the size counts the header's four bytes.
     unsafe {
@@ -62,8 +62,7 @@ unsafe fn read(label: pg_sys::Datum, largest: usize) -> Result<String, usize> {
     }
 }
 
-/// Stores the table's label, or removes it, and makes that visible to the rest of the
-/// transaction.
+/// Stores or removes the table's label, visible to the rest of the transaction.
 pub(crate) fn set(provider: &CStr, relid: pg_sys::Oid, label: Option<&CStr>) {
     let address = ObjectAddress {
         classId: pg_sys::RelationRelationId,
@@ -76,13 +75,13 @@ pub(crate) fn set(provider: &CStr, relid: pg_sys::Oid, label: Option<&CStr>) {
     xact::next_command();
 }
 
-/// Called before a statement stores a label (`None` removes it), when PostgreSQL has locked the
-/// object and checked that the user owns it. Raises an error to refuse the label.
+/// Called before a statement stores a label (`None`: removes it). PostgreSQL has locked the object
+/// and checked its owner. Raises an error to reject the label.
 type Check = fn(&ObjectAddress, Option<&str>);
 
 static CHECK: OnceLock<Check> = OnceLock::new();
 
-/// Registers the provider of this library; once, at load.
+/// Registers this library's label provider; called once, at load.
 pub(crate) fn register(provider: &'static CStr, check: Check) {
     CHECK.get_or_init(|| check);
     // SAFETY: the callback lives as long as the library.

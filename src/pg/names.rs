@@ -1,4 +1,4 @@
-//! What names stand for.
+//! Looks up objects by name.
 
 use super::encoding;
 use super::syntax::Node;
@@ -28,7 +28,7 @@ pub(crate) fn extension(name: &CStr) -> Option<Oid> {
     valid(unsafe { pg_sys::get_extension_oid(name.as_ptr(), true) })
 }
 
-/// The function with that signature, if it is in this language.
+/// The function with this name and these argument types, if it is in this language.
 pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) -> Option<Oid> {
     let count = i32::try_from(args.len()).ok()?;
     // SAFETY: the key's parts live during the search; the tuple is read before its release.
@@ -64,12 +64,12 @@ pub(crate) fn of_function(function: Oid) -> String {
 #[derive(Clone, Copy)]
 pub(crate) enum Name<'a> {
     Range(Node<'a, pg_sys::RangeVar>),
-    /// So many of the parts of a list.
+    /// The first parts of a list of names, this many.
     Parts(Node<'a, pg_sys::List>, i32),
 }
 
 impl Name<'_> {
-    /// The relation, which is not locked; `None` if there is none.
+    /// The relation, without locking it; `None` if it does not exist.
     pub(crate) fn resolve(self) -> Option<Oid> {
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
         // SAFETY: names of the parser, of which a copy is shortened.
@@ -87,8 +87,8 @@ impl Name<'_> {
     }
 }
 
-/// The relation that CREATE TABLE has made. Without a schema its name is looked for where it was
-/// made, not along the `search_path`.
+/// The relation that CREATE TABLE has created. A name without a schema is looked up in the schema
+/// of creation, not along the `search_path`.
 pub(crate) fn created(statement: Node<'_, pg_sys::CreateStmt>) -> Option<Oid> {
     let name = statement.node(|statement| &statement.relation)?;
     // SAFETY: a name of the parser.

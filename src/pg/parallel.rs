@@ -1,13 +1,13 @@
-//! A number that a session gives its parallel workers: it travels as a setting.
+//! A number that a session passes to its parallel workers in a setting.
 
 use core::ffi::{CStr, c_void};
 use pgrx::pg_sys;
 
-/// The number; 0: none. A `double` holds all microseconds until 2285.
+/// The number; 0 for none. A `double` is exact for microseconds until 2285.
 static mut FOR_WORKERS: f64 = 0.0;
 
-/// Defines the setting; once, at load. No user sees or sets it. PostgreSQL passes workers the
-/// settings that are not at their default, so it never is.
+/// Defines the setting; called once, at load. Users cannot see or set it. PostgreSQL passes to
+/// workers only settings that differ from their default, so the source is never the default.
 pub(crate) fn define(name: &'static CStr, description: &'static CStr) {
     let flags = pg_sys::GUC_NO_SHOW_ALL
         | pg_sys::GUC_NO_RESET_ALL
@@ -38,7 +38,7 @@ pub(crate) fn define(name: &'static CStr, description: &'static CStr) {
     }
 }
 
-/// Accepts a value in a parallel worker only.
+/// Rejects values from outside a parallel worker.
 unsafe extern "C-unwind" fn check(
     _new_value: *mut f64,
     _extra: *mut *mut c_void,
@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn check(
     in_worker || source <= pg_sys::GucSource::PGC_S_DYNAMIC_DEFAULT
 }
 
-/// Sets the number for workers that are started from now on; not in a worker.
+/// Sets the number for parallel workers started later; does nothing in a worker.
 #[inline]
 pub(crate) fn tell_workers(number: i64) {
     // SAFETY: backend-local variables.
@@ -60,7 +60,7 @@ pub(crate) fn tell_workers(number: i64) {
     }
 }
 
-/// The leader's number; `None` in a leader.
+/// The leader's number; `None` in the leader, and if none was set.
 pub(crate) fn leaders_number() -> Option<i64> {
     // SAFETY: backend-local variables.
     unsafe {

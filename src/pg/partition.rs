@@ -1,5 +1,4 @@
-//! Keys and bounds of tables that are partitioned by RANGE, from the syscache and from texts:
-//! the tables are not locked.
+//! Partition keys and bounds for RANGE, read from the syscache without locking the tables.
 
 use super::rows::Cache;
 use super::{lists, nodes};
@@ -23,7 +22,7 @@ const PARTCLASS: u32 = 6;
 // SAFETY: the cache of pg_partitioned_table by the table's OID.
 const KEYS: Cache<KeyRow> = unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
 
-/// The first column of a table's key, 0 for an expression, and its operator class; `None`
+/// The first column of a table's partition key, 0 for an expression, and its operator class; `None`
 /// if the table is not partitioned by RANGE.
 pub(crate) fn first_of_range(table: Oid) -> Option<(i16, Oid)> {
     KEYS.get(table, |row| {
@@ -35,8 +34,8 @@ pub(crate) fn first_of_range(table: Oid) -> Option<(i16, Oid)> {
     .flatten()
 }
 
-/// The first values of the lower and the upper end that a text of `pg_class.relpartbound` gives,
-/// if they are of this type, which is passed by value. `None` for the default partition.
+/// The first values of the lower and the upper bound in a text of `pg_class.relpartbound`, if they
+/// are of this pass-by-value type. `None` for the default partition.
 pub(crate) fn ends_of_range(bound: &CStr, type_oid: Oid) -> Option<[Option<Datum>; 2]> {
     // SAFETY: nodes in the current memory context, whose tags tell their types.
     unsafe {

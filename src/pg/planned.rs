@@ -19,7 +19,7 @@ impl Plan<'_> {
         unsafe { lists::ints(self.read().resultRelations) }.filter_map(move |at| self.relid(at))
     }
 
-    /// The tables whose rows it locks for the statement's own sake.
+    /// The tables whose rows it locks, as FOR UPDATE does.
     pub(crate) fn locked(self) -> impl Iterator<Item = Oid> {
         // SAFETY: a list of marks.
         let marks = unsafe { lists::iter::<PlanRowMark>(self.read().rowMarks).map(|mark| *mark) };
@@ -29,7 +29,7 @@ impl Plan<'_> {
             .filter_map(move |mark| self.relid(mark.rti.cast_signed()))
     }
 
-    /// The function that decides what the plan below the top gives the column
+    /// The function that decides which value the plan below the top node gives the column
     /// ([`nodes::case_timestamptz`]).
     pub(crate) fn asked_for(self, attno: i16) -> Option<Oid> {
         // SAFETY: a tree of plans, with target lists of expressions.

@@ -12,10 +12,10 @@ const STRATEGY_RANGE: u8 = b'r';
 
 const WHOLE_ROW: i16 = 0;
 
-/// A filter lets nearly all rows pass, so that a query is planned like one without it.
+/// So that the planner makes the same plan as without the filter.
 pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
 
-/// A relation as the planner has just read it, while it plans.
+/// A relation of the query, while the planner reads its catalog data.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct PlannedTable<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct PlannedTable<'a> {
 
 impl<'a> PlannedTable<'a> {
     /// # Safety
-    /// The arguments of `get_relation_info_hook`, which runs for `'a`.
+    /// The arguments of `get_relation_info_hook`, whose call lasts for `'a`.
     pub(crate) unsafe fn new(root: *mut PlannerInfo, rel: *mut RelOptInfo) -> Self {
         // SAFETY: as required of the caller.
         let (root, rel) = unsafe { (Ref::new(root), Ref::new(rel)) };
@@ -37,7 +37,7 @@ impl<'a> PlannedTable<'a> {
         self.rel.read()
     }
 
-    /// The query whose range table it is in.
+    /// The query that has it in its range table.
     pub(crate) fn query(self) -> Query<'a> {
         // SAFETY: what is planned.
         unsafe { Query::new(self.root.read().parse) }
@@ -59,7 +59,7 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// The entries whose child it is, nearest first.
+    /// Its ancestors in the range table, nearest first.
     pub(crate) fn parents(self) -> impl Iterator<Item = Entry<'a>> {
         let mut varno = self.read().relid;
         core::iter::from_fn(move || {
@@ -80,10 +80,10 @@ impl<'a> PlannedTable<'a> {
         self.query().target_number() == self.read().relid
     }
 
-    /// Adds a condition behind those that are there.
+    /// Adds a condition after the existing ones.
     ///
     /// # Safety
-    /// A boolean expression over it, in the planner's memory context.
+    /// A boolean expression on the table, in the planner's memory context.
     pub(crate) unsafe fn append(self, condition: *mut Expr) {
         // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
         unsafe {
@@ -93,9 +93,8 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Adds a condition before those that are there. For one by [`nodes::filter_call`] the
-    /// planner's estimates are set already, to what the function's support function would say
-    /// at each planning.
+    /// Adds a condition before the existing ones. For [`nodes::filter_call`] it also sets the
+    /// planner's cached estimates, which saves calling the support function each time.
     ///
     /// # Safety
     /// As [`Self::append`].
@@ -114,7 +113,7 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Adds conditions that no other condition is evaluated before, unless they are there.
+    /// Adds conditions that are evaluated before all others, unless they are already there.
     ///
     /// # Safety
     /// As [`Self::append`].
@@ -133,8 +132,8 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Makes the planner check whether parallel workers may evaluate conditions: it has checked
-    /// the query already, and checks nothing later if that was safe throughout.
+    /// Makes the planner check conditions for parallel safety: it has already checked the query,
+    /// and skips later checks if that was safe.
     pub(crate) fn mind_parallel_hazards(self) {
         // SAFETY: the state of the planning under way.
         let hazard = unsafe { &mut (*self.root.read().glob).maxParallelHazard };
@@ -143,7 +142,7 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Whether the column is the first key of a table partitioned by RANGE.
+    /// Whether the column is the first partition key of a table partitioned by RANGE.
     pub(crate) fn is_partitioned_by(self, column: &Attribute) -> bool {
         let (scheme, keys) = (self.read().part_scheme, self.read().partexprs);
         // SAFETY: a partitioned relation has a scheme and lists of expressions.
@@ -157,18 +156,17 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Takes partial indexes whose predicate is about this column alone out of the relation's
-    /// list, if no condition of the query mentions the column or the whole row: in WHERE, in
-    /// JOIN, or in a policy for rows.
+    /// Removes partial indexes whose predicate is on this column alone, if no condition of the
+    /// query (WHERE, JOIN, row security) uses the column or the whole row.
     ///
-    /// They are not missed: PostgreSQL scans no index whose predicate is not implied, nor takes a
-    /// range of values or a proof of uniqueness from it. Only the number of groups may be
-    /// estimated from an index expression's statistics, so queries that group keep them.
+    /// No plan is lost: PostgreSQL uses an index, and its proof of uniqueness, only if its
+    /// predicate is implied. Only the estimated number of groups can come from an index
+    /// expression's statistics, so queries that group keep these indexes.
     pub(crate) fn leave_out_indexes_about(self, attno: i16) {
         let (query, rel, columns) = (self.query().read(), self.rel.as_ptr(), [attno, WHOLE_ROW]);
         let groups = [query.groupClause, query.groupingSets, query.distinctClause];
-        // SAFETY: a list of indexes, just read: nothing else refers to it yet. The conditions are
-        // preprocessed, and hold no query any more.
+        // SAFETY: the list of indexes was just read, and nothing else refers to it. The conditions
+        // are preprocessed and contain no query.
         unsafe {
             let is_theirs = |index: &IndexOptInfo| is_about(index.indpred, attno).unwrap_or(false);
             let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
@@ -184,7 +182,7 @@ impl<'a> PlannedTable<'a> {
     }
 }
 
-/// Whether the predicate is `column IS [NOT] NULL`, or compares the column to a constant.
+/// Whether the predicate is `column IS [NOT] NULL` or a comparison of the column to a constant.
 ///
 /// # Safety
 /// The predicate of an index, a list of conditions or null.
@@ -214,8 +212,8 @@ unsafe fn is_about(predicate: *mut List, attno: i16) -> Option<bool> {
 /// A restriction of one relation, at security level 0, pushed down to the scan.
 ///
 /// # Safety
-/// `root` is the planning under way and `clause` a boolean expression over one of its relations.
-/// With a guard around it.
+/// `root` is the current planning, and `clause` a boolean expression on one of its relations. The
+/// caller has a guard.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"

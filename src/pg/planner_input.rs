@@ -1,4 +1,4 @@
-//! The planner's input.
+//! The query trees that are the planner's input.
 
 use super::catalog::Attribute;
 use super::{lists, roles};
@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use pgrx::pg_sys::{self, Expr, List, RangeTblEntry, TargetEntry};
 
-/// What PostgreSQL works on, with all below it, and we may change: it stays for `'a`.
+/// A value of PostgreSQL that exists for `'a` and that we may change, with all below it.
 #[repr(transparent)]
 pub(crate) struct Ref<'a, T>(NonNull<T>, PhantomData<&'a ()>);
 
@@ -21,13 +21,13 @@ impl<T> Copy for Ref<'_, T> {}
 
 impl<T: Copy> Ref<'_, T> {
     /// # Safety
-    /// Such a value.
+    /// The value exists for `'a`, and so does all below it.
     pub(crate) unsafe fn new(value: *mut T) -> Self {
         // SAFETY: as required of the caller.
         Self(unsafe { NonNull::new_unchecked(value) }, PhantomData)
     }
 
-    /// As it is now. What is not used of it is not read.
+    /// A copy of the present value. The compiler leaves out fields that are not used.
     #[inline]
     pub(crate) fn read(self) -> T {
         // SAFETY: it is there.
@@ -39,7 +39,7 @@ impl<T: Copy> Ref<'_, T> {
     }
 }
 
-/// A query after rewriting, the input of the planner, or a part of that.
+/// A query after rewriting, or a subquery of it.
 pub(crate) type Query<'a> = Ref<'a, pg_sys::Query>;
 
 /// An action of a MERGE.
@@ -55,17 +55,17 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The number of the entry that it writes to; 0 for none.
+    /// The range table index of the table that it writes to; 0 for none.
     pub(super) fn target_number(self) -> u32 {
         u32::try_from(self.read().resultRelation).unwrap_or(0)
     }
 
-    /// The entry that it writes to.
+    /// The range table entry that it writes to.
     pub(crate) fn target(self) -> Option<Entry<'a>> {
         self.entry(self.target_number())
     }
 
-    /// The entry of this number in its range table.
+    /// The range table entry of this index.
     pub(crate) fn entry(self, varno: u32) -> Option<Entry<'a>> {
         // SAFETY: a list of entries, counted from 1.
         unsafe {
@@ -84,13 +84,13 @@ impl<'a> Query<'a> {
         unsafe { lists::iter(self.read().mergeActionList).map(|action| Ref::new(action)) }
     }
 
-    /// What it assigns to columns.
+    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: where a list is.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
     }
 
-    /// What ON CONFLICT DO UPDATE assigns to columns.
+    /// The target list of ON CONFLICT DO UPDATE.
     pub(crate) fn conflict_assignments(self) -> Option<Assignments<'a>> {
         let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
         // SAFETY: null or a node; where a list is.
@@ -101,10 +101,9 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The table that it writes to, or else the first two in its FROM, looking into a subquery
-    /// there.
+    /// The table that it writes to, or else the first two tables of FROM, also of a subquery there.
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
-        // The entries of FROM come first, in their order.
+        // The entries of FROM come first in the range table, in order.
         let first = self.target_number().max(1);
         let subquery = self.entry(first)?.read().subquery;
         // SAFETY: null or a query within this one.
@@ -116,14 +115,14 @@ impl<'a> Query<'a> {
 }
 
 impl<'a> MergeAction<'a> {
-    /// What it assigns to columns.
+    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: where a list is.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
     }
 }
 
-/// A target list, where it stands.
+/// A target list, by the address of its pointer.
 pub(crate) struct Assignments<'a>(*mut *mut List, PhantomData<&'a ()>);
 
 impl Assignments<'_> {
@@ -135,11 +134,11 @@ impl Assignments<'_> {
             .map(|entry| entry.resno)
     }
 
-    /// Replaces what is assigned to the column, or adds an assignment where the planner expects
-    /// it: in the order of columns, before resjunk entries.
+    /// Assigns the value to the column, replacing an assignment or adding one where the planner
+    /// expects it: ordered by column, before resjunk entries.
     ///
     /// # Safety
-    /// The value is an expression that stays as long as the list.
+    /// The value is an expression that exists as long as the list.
     pub(crate) unsafe fn assign(
         self,
         column: &Attribute,
@@ -179,7 +178,7 @@ impl Entry<'_> {
         self.entry.read()
     }
 
-    /// Its number.
+    /// Its index in the range table.
     pub(crate) fn varno(self) -> u32 {
         self.varno
     }
@@ -190,8 +189,8 @@ impl Entry<'_> {
         (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
     }
 
-    /// The user as whom access to the table is checked, if not the current one (a view's owner);
-    /// `InvalidOid` for the current user.
+    /// The user whose privileges on the table are checked, such as a view's owner; `InvalidOid` for
+    /// the current user.
     pub(crate) fn check_as_user(self) -> pg_sys::Oid {
         #[cfg(feature = "pg15")]
         return self.read().checkAsUser;
@@ -203,9 +202,8 @@ impl Entry<'_> {
         }
     }
 
-    /// The user columns that an update of column `attno` affects: the column itself if a trigger
-    /// or a unique key names it, and generated columns computed from it. Empty for nearly every
-    /// table.
+    /// The columns that an update of column `attno` affects: the column itself if a trigger or a
+    /// unique key names it, and generated columns that depend on it. Empty for most tables.
     pub(crate) fn dependents_of_update(self, attno: i16) -> Vec<i16> {
         let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
         let bit = i32::from(attno) + offset;
@@ -216,7 +214,7 @@ impl Entry<'_> {
             let key_kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_KEY;
             let in_key =
                 pg_sys::bms_is_member(bit, pg_sys::RelationGetIndexAttrBitmap(relation, key_kind));
-            // Children may have triggers of their own; to name the column costs nothing there.
+            // Children may have triggers on the column; marking it without need does no harm.
             let has_children = (*(*relation).rd_rel).relhassubclass;
             if in_key || has_children || trigger_names((*relation).trigdesc, attno) {
                 dependents.push(attno);
@@ -248,13 +246,13 @@ impl Entry<'_> {
         dependents
     }
 
-    /// Tells the executor that the statement also updates these user columns, which its author
-    /// has not named and needs no privilege for: triggers and generated columns may depend on
-    /// them. For the entry that the query writes to.
+    /// Makes the executor treat these columns as updated too, so that triggers and generated
+    /// columns are run. The statement does not name them and needs no privilege on them. Only for
+    /// the entry that the query writes to.
     ///
-    /// One set of columns serves for that and for the check of privileges. If they must differ,
-    /// the author's columns are checked on a second range table entry that is not scanned, as
-    /// PostgreSQL does for views.
+    /// PostgreSQL uses the same column set to check privileges. If the two must differ, the named
+    /// columns are checked on a second range table entry that is not scanned, as PostgreSQL does
+    /// for views.
     pub(crate) fn mark_updated(self, columns: &[i16]) {
         let asked = Some(self.check_as_user()).filter(|&user| user != pg_sys::InvalidOid);
         let user = asked.unwrap_or_else(roles::current_user);
@@ -281,7 +279,7 @@ impl Entry<'_> {
         unsafe { pg_sys::getRTEPermissionInfo(self.query.read().rteperminfos, self.entry.as_ptr()) }
     }
 
-    /// Moves the check of privileges to a copy of the entry.
+    /// Moves the privilege check to a copy of the entry.
     fn check_separately(self) {
         let (query, entry) = (self.query.as_ptr(), self.entry.as_ptr());
         // SAFETY: copies are made in the current memory context, which is the planner's.
@@ -296,7 +294,7 @@ impl Entry<'_> {
             }
             #[cfg(not(feature = "pg15"))]
             {
-                // From 16 on a check cannot be empty; the owner passes this one.
+                // From 16 on an entry must have a check; this one is for the owner, who passes it.
                 let perminfo = self.permissions();
                 let copy = pg_sys::copyObjectImpl(perminfo.cast());
                 (*query).rteperminfos = pg_sys::lappend((*query).rteperminfos, copy.cast());

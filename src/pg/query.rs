@@ -1,8 +1,8 @@
-//! The extension's queries on a user's table: names are resolved before the current user
-//! changes, all the rest runs as the table's owner.
+//! The extension's queries on a user's table: names are resolved as the current user, everything
+//! else runs as the table's owner.
 //!
-//! Not by SPI, which resolves names again as the user who runs the query: an owner without USAGE
-//! on the schema could not run it. PostgreSQL's own commands on a table need no USAGE either.
+//! Not by SPI, which resolves names as the user who runs the query: an owner without USAGE on the
+//! schema would fail. PostgreSQL's own commands on a table need no USAGE either.
 
 use super::gate::Visit;
 use super::relation::Open;
@@ -12,15 +12,15 @@ use core::marker::PhantomData;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
 use std::ffi::CString;
 
-/// A parameter: its type and its value; `None` is NULL.
+/// The type and value of a parameter; `None` is NULL.
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
-/// Runs a statement that selects nothing; returns how many rows it has processed.
+/// Runs a statement that returns no rows; returns how many rows it processed.
 pub(crate) fn execute(visit: &Visit, query: &str) -> u64 {
     run_seeing(Sight::Present, visit, query, &[], None)
 }
 
-/// The first row that the query selects; its columns are of types passed by value.
+/// The first row of the query, whose columns are of pass-by-value types.
 pub(crate) fn first_row<const N: usize>(
     visit: &Visit,
     query: &str,
@@ -41,30 +41,31 @@ pub(crate) fn first_row<const N: usize>(
     first
 }
 
-/// Reads everything that the query selects, as of before the current transaction's first write.
+/// Runs the query to its end, as of before the current transaction's first write.
 pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter]) {
     run_seeing(Sight::Before, visit, query, parameters, None);
 }
 
-/// What a query sees.
+/// Which changes of the own transaction a query sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// Everything, including what the transaction has done so far.
+    /// All of them so far.
     Present,
-    /// Nothing that the transaction has done.
+    /// None of them.
     Before,
 }
 
-/// The single value of the first row, of a type passed by value.
+/// The first column of the first row, of a pass-by-value type.
 pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) -> Option<Datum> {
     first_row::<1>(visit, query, parameters)?[0]
 }
 
-/// Runs the query and passes its rows to `receive` meanwhile, until that says false.
+/// Runs the query and passes each row to `receive` until that returns false.
 ///
 /// # Safety
-/// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): no panic, and nothing
-/// to drop where an error may pass. It reads columns that the query selects, as of their types.
+/// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): it does not panic, and
+/// nothing needs dropping where an error may pass. It reads only columns of the query, with their
+/// types.
 pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
     visit: &Visit,
     query: &str,
@@ -93,8 +94,8 @@ fn run_seeing(
     receiver: Option<*mut DestReceiver>,
 ) -> u64 {
     let text = encoding::query(query);
-    // SAFETY: within a transaction. Text, parameters and receiver outlive the execution; what it
-    // allocates is freed with the memory context, after an error with the transaction's.
+    // SAFETY: within a transaction. Text, parameters and receiver outlive the execution. Its memory
+    // is freed with the context, or after an error with the transaction.
     unsafe {
         let context = pg_sys::AllocSetContextCreateInternal(
             pg_sys::CurrentMemoryContext,
@@ -128,10 +129,10 @@ fn run_seeing(
     }
 }
 
-/// Executes the statement, or an action that a rule has added to it.
+/// Executes the statement, or one that a rule has added to it.
 ///
 /// # Safety
-/// A statement that was planned just now; text, parameters and receiver are valid.
+/// The statement was just planned; text, parameters and receiver are valid.
 unsafe fn execute_one(
     sight: Sight,
     statement: *mut PlannedStmt,
@@ -144,7 +145,7 @@ unsafe fn execute_one(
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         pg_sys::UpdateActiveSnapshotCommandId();
         if sight == Sight::Before {
-            // A copy: the transaction's own snapshot is never pushed.
+            // This is a copy, so the transaction's own snapshot does not change.
             (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
         }
         let own = (*statement).canSetTag;
@@ -153,7 +154,7 @@ unsafe fn execute_one(
             None => pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone),
         };
         let rows = if (*statement).commandType == CmdType::CMD_UTILITY {
-            // A NOTIFY that a rule has added.
+            // A utility statement here is a NOTIFY that a rule has added.
             pg_sys::ProcessUtility(
                 statement,
                 text.as_ptr(),
@@ -194,7 +195,7 @@ unsafe fn execute_one(
 }
 
 /// # Safety
-/// The values are of the types given with them.
+/// The values have the given types.
 unsafe fn parameter_list(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     if parameters.is_empty() {
         return core::ptr::null_mut();
@@ -215,7 +216,7 @@ unsafe fn parameter_list(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     }
 }
 
-/// A row that a query sends ([`send`]).
+/// A row passed to the callback of [`send`].
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct SentRow<'a>(*mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
@@ -236,8 +237,8 @@ impl SentRow<'_> {
         tid.map_or_else(ItemPointerData::default, |tid| unsafe { *tid })
     }
 
-    /// Deletes this row of the relation by the table access method, as of the query's snapshot
-    /// and the current command. No trigger fires.
+    /// Deletes this row by the table access method, as of the query's snapshot and the current
+    /// command. No trigger fires.
     #[allow(
         ffi_unwind_calls,
         reason = "an error that unwinds from C is PostgreSQL's own longjmp"

@@ -1,5 +1,4 @@
-//! Rows of the system catalogs, by their OID from the syscache or by a scan: borrowed while
-//! they are there.
+//! Rows of system catalogs, from the syscache by OID or from a scan; valid only in a callback.
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -27,7 +26,7 @@ impl<F> Deref for Row<'_, F> {
 }
 
 impl<F> Row<'_, F> {
-    /// A column's value, unless it is NULL: for columns behind the fixed part.
+    /// The value of a column behind the fixed part; `None` for NULL.
     pub(crate) fn value(&self, column: u32) -> Option<pg_sys::Datum> {
         let mut is_null = false;
         // SAFETY: the row is there; a column of its catalog.
@@ -44,7 +43,7 @@ impl<F> Row<'_, F> {
         (!is_null).then_some(value)
     }
 
-    /// For functions of PostgreSQL that take the row as it is.
+    /// The tuple, for functions of PostgreSQL.
     pub(super) fn tuple(&self) -> pg_sys::HeapTuple {
         self.tuple
     }
@@ -72,7 +71,7 @@ impl<F> Cache<F> {
         key: pg_sys::Oid,
         read: impl FnOnce(&Row<'_, F>) -> T,
     ) -> Option<T> {
-        // SAFETY: a look-up within a transaction; the row is released after it was read, after
+        // SAFETY: a look-up within a transaction; the row is released after it was read, or after
         // an error with the transaction.
         unsafe {
             let tuple = pg_sys::SearchSysCache1(self.id, pg_sys::Datum::from(key));
@@ -105,7 +104,7 @@ pub(crate) enum Key {
     Int2(i16),
 }
 
-/// A system catalog, and the index by which it is read.
+/// A system catalog, and the index for its scans.
 pub(crate) struct Catalog<F> {
     relation: pg_sys::Oid,
     index: Option<pg_sys::Oid>,
@@ -124,12 +123,11 @@ impl<F> Catalog<F> {
         }
     }
 
-    /// Calls `see` with each row that has these values in these columns, until it returns true.
+    /// Calls `see` with each row whose columns have these values, until it returns true.
     pub(crate) fn scan(&self, keys: &[(i16, Key)], see: &mut dyn FnMut(&Row<'_, F>) -> bool) {
         let mut keys: Vec<pg_sys::ScanKeyData> = keys.iter().map(scan_key).collect();
-        // SAFETY: a scan within a transaction, over a catalog that is locked meanwhile, closed
-        // before return and after an error with the transaction; a row is read while the scan
-        // stands on it.
+        // SAFETY: a scan within a transaction over a locked catalog, closed before return or after
+        // an error with the transaction; a row is read while the scan is positioned on it.
         unsafe {
             let lock = pg_sys::AccessShareLock.cast_signed();
             let catalog = pg_sys::table_open(self.relation, lock);

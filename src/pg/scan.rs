@@ -1,4 +1,4 @@
-//! Reading a table by an index, with what other sessions are writing (`SNAPSHOT_DIRTY`).
+//! Index scans that also see rows of other sessions' open transactions (`SNAPSHOT_DIRTY`).
 //!
 //! Unguarded, as [`super::unguarded`], unless a function says otherwise.
 
@@ -40,10 +40,10 @@ impl Values {
     }
 }
 
-/// A column of a key, and the operator by which two keys conflict in it.
+/// A key column, and the operator by which two values conflict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
-    /// 0: an expression.
+    /// 0 for an expression.
     pub(crate) attno: i16,
     pub(super) procedure: Oid,
     pub(super) strategy: u16,
@@ -54,7 +54,7 @@ impl Part {
     /// Whether two values conflict.
     ///
     /// # Safety
-    /// Values of this part.
+    /// Both are values of this column.
     pub(crate) unsafe fn conflicts(&self, a: Datum, b: Datum) -> bool {
         let (procedure, collation) = (self.procedure, self.collation);
         // SAFETY: as required of the caller.
@@ -62,7 +62,7 @@ impl Part {
     }
 }
 
-/// An open index of a table that is open and locked.
+/// An open index; its table is open and locked.
 #[derive(Clone, Copy)]
 pub(crate) struct Index<'a> {
     index: pg_sys::Relation,
@@ -70,8 +70,7 @@ pub(crate) struct Index<'a> {
 }
 
 impl Table<'_> {
-    /// Opens an index of the table, which the transaction has locked; `None` if it takes no
-    /// entries yet.
+    /// Opens an index that the transaction has locked; `None` if it is not ready for inserts.
     #[inline]
     pub(crate) fn with_index<T>(self, index: Oid, work: impl FnOnce(Index<'_>) -> T) -> Option<T> {
         let no_lock = pg_sys::NoLock.cast_signed();
@@ -91,8 +90,8 @@ impl Index<'_> {
     /// Scans the index for a key.
     ///
     /// # Safety
-    /// The slot is for rows of the index's table; the parts are the index's first columns, and
-    /// the values theirs.
+    /// The slot is for rows of the index's table; the parts are the index's first columns, in
+    /// order, with their values.
     #[inline]
     pub(crate) unsafe fn scan<T>(
         self,
@@ -139,13 +138,13 @@ impl Index<'_> {
     }
 }
 
-/// A scan that reads into a slot.
+/// An index scan that reads into a slot.
 pub(crate) struct Scan<'a> {
     scan: pg_sys::IndexScanDesc,
     slot: Slot<'a>,
 }
 
-/// A session that is writing or deleting a row.
+/// A transaction that is writing or deleting a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Writer {
     xid: pg_sys::TransactionId,
@@ -161,14 +160,14 @@ impl Scan<'_> {
         unsafe { unguarded::index_getnext_slot(self.scan, forward, self.slot.as_ptr()) }
     }
 
-    /// The other session that is writing or deleting the row, and may yet roll back.
+    /// The other transaction that is writing or deleting the row and has not ended.
     #[inline]
     pub(crate) fn writer(&self) -> Option<Writer> {
-        // SAFETY: the scan's snapshot, in which PostgreSQL has noted that.
+        // SAFETY: the scan's snapshot, where PostgreSQL stores that transaction.
         unsafe { writer(&*(*self.scan).xs_snapshot) }
     }
 
-    /// Whether the row may have another key.
+    /// Whether the key must be compared again, as the index is lossy here.
     #[inline]
     pub(crate) fn is_lossy(&self) -> bool {
         // SAFETY: the scan has begun.
@@ -189,7 +188,7 @@ fn writer(dirty: &pg_sys::SnapshotData) -> Option<Writer> {
 }
 
 impl Writer {
-    /// Waits until it has made up its mind about the row.
+    /// Waits until that transaction ends, or until its speculative insertion does.
     pub(crate) fn wait(self, row: Slot<'_>) {
         let mut tid = row.tid();
         // SAFETY: the table is open.
@@ -204,18 +203,18 @@ impl Writer {
     }
 }
 
-/// What [`each_up_to`] meets.
+/// What [`each_up_to`] passes to its callback.
 pub(crate) enum Met<'a> {
     /// An entry of the index.
     Entry,
     /// A row version.
     Version(Slot<'a>),
-    /// A row version that another session is writing or deleting.
+    /// A row version that another transaction is writing or deleting.
     Unfinished,
 }
 
-/// Calls `see` with the entries up to this timestamptz in the first column of a B-tree, and with
-/// their row versions, until it returns false; true if it did not. Guarded.
+/// Reads the entries up to this timestamptz in the first column of a B-tree. Calls `see` with each
+/// entry and its row versions, until that returns false; returns true at the end. Guarded.
 pub(crate) fn each_up_to(
     table: &relation::Open,
     index: Oid,
@@ -223,8 +222,8 @@ pub(crate) fn each_up_to(
     see: &mut dyn FnMut(Met<'_>) -> bool,
 ) -> bool {
     let (share, table) = (pg_sys::AccessShareLock.cast_signed(), table.table());
-    // SAFETY: table and index are open and locked until the scan has ended; the key's function
-    // compares two timestamptz.
+    // SAFETY: table and index are open and locked until the scan ends; the key's function compares
+    // two timestamptz.
     unsafe {
         let index = pg_sys::index_open(index, share);
         let mut dirty = pg_sys::SnapshotData {
