@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A C string that begins with the extension's name; made by the compiler, which refuses another.
+/// A C string that begins with the extension's name; a NUL inside is a compile error.
 macro_rules! named {
     ($what:literal) => {
         const {
@@ -20,7 +20,7 @@ macro_rules! named {
     };
 }
 
-/// The name of the lock's tranche, shown in wait events.
+/// The lock's tranche name, shown in wait events.
 const TRANCHE: &CStr = named!("");
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
@@ -29,26 +29,26 @@ static mut CONTROL: *mut core::ffi::c_void = core::ptr::null_mut();
 static mut TABLE: *mut pg_sys::HTAB = core::ptr::null_mut();
 static mut LOCK: *mut pg_sys::LWLock = core::ptr::null_mut();
 
-/// What the memory holds: a structure, zeroed before anybody sees it, and a hash table.
+/// The contents of the memory: a structure, zeroed at first, and a hash table.
 ///
 /// # Safety
-/// Implemented once, and used only after the server's start. `Control` is valid when zeroed. A
-/// `Key` is plain data without padding; an `Entry` is plain data that begins with its key.
+/// Only one type implements it, and it is used only after the server's start. A zeroed `Control` is
+/// valid. A `Key` is plain data without padding; an `Entry` is plain data that begins with its key.
 pub(crate) unsafe trait Contents: Sized + 'static {
     type Control: Sync;
     type Key: Copy;
     type Entry: Copy;
-    /// The memory was created, at the server's start or after a crash; in the postmaster, while
-    /// no other process exists.
+    /// Called when the memory was created, at the server's start or after a crash. Runs in the
+    /// postmaster, before any other process exists.
     const STARTED: fn(&mut Exclusive<Self>);
-    /// The server stops cleanly; as above.
+    /// Called when the server stops cleanly; in the postmaster, when no other process exists.
     const STOPPING: fn(&mut Exclusive<Self>);
 
     /// The number of entries of the hash table.
     fn entries() -> i64;
 }
 
-/// Asks for the memory; once, while libraries are preloaded.
+/// Requests the memory; called once, while libraries are preloaded.
 pub(crate) fn init<C: Contents>() {
     // SAFETY: single-threaded, in the postmaster.
     unsafe {
@@ -75,8 +75,7 @@ unsafe extern "C-unwind" fn request<C: Contents>() {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn startup<C: Contents>() {
-    // SAFETY: in the postmaster at start and after a crash; the lock is that of
-    // all extensions.
+    // SAFETY: in the postmaster, at start or after a crash; the lock is the one for add-ins.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
             at_boundary!(previous());
@@ -107,7 +106,7 @@ unsafe extern "C-unwind" fn startup<C: Contents>() {
     }
 }
 
-/// Children of the postmaster forget it when they are forked.
+/// Child processes drop this callback when they are forked.
 #[pg_guard]
 unsafe extern "C-unwind" fn stop<C: Contents>(code: core::ffi::c_int, _argument: pg_sys::Datum) {
     if code == 0 {
@@ -121,29 +120,29 @@ pub(crate) fn control<C: Contents>() -> &'static C::Control {
     unsafe { &*CONTROL.cast() }
 }
 
-/// A part of the structure that is accessed under the lock only.
+/// A part of the structure that is accessed only under the lock.
 #[repr(transparent)]
 pub(crate) struct UnderLock<T>(UnsafeCell<T>);
 
-// SAFETY: whoever changes it is alone.
+// SAFETY: only the holder of the exclusive lock changes it.
 unsafe impl<T: Send> Sync for UnderLock<T> {}
 
 impl<T> UnderLock<T> {
     pub(crate) fn get<'a, C: Contents>(&'a self, _lock: &'a Locked<C>) -> &'a T {
-        // SAFETY: nobody changes it under the lock.
+        // SAFETY: the lock is held, so nobody changes it.
         unsafe { &*self.0.get() }
     }
 
     pub(crate) fn get_mut<'a, C: Contents>(&'a self, _lock: &'a mut Exclusive<C>) -> &'a mut T {
-        // SAFETY: under the exclusive lock, of which this is the only use.
+        // SAFETY: the exclusive lock is held and borrowed, so there is no other reference.
         unsafe { &mut *self.0.get() }
     }
 }
 
-/// The lock, held until dropped: the table may be read. Meanwhile nothing may raise an error.
+/// The lock, released on drop: the table may be read. No error may be raised while it is held.
 pub(crate) struct Locked<C: Contents>(PhantomData<C>);
 
-/// The same, exclusive: the table may be changed.
+/// The exclusive lock: the table may be changed.
 pub(crate) struct Exclusive<C: Contents>(Locked<C>);
 
 impl<C: Contents> Locked<C> {
@@ -163,9 +162,9 @@ impl<C: Contents> Locked<C> {
         Self(PhantomData)
     }
 
-    /// The entry of that key; `None` if there is none.
+    /// The entry with this key.
     pub(crate) fn find(&self, key: &C::Key) -> Option<&C::Entry> {
-        // SAFETY: under the lock, with which the reference ends.
+        // SAFETY: under the lock; the reference ends before it.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_ref() }
     }
 
@@ -179,13 +178,13 @@ impl<C: Contents> Locked<C> {
 impl<C: Contents> Exclusive<C> {
     /// As [`Locked::find`].
     pub(crate) fn find_mut(&mut self, key: &C::Key) -> Option<&mut C::Entry> {
-        // SAFETY: under the exclusive lock, with which the reference ends.
+        // SAFETY: under the exclusive lock; the reference ends before it.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_mut() }
     }
 
-    /// The entry of that key, `new` if there was none; `None` if the table is full.
+    /// The entry with this key, inserted as `new` if missing; `None` if the table is full.
     pub(crate) fn enter(&mut self, key: &C::Key, new: C::Entry) -> Option<&mut C::Entry> {
-        // SAFETY: as in `find_mut`; of a new entry only the key is set.
+        // SAFETY: as in `find_mut`; PostgreSQL sets only the key of a new entry.
         unsafe {
             let (entry, found) = search::<C>(key, pg_sys::HASHACTION::HASH_ENTER_NULL);
             if !entry.is_null() && !found {
@@ -195,7 +194,7 @@ impl<C: Contents> Exclusive<C> {
         }
     }
 
-    /// Removes the entry of that key.
+    /// Removes the entry with this key.
     pub(crate) fn remove(&mut self, key: &C::Key) {
         // SAFETY: under the exclusive lock; nobody has a reference to the entry.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_REMOVE) };
@@ -216,10 +215,10 @@ impl<C: Contents> Deref for Exclusive<C> {
     }
 }
 
-/// The entry, or null, and whether it was there.
+/// The entry or null, and whether it already existed.
 ///
 /// # Safety
-/// Under the lock; under the exclusive one, if `action` changes the table.
+/// The lock is held; exclusively, if `action` changes the table.
 unsafe fn search<C: Contents>(
     key: &C::Key,
     action: pg_sys::HASHACTION::Type,
@@ -231,10 +230,10 @@ unsafe fn search<C: Contents>(
 }
 
 /// # Safety
-/// As [`search`]; under the exclusive lock, if `visit` changes an entry.
+/// As [`search`]; the lock is exclusive if `visit` changes an entry.
 unsafe fn scan<C: Contents>(mut visit: impl FnMut(*mut C::Entry)) {
-    // SAFETY: as required of the caller; the scan runs to its end, over a table that nobody
-    // else adds to meanwhile.
+    // SAFETY: as required of the caller; the scan runs to its end, and nobody else inserts
+    // meanwhile.
     unsafe {
         let mut scan = pg_sys::HASH_SEQ_STATUS::default();
         pg_sys::hash_seq_init(&mut scan, TABLE);
@@ -248,8 +247,7 @@ unsafe fn scan<C: Contents>(mut visit: impl FnMut(*mut C::Entry)) {
 
 impl<C: Contents> Drop for Locked<C> {
     fn drop(&mut self) {
-        // SAFETY: acquired by this value. After an error PostgreSQL may have released it
-        // already.
+        // SAFETY: this value acquired it. After an error PostgreSQL may already have released it.
         unsafe {
             if pg_sys::LWLockHeldByMe(LOCK) {
                 pg_sys::LWLockRelease(LOCK);

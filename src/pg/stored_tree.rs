@@ -1,5 +1,5 @@
-//! Expressions as the catalogs keep them, and conditions in a user's text: parsed and analyzed,
-//! never run.
+//! Expressions as the catalogs store them, and conditions from a user's text: parsed and analyzed,
+//! never executed.
 
 use super::syntax::Node;
 use super::{catalog, encoding};
@@ -10,8 +10,8 @@ use std::hash::{Hash, Hasher};
 
 /// The text of an expression on the columns of one table, written by `nodeToString`.
 ///
-/// It is simplified on first use, not when it is read: that computes its constants, which can
-/// take long, and whoever looks at all tables of a database must not wait for it.
+/// It is simplified on first use, not when it is read: simplifying computes constants, which can be
+/// slow, and code that reads all tables of a database must not wait for that.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredTree {
     text: CString,
@@ -34,7 +34,7 @@ impl Hash for StoredTree {
 
 impl StoredTree {
     /// # Safety
-    /// Written by `nodeToString`.
+    /// The text was written by `nodeToString`.
     pub(super) unsafe fn new(text: &CStr) -> Self {
         Self {
             text: text.to_owned(),
@@ -47,17 +47,17 @@ impl StoredTree {
         unsafe { Self::new(CStr::from_ptr(pg_sys::nodeToString(tree.as_ptr().cast()))) }
     }
 
-    /// In the current memory context.
+    /// Parses the text in the current memory context.
     pub(super) fn read(&self) -> *mut pg_sys::Node {
         // SAFETY: as required when it was made.
         unsafe { pg_sys::stringToNode(self.text.as_ptr()).cast() }
     }
 
-    /// Simplified as PostgreSQL does before it compares a condition with those of a query, for
-    /// which it calls functions; for range table entry `varno`.
+    /// Simplified as PostgreSQL does before it compares conditions, which calls functions; for the
+    /// range table entry `varno`.
     pub(crate) fn simplified(&self, varno: u32) -> *mut Expr {
         let tree = self.simple().read();
-        // SAFETY: just made. The functions of operators are not written.
+        // SAFETY: the tree is new. It lacks the functions of operators, which are set here.
         unsafe {
             pg_sys::ChangeVarNodes(tree, 1, varno.cast_signed(), 0);
             pg_sys::fix_opfuncids(tree);
@@ -66,7 +66,7 @@ impl StoredTree {
     }
 
     fn simple(&self) -> &Self {
-        // The functions called may come back here: hold no borrow meanwhile.
+        // Simplifying calls functions that may use this tree: hold no borrow.
         self.simplified.get().unwrap_or_else(|| {
             // SAFETY: a tree that was just made; the result is one.
             let simple = unsafe {
@@ -78,21 +78,21 @@ impl StoredTree {
         })
     }
 
-    /// Whether it is this expression.
+    /// Whether the trees are equal.
     pub(crate) fn is(&self, tree: Node<'_>) -> bool {
         // SAFETY: both are only read.
         unsafe { pg_sys::equal(self.read().cast(), tree.as_ptr().cast()) }
     }
 
-    /// Whether both conditions are true of the same rows, as far as PostgreSQL can tell.
+    /// Whether both conditions hold for the same rows, as far as PostgreSQL can tell.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let (one, other) = (self.simple().read(), other.simple().read());
         // SAFETY: just made.
         unsafe { pg_sys::equal(one.cast(), other.cast()) }
     }
 
-    /// The same for a table that inherits from the expression's: columns have the same names but
-    /// other numbers. `None` if one is missing.
+    /// The expression for a table that inherits from its table, where columns have the same names
+    /// but other numbers. `None` if a column is missing.
     pub(crate) fn translate(&self, from: pg_sys::Oid, to: pg_sys::Oid) -> Option<Self> {
         let tree = self.read();
         let (mut numbers, mut whole_row) = (vec![], false);
@@ -115,10 +115,10 @@ impl StoredTree {
         }
     }
 
-    /// As SQL, for which PostgreSQL locks the table, and types whose columns it names; `None`
-    /// if the table is gone.
+    /// As SQL. PostgreSQL locks the table for it, and the composite types whose fields it names.
+    /// `None` if the table does not exist.
     pub(crate) fn to_sql(&self, table: pg_sys::Oid) -> Option<String> {
-        // SAFETY: the text of an expression, as the function takes it; it returns a text.
+        // SAFETY: the function takes the text of an expression and returns a text.
         unsafe {
             let text = pg_sys::Datum::from(pg_sys::cstring_to_text(self.text.as_ptr()));
             let arguments = [Some(text), Some(table.into())];
@@ -128,8 +128,8 @@ impl StoredTree {
     }
 }
 
-/// Calls `read` with a query on the table that has this condition; `None` if the text is not a
-/// single expression. Raises the parser's errors.
+/// Calls `read` with a query on the table that has this condition; `None` if the text is not one
+/// expression. Raises the parser's errors.
 pub(crate) fn analyzed<T>(
     table: pg_sys::Oid,
     condition: &str,
@@ -139,12 +139,12 @@ pub(crate) fn analyzed<T>(
     if !parsed(&bare, RawParseMode::RAW_PARSE_PLPGSQL_EXPR).is_some_and(is_expression) {
         return None;
     }
-    // On a line of its own: it may end with a comment.
+    // On its own line: the text may end with a comment.
     let table = catalog::qualified_name(table);
     let text = encoding::query(&format!("SELECT FROM ONLY {table} WHERE (\n{condition}\n)"));
     let tree = parsed(&text, RawParseMode::RAW_PARSE_DEFAULT)?.as_ptr();
     let (types, none) = (core::ptr::null(), core::ptr::null_mut());
-    // SAFETY: a statement without parameters, which is not used afterwards.
+    // SAFETY: a statement without parameters that is not used again.
     let query = unsafe {
         let query = pg_sys::parse_analyze_fixedparams(tree, text.as_ptr(), types, 0, none);
         Node::new(query)
@@ -152,7 +152,7 @@ pub(crate) fn analyzed<T>(
     query.map(read)
 }
 
-/// The first statement in the text, in the current memory context.
+/// The first statement of the text, in the current memory context.
 fn parsed(text: &CStr, mode: RawParseMode::Type) -> Option<Node<'_, pg_sys::RawStmt>> {
     // SAFETY: the parser copies what it keeps of the text.
     unsafe {
@@ -162,8 +162,7 @@ fn parsed(text: &CStr, mode: RawParseMode::Type) -> Option<Node<'_, pg_sys::RawS
     }
 }
 
-/// Whether the parsed statement holds a single expression, and none of what may follow it in a
-/// SELECT.
+/// Whether the parsed statement has only one expression, and no other clause of a SELECT.
 fn is_expression(statement: Node<'_, pg_sys::RawStmt>) -> bool {
     let statement = statement.node(|raw| &raw.stmt);
     let Some(select) = statement.and_then(Node::cast::<pg_sys::SelectStmt>) else {

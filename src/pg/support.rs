@@ -1,4 +1,4 @@
-//! What the planner asks a function's support function.
+//! The planner's requests to support functions.
 
 use super::call::Argument;
 use super::planner_input::{Entry, Query};
@@ -6,7 +6,7 @@ use super::{lists, nodes};
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Node, NodeTag, SupportRequestSimplify};
 
-/// A question, while the support function runs.
+/// A request, while the support function runs.
 pub(crate) struct Request<'a>(*mut Node, PhantomData<&'a ()>);
 
 impl Argument for Request<'_> {
@@ -16,13 +16,13 @@ impl Argument for Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// The question itself.
+    /// The request node.
     pub(crate) fn as_ptr(&self) -> *mut Node {
         self.0
     }
 
-    /// For a call that is to be simplified, whose arguments are the `tableoid` of a table in the
-    /// query's range table, and a constant: these two.
+    /// For a request to simplify a call whose arguments are the `tableoid` of a table in the query
+    /// and a constant: that range table entry and the constant.
     pub(crate) fn of_table_and_constant(&self) -> Option<(Entry<'a>, pg_sys::Const)> {
         // SAFETY: a node, whose tag tells its type; so are those of the call.
         unsafe {

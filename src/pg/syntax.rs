@@ -1,5 +1,5 @@
-//! Nodes of PostgreSQL's trees, borrowed: the tag of a node tells its type, and the type of a
-//! field what it points to. So whoever has a node may read all that is below it.
+//! Borrowed nodes of PostgreSQL's trees. A node's tag tells its type, and a field's type what it
+//! points to, so all below a node can be read safely.
 
 use super::lists;
 use core::ffi::{c_char, c_void};
@@ -31,7 +31,7 @@ impl<T> Deref for Node<'_, T> {
 }
 
 /// # Safety
-/// A node with this tag is a `Self`; without one, any node is.
+/// Every node with this tag is a `Self`; with `None`, every node is.
 pub(crate) unsafe trait Tagged: PgNode + 'static {
     const TAG: Option<NodeTag>;
 }
@@ -77,7 +77,7 @@ impl<'a, T> Node<'a, T> {
         self.0.as_ptr()
     }
 
-    /// A pointer in the node itself, never one from elsewhere.
+    /// A pointer field of this node; the signature excludes other pointers.
     fn field<U>(self, field: impl FnOnce(&T) -> &*mut U) -> *mut U {
         let field = field(&self);
         let at = core::ptr::from_ref(field).addr();
@@ -94,7 +94,7 @@ impl<'a, T> Node<'a, T> {
     /// The text to which a field points.
     pub(crate) fn text(self, field: impl FnOnce(&T) -> &*mut c_char) -> Option<&'a CStr> {
         let text = self.field(field);
-        // SAFETY: trees have C strings only, of which none changes during `'a`.
+        // SAFETY: the strings of a tree are C strings, which do not change during `'a`.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
     }
 
@@ -120,10 +120,10 @@ impl<'a> Node<'a, pg_sys::List> {
     }
 }
 
-/// What is found in an expression.
+/// A part of an expression.
 pub(crate) enum Part<'a> {
     Node(Node<'a>),
-    /// A function that the last node calls itself.
+    /// A function that the last node calls.
     Function(pg_sys::Oid),
 }
 
@@ -142,8 +142,8 @@ impl<'a> Node<'a> {
         unsafe { pg_sys::exprType(self.as_ptr()) }
     }
 
-    /// The columns of range table entry 1 in the expression, in order: 0 is the whole row,
-    /// numbers below are system columns.
+    /// The columns of range table entry 1 in the expression, in order: 0 is the whole row, negative
+    /// numbers are system columns.
     pub(crate) fn columns(self) -> Vec<i16> {
         let mut columns = Vec::new();
         let (mut used, mut member) = (core::ptr::null_mut(), -1);
@@ -160,7 +160,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Calls `see` with the parts of the expression until it returns true; whether it has.
+    /// Calls `see` with the parts of the expression until it returns true; returns whether it did.
     pub(crate) fn any(self, mut see: See<'_>) -> bool {
         // SAFETY: a node; the context outlives the walk.
         unsafe { walk(self.as_ptr(), (&raw mut see).cast()) }

@@ -1,7 +1,7 @@
 //! Tables that the transaction has locked, and slots for their rows.
 //!
-//! Unguarded, as [`super::unguarded`], unless a function says otherwise: who holds one of these
-//! holds nothing that needs dropping while PostgreSQL reads or writes.
+//! Unguarded, as [`super::unguarded`], unless a function says otherwise: these types hold nothing
+//! that needs dropping when PostgreSQL raises an error.
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
@@ -11,14 +11,14 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, ItemPointerData, Oid, TM_Result};
 
-/// An open table, locked by the transaction, as long as `'a`.
+/// A table that is open, and locked by the transaction, for `'a`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Table<'a>(pg_sys::Relation, PhantomData<&'a pg_sys::RelationData>);
 
 impl<'a> Table<'a> {
     /// # Safety
-    /// It is open, and locked by the transaction, as long as `'a`.
+    /// The relation is open, and locked by the transaction, for `'a`.
     #[inline]
     pub(super) unsafe fn of(relation: pg_sys::Relation) -> Self {
         Self(relation, PhantomData)
@@ -63,7 +63,8 @@ impl<'a> Table<'a> {
     /// A column, if there is one of this number.
     #[inline]
     pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
-        // SAFETY: open; a header, then an array of that many, which a locked table keeps.
+        // SAFETY: open; the descriptor is a header and an array of that many, and a locked table
+        // keeps it.
         unsafe {
             let columns = (*self.0).rd_att;
             let count = usize::try_from((*columns).natts).ok()?;
@@ -76,7 +77,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A column, to be compared. Guarded.
+    /// A column, for [`Slot::has_same`]. Guarded.
     pub(crate) fn compared(self, attno: i16) -> Compared {
         let type_oid = self
             .column(attno)
@@ -92,15 +93,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Its triggers, as the relation cache has them.
+    /// Its triggers from the relation cache.
     #[inline]
     pub(crate) fn triggers(self) -> Triggers<'a> {
         // SAFETY: there as long as the relation is open.
         unsafe { Triggers::at(&raw const (*self.0).trigdesc) }
     }
 
-    /// Raises the error that a DELETE would on a table that is published without a replica
-    /// identity.
+    /// Raises the error of DELETE for a published table without a replica identity.
     #[inline]
     pub(crate) fn check_replica_identity(self) {
         // SAFETY: open and locked.
@@ -108,7 +108,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A column whose values are compared bit for bit.
+/// A column whose values are compared bit by bit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Compared {
     pub(crate) attno: i16,
@@ -117,7 +117,7 @@ pub(crate) struct Compared {
     by_value: bool,
 }
 
-/// A slot for rows of an open table; it holds one, or none.
+/// A slot for rows of an open table; it holds one row or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'a> {
     slot: *mut pg_sys::TupleTableSlot,
@@ -126,7 +126,7 @@ pub(crate) struct Slot<'a> {
 
 impl<'a> Slot<'a> {
     /// # Safety
-    /// A slot for rows of the table, as long as `'a`.
+    /// The slot is for rows of the table, for `'a`.
     #[inline]
     pub(super) unsafe fn of(slot: *mut pg_sys::TupleTableSlot, table: Table<'a>) -> Self {
         Self { slot, table }
@@ -155,14 +155,14 @@ impl<'a> Slot<'a> {
         u32::from(unsafe { (*self.slot).tts_flags }) & pg_sys::TTS_FLAG_EMPTY != 0
     }
 
-    /// The value of a column; `None` for NULL. Reading a row from disk may raise.
+    /// The value of a column; `None` for NULL. Raises an error if the row cannot be read.
     #[inline]
     pub(crate) fn value(self, attno: i16) -> Option<Datum> {
         // SAFETY: a slot.
         unsafe { value_in(self.slot, attno) }
     }
 
-    /// Whether the column has the same value, bit for bit, in another row of the table.
+    /// Whether the column has the same value, bit by bit, in another row of the table.
     #[inline]
     pub(crate) fn has_same(self, other: Slot<'_>, of: Compared) -> bool {
         let column = self.table.column(of.attno);
@@ -177,8 +177,8 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Reads all columns. A partition's row may come with all read; its slot then refuses to
-    /// read more.
+    /// Reads all columns. The slot of a partition's row may already have read all, and rejects
+    /// reading more.
     pub(crate) fn read_all(self) {
         // SAFETY: a slot.
         unsafe {
@@ -189,7 +189,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Writes a column that was read; the value is kept elsewhere.
+    /// Replaces the value of a column that was read. The slot does not copy the value.
     ///
     /// # Safety
     /// The value has the column's type.
@@ -204,11 +204,11 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Ends the present command if the transaction has written the version: it could not delete
-    /// its own.
+    /// Increments the command ID if this transaction wrote the row version, as a command cannot
+    /// delete a version that it wrote.
     pub(crate) fn end_command_if_own(self) {
         let (mut isnull, xmin) = (false, pg_sys::MinTransactionIdAttributeNumber);
-        // SAFETY: a slot with a row from disk; it raises an error in parallel operations.
+        // SAFETY: the slot has a row from disk; raises an error in parallel operations.
         unsafe {
             if let Some(getsysattr) = (*(*self.slot).tts_ops).getsysattr
                 && !self.is_empty()
@@ -221,9 +221,9 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Reads the row version with this TID; false if there is none. Anybody may have named the
-    /// TID; PostgreSQL does not validate it. Until the row is locked, the slot keeps the version
-    /// from being pruned.
+    /// Reads the row version with this TID; false if there is none. The TID may come from a user;
+    /// PostgreSQL does not validate it. Until the row is locked, the slot pins its page, which
+    /// prevents pruning.
     pub(crate) fn fetch(self, tid: &mut ItemPointerData) -> bool {
         let mut any = pg_sys::SnapshotData {
             snapshot_type: pg_sys::SnapshotType::SNAPSHOT_ANY,
@@ -243,12 +243,12 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Locks the row for deletion, waiting for others, and reads it again. `None`: there is none
-    /// from disk, or its access method cannot.
+    /// Locks the row for deletion, waiting for other transactions, and reads it again. `None` if it
+    /// is not a row on disk, or the access method cannot lock rows.
     pub(crate) fn lock(self, flags: u32) -> Option<TM_Result::Type> {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
         let mut tid = self.tid_on_disk()?;
-        // SAFETY: open; a row of the table, which the slot keeps from being pruned.
+        // SAFETY: open; a row of the table, whose page the slot pins.
         unsafe {
             let result = (*(*table).rd_tableam).tuple_lock?(
                 table,
@@ -262,16 +262,15 @@ impl<'a> Slot<'a> {
                 &mut failure,
             );
             if result != TM_Result::TM_Ok {
-                // What it has left there is not pinned.
+                // After a failure the slot holds a tuple that is not pinned.
                 (*(*self.slot).tts_ops).clear?(self.slot);
             }
             Some(result)
         }
     }
 
-    /// Deletes the row, and nothing else, waiting for others who have locked it. What the
-    /// transaction has done to it since `command` began, or the present one, counts as a change.
-    /// `None` as for [`Self::lock`].
+    /// Deletes only the row, waiting for other transactions that lock it. Own changes since
+    /// `command`, or by the current command, count as concurrent. `None` as for [`Self::lock`].
     pub(crate) fn delete(self, command: Option<pg_sys::CommandId>) -> Option<TM_Result::Type> {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
         let (mut tid, none) = (self.tid_on_disk()?, null_mut());
@@ -287,8 +286,8 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Deletes the row, and nothing else, unless another session has locked it; true if it is
-    /// gone. Guarded.
+    /// Deletes only the row, unless another transaction has locked it; returns whether it was
+    /// deleted. Guarded.
     pub(crate) fn delete_if_free(self) -> bool {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
         let Some(mut tid) = self.tid_on_disk() else {
@@ -311,10 +310,10 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// The value of a column of the row in the slot; `None` for NULL, and without a row.
+/// The value of a column in the slot; `None` for NULL, and for an empty slot.
 ///
 /// # Safety
-/// A slot; PostgreSQL raises an error if its rows have no such column.
+/// A valid slot; PostgreSQL raises an error if its rows lack the column.
 #[inline]
 pub(super) unsafe fn value_in(slot: *mut pg_sys::TupleTableSlot, attno: i16) -> Option<Datum> {
     let at = usize::try_from(attno).ok()?.checked_sub(1)?;

@@ -11,21 +11,21 @@ pub(crate) struct Unique {
     pub(crate) index: pg_sys::Oid,
     pub(crate) parts: Vec<Part>,
     pub(crate) nulls_not_distinct: bool,
-    /// The columns that the key and its predicate depend on; numbers up to 0 are system columns
-    /// or the whole row.
+    /// The columns of the key and the predicate; 0 is the whole row, negative numbers are system
+    /// columns.
     pub(crate) columns: Vec<i16>,
-    /// It has expressions or a predicate.
+    /// Whether it has expressions or a predicate.
     pub(crate) needs_evaluation: bool,
-    /// Its constraint is not deferrable.
+    /// Whether its constraint is not deferrable.
     pub(crate) is_immediate: bool,
 }
 
-/// The table's unique and exclusion indexes. One that is being built counts: it starts to reject
-/// rows without an invalidation of the table.
+/// The table's unique and exclusion indexes. Those being built count: they can reject rows before
+/// an invalidation reaches this session.
 pub(crate) fn of(table: Table<'_>) -> Vec<Unique> {
     let share = pg_sys::AccessShareLock.cast_signed();
     let mut found = vec![];
-    // SAFETY: the table is open; a copy of its list. An index is locked while it is open.
+    // SAFETY: the table is open; the list is a copy. Each index is locked while it is open.
     unsafe {
         for oid in lists::oids(pg_sys::RelationGetIndexList(table.as_ptr())) {
             let index = pg_sys::index_open(oid, share);
@@ -40,9 +40,9 @@ pub(crate) fn of(table: Table<'_>) -> Vec<Unique> {
 }
 
 /// # Safety
-/// An open unique or exclusion index.
+/// The relation is an open unique or exclusion index.
 unsafe fn read(open: pg_sys::Relation) -> Unique {
-    // SAFETY: as required of the caller; the information has an operator for each column.
+    // SAFETY: as required of the caller; the index has an operator for each column.
     unsafe {
         let info = &mut *pg_sys::BuildIndexInfo(open);
         let is_exclusion = !info.ii_ExclusionOps.is_null();

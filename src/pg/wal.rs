@@ -1,11 +1,11 @@
-//! Messages in the WAL for consumers of logical decoding.
+//! Logical decoding messages in the WAL.
 
 use super::query::SentRow;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char};
 
 unsafe extern "C-unwind" {
-    /// message.c, which pgrx does not bind.
+    /// From message.c; pgrx does not bind it.
     fn LogLogicalMessage(
         prefix: *const c_char,
         message: *const c_char,
@@ -15,13 +15,13 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::XLogRecPtr;
 }
 
-/// Whether the WAL is written for logical decoding.
+/// Whether wal_level is logical.
 pub(crate) fn is_logical() -> bool {
     // SAFETY: reads a setting.
     unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
 }
 
-/// Writes a message that belongs to the transaction.
+/// Writes a transactional message.
 pub(crate) fn write_message(prefix: &CStr, message: &CStr) {
     // SAFETY: an error is caught at the boundary.
     unsafe {
@@ -29,14 +29,14 @@ pub(crate) fn write_message(prefix: &CStr, message: &CStr) {
     }
 }
 
-/// The same at a row that was sent.
+/// The same while a query sends rows.
 pub(crate) fn write_message_at(_row: SentRow<'_>, prefix: &CStr, message: &CStr) {
-    // SAFETY: where a row is sent, errors pass through.
+    // SAFETY: in a row callback, errors pass through.
     unsafe { write(prefix, message) }
 }
 
 /// # Safety
-/// PostgreSQL's errors pass through: nothing is to be dropped.
+/// PostgreSQL's errors pass through, so nothing may need dropping.
 #[allow(
     ffi_unwind_calls,
     reason = "an error that unwinds from C is PostgreSQL's own longjmp"
