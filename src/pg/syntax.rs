@@ -77,7 +77,7 @@ impl<'a, T> Node<'a, T> {
         self.0.as_ptr()
     }
 
-    /// A pointer field of this node; the signature excludes other pointers.
+    /// A pointer in the node itself; asserted, as the closure could return another.
     fn field<U>(self, field: impl FnOnce(&T) -> &*mut U) -> *mut U {
         let field = field(&self);
         let at = core::ptr::from_ref(field).addr();

@@ -1,4 +1,4 @@
-//! Rows that are expired already, and whether they are still on disk.
+//! Expired rows of a test, and whether they are still on disk.
 
 use crate::session::Session;
 use crate::wait::PATIENCE;
@@ -47,8 +47,8 @@ impl Session {
         self.wait_for_ids(table, "");
     }
 
-    /// Wait until deletion has looked at this table from now on, twice: what
-    /// should stay has then been found and left. By rows with the `id` -1.
+    /// Wait until deletion has visited this table twice from now on: rows that should stay were
+    /// then found and kept. Uses rows with the `id` -1.
     #[track_caller]
     pub fn look_again(&mut self, table: &str) {
         self.sees_the_disk();

@@ -1,4 +1,4 @@
-//! Plans that outlive their statement, to see whether a change reaches them.
+//! Cached plans, to see whether a change of policy reaches them.
 
 use crate::session::Session;
 
@@ -35,10 +35,10 @@ impl CachedPlans {
         plans
     }
 
-    /// How many rows the plans see.
+    /// How many rows the cached plans see.
     ///
     /// # Panics
-    /// If they do not agree, with each other and with a plan made anew.
+    /// If they disagree with each other or with a new plan.
     #[track_caller]
     pub fn count(&self, session: &mut Session) -> i64 {
         let rows = session

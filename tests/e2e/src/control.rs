@@ -1,4 +1,4 @@
-//! Stopping a server in all ways, starting it again, promoting it.
+//! Stops a server in each way, starts it again, promotes it.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::wait::until;
 pub enum Stop {
     /// Sessions are ended, and a checkpoint is written.
     Fast,
-    /// Everything ends as in a crash; the next start recovers.
+    /// As in a crash: processes end at once, and the next start recovers.
     Immediate,
 }
 
 impl Server {
-    /// Stop the server, and how long that took.
+    /// Stop the server; returns how long that took.
     ///
     /// # Panics
     /// If it does not stop within two minutes.
@@ -40,7 +40,7 @@ impl Server {
     pub fn reload(&self, settings: &[(&str, &str)]) {
         self.configure(settings);
         self.pg_ctl(&["reload"]);
-        // It is for the signal to arrive; what a session sees arrives last.
+        // Waits for the reload: sessions get the signal last.
         for (name, value) in settings {
             until(&format!("{name} = {value} after reload"), 60, || {
                 let mut session = self.connect("postgres", "postgres");
@@ -64,7 +64,7 @@ impl Server {
         let text = std::fs::read_to_string(&file).expect("postmaster.pid of a running server");
         let pid = text.lines().next().and_then(|line| line.parse().ok());
         let pid: i32 = pid.expect("a process id in postmaster.pid");
-        // Stopped, it has no further child between the look and the blow.
+        // The postmaster is stopped first, so that it starts no child in between.
         assert!(process::signal(pid, "STOP"), "no postmaster {pid}");
         let children = process::children(pid);
         assert!(process::signal(pid, "KILL"), "no postmaster {pid}");
@@ -72,8 +72,8 @@ impl Server {
             let mut all = children.iter().chain([&pid]);
             all.all(|pid| process::ended(*pid)).then_some(())
         });
-        // Where nobody collects orphans, the dead one keeps its process id, and
-        // the next postmaster would take it for a living one.
+        // Without a process that reaps orphans, the dead postmaster keeps its process ID, and the
+        // next one would take it for alive.
         if process::listed(pid) {
             std::fs::remove_file(&file).expect("postmaster.pid");
             let lock = self.dir().join(format!(".s.PGSQL.{PORT}.lock"));
@@ -81,8 +81,8 @@ impl Server {
         }
     }
 
-    /// Kill a process of the server by SIGKILL; whether it was still there.
-    /// The postmaster ends all others, recovers, and goes on.
+    /// Kill a process of the server by SIGKILL; returns whether it existed. The postmaster then
+    /// ends all others and recovers.
     pub fn kill(&self, pid: i32) -> bool {
         process::signal(pid, "KILL")
     }

@@ -1,9 +1,8 @@
-//! Nothing stays behind: a small process of its own that outlives the test.
+//! Stops a test's server, however the test ends.
 //!
-//! A test may panic, be interrupted, or be killed by SIGKILL, and a server held
-//! in a `static` is never dropped. So every server has a guard: a shell that
-//! waits for the end of its input, the other end of which only this process
-//! holds. However the process ends, the kernel closes the pipe, and the guard
+//! A test may panic, be interrupted, or be killed by SIGKILL, and a server in a `static` is never
+//! dropped. So each server has a guard: a shell that waits for the end of its input, a pipe that
+//! only this process holds open. When the process ends, the kernel closes the pipe, and the guard
 //! stops the server and removes its directory.
 
 use std::path::Path;
@@ -34,8 +33,8 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A process group of its own: an interrupt from the terminal is for
-            // the test alone.
+            // In its own process group, so that an interrupt from the terminal reaches only the
+            // test.
             .process_group(0)
             .spawn()
             .expect("cannot start sh");

@@ -32,13 +32,13 @@ impl Server {
         )
     }
 
-    /// The test kills processes of this server, so that the log may say so.
+    /// The test kills processes of this server, so its log may report crashes.
     pub fn allow_crash(&self) {
         self.crashes.store(true, Ordering::Relaxed);
     }
 
-    /// No process of this server has crashed (unless the test kills them) or
-    /// failed an assertion.
+    /// Checks that no process of this server crashed (unless the test kills them) or failed an
+    /// assertion.
     pub fn assert_unharmed(&self) {
         let mut bad = vec!["PANIC:", "TRAP:", "panicked at"];
         if !self.crashes.load(Ordering::Relaxed) {

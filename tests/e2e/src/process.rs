@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tools::run;
 
-/// Send a signal; whether the process was there to get it.
+/// Send a signal; returns whether the process existed.
 pub(crate) fn signal(pid: i32, name: &str) -> bool {
     assert!(pid > 1, "not a process of a server: {pid}");
     // The shell's own `kill`: the program is not installed everywhere.

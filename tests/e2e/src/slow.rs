@@ -7,8 +7,8 @@ use crate::session::Session;
 /// How many rows it has at first.
 const ROWS: i64 = 3000;
 
-/// A table `public.slow` of expired rows with a trigger that sleeps for each: user code that takes
-/// its time. Nothing is waited for by it.
+/// A table `public.slow` of expired rows with a trigger that sleeps for each row, as slow user
+/// code. No test waits for the sleep itself.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowTable;
 

@@ -1,16 +1,15 @@
-//! Waiting for what must come to pass, however slow the machine is.
+//! Waits with a generous limit, so that slow machines do not fail tests.
 
 use std::time::{Duration, Instant};
 
 use crate::session::Session;
 
-/// Seconds within which anything that must happen has happened. Far above what
-/// it takes: no test depends on speed.
+/// A limit in seconds, far above what any step takes: no test depends on speed.
 pub const PATIENCE: u64 = 90;
 
 const STEP: Duration = Duration::from_millis(50);
 
-/// Ask until there is an answer.
+/// Repeat until there is an answer.
 ///
 /// # Panics
 /// If there is none in time.
@@ -30,7 +29,7 @@ pub fn until<T>(what: &str, seconds: u64, mut ask: impl FnMut() -> Option<T>) ->
 }
 
 impl Session {
-    /// Ask until a query has this value.
+    /// Repeat until a query has this value.
     ///
     /// # Panics
     /// If it fails, or has another value all the time.

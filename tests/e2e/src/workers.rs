@@ -38,8 +38,8 @@ impl Session {
         self.pids("ttl_ext worker", None)
     }
 
-    /// Wait until the launcher has looked at all databases from now on, twice: those that it
-    /// should leave alone it has then found, and left. It says that it is idle after each look.
+    /// Wait until the launcher has looked at all databases twice from now on, and so has left alone
+    /// those that it should. It reports that it is idle after each look.
     #[track_caller]
     pub fn launcher_looks_again(&mut self) {
         let looked =
@@ -72,8 +72,8 @@ impl Database<'_> {
         })
     }
 
-    /// Do something while no worker is in this database, nor comes: rows that expire, and locks
-    /// on them, are there together when the workers come back. No session can begin meanwhile.
+    /// Do something while no worker is in this database and none can start, so that workers find
+    /// expired rows and locks on them together. No session can begin meanwhile.
     pub fn without_workers(&self, act: impl FnOnce()) {
         let mut admin = self.server().connect("postgres", "postgres");
         let mut allow = |connections: bool| {

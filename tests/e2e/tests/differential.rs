@@ -43,7 +43,7 @@ fn check(summary: &Summary, seed: u64) {
         "TTL_SEED={seed}\n{differences}"
     );
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-    // A query whose answer depends on the plan says nothing; few may.
+    // A query whose answer depends on the plan tests nothing; only few may do that.
     println!("{} undecided", summary.undecided.len());
     assert!(
         summary.undecided.len() as u64 <= 1 + summary.queries / 2000,
@@ -84,7 +84,7 @@ fn hidden_is_as_good_as_deleted() {
     };
     let summary = compare(&server, &database.name, options);
     check(&summary, seed);
-    // The test can fail: many of the queries would tell if rows were not hidden.
+    // The test can fail: many queries would differ if expired rows were visible.
     assert!(
         summary.sampled_differ as f64 >= 0.2 * summary.sampled as f64,
         "only {} of {} queries notice expired rows",

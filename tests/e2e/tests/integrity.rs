@@ -1,5 +1,5 @@
-//! C6, C10: keys and foreign keys hold after any sequence of statements, and no
-//! statement can tell a key that an expired row holds from one that is free.
+//! C6, C10: keys and foreign keys hold after any sequence of statements, and no statement can tell
+//! a key held by an expired row from a free key.
 //!
 //! `TTL_SEED` repeats a run, `TTL_SEQUENCES` sets its length.
 
@@ -50,8 +50,8 @@ fn check(server: &Server, options: Options) {
         "TTL_SEED={seed}\n{}",
         summary.faults.join("\n==========\n")
     );
-    // What does not come again says nothing, as the order of triggers by name:
-    // it depends on the OIDs of the constraints.
+    // A difference that does not repeat proves nothing: the order of triggers by name, for example,
+    // depends on the OIDs of constraints.
     println!("{} unsteady", summary.unsteady.len());
     assert!(
         summary.unsteady.len() as u64 <= 1 + sequences / 1000,

@@ -1,15 +1,15 @@
-//! S1, S2: a hostile owner of a table gains nothing by the extension: every carrier of code, every visitor,
-//! every attempt (`src/matrix`), against a server without the library.
+//! S1, S2: a hostile table owner gains nothing by the extension. Runs every carrier of code with
+//! every visitor and every attempt (`src/matrix`), and compares with a server without the library.
 //!
-//! `TTL_MATRIX` is the number of cases (`all` for all of them), `TTL_SEED` repeats a sample,
-//! `TTL_CASE` runs those with this in their name.
+//! `TTL_MATRIX` is the number of cases (`all` for all), `TTL_SEED` repeats a sample, `TTL_CASE`
+//! runs the cases with this in their name.
 
 use ttl_ext_e2e::Server;
 use ttl_ext_e2e::matrix::{Selection, matrix, run};
 
 const DEFAULT_CASES: usize = 1_200;
-/// The sample of `make test` is always the same: whoever changes something else is not to be
-/// stopped by a case that nobody has run yet. New ones are for `TTL_SEED` and `make test-matrix`.
+/// `make test` always runs the same sample, so that an untested case does not fail an unrelated
+/// change. New cases come from `TTL_SEED` and `make test-matrix`.
 const DEFAULT_SEED: u64 = 1;
 
 fn seed() -> u64 {
@@ -76,13 +76,13 @@ fn nobody_gains_by_it() {
         report.line(),
         report.describe_faults()
     );
-    // What does not come again says nothing; there are few on a busy machine.
+    // A fault that does not repeat proves nothing; a busy machine has a few.
     assert!(
         report.unsteady() * 100 <= report.run(),
         "{} unsteady",
         report.unsteady()
     );
-    // A sample in which nothing runs is blind.
+    // A sample in which no code runs tests nothing.
     let whole = !matches!(selection, Selection::Named(_));
     assert!(
         !whole || report.with_code() * 20 > report.run(),

@@ -3,8 +3,8 @@
 use super::generator::Generator;
 use super::schema::{DATES, has_dates};
 
-/// Young and old ones, one in the future, and those that expire no row, or that
-/// little can be added to. All but the last are those of `timestamptz`.
+/// Past dates, a future one, dates that never expire, and dates near the limits of the type. All
+/// but the last fit `timestamptz`.
 const BAD: &[&str] = &[
     "infinity",
     "-infinity",
@@ -30,8 +30,8 @@ impl Generator {
         (column, value)
     }
 
-    /// The same for the lists of an INSERT, if the relation has such columns; often the
-    /// row is born expired.
+    /// The same for the lists of an INSERT, if the relation has such columns; often the row is
+    /// expired from the start.
     pub(super) fn new_date(&mut self, relation: &str) -> (String, String) {
         if !has_dates(relation) || self.random.chance(0.3) {
             return (String::new(), String::new());
@@ -40,8 +40,8 @@ impl Generator {
         (format!(", {column}"), format!(", {value}"))
     }
 
-    /// After a change of this relation: what it has made expire is deleted where
-    /// expired rows are not merely hidden.
+    /// After a change of this relation: deletes the rows that it has made expire, in the schema
+    /// where expired rows are really deleted.
     pub(super) fn sweep(&self, relation: &str) -> Option<String> {
         has_dates(relation).then(|| "SELECT sweep()".to_owned())
     }

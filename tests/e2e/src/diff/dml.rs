@@ -170,7 +170,7 @@ impl Generator {
         format!("{sql} WHERE {} {returning}", conditions.join(" AND "))
     }
 
-    /// WITH: the parts see the rows as they were, and each other's RETURNING.
+    /// WITH queries: all see the table as it was before, and each other's RETURNING.
     fn changes_in_with(&mut self) -> (String, &'static str) {
         let target = self.random.pick(TARGETS);
         let scope = self.columns_of(target, "u");

@@ -7,7 +7,7 @@ use super::schema::Type;
 const MAX_DEPTH: u32 = 2;
 
 impl Generator {
-    /// A column of this type in sight, if there is one.
+    /// A visible column of this type, if there is one.
     pub(super) fn column<'s>(&mut self, scope: &'s [Column], ty: Type) -> Option<&'s Column> {
         let fitting: Vec<&Column> = scope.iter().filter(|c| c.ty == ty).collect();
         (!fitting.is_empty()).then(|| self.random.pick(&fitting))
@@ -41,7 +41,7 @@ impl Generator {
                 let unit = self.random.pick(&["hour", "day", "month"]);
                 format!("date_trunc('{unit}', {time})")
             }
-            // Nothing is computed from a day: it may be the last one there is.
+            // A date is not changed by arithmetic: it may be the last one of the type.
             Type::Day => {
                 let (one, two) = (self.expr(Type::Day, scope, deeper), self.literal(Type::Day));
                 format!("greatest({one}, {two})")
@@ -57,7 +57,7 @@ impl Generator {
     fn int(&mut self, scope: &[Column], depth: u32) -> String {
         match self.random.weighted(&[4, 2, 2, 2, 2, 3, 1]) {
             0 => {
-                // The remainder keeps every number small: nothing overflows.
+                // A remainder keeps numbers small, so that nothing overflows.
                 let (one, two) = (self.expr(Type::Int, scope, depth), self.literal(Type::Int));
                 let operator = self.random.pick(&["+", "-", "*"]);
                 format!("(({one}) % 1000 {operator} ({two}))")
@@ -70,7 +70,7 @@ impl Generator {
             },
             4 => {
                 let function = self.random.pick(&["f_max", "f_count"]);
-                // For each row: not on the result of a big join.
+                // Applied to each row, not to the result of a big join.
                 let key = if scope.len() > 9 {
                     self.literal(Type::Int)
                 } else {
@@ -105,7 +105,7 @@ impl Generator {
                 let tree = self.random.pick(&["ash", "birch", "elm", "oak"]);
                 format!("'{tree}{}'", self.random.between(0, 9))
             }
-            // Far from any row's expiry, and the same for the whole run.
+            // Far from any row's expiry, and constant during the run.
             Type::Time => "timestamptz '2020-01-01'".to_owned(),
             Type::Day => "date '2020-01-01'".to_owned(),
             Type::Bool => self.random.pick(&["true", "false"]).to_owned(),
@@ -113,7 +113,7 @@ impl Generator {
         }
     }
 
-    /// A condition on the columns in sight.
+    /// A condition on the visible columns.
     pub(super) fn condition(&mut self, scope: &[Column], depth: u32) -> String {
         if depth < MAX_DEPTH {
             let deeper = depth + 1;

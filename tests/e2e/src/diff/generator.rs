@@ -1,4 +1,4 @@
-//! The state of the query generator, and its dice.
+//! The state of the query generator, and its random numbers.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -64,8 +64,8 @@ pub(super) struct Named {
     pub(super) columns: Vec<(String, Type)>,
 }
 
-/// Generates queries. They are valid (or fail in the same way everywhere) and
-/// their results, taken as multisets, depend on nothing but the tables' rows.
+/// Generates queries. They are valid (or fail in the same way in all schemas), and their result as
+/// a multiset depends only on the tables' rows.
 #[derive(Debug)]
 pub struct Generator {
     /// The dice.
@@ -74,7 +74,7 @@ pub struct Generator {
     pub(super) named: Vec<Named>,
     /// Literals may be parameters of a prepared statement: $1 to $3, integers.
     pub(super) parameters: bool,
-    /// Rows may have been changed before, so that `_ts` differs: leave it out.
+    /// `_ts` differs after changes of rows, so queries leave it out.
     pub(super) changed: bool,
     next: u32,
 }

@@ -4,8 +4,7 @@ use super::generator::Generator;
 use super::schema::{KEYED, SALTED, TARGETS, Type, has_dates};
 
 impl Generator {
-    /// Keys that are new, those of live rows, and those of expired rows, which
-    /// are as good as new.
+    /// New keys, keys of live rows, and keys of expired rows, which must act like new ones.
     pub(super) fn insert(&mut self) -> (String, &'static str) {
         if self.random.chance(0.25) {
             return self.insert_again();
@@ -70,8 +69,7 @@ impl Generator {
         )
     }
 
-    /// A table's own rows once more, as they came from the source: those of which
-    /// no live row has the key, or any.
+    /// Rows of the source inserted again: those whose key no live row has, or all.
     fn insert_again(&mut self) -> (String, &'static str) {
         let (target, salt) = self.random.pick(SALTED);
         let (alias, other) = (self.alias('t'), self.alias('u'));
@@ -85,12 +83,12 @@ impl Generator {
                 " AND NOT EXISTS (SELECT FROM {target} AS {other} WHERE {other}.id = {alias}.id)"
             ),
             1 => self.on_conflict(target),
-            // A live row is in the way, or there is none.
+            // Conflicts with a live row, or with none.
             _ => format!(" AND {alias}.id = {from}"),
         };
         let returning = self.returning("i", "INSERT");
         let (column, value) = match has_dates(target) && self.random.chance(0.5) {
-            // As it came, expired or not.
+            // The row as in the source, expired or not.
             true => (
                 ", at, moment, day, dates".to_owned(),
                 format!(", {alias}.at, {alias}.moment, {alias}.day, {alias}.dates"),
@@ -104,7 +102,7 @@ impl Generator {
         (sql, target)
     }
 
-    /// A row gets another key, which a live row has, or an expired one, or none.
+    /// An UPDATE of a key to that of a live row, of an expired row, or of no row.
     pub(super) fn change_key(&mut self) -> (String, &'static str) {
         let (target, _) = self.random.pick(SALTED);
         let alias = self.alias('u');
@@ -166,7 +164,7 @@ impl Generator {
         if self.random.chance(0.6) {
             let group = self.fitting_group(target);
             sql.push_str(" WHEN NOT MATCHED AND {s}.val > 3 THEN INSERT (id, ref, grp, val, txt{c}) VALUES ({s}.id{new}, 61, {g}, {s}.val, 'new'{v})");
-            // No live row has this key, but perhaps an expired one.
+            // No live row has this key; an expired one may.
             let new = self.random.pick(&["", "", " + 100000"]);
             sql = sql
                 .replace("{g}", &group)

@@ -1,8 +1,7 @@
-//! The differential test: random queries over tables whose expired rows are
-//! hidden, and over the same tables whose expired rows were really deleted.
-//! Rule C6 says that no query can tell them apart. Some tables expire by TTL indexes
-//! (M1 to M5, M12): there statements write rows that are born expired, and move dates
-//! about; `sweep()` deletes after each what has expired by it, where that is not hidden.
+//! C6: the differential test. Random queries run on tables with hidden expired rows, and on the
+//! same tables with these rows really deleted; no query may tell them apart. Some tables expire by
+//! TTL indexes (M1 to M5, M12): there statements also write expired rows and move dates. In the
+//! schema without hiding, `sweep()` deletes after each statement the rows that it made expire.
 
 mod dates;
 mod dml;

@@ -1,4 +1,4 @@
-//! What a script has answered, in a form that can be compared.
+//! The answer of a script, in a form that can be compared.
 
 use postgres::SimpleQueryMessage;
 
@@ -9,8 +9,8 @@ use crate::{Session, SqlState};
 /// The answer to a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The rows of all statements as text, each with its statement's number,
-    /// and the statements' counts; sorted, for their order says nothing.
+    /// The rows of all statements as text, with the statement's number, and the row counts; sorted,
+    /// as the order is not compared.
     Rows(Vec<String>),
     /// The SQLSTATE of the statement that failed.
     Failed(String),
@@ -23,7 +23,7 @@ impl Outcome {
     pub fn of(session: &mut Session, script: &Script, message: &mut String) -> Outcome {
         let answer = match script.way {
             Way::Copy => copy(session, &script.sql()),
-            // Which rows a FETCH brings is the plan's choice: all count together.
+            // The plan decides which rows a FETCH returns, so all FETCHes are compared as one.
             Way::Cursor => session.try_run(&script.sql()).map(|m| lines(&m, 0)),
             _ => session.try_run(&script.sql()).map(|m| lines(&m, 1)),
         };
@@ -54,7 +54,7 @@ impl Outcome {
         matches!(self, Outcome::Rows(lines) if lines.iter().any(|line| !line.starts_with('#')))
     }
 
-    /// What stands in one answer only, each side at most this many lines.
+    /// Lines that only one answer has, at most this many of each side.
     pub fn difference(&self, other: &Outcome, most: usize) -> String {
         let (Outcome::Rows(one), Outcome::Rows(two)) = (self, other) else {
             return format!("  {}\n  {}", self.short(), other.short());

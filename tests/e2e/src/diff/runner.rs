@@ -10,17 +10,17 @@ use crate::{Server, Session, SqlState};
 /// What to compare, and how much.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Decides everything that is random.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How many scripts.
     pub queries: u64,
     /// The schema under test, which is compared with `Kind::Deleted`.
     pub kind: Kind,
-    /// Of how many of them to see whether expired rows would show.
+    /// For how many of them to check whether expired rows would change the answer.
     pub samples: u64,
 }
 
-/// How it went.
+/// The result of a run.
 #[derive(Debug, Default, Clone)]
 pub struct Summary {
     /// Scripts that were run.
@@ -35,12 +35,12 @@ pub struct Summary {
     pub timed_out: u64,
     /// Scripts that were run with `ttl.show_expired` as well.
     pub sampled: u64,
-    /// Of these: those whose result was another then.
+    /// Of these: those whose answer differed.
     pub sampled_differ: u64,
     /// Descriptions of the differences; the run stops after a few.
     pub differences: Vec<String>,
-    /// The same of queries whose answer differs with the rows' order on disk,
-    /// too: they do not tell whose fault it is.
+    /// Differences in queries whose answer also depends on the order of rows on disk: no fault of
+    /// the extension.
     pub undecided: Vec<String>,
     /// Messages of the failures, by frequency.
     pub messages: std::collections::BTreeMap<String, u64>,
@@ -96,8 +96,8 @@ pub fn compare(server: &Server, database: &str, options: Options) -> Summary {
     summary
 }
 
-/// Put settings in force, however long the machine makes a session wait: the
-/// limit on a script's time is in force already.
+/// Apply settings without the time limit of scripts, which is already set: a session may wait long
+/// on a busy machine.
 fn apply(session: &mut Session, settings: &str) {
     for _ in 0..20 {
         match session.try_run(settings) {
@@ -144,7 +144,7 @@ fn step(sides: &mut Sides, script: &Script, settings: &str, number: u64, summary
     }
 }
 
-/// Would this script tell, if the expired rows were not hidden?
+/// Whether the script's answer would change if expired rows were visible.
 fn sample(sides: &mut Sides, script: &Script, settings: &str, summary: &mut Summary) {
     let Some(shown) = &mut sides.shown else {
         return;

@@ -40,8 +40,8 @@ CREATE FUNCTION pg_temp.finish(rel text, default_ttl integer) RETURNS void
 LANGUAGE sql AS '';
 SET ttl.preserve_ts = on;";
 
-/// The same for tables whose expired rows are deleted. The rule is written here
-/// once more, by the letter of C3, C5, D2 and D3 and independently of the extension.
+/// The same for tables whose expired rows are deleted: the rules C3, C5, D2 and D3 written again,
+/// independently of the extension.
 const DELETED: &str = "
 CREATE FUNCTION pg_temp.enable(rel text, default_ttl integer, override boolean) RETURNS void
 LANGUAGE plpgsql AS $$ BEGIN
@@ -69,7 +69,7 @@ LANGUAGE plpgsql AS $$ BEGIN
         END', rel, default_ttl);
 END $$;";
 
-/// The rules by TTL indexes (M1 to M5), for tables with TTL. `sweep()` has nothing to do.
+/// The TTL indexes (M1 to M5), for tables with TTL, where `sweep()` does nothing.
 const TTL_INDEXES: &str = "
 CREATE FUNCTION pg_temp.expire(rel text, col text, seconds integer, predicate text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -86,8 +86,8 @@ END $$;
 CREATE FUNCTION pg_temp.finish_indexes() RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION sweep() RETURNS void LANGUAGE plpgsql AS 'BEGIN END';";
 
-/// The same for tables whose expired rows are deleted, by the letter of M2, M3, M4 and
-/// M12. `sweep()` deletes what a statement has made expire.
+/// The same for tables whose expired rows are deleted, by M2, M3, M4 and M12. `sweep()` deletes the
+/// rows that a statement made expire.
 const DELETED_INDEXES: &str = "
 CREATE TEMP TABLE rules (statement text);
 CREATE FUNCTION pg_temp.expire(rel text, col text, seconds integer, predicate text DEFAULT NULL) RETURNS void
@@ -193,8 +193,7 @@ pub const COLUMNS: [(&str, Type); 9] = [
     ("ttl", Type::Int),
 ];
 
-/// The columns by which rows expire, of relations that [`has_dates`], and what of them
-/// a query looks at.
+/// The columns by which rows of relations that [`has_dates`] expire, as queries read them.
 pub const DATES: [(&str, &str, Type); 6] = [
     ("at", "at", Type::Time),
     ("moment", "moment", Type::Time),

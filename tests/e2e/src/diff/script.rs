@@ -1,4 +1,4 @@
-//! What is run at a time: a query, or a few statements around one.
+//! A script: a query, or a few statements around one.
 
 use super::generator::Generator;
 use super::schema::{KEYED, RELATIONS};
@@ -56,7 +56,7 @@ impl Generator {
         self.sub_select(0, &[]).0
     }
 
-    /// COPY of a table as such: the planner is not asked for it.
+    /// COPY of a table by name, which does not use the planner.
     fn copy_relation(&mut self) -> String {
         let name = self.random.pick(RELATIONS);
         let columns = self
@@ -119,7 +119,7 @@ impl Generator {
             format!("FETCH {} FROM cur", self.random.between(1, 9)),
             format!("{change} WHERE CURRENT OF cur RETURNING id"),
             "FETCH ALL FROM cur".to_owned(),
-            // What the change has made expire.
+            // Delete the rows that the change made expire.
             "SELECT sweep()".to_owned(),
             format!("SELECT id, val FROM {name}"),
             "ROLLBACK".to_owned(),

@@ -23,7 +23,7 @@ impl Generator {
         self.limited(sql, types.len())
     }
 
-    /// Sometimes ordered by all columns and cut off: then a limit is safe.
+    /// Sometimes ordered by all columns, which makes a LIMIT deterministic.
     fn limited(&mut self, sql: String, columns: usize) -> String {
         let all: Vec<String> = (1..=columns).map(|n| n.to_string()).collect();
         let all = all.join(", ");
@@ -31,8 +31,8 @@ impl Generator {
             1 => format!("{sql} ORDER BY {all} LIMIT {}", self.random.between(1, 200)),
             2 => format!("{sql} ORDER BY {all} OFFSET {}", self.random.between(1, 20)),
             3 => format!("{sql} ORDER BY {all} DESC"),
-            // Outside a query of its own: PostgreSQL's plan for min and max by an
-            // index keeps WITH TIES for its LIMIT 1, and fails with 21000.
+            // Only in a query of its own: PostgreSQL's index plan for min and max keeps WITH TIES
+            // for its LIMIT 1 and fails with 21000.
             4 => format!(
                 "SELECT * FROM ({sql}) AS ties ORDER BY 1 DESC NULLS LAST FETCH FIRST {} ROWS WITH TIES",
                 self.random.between(1, 20)
@@ -136,7 +136,7 @@ impl Generator {
             format!(" WHERE {}", conditions.join(" AND "))
         };
         let tail = format!(" FROM {from}{clause}");
-        // A join of many columns may have many rows: rather count them.
+        // A join may return very many rows: count them instead.
         let wide = scope.len() > 18;
         let weights = if wide {
             [20, 8, 65, 7]

@@ -83,7 +83,7 @@ pub fn random(random: &mut Random, major: u32) -> String {
             random.pick(&["'SQL, DMY'", "'German'", "'ISO, YMD'"]),
         );
     }
-    // Not more often: to start the workers takes longer than most queries.
+    // Rarely: starting the workers takes longer than most queries.
     if random.chance(0.15) {
         put("parallel_setup_cost", "0");
         put("parallel_tuple_cost", "0");

@@ -1,4 +1,4 @@
-//! What stands in FROM: relations, joins, sub-queries, functions.
+//! Items of FROM: relations, joins, sub-queries, functions.
 
 use super::generator::{Column, Generator, Scope, scope_of};
 use super::schema::{FUNCTIONS, PARENTS, RELATIONS, Type};

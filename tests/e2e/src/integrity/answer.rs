@@ -1,4 +1,4 @@
-//! What a statement has answered.
+//! The answer of a statement.
 
 use postgres::SimpleQueryMessage;
 
@@ -14,7 +14,7 @@ pub(super) enum Answer {
     LeftOut,
 }
 
-/// An error, without what depends on the schema's name and the rows' times.
+/// An error, without the schema's name and the rows' times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) code: String,

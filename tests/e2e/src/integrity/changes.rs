@@ -4,8 +4,8 @@ use super::generator::Generator;
 use super::schema::COLUMNS;
 
 impl Generator<'_> {
-    /// One row, or a range of them. The comparison has them in the order of
-    /// their keys, because its sessions do not scan tables.
+    /// One row or a range. In compared sequences ranges are met in key order, because the sessions
+    /// do not use sequential scans.
     fn which(&mut self) -> String {
         let id = self.id();
         match self.random.weighted(&[6, 2, 1]) {
@@ -44,7 +44,7 @@ impl Generator<'_> {
         format!("DELETE FROM {name} WHERE {which}{}", self.returning())
     }
 
-    /// A row that takes another's place in one statement.
+    /// A row that takes another's key in one statement.
     pub(super) fn replace_in_with(&mut self) -> String {
         let table = self.table();
         let name = self.schema.tables[table].name;

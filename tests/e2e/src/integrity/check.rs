@@ -1,4 +1,4 @@
-//! What is on disk.
+//! The rows on disk.
 
 use super::schema::Schema;
 use super::sides::contents;
@@ -19,7 +19,7 @@ impl Disk {
 
     /// What is wrong with the constraints.
     pub(super) fn complaint(&mut self) -> Option<String> {
-        // In one snapshot, for a worker may be at it.
+        // In one snapshot: a worker may be deleting.
         let broken = self.0.column(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
              SELECT * FROM public.broken_constraints('a');
@@ -33,7 +33,7 @@ impl Disk {
         contents(&mut self.0, schema)
     }
 
-    /// Wait until only so many rows are there.
+    /// Wait until only this many rows are on disk.
     pub(super) fn wait_for(&mut self, schema: &Schema, count: usize) {
         let tables = schema.tables.iter();
         let counts: Vec<_> = tables

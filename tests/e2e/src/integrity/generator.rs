@@ -34,11 +34,11 @@ impl Step {
     }
 }
 
-/// What the sequence in the making is about.
+/// What the sequence being generated is about.
 pub(super) struct Generator<'a> {
     pub(super) random: &'a mut Random,
     pub(super) schema: &'a Schema,
-    /// Without the care that the comparison needs.
+    /// Wild: not restricted to statements that can be compared.
     pub(super) wild: bool,
     open: bool,
     saved: bool,
@@ -141,8 +141,8 @@ impl<'a> Generator<'a> {
         name.to_owned()
     }
 
-    /// Changes of policy. What is expired stays away, whatever they do (C10);
-    /// in a comparison they come in pairs, by which nothing is changed.
+    /// Changes of policy. Expired rows stay hidden, whatever they do (C10); compared sequences have
+    /// them in pairs, which change nothing.
     fn policy(&mut self) -> Vec<Step> {
         let expiring: Vec<_> = self.schema.expiring().collect();
         let table = self.random.pick(&expiring);

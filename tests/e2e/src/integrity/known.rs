@@ -1,4 +1,4 @@
-//! Where an answer may differ from that of tables without expired rows
+//! Differences that are allowed between the answers with TTL and those with deleted rows
 //! (`docs/decisions/0016`).
 
 use super::answer::{Answer, Failure};
@@ -8,13 +8,13 @@ use super::sides::Side;
 
 /// What a difference means for the rest of the sequence.
 pub(super) enum Known {
-    /// Both have failed, for reasons that are found in another order.
+    /// Both failed, but found different errors first.
     BothFailed,
-    /// Only the tables with TTL refuse it. The tables are not the same from here on.
+    /// Only the tables with TTL reject it, so the tables differ from here on.
     Refused,
 }
 
-/// Is this difference one of those?
+/// Whether this difference is a known one.
 pub(super) fn difference(
     plain: &mut Side,
     schema: &Schema,

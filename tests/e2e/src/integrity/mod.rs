@@ -1,19 +1,18 @@
-//! The property test of keys and foreign keys: random sequences of statements
-//! over random schemas whose rows expire, by rules C6 and C10; in some tables by partial
-//! TTL indexes (M4).
+//! C6, C10, M4: the property test of keys and foreign keys. Random sequences of statements run on
+//! random schemas whose rows expire, in some tables by partial TTL indexes.
 //!
 //! Two kinds of sequences:
 //!
-//! - *compared*: the same statements run on tables without TTL, whose expired
-//!   rows are really deleted before every statement. Every answer must be the
-//!   same: SQLSTATE, message, constraint, returned rows, and what is left, but for
-//!   a few differences (`known.rs`). No statement of these makes a row expire while a live row refers to it: that
-//!   row stays on disk, where the other side has nothing to compare it with.
-//! - *wild*: no such care, more kinds of statements, and policies that change.
-//!   Nothing may fail but for a reason, and that reason must be visible.
+//! - *compared*: the same statements run on tables without TTL, whose expired rows are really
+//!   deleted before each statement. Every answer must be the same (SQLSTATE, message, constraint,
+//!   returned rows, remaining rows), but for a few differences (`known.rs`). No statement of these
+//!   makes a row expire while a live row refers to it: such a row stays on disk, and the other side
+//!   has nothing to compare.
+//! - *wild*: without these restrictions, with more kinds of statements and changes of policy. A
+//!   statement may fail only for a reason that the user can see.
 //!
-//! After each of both, every constraint holds for the rows on disk
-//! (`check.sql`), also after everything that is expired has been purged.
+//! After both, every constraint holds for the rows on disk (`check.sql`), and again after all
+//! expired rows have been purged.
 
 mod answer;
 mod changes;

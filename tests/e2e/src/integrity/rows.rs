@@ -1,5 +1,5 @@
-//! Values, few enough that keys meet; rows that are expired from the start, and
-//! rows that expire.
+//! Values from a small set, so that keys collide; rows that are expired from the start, and rows
+//! that expire later.
 
 use super::generator::{Generator, Step, Way};
 use super::schema::{COLUMNS, ForeignKey};
@@ -57,8 +57,7 @@ impl Generator<'_> {
         vec![self.aging(table, sql)]
     }
 
-    /// Live rows that expire now; in a comparison those only that no live row
-    /// refers to.
+    /// Live rows that expire now; in compared sequences only rows that no live row refers to.
     pub(super) fn expire(&mut self) -> Vec<Step> {
         let table = self.table();
         let name = self.schema.tables[table].name;

@@ -1,4 +1,4 @@
-//! Runs sequences, and looks at what they leave.
+//! Runs sequences, and checks what they leave.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct Summary {
     pub sequences: u64,
     /// Of these: those that left expired rows on disk.
     pub with_expired: u64,
-    /// Of these: those that ended early, as the known differences have it.
+    /// Of these: those that ended early at a known difference.
     pub refused: u64,
     /// Statements that were run with TTL.
     pub statements: u64,
@@ -43,7 +43,7 @@ pub struct Summary {
     pub failed: BTreeMap<String, u64>,
     /// Descriptions of what is wrong; the run stops after a few.
     pub faults: Vec<String>,
-    /// The same if it could not be repeated in a new schema.
+    /// Faults that did not repeat in a new schema.
     pub unsteady: Vec<String>,
 }
 
@@ -52,11 +52,11 @@ const BATCH: u64 = 20;
 /// Faults after which the run stops.
 const ENOUGH: usize = 3;
 
-/// How the answer to a statement compares.
+/// How the two answers to a statement compare.
 enum Verdict {
     Equal,
     Different(String),
-    /// A known difference, after which there is nothing more to compare.
+    /// A known difference; the rest cannot be compared.
     Over,
 }
 
@@ -114,7 +114,7 @@ pub fn run(server: &Server, options: Options) -> Summary {
 }
 
 impl Bench<'_> {
-    /// Both schemas anew.
+    /// Creates both schemas again.
     pub(super) fn build(&mut self, schema: &Schema) {
         // What a session remembers of the tables of all schemas so far makes it slow,
         // on servers with assertions.
@@ -219,7 +219,7 @@ impl Bench<'_> {
         }
         let expired = self.disk.contents(schema).len() > seen.len();
         self.summary.with_expired += u64::from(expired);
-        // Then everything that is expired goes, by the worker or by hand.
+        // Then all expired rows are deleted, by the worker or by `ttl.purge`.
         if self.options.sweeping && !wild && self.summary.sequences.is_multiple_of(25) {
             self.disk.wait_for(schema, seen.len());
         } else if let Some(complaint) = self.purge(schema, wild) {
@@ -246,8 +246,8 @@ impl Bench<'_> {
                 .session
                 .try_run(&format!("SELECT ttl.purge('{name}')"));
             let answer = Answer::of(result);
-            // A live child may hold its expired parent. A table without TTL indexes any
-            // more has no time to live.
+            // A live child may keep its expired parent. A table without TTL indexes left has no
+            // TTL.
             if let Answer::Failed(failure) = &answer
                 && !(wild && ["23503", "23001", "23502"].contains(&failure.code.as_str()))
                 && !(wild && table.by_index && failure.code == "55000")

@@ -1,4 +1,4 @@
-//! A short script of a fault: steps are left out as long as it stays.
+//! Shortens the script of a fault: leaves steps out as long as the fault remains.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::schema::Schema;
 /// How long a fault may take.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// The fault as a script, and whether it comes again in a new schema.
+/// The fault as a script, and whether it repeats in a new schema.
 pub(super) fn report(
     bench: &mut Bench<'_>,
     schema: &Schema,

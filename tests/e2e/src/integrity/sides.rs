@@ -19,12 +19,12 @@ pub(super) struct Side {
     stale: bool,
 }
 
-/// What the statements of both see and do beside TTL: rows are met in the order
-/// of their keys, so that it does not matter where on disk they are.
+/// Settings of both sides beside TTL: rows are read in key order, so that their place on disk does
+/// not matter.
 const ORDERED: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET client_min_messages = error";
 
-/// What TTL does, with a plain trigger and a plain DELETE: rule C1.
+/// What TTL does, by a plain trigger and a plain DELETE (C1).
 pub(super) const STAMP: &str = "
 CREATE FUNCTION public.stamp() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -73,7 +73,7 @@ impl Side {
                 self.name
             )
         });
-        // Rows that nobody sees any more: no referential action is for them.
+        // No referential action is for rows that nobody sees.
         format!(
             "{tables} CREATE FUNCTION reap() RETURNS void LANGUAGE plpgsql
              SET session_replication_role = replica AS $$ BEGIN {} END $$",
@@ -136,7 +136,7 @@ impl Side {
         }
     }
 
-    /// End what a fault has left open.
+    /// Rolls back what a fault left open.
     pub(super) fn abandon(&mut self) {
         self.session.run("ROLLBACK");
         self.ended();
@@ -145,7 +145,7 @@ impl Side {
     fn ended(&mut self) {
         self.open = false;
         self.saved = false;
-        // What was deleted for real is there again if it was rolled back.
+        // A rollback restores rows that were really deleted.
         self.stale = true;
     }
 

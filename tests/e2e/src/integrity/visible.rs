@@ -1,5 +1,5 @@
-//! In a wild sequence there is nothing to compare with. But a statement that is
-//! refused for the sake of a row must be able to say which one: a user sees it.
+//! Wild sequences have no other side to compare with. But if a statement is rejected because of a
+//! row, the user must see that row.
 
 use super::answer::{Answer, Failure};
 use super::generator::{Step, Way};
@@ -77,7 +77,7 @@ fn invisible(side: &mut Side, schema: &Schema, step: &Step, failure: &Failure) -
     (count == "0").then(|| format!("the row in the way is not to be seen: {query}"))
 }
 
-/// A statement that writes new rows, and live ones, only.
+/// A statement that only writes new, live rows.
 fn is_insertion(step: &Step) -> bool {
     step.way != Way::Preserving
         && step.sql.starts_with("INSERT INTO ")

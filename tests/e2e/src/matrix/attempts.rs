@@ -5,9 +5,9 @@
 pub(super) struct Attempt {
     pub(super) name: &'static str,
     body: &'static str,
-    /// Errors are caught, so that what it happens in goes on.
+    /// Errors are caught, so that the surrounding statement continues.
     caught: bool,
-    /// How it can be seen, which decides who can be visited by it.
+    /// Where an attempt can be detected, which decides which visitors it is tried on.
     pub(super) trace: Trace,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Trace {
     Session,
     /// In the visitor's transaction after the statement.
     Transaction,
-    /// In the time that the visit takes, however much the visitor wants it to end.
+    /// In the duration of the visit, beyond the visitor's time limit.
     Time,
 }
 
@@ -42,10 +42,10 @@ const fn raw(name: &'static str, trace: Trace, body: &'static str) -> Attempt {
     }
 }
 
-/// The attempt that only shows whether code runs, and as whom: if it does not, none can do more.
+/// Only shows whether code runs, and as whom. Where it does not run, no attempt can do more.
 pub(super) const PROBE: usize = 0;
 
-/// Its loops end by themselves, long after they should have been cancelled.
+/// The loops end by themselves, long after they should have been cancelled.
 const STUBBORN: &str = "WHILE clock_timestamp() < statement_timestamp() + interval '2.5 s' LOOP
         BEGIN PERFORM pg_sleep(0.1); EXCEPTION WHEN query_canceled THEN NULL; END;
     END LOOP;";

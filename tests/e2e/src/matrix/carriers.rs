@@ -1,11 +1,11 @@
-//! What carries code: places of a table where its owner's functions run.
+//! Carriers: places of a table where its owner's functions run.
 //!
-//! A plain owner cannot make an operator class, a base type with an output function, an event
-//! trigger or a support function: for those one must be superuser already. In their place stands
-//! what anybody can make: a range type with a subtype_diff function in a GiST index (the only
-//! support function of an index that a plain owner can supply), a domain, an index by expression.
+//! Only superusers can create operator classes, base types with output functions, event triggers or
+//! support functions. In their place stands what any user can create: a range type with a
+//! subtype_diff function in a GiST index (the only index support function that a plain owner can
+//! supply), a domain, an index on an expression.
 //!
-//! In the SQL, `{t}` is the table that carries, `{s}` the case's schema.
+//! In the SQL, `{t}` is the table that carries the code, `{s}` the case's schema.
 
 /// One place for code.
 #[derive(Debug, Clone, Default)]
@@ -15,13 +15,13 @@ pub(super) struct Carrier {
     pub(super) stranger: bool,
     /// Further columns and constraints of the table.
     pub(super) columns: &'static str,
-    /// What the attacker makes when the table has its rows.
+    /// What the attacker creates once the table has rows.
     pub(super) after: String,
     /// The expression by which the table is partitioned.
     pub(super) key: Option<&'static str>,
 }
 
-/// In the places of a trigger. Rows and statements, at once and at the commit.
+/// As triggers: for rows and statements, immediate and deferred.
 const TIMES: [(&str, &str, &str); 5] = [
     ("before_row", "TRIGGER carry BEFORE", "ROW"),
     ("after_row", "TRIGGER carry AFTER", "ROW"),

@@ -1,4 +1,4 @@
-//! All combinations, which of them cannot be, and a sample of them.
+//! All combinations, the excluded ones with the reason, and a sample.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn choose(pairs: &mut Vec<Pair>, selection: &Selection, whole: usize) {
     debug_assert_eq!(PROBE, 0);
 }
 
-/// Why these two do not come together.
+/// Why these two are not combined.
 fn impossible(carrier: &Carrier, visitor: &Visitor) -> Option<&'static str> {
     if carrier.name == "subtype_diff" {
         // Neither cancelled nor caught: an error that a function catches there releases the lock,

@@ -1,4 +1,4 @@
-//! What came of a visit: a set of effects, each a few words.
+//! The outcome of a visit: a set of effects, each a few words.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) const RAN: &str = "code ran";
 pub(super) const HELD: &str = "the visitor was held up";
 /// The visit ended with an error; the SQLSTATE follows.
 pub(super) const FAILED: &str = "failed: ";
-/// A row of somebody else's waited for its deletion.
+/// A row of another owner had to wait for its deletion.
 pub(super) const OTHERS: &str = "others' rows waited";
 /// The connection broke.
 pub(super) const CRASH: &str = "the session ended";
@@ -38,7 +38,7 @@ const FORGET: &str = "ALTER ROLE {a} NOSUPERUSER; REVOKE {v} FROM {a};
 REVOKE ALL ON home.of_victim, home.of_super FROM {a};
 DROP TABLE IF EXISTS home.evil_victim, home_super.evil_super; DELETE FROM arms.loot;";
 
-/// What is left in a session of a visitor's.
+/// What is left in a visitor's session.
 const SESSION: &str = "
 SELECT 'left a cursor' FROM pg_catalog.pg_cursors WHERE name = 'evil'
 UNION ALL SELECT 'left a prepared statement' FROM pg_catalog.pg_prepared_statements WHERE name = 'evil'

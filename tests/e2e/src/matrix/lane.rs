@@ -1,5 +1,5 @@
-//! A database with an attacker and a victim, in which one case comes after the other. Lanes of the
-//! same server have roles of their own, so that what one attacker gains is not the other's.
+//! A database with an attacker and a victim, in which cases run one after another. Lanes of the
+//! same server have their own roles, so that what one attacker gains does not count for another.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const RESTART: Duration = Duration::from_secs(60);
 /// One lane of one server.
 pub(super) struct Lane<'a> {
     server: &'a Server,
-    /// Whether the extension is there.
+    /// Whether it has the extension.
     ttl: bool,
     pub(super) names: Names,
     builder: Session,
@@ -160,11 +160,11 @@ impl<'a> Lane<'a> {
             (effects, guard.join().expect("the guard does not panic"))
         });
         if ended {
-            // Whatever became of the session is our own doing.
+            // The session may be broken; that is the harness's doing.
             return Ok([HELD.to_owned()].into());
         }
         let effects = effects?;
-        // Only a session in which nothing was left is used again.
+        // Reuse only a session in which nothing was left.
         let stained = effects
             .iter()
             .any(|effect| effect.starts_with("left") || effect == CRASH);
@@ -174,7 +174,8 @@ impl<'a> Lane<'a> {
         Ok(effects)
     }
 
-    /// Wait until a worker has done what it can: a bystander's row goes, whatever the table does.
+    /// Wait until a worker has visited the table: a bystander's row is deleted after that, whatever
+    /// the table does.
     fn wait_for_worker(&mut self, visitor: &Visitor) -> Result<Effects, postgres::Error> {
         let bystander = format!(
             "SET SESSION AUTHORIZATION {{v}}; BEGIN; SET LOCAL ttl.preserve_ts = on;

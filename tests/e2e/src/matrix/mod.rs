@@ -1,6 +1,6 @@
-//! The matrix of hostile owners: what carries an attacker's code, who comes by, and what the code
-//! then tries, all combined. Whatever it gains, leaves behind or holds up is compared with the
-//! same on a server without the library, for PostgreSQL itself lets some of it happen.
+//! S1, S2, S5: the matrix of hostile owners. It combines every place for an attacker's code, every
+//! visitor, and every attempt. What the code gains, leaves behind or delays is compared with the
+//! same on a server without the library, since PostgreSQL itself allows some of it.
 //!
 //! | file | what |
 //! |---|---|

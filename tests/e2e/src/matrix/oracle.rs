@@ -1,5 +1,5 @@
-//! What is not a fault: what PostgreSQL allows by itself, and what follows from the nature of the
-//! visit. The list of the latter is short on purpose.
+//! What is no fault: what PostgreSQL allows by itself, and what the visit necessarily allows. The
+//! second list is short on purpose.
 
 use super::carriers::{Carrier, equivalent, equivalent_for_rows};
 use super::judge::{CRASH, Effects, FAILED, HELD, RAN};
@@ -17,7 +17,7 @@ pub(super) enum Verdict {
     Plain,
     /// The table's owner can have it on a plain server by a trigger that this statement fires.
     Equivalent,
-    /// It did not happen a second time.
+    /// It did not happen again when repeated.
     Unsteady,
     /// The extension allows what PostgreSQL does not.
     Fault,
@@ -87,7 +87,7 @@ pub(super) fn instead(carrier: &Carrier, visitor: &Visitor) -> Option<(Carrier, 
     }
 }
 
-/// The worst of some effects, to count faults by.
+/// The worst of some effects, by which faults are counted.
 pub(super) fn worst(effects: &Effects) -> String {
     let order = [
         CRASH,

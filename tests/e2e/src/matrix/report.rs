@@ -1,4 +1,4 @@
-//! What is printed of a run.
+//! Prints the results of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ impl Report {
         self.count(Verdict::Fault)
     }
 
-    /// How many cases ended otherwise the second time.
+    /// How many cases ended differently when repeated.
     pub fn unsteady(&self) -> usize {
         self.count(Verdict::Unsteady)
     }
@@ -86,7 +86,7 @@ impl Report {
         self.cases.iter().filter_map(of).collect()
     }
 
-    /// The line that says it all.
+    /// The summary line.
     pub fn line(&self) -> String {
         format!(
             "{} cases: in {} no code ran, {} harmless, {} allowed by PostgreSQL too, \

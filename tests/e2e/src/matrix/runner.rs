@@ -13,7 +13,7 @@ use super::script::{self, Names};
 use super::visitors::Who;
 use crate::Server;
 
-/// Sessions wait for their servers half of the time.
+/// More lanes than processors: sessions wait for their servers half of the time.
 const LANES: usize = 4;
 
 /// Servers with the extension, with workers as well, and without.
@@ -137,7 +137,7 @@ impl<'a> Lanes<'a> {
                 rest = &rest - &plain;
             }
         }
-        // A machine that does much else may be slow for once.
+        // A busy machine may be slow once.
         let again = self
             .tested(pair)
             .observe(carrier, visitor, attempt)

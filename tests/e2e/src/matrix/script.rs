@@ -1,4 +1,4 @@
-//! The SQL of one case, which a superuser can run by psql as it stands.
+//! The SQL of one case, which a superuser can run in psql.
 
 use super::attempts::Attempt;
 use super::carriers::Carrier;

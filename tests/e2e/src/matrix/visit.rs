@@ -13,7 +13,7 @@ use crate::{Server, Session, is_disconnect};
 /// What a visitor gives a statement when code loops, in ms, and otherwise.
 const SHORT: u64 = 500;
 const LONG: u64 = 60_000;
-/// How much later a statement may end, on a machine that does much else.
+/// How much later a statement may end on a busy machine.
 const GRACE: Duration = Duration::from_millis(1_500);
 /// How long `pg_dump` may take.
 const DUMP: Duration = Duration::from_secs(20);
@@ -94,7 +94,7 @@ pub(super) fn dump(server: &Server, names: &Names) -> Effects {
             return failed.into_iter().collect();
         }
         if begin.elapsed() > DUMP {
-            // It is our own child, and nobody waits for it.
+            // It is our own child process, and nobody waits for it.
             let _ = child.kill();
             let _ = child.wait();
             return [HELD.to_owned()].into();

@@ -1,8 +1,8 @@
-//! Who comes by the table, and what is the same on a server without the extension.
+//! Visitors: who uses the table, and the same visit on a server without the extension.
 
 use super::statements;
 
-/// In whose session, and so with whose rights, code would run that was not kept from it.
+/// In whose session, and so with whose rights, the code would run if nothing prevented it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Who {
     /// The superuser, in a session of their own.
@@ -34,7 +34,7 @@ pub(super) enum Kind {
     Write,
     /// A deletion of rows that others refer to.
     Parent,
-    /// What the extension has no part in, to see that the comparison is sound.
+    /// Nothing of the extension is involved: checks that the comparison is sound.
     Control,
 }
 

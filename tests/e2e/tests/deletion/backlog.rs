@@ -1,5 +1,5 @@
-//! C7, M9, complaints 5 and 13: much to delete, with an old snapshot held open, and one
-//! table that does not starve the others.
+//! C7, M9, complaints 5 and 13: a big backlog is deleted although an old snapshot is held, and one
+//! table does not starve the others.
 
 use std::sync::OnceLock;
 
@@ -12,8 +12,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[]))
 }
 
-/// A table with rows of which each tenth lives, in order or scattered, loaded
-/// before TTL is turned on.
+/// A table in which every tenth row is live, in order or scattered, loaded before TTL is turned on.
 fn load(database: &Database<'_>, table: &str, scattered: bool, index: &str) -> Session {
     let order = if scattered { "random()" } else { "n" };
     let mut disk = database.disk();
@@ -37,8 +36,8 @@ fn waits_for_the_living(disk: &mut Session, table: &str) {
     assert_eq!(disk.value(&living), format!("{} 0", ROWS / 10));
 }
 
-/// In order and scattered, by each kind of index, with a snapshot from before
-/// that keeps every row from being vacuumed.
+/// In order and scattered, with each kind of index, under a snapshot that keeps VACUUM from
+/// removing any row.
 #[test]
 fn with_an_old_snapshot() {
     let database = server().database("old_snapshot");
@@ -58,8 +57,8 @@ fn with_an_old_snapshot() {
     }
 }
 
-/// A backlog that appears at once, by a shorter default (C8), and the snapshot
-/// of a reader that has all these rows: it keeps seeing what it saw.
+/// A sudden backlog, by a shorter default (C8). A reader whose snapshot has all these rows goes on
+/// seeing them.
 #[test]
 fn a_reader_keeps_its_rows() {
     let database = server().database("reader");
@@ -74,8 +73,8 @@ fn a_reader_keeps_its_rows() {
     assert_eq!(reader.column("FETCH ALL FROM c").len(), 49_990);
 }
 
-/// Many rows with one and the same `_ts`, and one key of the index for all:
-/// continuing from the last key neither skips rows nor runs in circles.
+/// Many rows with the same `_ts`, so the same index key: continuing from the last key neither skips
+/// rows nor loops.
 #[test]
 fn the_same_time_for_all() {
     let database = server().database("same_time");
@@ -95,8 +94,7 @@ fn the_same_time_for_all() {
     disk.wait_for_none("t");
 }
 
-/// M9: while one table has much to delete that takes long, others are served
-/// by the same worker.
+/// M9: one table has a big backlog that is slow to delete; the same worker still serves the others.
 #[test]
 fn a_big_table_starves_no_other() {
     let mut settings = SlowTable::SETTINGS.to_vec();
@@ -113,7 +111,7 @@ fn a_big_table_starves_no_other() {
     slow.finish(&mut disk);
 }
 
-/// Many small batches delete what one would.
+/// Many small batches delete the same rows as one.
 #[test]
 fn small_batches() {
     let server = Server::start_sweeping(&[("ttl.batch_size", "7")]);

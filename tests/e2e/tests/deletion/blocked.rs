@@ -1,5 +1,5 @@
-//! Complaint 7: rows that cannot be deleted are found, set aside, counted and shown;
-//! everything else goes.
+//! Complaint 7: rows that cannot be deleted are found, set aside, counted and shown; all other rows
+//! are deleted.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -21,7 +21,7 @@ fn with_table(name: &str) -> Session {
     disk
 }
 
-/// Rows that were written just now and then, in one step, a day ago.
+/// Rows written now, then in the same step given a `_ts` a day ago.
 fn insert_and_age(disk: &mut Session, rows: i32) {
     disk.run_preserving(&format!(
         "INSERT INTO t (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(1, {rows}) AS n"
@@ -42,8 +42,8 @@ fn wait_for_unblocked(disk: &mut Session) {
     disk.wait_until(query, "0", PATIENCE);
 }
 
-/// Set aside is set aside: whole passes go by in which nothing is tried, and they are a naptime
-/// apart. What is set aside is tried again after a minute: then it is looked at once more.
+/// A row that is set aside is not tried in later passes, which are a naptime apart. It is tried
+/// again after a minute.
 #[track_caller]
 fn assert_no_spinning(disk: &mut Session) {
     let stats = |disk: &mut Session, what: &str| {
@@ -56,7 +56,7 @@ fn assert_no_spinning(disk: &mut Session) {
     until("passes in which nothing is tried", PATIENCE, || {
         let tried = "batches || ' ' || COALESCE(last_error_at::text, '')";
         let (before, done) = (stats(disk, tried), passes(disk));
-        // Three whole ones; the first may have begun before.
+        // Three full passes; the first may have begun before.
         disk.wait_until(
             &format!("SELECT passes >= {done} + 4 FROM ttl.stats WHERE relation = 't'::regclass"),
             "t",
@@ -64,13 +64,13 @@ fn assert_no_spinning(disk: &mut Session) {
         );
         (stats(disk, tried) == before).then_some(())
     });
-    // On a slow machine there are fewer.
+    // A slow machine makes fewer passes.
     let (count, seconds) = (passes(disk) - first, began.elapsed().as_secs() + 1);
     assert!(count < 20 * seconds, "{count} passes in {seconds} s");
 }
 
-/// A foreign key keeps one row of a thousand; with it gone, a change of policy
-/// tries again at once.
+/// A foreign key keeps one row of a thousand. Once it is dropped, a change of policy makes the
+/// worker try again at once.
 #[test]
 fn foreign_key() {
     let mut disk = with_table("foreign_key");
@@ -83,11 +83,11 @@ fn foreign_key() {
     disk.wait_for_ids("t", "0 500");
     wait_for_blocked(&mut disk, 1, "violates foreign key constraint");
     assert_no_spinning(&mut disk);
-    // C6: hidden all the same.
+    // C6: blocked rows are hidden too.
     disk.run("RESET ttl.show_expired");
     assert_eq!(disk.column("SELECT id FROM t"), ["0"]);
     disk.run("SET ttl.show_expired = on");
-    // What comes later goes.
+    // Rows that expire later are deleted.
     disk.look_again("t");
     disk.insert_expired("t", 2001, 2500);
     disk.wait_for_ids("t", "0 500");
@@ -96,7 +96,7 @@ fn foreign_key() {
     wait_for_unblocked(&mut disk);
 }
 
-/// A trigger that fails for some rows; `ttl.purge` takes them when it no longer does.
+/// A trigger fails for some rows; once it does not, `ttl.purge` deletes them.
 #[test]
 fn failing_trigger() {
     let mut disk = with_table("failing_trigger");
@@ -113,10 +113,10 @@ fn failing_trigger() {
     wait_for_blocked(&mut disk, 10, "not ");
     assert_no_spinning(&mut disk);
     disk.look_again("t");
-    // A purge as ever: all or nothing.
+    // A purge deletes all rows or none.
     let error = disk.error("SELECT ttl.purge('t')");
     assert!(error.message().starts_with("not "), "{error:?}");
-    // In one transaction, so that no worker comes between.
+    // In one transaction, so that no worker deletes in between.
     let purged = disk.value("DROP TRIGGER object ON t; SELECT ttl.purge('t')");
     assert_eq!(purged, "10");
     assert_eq!(disk.count("t"), 1);
@@ -124,8 +124,7 @@ fn failing_trigger() {
     wait_for_unblocked(&mut disk);
 }
 
-/// A trigger that fails for every row, and one that fails at commit: the other
-/// tables go on.
+/// One trigger fails for every row, another at commit: the other tables are still served.
 #[test]
 fn every_row_fails() {
     let mut disk = with_table("every_row");
@@ -151,7 +150,7 @@ fn every_row_fails() {
     wait_for_unblocked(&mut disk);
 }
 
-/// Cascades go with their rows, and what they cannot take keeps just its own.
+/// Cascades delete the referencing rows; one that cannot keeps only its own parent row.
 #[test]
 fn cascades() {
     let mut disk = with_table("cascades");
@@ -178,7 +177,7 @@ fn cascades() {
     wait_for_unblocked(&mut disk);
 }
 
-/// A trigger that returns NULL keeps a row without an error.
+/// A trigger that returns NULL keeps a row without raising an error.
 #[test]
 fn trigger_returns_null() {
     let mut disk = with_table("returns_null");
@@ -204,7 +203,7 @@ fn trigger_returns_null() {
     wait_for_unblocked(&mut disk);
 }
 
-/// A rule that lets no row go: it is to be seen, and stops nothing else.
+/// A rule keeps every row: this is reported, and stops no other table.
 #[test]
 fn rule_instead() {
     let mut disk = with_table("rule");
@@ -227,8 +226,8 @@ fn rule_instead() {
     disk.wait_for_ids("t", "0");
 }
 
-/// A foreign key within the table: a tree, and two rows that refer to each other.
-/// They can only go together.
+/// A foreign key within one table: a tree, and two rows that refer to each other. They can only be
+/// deleted together.
 #[test]
 fn self_reference() {
     let mut disk = with_table("self_reference");

@@ -1,4 +1,4 @@
-//! C7, C8, C9: deletion among locks, and rows and policies that change meanwhile.
+//! C7, C8, C9: deletion beside locks, concurrent updates and changes of policy.
 
 use std::sync::OnceLock;
 
@@ -21,19 +21,19 @@ fn with_tables(server: &'static Server, name: &str, tables: &[&str]) -> Database
     database
 }
 
-/// A trigger of the kind that makes deletion go through SQL.
+/// A trigger that makes deletion use SQL.
 const BY_SQL: &str = "
     CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
     CREATE TRIGGER gone BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION gone()";
 
-/// Locked rows are skipped, and deleted when nobody holds them any more.
+/// Locked rows are skipped, and deleted after the lock is released.
 #[test]
 fn locked_rows() {
     for (name, more) in [("locked_direct", "SELECT 1"), ("locked_sql", BY_SQL)] {
         let database = with_tables(server(), name, &["t"]);
         let mut disk = database.disk();
         disk.run(more);
-        // They live under the default of an hour, and not under one of ten minutes.
+        // Live under the default of an hour, expired under one of ten minutes.
         disk.run_preserving(
             "INSERT INTO t (id, _ts) SELECT n, now() - interval '30 minutes' FROM generate_series(1, 1000) AS n",
         );
@@ -41,7 +41,7 @@ fn locked_rows() {
         locker.run("BEGIN");
         let locked = locker.column("SELECT id FROM t WHERE id IN (5, 500, 995) FOR UPDATE");
         assert_eq!(locked.len(), 3);
-        // Even the weakest lock is somebody's.
+        // FOR KEY SHARE, the weakest lock, is enough.
         let mut keeper = database.disk();
         keeper.run("BEGIN");
         let locked = keeper.column("SELECT id FROM t WHERE id = 700 FOR KEY SHARE");
@@ -54,14 +54,14 @@ fn locked_rows() {
         disk.wait_for_ids("t", "5 500 995");
         locker.run("ROLLBACK");
         disk.wait_for_none("t");
-        // Neither is an error, nor a blocked row.
+        // A locked row is no error and does not count as blocked.
         let blocked =
             "SELECT blocked_rows, last_error FROM ttl.stats WHERE relation = 't'::regclass";
         assert_eq!(disk.rows(blocked), [["0", "∅"]]);
     }
 }
 
-/// A table that a session holds does not stop the others, and goes on later.
+/// A table lock does not stop deletion in others; the table's rows are deleted later.
 #[test]
 fn locked_tables() {
     let database = with_tables(server(), "locked_table", &["a", "b", "c"]);
@@ -85,16 +85,15 @@ fn locked_tables() {
     }
 }
 
-/// The re-check at the moment of deletion: rows that were refreshed, or given
-/// another life, while deletion went on around them.
+/// Deletion checks each row again: rows that were written or got an override meanwhile stay.
 #[test]
 fn refreshed_rows_live() {
     let database = server().database("refreshed");
     let slow = SlowTable::create(&database);
     let mut disk = database.disk();
     slow.wait_until_begun(&mut disk);
-    // C6: a client cannot reach expired rows; who sees them can. Each row that a
-    // committed UPDATE reports is alive from then on.
+    // C6: a client cannot reach expired rows, but a session that sees them can. Each row that a
+    // committed UPDATE reports is live afterwards.
     let mut alive = Vec::new();
     for change in [
         "UPDATE slow SET id = id WHERE id = (SELECT max(id) FROM slow) RETURNING id",
@@ -115,7 +114,7 @@ fn refreshed_rows_live() {
     assert_eq!(disk.column("SELECT id FROM slow ORDER BY id"), alive);
 }
 
-/// C8: a longer default while rows are deleted. What lives under it stays.
+/// C8: a longer default during deletion. Rows that are live under it stay.
 #[test]
 fn a_longer_default() {
     let database = server().database("longer");
@@ -130,13 +129,13 @@ fn a_longer_default() {
     disk.run("UPDATE pace SET seconds = 0");
     disk.look_again("slow");
     assert_eq!(disk.count("slow"), left);
-    // And back again.
+    // And the shorter default again.
     disk.run("SELECT ttl.set_default('slow', 3600)");
     slow.finish(&mut disk);
 }
 
-/// C6, C9: turned off while rows are deleted. The batch that is going on is waited
-/// for, and the rest goes before: nothing comes back.
+/// C6, C9: TTL is turned off during deletion. This waits for the running batch and deletes the
+/// other expired rows first, so that none is revived.
 #[test]
 fn nothing_comes_back() {
     let database = server().database("no_revival");
@@ -148,8 +147,8 @@ fn nothing_comes_back() {
     assert_eq!(disk.column("SELECT id FROM slow"), ["0"]);
 }
 
-/// C9: disabled while rows are deleted, and nothing more goes, not even rows
-/// with an override; -1 keeps deleting those.
+/// C9: after a disable during deletion no further row is deleted, even with an override; a default
+/// of -1 goes on deleting rows with an override.
 #[test]
 fn disabled() {
     let database = with_tables(server(), "disabled", &["sentinel"]);
@@ -172,7 +171,7 @@ fn disabled() {
     slow.finish(&mut disk);
 }
 
-/// Tables, columns and indexes that change under the worker: it goes on.
+/// Tables, columns and indexes change during deletion: the worker continues.
 #[test]
 fn definitions_that_change() {
     static SERVER: OnceLock<Server> = OnceLock::new();

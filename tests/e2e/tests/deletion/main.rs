@@ -1,4 +1,4 @@
-//! C7: which expired rows are deleted, which are kept, and what deletion meets in tables.
+//! C7: which expired rows are deleted, which stay, and how deletion handles all kinds of tables.
 
 mod backlog;
 mod blocked;

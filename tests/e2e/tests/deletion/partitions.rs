@@ -1,5 +1,4 @@
-//! M11: partitions of which every row is expired go as a whole, where
-//! the policy asks for it.
+//! M11: with `drop_partitions`, a partition whose rows are all expired is dropped as a whole.
 
 use std::sync::OnceLock;
 
@@ -30,8 +29,7 @@ const BY_DAY: &str = "
     INSERT INTO p SELECT 1000 + n, now() - interval '10 days' FROM generate_series(1, 50) AS n;
     INSERT INTO p VALUES (1, now()), (2, now() + interval '30 hours')";
 
-/// Two days: of `p_2` a part is expired, `p_3` is the youngest partition that
-/// cannot have a live row any more.
+/// Two days: `p_2` is expired in part; `p_3` is the youngest partition without a live row.
 const TWO_DAYS: i32 = 2 * 86400;
 
 fn with_table(name: &str) -> Session {
@@ -64,27 +62,27 @@ fn old_partitions_go() {
         "SELECT ttl.enable('p', {TWO_DAYS}, drop_partitions => true)"
     ));
     disk.wait_until(&leaves("p"), "p_0 p_1 p_2 p_default p_rest", PATIENCE);
-    // Row by row in the others; the default partition never goes.
+    // In the others row by row; the default partition is never dropped.
     disk.wait_until(EXPIRED, "0", PATIENCE);
     assert_eq!(
         disk.value("SELECT string_agg(id::text, ' ') FROM p WHERE id < 10"),
         "1 2"
     );
     assert_eq!(dropped(&mut disk, "p"), 3);
-    // Gone, not merely detached.
+    // Dropped, not only detached.
     assert_eq!(disk.value("SELECT to_regclass('p_4')"), "∅");
-    // A longer default: nothing that is left goes; a shorter one: more goes.
+    // A longer default drops nothing more, a shorter one does.
     disk.run("SELECT ttl.set_default('p', 86400 * 30)");
     disk.look_again("p");
     disk.wait_until(&leaves("p"), "p_0 p_1 p_2 p_default p_rest", PATIENCE);
     disk.run("SELECT ttl.set_default('p', 1)");
     disk.wait_until(&leaves("p"), "p_0 p_default p_rest", PATIENCE);
-    // Partitions that could receive rows for the present stay, empty or not.
+    // Partitions for present rows stay, empty or not.
     disk.look_again("p");
     disk.wait_until(&leaves("p"), "p_0 p_default p_rest", PATIENCE);
 }
 
-/// Only when asked for; and -1, or no default, drops nothing.
+/// Only with `drop_partitions`; a default of -1 or none drops nothing.
 #[test]
 fn not_without_being_asked() {
     let mut disk = with_table("not_asked");
@@ -99,7 +97,7 @@ fn not_without_being_asked() {
     disk.look_again("p");
     assert_eq!(disk.value(&leaves("p")), all);
     assert_eq!(dropped(&mut disk, "p"), 0);
-    // Partitioned by something else there is no such bound.
+    // A table partitioned by another column has no such bound.
     disk.run(
         "CREATE TABLE q (id integer) PARTITION BY RANGE (id);
          CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM (-10) TO (1000);
@@ -110,7 +108,7 @@ fn not_without_being_asked() {
     assert_eq!(disk.value(&leaves("q")), "q_1");
 }
 
-/// A row with an override that lives keeps its partition until it is gone.
+/// A live row with an override keeps its partition.
 #[test]
 fn a_live_row_keeps_its_partition() {
     let mut disk = with_table("live_row");
@@ -142,7 +140,7 @@ fn a_live_row_keeps_its_partition() {
     );
 }
 
-/// What cannot be dropped is emptied row by row, and the reason is shown.
+/// A partition that cannot be dropped is emptied row by row, and the reason is shown.
 #[test]
 fn partitions_that_cannot_be_dropped() {
     let mut disk = with_table("needed");
@@ -159,7 +157,7 @@ fn partitions_that_cannot_be_dropped() {
     );
     assert_eq!(disk.value("SELECT count(*) FROM v"), "0");
 
-    // A foreign key on the whole table, with a row that it keeps.
+    // A foreign key on the partitioned table, with a row that it keeps.
     let mut disk = with_table("referenced");
     disk.run(
         "ALTER TABLE p ADD PRIMARY KEY (id, _ts);
@@ -207,14 +205,14 @@ fn levels() {
     disk.wait_for_ids("b", "2");
 }
 
-/// Readers of an old partition are waited for no longer than `ttl.lock_timeout`,
-/// and nobody waits behind that for ever; the rest goes on.
+/// A DROP waits for readers of an old partition no longer than `ttl.lock_timeout`, so that others
+/// wait behind it only briefly; deletion elsewhere continues.
 #[test]
 fn partitions_in_use() {
     let mut disk = with_table("in_use");
     let mut reader = server().existing_database("in_use").disk();
     disk.run("CREATE TABLE u (id integer PRIMARY KEY); SELECT ttl.enable('u', 3600)");
-    // What needs a strong lock comes before the reader.
+    // Statements that need a strong lock run before the reader.
     disk.run("SELECT ttl.enable('p')");
     reader.run("BEGIN; SELECT count(*) FROM p_5");
     disk.run(&format!(

@@ -1,10 +1,10 @@
-//! C7, C10: clients that refresh rows at the moment when they expire, while
-//! sweeping runs flat out. No refreshed row is lost, and all others go.
+//! C7, C10: clients refresh rows at the moment they expire, while deletion runs without a throttle.
+//! No refreshed row is lost, and all others are deleted.
 //!
-//! A row is lost if a client does not reach it although the server's clock, read
-//! *after* the look, says that it is still alive. The client knows until when:
-//! from the `_ts` that its last committed write has returned. What expires in
-//! between the write and the look is no loss, however slow the machine is.
+//! A row is lost if a client does not find it although the server's clock, read *after* the
+//! look-up, says that it is still live. The client computes its expiry from the `_ts` that its last
+//! committed write returned. A row that expires between write and look-up is no loss, so slow
+//! machines do not matter.
 
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,11 @@ struct Row {
     written: String,
     /// How often it was written since it was inserted.
     n: i64,
-    /// When it expires, by this process's clock; nothing is judged by this.
+    /// When it expires, by this process's clock; only for timing.
     expires: Instant,
 }
 
-/// What has happened.
+/// Counters of what happened.
 #[derive(Debug, Default)]
 struct Tally {
     updates: u32,
@@ -47,7 +47,7 @@ struct Client {
 }
 
 impl Client {
-    /// Whether the row must still be there, asked after what comes before in `FROM`.
+    /// Whether the row must still be there; evaluated after the items before it in `FROM`.
     fn in_time(row: &Row) -> String {
         format!(
             "clock_timestamp() < '{}'::timestamptz + interval '{TTL} seconds'",
@@ -66,7 +66,7 @@ impl Client {
         );
     }
 
-    /// Note a write by what it has returned: `_ts`, and the seconds left.
+    /// Record a write from what it returned: `_ts`, and the seconds left.
     fn note(row: &mut Row, written: &str, left: &str) {
         written.clone_into(&mut row.written);
         let left: f64 = left.parse().expect("seconds");
@@ -111,8 +111,8 @@ impl Client {
         self.tally.looks += 1;
     }
 
-    /// UPDATE, or an upsert, which inserts where it does not find the row. C6: the
-    /// key of a row that has expired is free, whether a worker was there or not.
+    /// UPDATE, or an upsert, which inserts if the row is expired. C6: the key of an expired row is
+    /// free, deleted or not.
     fn write(&mut self, row: &mut Row, upsert: bool) {
         let table = self.table;
         let statement = match upsert {
@@ -145,7 +145,7 @@ impl Client {
             }
             Err(_) => *row = self.insert_with(row.id),
         }
-        // Nothing of an expired row remains.
+        // The new row has no value of the expired one.
         assert!(!upsert || reached || *n == "0", "{rows:?}");
         self.tally.expired += u32::from(!reached);
         *if upsert {
@@ -173,7 +173,7 @@ impl Client {
         self.tally.replacements += 1;
     }
 
-    /// Keep rows alive, each at the last moment, or a moment too late.
+    /// Refresh rows at the last moment, or slightly too late.
     fn run(mut self, until: Instant) -> Tally {
         let mut rows: Vec<Row> = (0..ROWS).map(|_| self.insert()).collect();
         while Instant::now() < until {
@@ -183,7 +183,7 @@ impl Client {
                 .expect("rows");
             let early = Duration::from_millis(self.random.random_range(0..500));
             let at = rows[n].expires + Duration::from_millis(30);
-            // The race is about this moment; on a slow machine it comes later, and counts so.
+            // This moment is what the race is about; a slow machine comes later, and that counts.
             std::thread::sleep(at.saturating_duration_since(Instant::now() + early));
             if self.random.random_range(0..3) == 0 {
                 self.look(&rows[n]);
@@ -194,7 +194,7 @@ impl Client {
                 _ => self.replace(&mut rows[n]),
             }
             if self.random.random_range(0..10) == 0 {
-                // Nobody refreshes these.
+                // Nobody refreshes these rows.
                 self.session.run(&format!(
                     "INSERT INTO {} (id, n) SELECT nextval('abandoned'), 0 FROM generate_series(1, 50)",
                     self.table

@@ -1,5 +1,5 @@
-//! C7: row-level security does not keep expired rows on disk, and cascades
-//! and triggers still see what is theirs.
+//! C7: row-level security does not keep expired rows from deletion, and cascades and triggers still
+//! see their rows.
 
 use ttl_ext_e2e::Server;
 

@@ -1,4 +1,4 @@
-//! C5, C7: what is deleted, in tables of all kinds, and what stays.
+//! C5, C7: which rows are deleted and which stay, in all kinds of tables.
 
 use std::sync::OnceLock;
 
@@ -9,9 +9,8 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[]))
 }
 
-/// The matrix of the rules C2 and C3: for each default what stays of rows with
-/// an override of none, -1, 3000 and 36000 seconds, 6000 seconds after the last
-/// write.
+/// The matrix of C2 and C3: for each default, which rows remain 6000 seconds after the last write,
+/// with overrides of none, -1, 3000 and 36000 seconds.
 const MATRIX: [(&str, &str, &str); 4] = [
     ("off", "NULL", "1 2 3 4"),
     ("never", "-1", "1 2 4"),
@@ -50,7 +49,7 @@ fn matrix() {
             disk.wait_for_ids(&table, stays);
         }
     }
-    // C4, C9: the override counts when TTL is on again.
+    // C4, C9: overrides count once TTL is on again.
     disk.run("SELECT ttl.enable('off_btree', -1)");
     disk.wait_for_ids("off_btree", "1 2 4");
     let problems =
@@ -58,7 +57,7 @@ fn matrix() {
     assert_ne!(problems, "{}", "a sweep without an index is to be seen");
 }
 
-/// A table without an override column, by a default alone.
+/// A table without an override column: only the default counts.
 #[test]
 fn without_an_override_column() {
     let database = server().database("plain");
@@ -235,7 +234,7 @@ fn partitions_and_inheritance() {
     disk.wait_for_ids("late", "1000");
 }
 
-/// M12: values that nothing can be computed from never delete anything.
+/// M12: values from which no expiry can be computed never delete a row.
 #[test]
 fn extreme_times_live() {
     let database = server().database("extreme");
@@ -247,7 +246,7 @@ fn extreme_times_live() {
             (4, now() - interval '60 years', 2147483647), (5, '294276-12-31', 2147483647),
             (6, '1960-01-01', NULL), (7, now() - interval '1 day', 2147483647)",
     );
-    // 6 may be either, but what is on disk is what is seen.
+    // 6 may be live or expired, but disk and queries agree.
     let living = database.connect().column("SELECT id FROM t ORDER BY id");
     let sure = living.iter().filter(|id| *id != "6");
     assert!(sure.eq(["1", "2", "3", "4", "5", "7"].iter()), "{living:?}");
@@ -256,16 +255,15 @@ fn extreme_times_live() {
     disk.wait_for_ids("t", &living.join(" "));
 }
 
-/// Rows that had expired before anybody could know of them: of a transaction
-/// longer than their time to live, beside others that always expire; and of an
-/// INSERT inside a statement that deletes.
+/// Rows that are expired before any worker can know of them: from a transaction longer than their
+/// TTL, next to rows that keep expiring; and from an INSERT inside a statement that deletes.
 #[test]
 fn rows_that_come_expired() {
     let database = server().database("late");
     let (mut disk, mut slow) = (database.disk(), database.connect());
     disk.run("CREATE TABLE t (id integer); CREATE TABLE u (id integer); SELECT ttl.enable('t')");
     slow.run("BEGIN; INSERT INTO t (id, ttl) VALUES (-1, 2)");
-    // One after another, until some have gone that came later than that one.
+    // Insert one after another, until rows that came after that one are deleted.
     let mut id = 0;
     let mut another = |disk: &mut Session, gone: &str| {
         disk.run(&format!("INSERT INTO t (id, ttl) VALUES ({id}, 1)"));
@@ -275,14 +273,14 @@ fn rows_that_come_expired() {
     let later = "SELECT rows_deleted >= 40 FROM ttl.stats WHERE relation = 't'::regclass";
     until("others go", PATIENCE, || another(&mut disk, later));
     slow.run("COMMIT");
-    // It goes while others still come.
+    // It is deleted while others still come.
     let gone = "SELECT count(*) = 0 FROM t WHERE id = -1";
     until("it goes", PATIENCE, || another(&mut disk, gone));
     disk.run("WITH x AS (INSERT INTO t (id, ttl) VALUES (-2, 1) RETURNING id) DELETE FROM u USING x WHERE u.id = x.id");
     disk.wait_for_none("t");
 }
 
-/// M9: a pass over as many indexes as a table can have, more than one turn has time for, ends, and
+/// M9: a pass over as many indexes as a table can have, more than fit into one turn, ends and
 /// reaches the last.
 #[test]
 fn a_pass_takes_several_turns() {

@@ -1,5 +1,5 @@
-//! S1: attempts to become somebody else, to read what is another's, to end the
-//! worker, from every place where deletion runs user code.
+//! S1: attempts to run as another user, to read another's data or to end the worker, from every
+//! place where deletion runs user code.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ fn server() -> &'static Server {
 /// How many attempts there are.
 const ATTEMPTS: &str = "SELECT count(DISTINCT attempt) FROM evil.log";
 
-/// Set the trap, let `evil.t` expire, and see what came of it.
+/// Set the trap, let `evil.t` expire, and check the effects.
 fn attack(name: &str, vector: &str, trap: &str) {
     let database = hostile::two_schemas(server(), name);
     let mut attacker = hostile::owner(&database, "attacker");
@@ -71,7 +71,7 @@ fn statement_trigger() {
     );
 }
 
-/// Fired by the commit, when whoever began the transaction must still be the owner.
+/// Fired at commit, when the current user must still be the table's owner.
 #[test]
 fn deferred_constraint_trigger() {
     attack(
@@ -82,8 +82,8 @@ fn deferred_constraint_trigger() {
     );
 }
 
-/// A function of constants is evaluated as soon as somebody plans a query on the
-/// table; the trigger lets deletion do that.
+/// A function of constants is evaluated when a query on the table is planned; the trigger makes
+/// deletion plan one.
 #[test]
 fn index_expression() {
     attack(
@@ -116,10 +116,10 @@ fn rule() {
     );
 }
 
-/// Tables whose deletion cascades to one of `attacker`'s: her own, and those of
-/// others, a superuser's among them. (AFTER triggers of a cascade's target run
-/// as whoever runs the outer statement before PostgreSQL 18. That is so for every
-/// DELETE; who grants REFERENCES on a table trusts the other with its rows.)
+/// Tables whose deletion cascades to one of `attacker`'s: her own and those of others, among them a
+/// superuser's. (Before PostgreSQL 18, AFTER triggers of a cascade's target run as the user of the
+/// outer statement. That is so for every DELETE: who grants REFERENCES on a table trusts the
+/// grantee with its rows.)
 #[test]
 fn cascade_target() {
     for (name, owner, when) in [

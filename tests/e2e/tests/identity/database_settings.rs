@@ -1,10 +1,9 @@
-//! S1, S4: settings of the database, which its owner chooses, neither stop deletion nor
-//! bring code into what it does as superuser.
+//! S1, S4: settings that a database's owner chooses neither stop deletion nor make it run the
+//! owner's code as superuser.
 
 use ttl_ext_e2e::hostile;
 
-/// Functions and operators that stand in for PostgreSQL's own, and note who
-/// runs them.
+/// Functions and operators with the names of PostgreSQL's own, which record who runs them.
 const SHADOWS: &str = "
 CREATE TABLE evil.log (pid integer DEFAULT pg_catalog.pg_backend_pid(), what text, me text);
 GRANT INSERT ON evil.log TO PUBLIC;
@@ -47,7 +46,7 @@ const SETTINGS: [&str; 12] = [
     "check_function_bodies = off",
 ];
 
-/// By which the test's own sessions have it as usual.
+/// The test's own sessions use normal settings.
 const USUAL: &str = "-c search_path=pg_catalog -c default_transaction_read_only=off \
     -c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 \
     -c idle_in_transaction_session_timeout=0 -c row_security=off";
@@ -65,7 +64,7 @@ fn neither_stop_nor_subvert_deletion() {
     for setting in SETTINGS {
         admin.run(&format!("ALTER DATABASE app SET {setting}"));
     }
-    // Workers that begin with them.
+    // Workers that start with these settings.
     server.restart();
     for by_sql in [false, true] {
         let mut victim = server.connect_with("app", "victim", USUAL);

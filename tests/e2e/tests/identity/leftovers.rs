@@ -1,10 +1,9 @@
-//! S1: what user code leaves in a session is not there for the next owner's.
+//! S1: what user code leaves in a session is gone before another owner's turn.
 
 use ttl_ext_e2e::{PATIENCE, hostile};
 
-/// As much as a session can be stained with. A `transaction_timeout` (17 and newer) counts from the
-/// moment it is set: one that is short would end the worker there and then, which is not a thing
-/// left behind.
+/// Every kind of session state. A `transaction_timeout` (17 and newer) counts from when it is set:
+/// a short one would end the worker at once, and leave nothing.
 const STAIN: &str = "
 CREATE TABLE evil.t (id integer PRIMARY KEY);
 SELECT ttl.enable('evil.t', 3600);
@@ -45,7 +44,7 @@ BEGIN
     RETURN true;
 END $$";
 
-/// When rows are deleted, and already when a deletion is planned.
+/// When rows are deleted, and when a deletion is planned.
 const WAYS: [(&str, &str); 2] = [
     (
         "by_trigger",
@@ -57,7 +56,7 @@ const WAYS: [(&str, &str); 2] = [
     ),
 ];
 
-/// What the other owner's trigger sees of its session.
+/// What the other owner's trigger finds in its session.
 const LOOK: &str = "
 CREATE TABLE good.seen (state text);
 CREATE FUNCTION good.look() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -88,12 +87,12 @@ fn nothing_is_left_in_the_session() {
 }
 
 fn nothing_is_left(name: &str, way: &str) {
-    // One worker, so that both owners meet in one session.
+    // Only one worker, so that both owners use the same session.
     let server = hostile::start(&[("ttl.max_workers", "1")]);
     let database = hostile::two_schemas(&server, name);
     let mut victim = hostile::owner(&database, "victim");
     victim.run(LOOK);
-    // As it is before attacker comes.
+    // The state before the attack.
     hostile::assert_served(&database);
     let before = victim.column("SELECT DISTINCT state FROM good.seen");
     assert_eq!(before.len(), 1, "{before:#?}");
@@ -110,7 +109,7 @@ fn nothing_is_left(name: &str, way: &str) {
     }
     let after = victim.column("SELECT DISTINCT state FROM good.seen");
     assert_eq!(after, before, "{name}");
-    // It did happen, and what can be seen from outside is gone.
+    // The attack ran, and its visible effects are gone.
     let done =
         attacker.value("SELECT count(DISTINCT stain) FROM evil.done WHERE pid <> pg_backend_pid()");
     assert!(

@@ -1,5 +1,5 @@
-//! S5: user code that never ends: it is stopped by `ttl.statement_timeout`, or
-//! otherwise if it catches that, and the others' rows go meanwhile.
+//! S5: user code that never ends is stopped by `ttl.statement_timeout`, or by other means if it
+//! catches the error; other owners' rows are deleted meanwhile.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ CREATE FUNCTION evil.pure() RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN PERFORM evil.hang(); RETURN 1; END $$";
 
 const BUSY: &str = "NULL;";
-// Sleeps that nobody awaits: they are what never ends.
+// These sleeps are the endless code; the test does not wait for them.
 const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(3600);";
 const STUBBORN: &str =
     "BEGIN PERFORM pg_catalog.pg_sleep(1); EXCEPTION WHEN query_canceled THEN NULL; END;";
@@ -82,8 +82,7 @@ fn stopped_by_the_timeout() {
     }
 }
 
-/// A loop that catches its cancellation cannot be ended by a timeout. The
-/// others must not wait for it.
+/// A loop that catches its cancellation is not ended by a timeout. Others must not wait for it.
 #[test]
 fn that_catches_its_cancellation() {
     for (name, trap) in TRAPS {
@@ -93,7 +92,7 @@ fn that_catches_its_cancellation() {
         for _ in 0..3 {
             hostile::assert_served(&database);
         }
-        // Nor is anything else held up: another database, and the shutdown.
+        // Another database and the shutdown are not delayed either.
         let other = hostile::two_schemas(&server, "other");
         hostile::assert_served(&other);
         drop(attacker);

@@ -1,5 +1,5 @@
-//! S1, S4, S5: user code that deletion runs into, owned by somebody hostile. It runs
-//! as the table's owner, gets no further, and leaves nothing behind.
+//! S1, S4, S5: deletion runs the code of a hostile table owner. It runs as that owner, gains no
+//! rights, and leaves nothing behind.
 
 mod attacks;
 mod database_settings;

@@ -1,5 +1,5 @@
-//! C6: COPY FROM STDIN onto the keys of expired rows. One that fails leaves everything as it was.
-//! Not in a golden file: what psql does with the data then depends on its minor version.
+//! C6: COPY FROM STDIN with keys of expired rows; a failed COPY changes nothing. Not a golden file,
+//! because psql's handling of the data then depends on its minor version.
 
 use ttl_ext_e2e::{Server, Session, SqlState};
 
@@ -9,8 +9,8 @@ fn there(disk: &mut Session) -> String {
         .join(", ")
 }
 
-/// By which way ever: all expired rows are removed first, or each by the trigger, where the time of
-/// modification is given.
+/// Both ways: expired rows are deleted before the COPY, or row by row by the trigger, if `_ts` is
+/// given.
 #[test]
 fn a_copy_that_fails_frees_no_key() {
     let server = Server::start(&[]);

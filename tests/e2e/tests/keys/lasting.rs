@@ -1,14 +1,13 @@
-//! C6: the key of an expired row is free where a statement does not end with its
-//! session: two-phase commit, crashes, replication roles, restored rows. That of
-//! the statements themselves is in `tests/pg_regress/sql/free_keys*.sql`.
+//! C6: the key of an expired row is free beyond a single session: two-phase commit, crashes,
+//! replication roles, restored rows. Single statements are tested in
+//! `tests/pg_regress/sql/free_keys*.sql`.
 
 use std::path::PathBuf;
 
 use ttl_ext_e2e::{Database, Server, Session, SqlState, Stop};
 
-/// Nobody else has to do with the expired rows of `plain`; those of `parent` are
-/// deleted by SQL, for the sake of what refers to them. In both, 1 and 2 are
-/// expired and 3 is live.
+/// Expired rows of `plain` are removed directly; those of `parent` by SQL, because of foreign keys.
+/// In both, 1 and 2 are expired and 3 is live.
 const TABLES: &str = "
 CREATE TABLE plain (id integer PRIMARY KEY, code text UNIQUE, what text);
 CREATE TABLE parent (id integer PRIMARY KEY, code text UNIQUE, what text);
@@ -34,13 +33,13 @@ fn filled<'a>(server: &'a Server, name: &str) -> Database<'a> {
     database
 }
 
-/// In the place of both expired rows, of one by each key.
+/// One new row with the keys of both expired rows.
 fn take_over(table: &str) -> String {
     format!("INSERT INTO {table} VALUES (1, 'b', 'new')")
 }
 const AFTER: &str = "1 b new, 3 c live";
 
-/// The rows that a session sees. The table and each of its indexes have the same.
+/// The rows that a session sees: the table and each of its indexes must agree.
 #[track_caller]
 fn rows(session: &mut Session, table: &str) -> String {
     let query = |order: &str| {
@@ -104,7 +103,7 @@ fn two_phase_commit() {
             ));
         }
     };
-    // Until it ends nobody sees the new row, and whoever is after a key waits.
+    // Until it ends nobody sees the new row, and sessions that insert its key wait.
     let undecided = || {
         let database = server.existing_database("app");
         let mut session = database.connect();
@@ -155,8 +154,7 @@ fn two_phase_commit() {
     assert_children(&database, &["30"]);
 }
 
-/// What is committed is there after a crash, and what is not is not: then the keys
-/// are free again, as before.
+/// After a crash committed work is there and the rest is not: those keys are free again.
 #[test]
 fn crashes() {
     let server = Server::start(&[]);
@@ -189,7 +187,7 @@ fn crashes() {
     for table in BOTH {
         session.run(&take_over(table));
     }
-    // Both what is removed row by row and what is removed before the first row.
+    // Rows removed one by one, and rows removed before the first insert.
     let copied = session.copy_in("COPY many (id) FROM STDIN", &numbers(1, 2500));
     assert_eq!(copied.expect("COPY"), 2500);
     let copied = session.copy_in("COPY many (id) FROM STDIN", &numbers(2501, 2600));
@@ -211,7 +209,7 @@ fn crashes() {
     }
 }
 
-/// It does not matter to keys in which role a session replicates.
+/// The replication role of a session does not matter to keys.
 #[test]
 fn replication_roles() {
     let server = Server::start(&[]);
@@ -242,7 +240,7 @@ fn replication_roles() {
                 let expected = if moved { "1 b new" } else { AFTER };
                 assert_rows(&database, table, expected);
             }
-            // The deletion is this server's own: foreign keys are enforced in all of them.
+            // This server deletes the row itself, so foreign keys are enforced in all roles.
             assert_children(&database, &[]);
         }
     }
@@ -259,8 +257,8 @@ fn dump(database: &Database<'_>, arguments: &[&str]) -> PathBuf {
     path
 }
 
-/// Rows come back from a dump while those of the same keys have expired, among
-/// them the expired parent that a live child keeps on disk.
+/// A dump is restored whose rows have expired rows with the same keys, one of them an expired
+/// parent that a live child keeps on disk.
 #[test]
 fn rows_alone_are_restored_over_expired_ones() {
     let server = Server::start(&[]);

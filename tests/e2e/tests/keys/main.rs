@@ -1,5 +1,5 @@
-//! C6: the key of an expired row is free. That of single statements is in
-//! `tests/pg_regress/sql/free_keys*.sql`, that of sessions that meet in `tests/isolation/specs`.
+//! C6: the key of an expired row is free. Single statements are tested in
+//! `tests/pg_regress/sql/free_keys*.sql`, concurrent sessions in `tests/isolation/specs`.
 
 mod copied;
 mod lasting;

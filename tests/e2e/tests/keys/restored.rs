@@ -1,5 +1,4 @@
-//! C6: the trigger that frees the keys of expired rows comes through dumps as it
-//! was, fires always, and does not keep a dump from being restored.
+//! C6: the key trigger survives a dump unchanged, always fires, and does not make a restore fail.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,7 +10,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start(&[("wal_level", "minimal"), ("max_wal_senders", "0")]))
 }
 
-/// A key on a whole partitioned table, and on one partition; a foreign key; an heir.
+/// A key on a partitioned table, one on a single partition, a foreign key, and an inheriting table.
 const TABLES: &str = "
 CREATE TABLE single (id integer PRIMARY KEY, code integer UNIQUE DEFERRABLE);
 CREATE TABLE whole (id integer PRIMARY KEY) PARTITION BY RANGE (id);
@@ -41,7 +40,7 @@ fn triggers(database: &Database<'_>) -> Vec<String> {
     )
 }
 
-/// What is wrong, the guard of restored tables and that nothing is deleted apart.
+/// Problems, without those of a restored table and of deletion being off.
 fn problems(database: &Database<'_>) -> Vec<String> {
     database.connect().column(
         "SELECT relation, problem FROM ttl.tables, unnest(problems) AS problem
@@ -116,8 +115,8 @@ fn sections_restore_it() {
         pg_restore(&target, &["--section", section], &file);
         assert!(triggers(&target).is_empty(), "{section}");
     }
-    // An application that changes a default at this moment does not make the
-    // trigger that the dump will bring; nor does a key that is made before it.
+    // Neither a change of default by an application nor a key created before it creates the trigger
+    // that the dump will bring.
     target.connect().run(
         "SELECT ttl.set_default('single', 7200), ttl.set_default('part', 7200);
          ALTER TABLE child ADD CONSTRAINT early UNIQUE (id)",
@@ -126,7 +125,7 @@ fn sections_restore_it() {
     assert_eq!(triggers(&target), before);
 }
 
-/// A dump of a time before there was the trigger.
+/// A dump made before the trigger existed.
 #[test]
 fn resume_makes_up_for_a_dump_without_it() {
     let (database, before) = source("older_a");
@@ -157,8 +156,8 @@ fn resume_makes_up_for_a_dump_without_it() {
     assert!(problems(&target).is_empty());
 }
 
-/// `--data-only --disable-triggers` leaves it as it was: enabled, also during the
-/// load, and always, also afterwards.
+/// `--data-only --disable-triggers` leaves the trigger enabled ALWAYS, during the load and
+/// afterwards.
 #[test]
 fn rows_alone() {
     let (database, before) = source("rows_a");
@@ -178,7 +177,7 @@ fn rows_alone() {
     }
 }
 
-/// `--clean` drops, first of all, what TTL needs.
+/// `--clean` first drops what TTL needs.
 #[test]
 fn over_the_same_tables() {
     let (database, before) = source("clean");
@@ -198,8 +197,8 @@ fn over_the_same_tables() {
     assert!(problems(&database).is_empty());
 }
 
-/// After DROP EXTENSION CASCADE it is missing, which is shown; turning TTL on again
-/// makes it.
+/// After DROP EXTENSION CASCADE the trigger is missing, which `problems` shows; turning TTL on
+/// again creates it.
 #[test]
 fn after_the_extension_was_dropped() {
     let (database, before) = source("dropped");
@@ -212,7 +211,7 @@ fn after_the_extension_was_dropped() {
     );
     session.run("DROP EXTENSION ttl_ext CASCADE");
     assert!(triggers(&database).is_empty());
-    // Without the extension nothing follows.
+    // Without the extension nothing updates labels.
     session.run("CREATE UNIQUE INDEX ON keyless (id); DROP INDEX keyless_id_idx");
     session.run("CREATE EXTENSION ttl_ext");
     let told = problems(&database).join("\n");

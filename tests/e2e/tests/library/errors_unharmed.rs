@@ -1,12 +1,12 @@
-//! Promise of decision 0004: the extension's hooks leave errors as they are: every field of an error is
-//! the same on a server that has the extension loaded and on one that has not.
+//! Decision 0004: the extension's hooks do not change errors. Every field is the same on servers
+//! with and without the extension loaded.
 
 use ttl_ext_e2e::{Database, Server};
 
 const SETUP: &str = include_str!("errors_unharmed/setup.sql");
 const STATEMENTS: &str = include_str!("errors_unharmed/statements.sql");
 
-/// One statement a paragraph; lines of comment apart.
+/// One statement per paragraph; comment lines are separate.
 fn statements() -> Vec<String> {
     let paragraph = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("--"));
@@ -49,7 +49,7 @@ fn errors(database: &Database<'_>, statement: &str) -> Vec<String> {
     errors
 }
 
-/// Without what may differ: the row's time stands in its description.
+/// Without the part that may differ: the row's time in its description.
 fn masked(errors: Vec<String>) -> Vec<String> {
     let mask = |field: String| match field.split_once("Failing row contains") {
         Some((before, _)) => format!("{before}Failing row contains"),

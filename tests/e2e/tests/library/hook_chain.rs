@@ -1,5 +1,5 @@
-//! Promise of decision 0004: the extension among others that hook into the same places, loaded
-//! before them and after them.
+//! Decision 0004: the extension works with others that use the same hooks, loaded before or after
+//! it.
 
 use ttl_ext_e2e::{Server, fields};
 

@@ -1,4 +1,4 @@
-//! C6, C9: the extension comes and goes: in a database, and in what the server preloads.
+//! C6, C9: the extension is created and dropped, and the library preloaded or not.
 
 use std::sync::OnceLock;
 
@@ -26,8 +26,8 @@ fn drop_and_create_extension() {
     assert_eq!(plans.count(&mut a), 3);
     for _ in 0..2 {
         b.run("CREATE EXTENSION ttl_ext");
-        // The label has stayed, but the constraint has gone with the extension; what is
-        // expired is deleted before it is added again.
+        // The label stays, but the constraint was dropped with the extension; expired rows are
+        // deleted before it is added again.
         a.run("SELECT ttl.enable('t', 3600)");
         b.run("SET ttl.preserve_ts = on; INSERT INTO t VALUES (4, '2000-01-01'); RESET ttl.preserve_ts");
         assert_eq!(plans.count(&mut a), 2);
@@ -50,7 +50,7 @@ fn other_databases() {
     let (one, two) = (CachedPlans::of(&mut a), CachedPlans::of(&mut b));
     assert_eq!(one.count(&mut a), 1);
     assert_eq!(two.count(&mut b), 2);
-    // C1 does not hold there either: nobody asked for it.
+    // C1 does not hold there, as TTL is not on.
     b.run("UPDATE t SET ttl = 1 WHERE id = 2");
     let old = b.value("SELECT count(*) FROM t WHERE _ts < now() - interval '1 hour'");
     assert_eq!(old, "1");
@@ -72,15 +72,15 @@ fn not_preloaded() {
     assert_eq!(*error.code(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
     let hint = error.hint().unwrap_or_default();
     assert!(hint.contains("shared_preload_libraries"), "{error:?}");
-    // Loaded by the session is not preloaded.
+    // A library loaded by the session is not preloaded.
     let error = server
         .connect("postgres", "postgres")
         .error("LOAD 'ttl_ext'; CREATE EXTENSION ttl_ext");
     assert_eq!(*error.code(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
 }
 
-/// A database that has it, on a server that no longer preloads it: what needs
-/// the library says so, and plain queries go on.
+/// The extension exists, but the library is no longer preloaded: what needs the library says so,
+/// and plain queries work.
 #[test]
 fn no_longer_preloaded() {
     let server = Server::start(&[]);

@@ -1,4 +1,5 @@
-//! Promise: the library comes and goes, and whatever else is in the server does not notice it.
+//! Decision 0004: the library can be added and removed without side effects on the rest of the
+//! server.
 
 mod errors_unharmed;
 mod hook_chain;

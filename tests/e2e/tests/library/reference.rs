@@ -1,5 +1,5 @@
-//! What documents show a user works. `docs/reference.md` has every function, view, column and setting of the extension, as the
-//! catalog of a server shows them, and none that does not exist.
+//! The documents are right: `docs/reference.md` lists exactly the functions, views, columns and
+//! settings that the server's catalog has, and the README's example works.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -141,8 +141,8 @@ fn every_setting() {
     );
 }
 
-/// The README's first session, as it is copied into psql. What the worker has done by then
-/// depends on the machine.
+/// The README's first session, pasted into psql. What the worker has already done depends on the
+/// machine.
 #[test]
 fn first_session_of_the_readme() {
     const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));

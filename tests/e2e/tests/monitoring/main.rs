@@ -1,4 +1,4 @@
-//! Complaints 6 and 9: what deletion does, and what keeps it from its work, is to be seen.
+//! Complaints 6 and 9: users can see what deletion does and what prevents it.
 
 mod problems;
 mod stats;

@@ -1,5 +1,5 @@
-//! Complaint 6: what is shown is so. Where nobody deletes, `lag` and `backlog_estimate` of
-//! `ttl.stats` are not known, and `ttl.problems` names the cause.
+//! Complaint 6: monitoring does not mislead. Where nobody deletes, `lag` and `backlog_estimate` of
+//! `ttl.stats` are NULL, and `ttl.problems` says why.
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session};
 
@@ -25,7 +25,7 @@ fn with_expired_rows<'a>(server: &'a Server, name: &str) -> (Database<'a>, Sessi
     (database, disk)
 }
 
-/// `ttl.enabled = off`, from the beginning and later, in turn with on.
+/// `ttl.enabled = off`, at the start and later, alternating with on.
 #[test]
 fn deletion_is_off() {
     let server = Server::start(&[("ttl.naptime", "1s"), ("ttl.min_effort", "100")]);
@@ -36,7 +36,7 @@ fn deletion_is_off() {
     disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
     server.reload(&[("ttl.enabled", "off")]);
     disk.wait_until(SHOWN, &unknown_for(OFF), PATIENCE);
-    // Where no row expires, there is nothing to be known.
+    // A table whose rows do not expire has no figures.
     disk.run("SELECT ttl.disable('t')");
     assert_eq!(disk.value(SHOWN), "00:00:00|0|{}");
 }
@@ -59,7 +59,7 @@ fn no_slot() {
     disk.wait_until(SHOWN, "00:00:00|0|{}", PATIENCE);
 }
 
-/// No launcher: there was no room for it.
+/// No launcher, as there was no slot for it.
 #[test]
 fn no_launcher() {
     let server = Server::start_sweeping(&[
@@ -112,7 +112,7 @@ fn restored() {
     );
 }
 
-/// No look at the table comes to anything: the error is a problem, for those who may see it.
+/// Every look at the table fails: the error is a problem, shown only to permitted users.
 #[test]
 fn failing_from_the_beginning() {
     let server = Server::start(&[("ttl.naptime", "1s"), ("ttl.min_effort", "100")]);
@@ -142,12 +142,12 @@ fn failing_from_the_beginning() {
     );
 }
 
-/// More tables than there is room for.
+/// More tables than fit into shared memory.
 #[test]
 fn no_room() {
     let server = Server::start_sweeping(&[("ttl.max_tables", "100")]);
     let mut disk = server.database("app").disk();
-    // The server has some more room than was asked for.
+    // The server allocates somewhat more than requested.
     disk.run(
         "CREATE TABLE t (d timestamptz) PARTITION BY RANGE (d); CREATE INDEX t_d ON t (d);
          SELECT ttl.expire_index('t_d', 0)",
@@ -170,7 +170,7 @@ fn no_room() {
     );
 }
 
-/// What is looked up by name, as an owner who may not use the schema.
+/// Objects that are looked up by name as an owner without USAGE on the schema.
 #[test]
 fn owners_without_usage() {
     let server = Server::start_sweeping(&[]);
@@ -206,11 +206,11 @@ fn owners_without_usage() {
     let partitions = "partitions are not dropped as a whole: its owner standing_parent may not use schema s; GRANT USAGE ON SCHEMA s TO standing_parent";
     assert_eq!(disk.column(&problems("s.t")), foreign_key);
     assert_eq!(disk.column(&problems("s.p")), [partitions]);
-    // Where nothing is looked up, that privilege does not matter.
+    // Where nothing is looked up, the privilege is not needed.
     disk.wait_for_none("s.plain");
     disk.wait_for_none("s.cascading");
     assert_eq!(disk.value("SELECT ttl.problems('s.plain')"), "{}");
-    // It is so, of each.
+    // Holds for each of them.
     for (schema, default, grant) in [
         ("s", 3599, "GRANT USAGE ON SCHEMA s TO standing_parent"),
         (
@@ -225,7 +225,7 @@ fn owners_without_usage() {
         disk.wait_until(&error, "t", PATIENCE);
         assert_eq!(disk.count("s.t"), 10);
         disk.run(grant);
-        // What is set aside for a minute is tried at once by another policy.
+        // A new policy tries rows that are set aside at once.
         disk.run(&format!("SELECT ttl.set_default('s.t', {default})"));
     }
     disk.wait_for_none("s.t");
@@ -233,7 +233,7 @@ fn owners_without_usage() {
     assert!(disk.column(&problems("s.p")).is_empty());
 }
 
-/// A standby deletes nothing, by design: that is no problem, but nothing is known.
+/// A standby deletes nothing by design: no problem, but the figures are NULL.
 #[test]
 fn standby() {
     let server = Server::start_sweeping(&[]);

@@ -1,5 +1,5 @@
-//! M9, complaints 6 and 9: what deletion has done is to be seen, and can be told from
-//! what users delete.
+//! M9, complaints 6 and 9: users can see what deletion has done, and tell it from users' own
+//! deletions.
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 15] = [
     "last_error_at timestamp with time zone",
 ];
 
-/// The view's columns; zeros where nothing has happened; M9: counters that count.
+/// M9: the view's columns: zeros at first, then counters that count.
 #[test]
 fn counters() {
     let database = server().database("counters");
@@ -62,7 +62,7 @@ fn counters() {
         "t",
         PATIENCE,
     );
-    // What a user deletes is not counted; 2 rows are those of `look_again`.
+    // A user's DELETE is not counted; 2 rows are those of `look_again`.
     disk.run("INSERT INTO t VALUES (5); DELETE FROM t WHERE id = 5");
     disk.look_again("t");
     disk.wait_until(
@@ -70,13 +70,13 @@ fn counters() {
         "1302",
         PATIENCE,
     );
-    // The table's line goes with its policy.
+    // The table's row disappears with its policy.
     disk.run("SECURITY LABEL FOR ttl ON TABLE t IS NULL");
     assert_eq!(disk.value("SELECT count(*) FROM ttl.stats"), "0");
 }
 
 /// Partitions are summed up under the table that has the policy.
-/// A restart does not begin to count anew, a crash does; what is so now is looked at again.
+/// Counters survive a restart but not a crash; the backlog is looked at again after both.
 #[test]
 fn counters_survive_a_restart() {
     let server = Server::start_sweeping(&[]);
@@ -117,7 +117,7 @@ fn counters_survive_a_restart() {
         PATIENCE,
     );
     disk.wait_until("SELECT count(*) FROM ttl.stats", "2", PATIENCE);
-    // Else deletions are lost, and made and counted once more.
+    // Otherwise deletions are lost in the crash, repeated, and counted again.
     disk.run("CHECKPOINT");
     drop(disk);
     server.kill_postmaster();
@@ -151,7 +151,7 @@ fn sums_of_partitions() {
     );
 }
 
-/// While something keeps rows from being deleted: how many, for how long.
+/// While rows cannot be deleted: how many, and for how long.
 #[test]
 fn lag_and_backlog() {
     let database = server().database("lag");
@@ -179,7 +179,7 @@ fn lag_and_backlog() {
     );
 }
 
-/// Error texts may have values of rows in them: not for everyone.
+/// Error texts may quote rows, so not everyone sees them.
 #[test]
 fn errors_are_for_the_owner() {
     let database = server().database("errors");
@@ -211,8 +211,7 @@ fn errors_are_for_the_owner() {
     }
 }
 
-/// Logical decoding: deletions by a worker and by ttl.purge are announced, those
-/// of users are not.
+/// Logical decoding: deletions by workers and `ttl.purge` are marked, those of users are not.
 #[test]
 fn deletions_are_marked() {
     let database = server().database("decoded");

@@ -1,6 +1,5 @@
-//! C1 and C6 and logical replication: a subscriber's table with TTL keeps the
-//! `_ts` and the overrides that arrive, in the initial copy and afterwards, and
-//! what has expired there is in nobody's way.
+//! C1, C6: a subscriber's table with TTL keeps the `_ts` and overrides that arrive, in the initial
+//! copy and later, and its expired rows do not stop the apply.
 
 use ttl_ext_e2e::{PATIENCE, Server, Session, until};
 
@@ -65,7 +64,7 @@ fn a_subscriber_keeps_the_times_that_arrive() {
     assert_eq!(catch_up(&mut writer, &mut disk).len(), 4);
     assert_eq!(seen(&mut reader), "3 4");
 
-    // C1 holds for the subscriber's own writers.
+    // C1 holds for the subscriber's own statements.
     reader.run("UPDATE t SET what = 'by hand' WHERE id = 4");
     let fresh = "SELECT id FROM t WHERE _ts > now() - interval '5 minutes'";
     assert_eq!(reader.column(fresh), ["4"]);
@@ -78,7 +77,7 @@ fn a_subscriber_keeps_the_times_that_arrive() {
 fn keys_that_have_expired_on_the_subscriber_are_free() {
     let publisher = Server::start(&[
         ("wal_level", "logical"),
-        // Long transactions are sent before they end.
+        // Long transactions are streamed before they end.
         ("logical_decoding_work_mem", "64kB"),
     ]);
     let subscriber = Server::start(&[("wal_retrieve_retry_interval", "200ms")]);
@@ -98,7 +97,7 @@ fn keys_that_have_expired_on_the_subscriber_are_free() {
         ));
     };
 
-    // One row comes in the place of two, by each of its keys.
+    // One row replaces two, by each of its keys.
     expired(
         &mut reader,
         "VALUES (1, 'another'), (10, 'one'), (2, 'two')",
@@ -131,7 +130,7 @@ fn keys_that_have_expired_on_the_subscriber_are_free() {
     writer.run(&format!("INSERT INTO t {many}"));
     catch_up(&mut writer, &mut disk);
 
-    // A live row's key is as taken as ever.
+    // The key of a live row still conflicts.
     reader.run("INSERT INTO t VALUES (8, 'mine')");
     writer.run("INSERT INTO t VALUES (8, 'theirs')");
     subscriber.wait_for_log(&["\"t_pkey\""], 1, PATIENCE);
@@ -140,8 +139,8 @@ fn keys_that_have_expired_on_the_subscriber_are_free() {
     disk.run("DROP SUBSCRIPTION s");
 }
 
-/// C6, C10: an expired parent makes way for the one that arrives, and its child,
-/// whose foreign key PostgreSQL does not check then, has the new one.
+/// C6, C10: an arriving row replaces an expired parent. Its child, whose foreign key PostgreSQL
+/// does not check during apply, then refers to the new row.
 #[test]
 fn children_keep_the_parent_that_arrives() {
     let publisher = Server::start(&[("wal_level", "logical")]);
@@ -167,7 +166,7 @@ fn children_keep_the_parent_that_arrives() {
     catch_up(&mut writer, &mut disk);
     let pairs = "SELECT child.id, what FROM child JOIN t ON t.id = child.t ORDER BY 1";
     assert_eq!(disk.column(pairs), ["10|copied", "20|streamed"]);
-    // It is checked again.
+    // The foreign key is checked again.
     let error = disk.error("DELETE FROM t WHERE id = 1");
     assert_eq!(error.constraint(), Some("child_t_fkey"));
     disk.run("DROP SUBSCRIPTION s");

@@ -17,7 +17,7 @@ fn a_standby_deletes_after_promotion_only() {
     let mut reader = replica.disk();
     catch_up(&mut writer, &mut reader);
 
-    // Neither its own rows nor a worker, however much arrives, and whoever connects.
+    // Neither by itself nor by a worker, whatever arrives and whoever connects.
     let processes = "SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'ttl_ext%'";
     for n in 0..20 {
         writer.run(&format!("INSERT INTO news VALUES ({n})"));
@@ -34,7 +34,7 @@ fn a_standby_deletes_after_promotion_only() {
     writer.wait_for_ids("t", "1001");
     // A worker's commits are flushed a moment later.
     reader.wait_until("SELECT count(*) FROM t", "1", PATIENCE);
-    // The deletions of a worker are not flushed by itself; what follows them is.
+    // A worker does not flush its commits; later writes do.
     primary.reload(&[("ttl.enabled", "off")]);
     writer.wait_until(
         "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'",
@@ -50,12 +50,12 @@ fn a_standby_deletes_after_promotion_only() {
     assert_eq!(reader.pids("ttl_ext launcher", None).len(), 1);
     reader.insert_expired("t", 1, 10);
     reader.wait_for_ids("t", "1001");
-    // The old primary is on its own now, and does as it is told.
+    // The old primary is now separate, and settings act on it again.
     assert_eq!(writer.count("t"), 1001);
 }
 
-/// A primary with a standby that is far behind goes on deleting, with the
-/// least effort: slowly, but to the end.
+/// A primary with a standby far behind goes on deleting with the least effort: slowly, but to the
+/// end.
 #[test]
 fn a_late_standby_slows_but_does_not_stop_deletion() {
     let primary = Server::start_sweeping(&[

@@ -1,4 +1,4 @@
-//! C6 and C8 on a streaming standby, which cannot write a thing.
+//! C6, C8: hiding works on a streaming standby, which cannot write.
 
 use ttl_ext_e2e::{PATIENCE, Server, SqlState, catch_up};
 
@@ -24,7 +24,7 @@ fn a_standby_hides_expired_rows() {
     catch_up(&mut writer, &mut reader);
     assert_eq!(reader.value("SELECT pg_is_in_recovery()"), "t");
 
-    // C6: by every way in.
+    // C6: by every access path.
     reader.run(
         "SET plan_cache_mode = force_generic_plan;
          PREPARE seen AS SELECT count(*) FROM t;
@@ -68,14 +68,14 @@ fn a_standby_hides_expired_rows() {
     let mut second = replica.connect();
     for (change, expected) in changes {
         writer.run(change);
-        // At once, but for the last one.
+        // All at once, but for the last one.
         writer.wait_until("SELECT count(*) FROM t", expected, PATIENCE);
         writer.wait_until("SELECT count(*) FROM parts", expected, PATIENCE);
         catch_up(&mut writer, &mut second);
         counts(expected, change);
     }
 
-    // Nothing is written there, and the reason is PostgreSQL's own.
+    // Functions that write fail with PostgreSQL's own error.
     for statement in [
         "SELECT ttl.purge('t')",
         "SELECT ttl.set_default('t', 60)",
@@ -90,7 +90,7 @@ fn a_standby_hides_expired_rows() {
             "{statement}: {error:?}"
         );
     }
-    // Superusers see the rows on disk there as well.
+    // Superusers can see expired rows there too.
     second.run("SET ttl.show_expired = on");
     assert_eq!(second.value("SELECT count(*) FROM t"), "5");
     assert_eq!(second.value("SELECT count(*) FROM ttl.tables"), "2");

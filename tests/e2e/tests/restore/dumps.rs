@@ -1,5 +1,5 @@
-//! C1, C6: dumps are complete and restore faithfully: policies, `_ts`, overrides, and
-//! the expired rows too, which are still hidden afterwards.
+//! C1, C6: dumps are complete and restore everything: policies, `_ts`, overrides, and expired rows,
+//! which stay hidden.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -62,7 +62,7 @@ const TABLES: [&str; 7] = [
     "child",
 ];
 
-/// What a session sees of the tables, column by column's name.
+/// What a session sees of the tables, ordered by column name.
 fn contents(session: &mut Session, tables: &[&str]) -> Vec<String> {
     let rows = |table: &&str| {
         session.column(&format!(
@@ -96,7 +96,7 @@ fn filled(name: &str) -> Database<'static> {
     database
 }
 
-/// The rows of the test are what it takes them for.
+/// Checks that the rows are live or expired as the test assumes.
 fn assert_worth_dumping(state: &[Vec<String>; 3]) {
     let [there, seen, policies] = state;
     assert_eq!(there.len(), 2 + 5 + 2 + 1 + 100 + 2 + 2);
@@ -204,8 +204,8 @@ fn one_table() {
     }
 }
 
-/// A table's owner who is no superuser dumps and restores every row as well,
-/// and others do not get to the expired ones by the same way.
+/// A table's owner who is no superuser also dumps and restores every row; other users cannot reach
+/// expired rows this way.
 #[test]
 fn by_the_owner() {
     let source = server().database("owner_a");
@@ -264,7 +264,7 @@ fn restored_policies_act() {
     assert_eq!(session.value("SELECT count(*) FROM shop.override"), "5");
 }
 
-/// What `ttl.enable` added is known after a restore as well: adopted columns stay.
+/// After a restore it is still known what `ttl.enable` added: adopted columns stay.
 #[test]
 fn adopted_columns_are_known() {
     let source = server().database("adopted_a");

@@ -1,4 +1,5 @@
-//! Complaint 12: what comes from a dump is complete, and stays until somebody has looked at it.
+//! Complaint 12: restored data is complete, and nothing is deleted until the owner calls
+//! `ttl.resume`.
 
 mod dumps;
 mod resume;

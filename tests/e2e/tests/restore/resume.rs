@@ -1,4 +1,4 @@
-//! Complaint 12: after a restore nothing is deleted until somebody says so.
+//! Complaint 12: after a restore nothing is deleted until `ttl.resume` is called.
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Upgrade};
 
@@ -41,7 +41,7 @@ fn problems(session: &mut Session, table: &str) -> String {
     session.value(&problems)
 }
 
-/// Wait until the restored tables must have been found, and are as they were.
+/// Wait until workers must have found the restored tables, and check that they are unchanged.
 #[track_caller]
 fn assert_guarded(disk: &mut Session) {
     disk.look_again("sentinel");
@@ -63,9 +63,9 @@ fn nothing_is_deleted_before_resume() {
         user.column("SELECT id FROM t UNION ALL SELECT id FROM u"),
         ["1001", "1001"]
     );
-    // Said once for each table, however often it is met.
+    // Logged once for each table, however often it is looked at.
     server.wait_for_log(&["HINT:", "ttl.resume"], 2, PATIENCE);
-    // Whoever changes a policy lets the workers read all of them anew.
+    // A change of policy makes the workers read all policies again.
     for default in [3599, 3600] {
         disk.run(&format!("SELECT ttl.set_default('sentinel', {default})"));
         assert_guarded(&mut disk);
@@ -73,7 +73,7 @@ fn nothing_is_deleted_before_resume() {
     let hints = server.log_lines(&["HINT:", "ttl.resume"]);
     assert_eq!(hints.len(), 2, "{hints:?}");
 
-    // What an application's migration does at each start does not lift it.
+    // A migration that runs at each start of an application does not start deletion.
     for call in [
         "SELECT ttl.enable('t', 3600), ttl.enable('u', 3600)",
         "SELECT ttl.set_default('t', 3599), ttl.set_default('u', 3599)",
@@ -92,12 +92,12 @@ fn nothing_is_deleted_before_resume() {
     assert_eq!(disk.count("u"), 101);
     disk.run("SELECT ttl.resume('u')");
     disk.wait_for_ids("u", "1001");
-    // Once more changes nothing.
+    // Calling it again changes nothing.
     disk.run("SELECT ttl.resume('u')");
     disk.look_again("u");
 }
 
-/// `ttl.purge` is somebody saying so for once; `ttl.resume` is the owner's.
+/// `ttl.purge` deletes once; `ttl.resume` is for the owner.
 #[test]
 fn purge_and_resume_by_whom() {
     let server = start();
@@ -136,7 +136,7 @@ fn label_by_hand() {
     server.wait_for_log(&["HINT:", "ttl.resume"], 1, PATIENCE);
     disk.run("SELECT ttl.resume('t')");
     disk.wait_for_ids("t", "2");
-    // The OID of another table is as good as none.
+    // The OID of another table counts as none.
     disk.run(
         "CREATE TABLE v (id integer, _ts timestamptz NOT NULL DEFAULT now(), ttl integer);
          INSERT INTO v VALUES (1, now() - interval '1 day'), (2, now());
@@ -147,8 +147,8 @@ fn label_by_hand() {
     assert_eq!(disk.count("v"), 2);
 }
 
-/// What waits is rows that came with their times, not the table: one that a restore has left
-/// empty is served, and one that is served waits once rows are restored into it.
+/// What waits is rows restored with their times, not tables: a table that a restore left empty is
+/// served, and a served table waits once rows are restored into it.
 #[test]
 fn definitions_and_data_apart() {
     let server = start();
@@ -217,7 +217,7 @@ fn definitions_and_data_apart() {
     }
 }
 
-/// Who owns a partition only does not stop the deletion from the rest by it.
+/// The owner of a partition alone cannot stop deletion in the rest this way.
 #[test]
 fn a_partition_restored_by_its_owner() {
     let server = Server::start_sweeping(&[]);
