@@ -1,5 +1,5 @@
-//! S8: databases in other encodings than UTF-8: a name with an é is a name like others, and a
-//! label with one is nobody's trouble.
+//! S8: databases in other encodings than UTF-8: names with an é work like others, and a label with
+//! one breaks nothing for other users.
 
 use ttl_ext_e2e::{Database, Server, Session, fields, hostile};
 
@@ -55,7 +55,7 @@ fn everything_works(database: &Database<'_>, owner: &mut Session) {
     let mut disk = database.connect();
     disk.run("SET ttl.show_expired = on; SET search_path = \"Caché\"");
     disk.wait_for_ids("\"été\"", "4 5");
-    // Followed.
+    // The label follows the rename.
     owner.run(
         "ALTER TABLE \"été\" RENAME \"modifié\" TO \"changé\";
          ALTER INDEX \"né_à\" RENAME TO \"né_où\";
@@ -96,7 +96,7 @@ fn an_accent_in_latin1_is_a_letter() {
     workers_are_well(&server);
 }
 
-/// In an encoding that functions convert.
+/// An encoding for which PostgreSQL has a conversion.
 #[test]
 fn an_accent_in_latin9_is_a_letter() {
     let server = hostile::start(&[]);
@@ -105,13 +105,13 @@ fn an_accent_in_latin9_is_a_letter() {
     workers_are_well(&server);
 }
 
-/// Bytes that are no UTF-8, and names that would be one another's if they were repaired.
+/// Bytes that are not UTF-8, and names that would become equal if they were repaired.
 #[test]
 fn bytes_in_sql_ascii_are_kept() {
     let server = hostile::start(&[]);
     let database = database(&server, "bytes", "SQL_ASCII");
     let mut owner = database.connect_as("victim");
-    // As bytes of UTF-8.
+    // The same bytes as UTF-8.
     everything_works(&database, &mut database.connect_as("postgres"));
     let name = |byte: &str| format!("convert_from('\\x{byte}', 'SQL_ASCII')");
     for byte in ["e9", "ff"] {

@@ -1,8 +1,8 @@
-//! S5: time belongs to owners. Fifty tables whose triggers never end, or sleep, do
-//! not keep another owner's rows on disk, in their database or in another.
+//! S5: time is accounted for by owner. Fifty tables whose triggers never end, or sleep, do not keep
+//! another owner's rows on disk, in the same database or another.
 //!
-//! `TTL_FAIRNESS_ROWS` is the number of rows that are measured in each database (30); with it
-//! the figures are those that are required, else a bound that holds on a busy machine, too.
+//! `TTL_FAIRNESS_ROWS` is the number of rows measured in each database (30). If it is set, the
+//! required limits apply; otherwise wider ones, which also hold on a busy machine.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use ttl_ext_e2e::{Database, PATIENCE, Server, Session, hostile, until};
 
 const TABLES: usize = 50;
 const ENDLESS: &str = "LOOP NULL; END LOOP;";
-/// Longer than others may be held up.
+/// How long others may be delayed at most.
 const ASLEEP: &str = "PERFORM pg_catalog.pg_sleep(20);";
 
-/// As an administrator would start it: the settings have their defaults.
+/// A server with default settings, as an administrator would start it.
 fn start(settings: &[(&str, &str)]) -> Server {
     let mut all = vec![("ttl.naptime", "60s"), ("ttl.min_effort", "1")];
     all.extend(settings);
@@ -57,12 +57,12 @@ fn measure(database: &Database<'_>, rows: usize) -> Vec<f64> {
     let (mut written, mut known) = (0, std::collections::BTreeMap::new());
     while delays.len() < rows {
         assert!(began.elapsed() < Duration::from_secs(400), "{delays:?}");
-        // At uneven times, so that it meets the workers at whatever they do.
+        // At uneven times, so that rows meet workers in all their states.
         let due = Duration::from_millis(written as u64 * 700 + (written as u64 * 377) % 500);
         if written < rows && began.elapsed() >= due {
             written += 1;
             let ttl = 1 + written % 4;
-            // It may be gone before it is looked for.
+            // It may be deleted before the test looks for it.
             let row = writer.rows(&format!(
                 "INSERT INTO mine (id, ttl) VALUES ({written}, {ttl})
                  RETURNING extract(epoch FROM _ts) + ttl"
@@ -82,7 +82,7 @@ fn measure(database: &Database<'_>, rows: usize) -> Vec<f64> {
             }
             !gone
         });
-        // How finely the delays are measured.
+        // The resolution of the delays.
         std::thread::sleep(Duration::from_millis(20));
     }
     delays.sort_by(f64::total_cmp);
@@ -152,14 +152,14 @@ fn sleepers_hold_nobody_up() {
     hold_up("asleep", ASLEEP, &[], 5.0);
 }
 
-/// The limits of turns alone do it, if not as fast.
+/// The limits of turns alone are enough, if slower.
 #[test]
 fn one_worker_is_enough() {
     hold_up("one worker", ENDLESS, &[("ttl.max_workers", "1")], 10.0);
 }
 
-/// Who holds things up is named: to an administrator in the log, to everybody in `ttl.stats`;
-/// an honest table is not.
+/// The slow table is named, in the log for administrators and in `ttl.stats` for everybody; an
+/// honest table is not.
 #[test]
 fn who_takes_long_is_named() {
     let server = start(&[]);

@@ -1,6 +1,6 @@
-//! S1: code of a table's owner, or of whoever refers to the table, that runs on somebody else's
-//! behalf: by the worker, in a superuser's or a stranger's transaction; and an owner without
-//! USAGE on the schema.
+//! S1: code of a table's owner, or of an owner whose table refers to it, runs for somebody else: in
+//! the worker, or in the transaction of a superuser or stranger. And owners without USAGE on the
+//! schema.
 
 use std::sync::OnceLock;
 
@@ -27,8 +27,8 @@ fn assert_attacker_gained_nothing(database: &Database<'_>) {
     );
 }
 
-/// C1. The worker planned a query over a partition as its owner, and was a superuser again when
-/// the transaction committed, by which a held cursor is materialised.
+/// C1. The worker planned a query on a partition as its owner, but committed as superuser, which is
+/// when a held cursor is materialised.
 #[test]
 fn c1_a_look_at_a_partition_leaves_nothing_behind() {
     let database = hostile::armed_database(server());
@@ -39,7 +39,7 @@ fn c1_a_look_at_a_partition_leaves_nothing_behind() {
          CREATE INDEX ON mp1 ((public.a_pure('x')));
          SELECT ttl.enable('mp', 60, drop_partitions => true)",
     );
-    // What was tried fails, in a context that refuses it; the partition stays.
+    // The attempt fails, as the operation is security-restricted; the partition stays.
     attacker.wait_until(
         "SELECT last_error LIKE '%security-restricted operation%' FROM ttl.stats
           WHERE relation = 'mp'::regclass",
@@ -49,8 +49,8 @@ fn c1_a_look_at_a_partition_leaves_nothing_behind() {
     assert_attacker_gained_nothing(&database);
 }
 
-/// C1, the other half: a partition to which a stranger's table refers. PostgreSQL looks for rows
-/// that refer to it, by a query over the stranger's table, as whoever detaches.
+/// C1, the other half: a stranger's table refers to a partition. On DETACH PARTITION PostgreSQL
+/// queries the stranger's table as the current user.
 #[test]
 fn c1_a_referring_stranger_runs_nothing_when_a_partition_goes() {
     let database = hostile::armed_database(server());
@@ -77,11 +77,11 @@ fn c1_a_referring_stranger_runs_nothing_when_a_partition_goes() {
     victim.wait_for_none("vp");
     let refused = attacker.error("SELECT v FROM secret");
     assert_eq!(refused.code(), &SqlState::INSUFFICIENT_PRIVILEGE);
-    // Row by row; the partition is there.
+    // Deleted row by row; the partition is still there.
     assert_eq!(victim.value("SELECT to_regclass('vp1') IS NOT NULL"), "t");
 }
 
-/// What a superuser may do to a table in the course of administration.
+/// What a superuser may do to a table as an administrator.
 const ADMINISTRATION: [&str; 12] = [
     "SELECT * FROM ttl.preview('look')",
     "SELECT ttl.purge('look')",
@@ -97,8 +97,8 @@ const ADMINISTRATION: [&str; 12] = [
     "ALTER TABLE look ALTER id SET NOT NULL",
 ];
 
-/// C2. A superuser's session was left with a held cursor, which ran as the superuser at commit,
-/// or with settings of the attacker's choice.
+/// C2. A superuser's session kept a held cursor, which ran as superuser at commit, or settings
+/// chosen by the attacker.
 #[test]
 fn c2_administration_by_a_superuser_runs_nothing_as_the_superuser() {
     for (carrier, trap) in [
@@ -136,7 +136,7 @@ fn c2_administration_by_a_superuser_runs_nothing_as_the_superuser() {
                  {trap};
                  COMMIT"
             ));
-            // May fail, of course.
+            // May fail.
             let _ = boss.try_run(statement);
             assert!(
                 !hostile::attacker_is_superuser(&mut boss),
@@ -206,7 +206,7 @@ fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
         let database = hostile::armed_database(server());
         let (mut victim, mut attacker) = parent_and_child(&database, trap);
         victim.run("SELECT ttl.enable('parent', 3600)");
-        // What is left for the commit is refused everywhere: it would run as whoever deletes.
+        // Deferred code is refused in all versions: it would run as the user who deletes.
         let is_refused = server().major() < 18 || what == "a deferred trigger elsewhere";
         if !is_refused {
             victim.wait_for_none("parent");
@@ -220,8 +220,8 @@ fn h2_a_referring_stranger_runs_nothing_as_the_owner() {
     }
 }
 
-/// S1 (before 18), in an INSERT that puts a row in the place of an expired one: as the inserting
-/// user, here the owner of the secret.
+/// S1 (before 18), in an INSERT that replaces an expired row: code ran as the inserting user, here
+/// the owner of the secret.
 #[test]
 fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
     let server = hostile::start(&[("ttl.enabled", "off")]);
@@ -238,7 +238,7 @@ fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
                 Some(SqlState::INSUFFICIENT_PRIVILEGE),
                 "{what}: {error}"
             );
-            // Nothing is lost: the row is as it was.
+            // Nothing is lost: the row is unchanged.
             assert_eq!(victim.value("SELECT count(*) FROM parent"), "1", "{what}");
         }
         let refused = attacker.error("SELECT v FROM secret");
@@ -246,7 +246,7 @@ fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
     }
 }
 
-/// S7: anybody could lock any table by ttl.written_here, and have errors about files logged.
+/// S7: any user could lock any table by ttl.written_here, and have errors about files logged.
 #[test]
 fn l3_the_extensions_own_questions_are_not_for_others() {
     let database = hostile::armed_database(server());
@@ -265,8 +265,8 @@ fn l3_the_extensions_own_questions_are_not_for_others() {
     assert!(server().log_lines(&["could not open file"]).is_empty());
 }
 
-/// An owner without USAGE on the table's schema: deletion failed for ever, and so did a
-/// superuser's calls (42501), because the owner was to look the name up.
+/// An owner without USAGE on the table's schema: deletion always failed, and so did a superuser's
+/// calls (42501), because the name was looked up as the owner.
 #[test]
 fn an_owner_without_usage_on_the_schema() {
     let database = hostile::armed_database(server());

@@ -1,9 +1,9 @@
-//! S2: who only looks (`ttl.tables`, `ttl.problems`, `ttl.rules`, `ttl.stats`) runs nobody's
-//! code, waits for nobody, and is shown what is wrong with one object beside the others.
+//! S2: `ttl.tables`, `ttl.problems`, `ttl.rules` and `ttl.stats` run no user's code, wait for no
+//! lock, and show a broken object as a problem beside the others.
 
 use ttl_ext_e2e::{Database, Session, SqlState, hostile};
 
-/// Everything that only looks, at all tables and at one that is a trap.
+/// All queries that only look, at all tables and at a single trap.
 const LOOKS: &[&str] = &[
     "SELECT * FROM ttl.tables",
     "SELECT relation, problems FROM ttl.tables",
@@ -16,7 +16,7 @@ const LOOKS: &[&str] = &[
     "SELECT ttl.policy('trap')",
 ];
 
-/// A session of a superuser's who does not wait for long.
+/// A superuser's session with a short lock_timeout.
 fn viewer(database: &Database<'_>) -> Session {
     let mut viewer = database.connect();
     viewer.run(
@@ -25,8 +25,8 @@ fn viewer(database: &Database<'_>) -> Session {
     viewer
 }
 
-/// Tables whose TTL index, other indexes, CHECK, default and generated column call the
-/// function `calling`, of which the statement makes the name `trap` one.
+/// Tables whose TTL index, other indexes, CHECK, default and generated column call the function
+/// `calling`; the statement names one of them `trap`.
 fn lay_trap(attacker: &mut Session, calling: &str) {
     attacker.run(&format!(
         "CREATE TABLE trap (id int DEFAULT {calling}, d timestamptz, t text,
@@ -41,7 +41,7 @@ fn lay_trap(attacker: &mut Session, calling: &str) {
     ));
 }
 
-/// The attacker labels what the extension's functions refuse.
+/// The attacker stores labels that the extension's functions would refuse.
 fn label_trap(attacker: &mut Session) {
     let label =
         attacker.value("SELECT label FROM pg_catalog.pg_seclabel WHERE objoid = 'trap'::regclass");
@@ -148,7 +148,7 @@ fn assert_victims_row_is_right(session: &mut Session) {
     assert_eq!(session.value(stats), "1");
 }
 
-/// S2. On f540154 `ttl.tables` waited for the lock, as long as its holder liked.
+/// S2. On f540154 `ttl.tables` waited for the lock as long as it was held.
 #[test]
 fn looking_waits_for_no_lock() {
     let server = hostile::start(&[]);
@@ -203,7 +203,7 @@ fn stats_are_shown_after_a_drop() {
     let swept =
         "SELECT count(*) FROM ttl.table_stats() WHERE relid = 'gone'::regclass AND passes > 0";
     reader.wait_until(swept, "1", ttl_ext_e2e::PATIENCE);
-    // The worker that would forget it is stopped.
+    // The worker that would remove the entry is stopped.
     server.reload(&[("ttl.enabled", "off")]);
     attacker.run("DROP TABLE gone");
     reader.run("SELECT * FROM ttl.stats");
@@ -232,7 +232,7 @@ fn giant_labels_are_refused() {
     assert!(error.detail().is_some() && error.hint().is_some());
     let error = attacker.error(&rules(40_000));
     assert_eq!(*error.code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
-    // One more by the functions.
+    // The functions refuse one more.
     attacker.run("CREATE INDEX one_more ON big (d)");
     let error = attacker.error("SELECT ttl.expire_index('one_more', 60)");
     assert_eq!(*error.code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
@@ -241,9 +241,9 @@ fn giant_labels_are_refused() {
     );
 }
 
-/// S6, S8. Labels that nobody could store are problems of their tables. On f540154
-/// `ttl.tables` failed for all if one label was not JSON, and DROP … CASCADE of others took
-/// seconds for a large one.
+/// S6, S8. Invalid labels are problems of their own tables only. On f540154 `ttl.tables` failed for
+/// all if one label was not JSON, and a large label made DROP … CASCADE of other objects take
+/// seconds.
 #[test]
 fn labels_that_cannot_be_read_disturb_nobody() {
     let server = hostile::start(&[]);
@@ -302,10 +302,10 @@ fn labels_that_cannot_be_read_disturb_nobody() {
         assert_eq!(row, ["∅|∅|∅|[]|t"], "{name}");
     }
     assert_victims_row_is_right(&mut viewer);
-    // Whoever drops anything with CASCADE reads all labels.
+    // Any DROP … CASCADE reads all labels.
     let mut victim = database.connect_as("victim");
     victim.run("SET statement_timeout = '2s'; CREATE TABLE z (id int); DROP TABLE z CASCADE");
-    // And workers: rows of others are deleted.
+    // Workers too: the rows of others are deleted.
     let mut disk = database.disk();
     disk.insert_expired("good", 1, 3);
     disk.wait_for_none("good");

@@ -1,6 +1,6 @@
-//! S1 to S8: what a hostile owner of a table, or a stranger, tries against the extension: they
-//! gain nothing, read nothing, and hold nobody up. The cases are those of the reviews that broke
-//! into earlier versions; the promises are those of `docs/security.md`, "What cannot be done".
+//! S1 to S8: attacks on the extension by a hostile table owner or a stranger gain nothing, read
+//! nothing, and delay nobody. The cases come from reviews that broke earlier versions; the promises
+//! are those of `docs/security.md`, "What cannot be done".
 
 mod encodings;
 mod fairness;

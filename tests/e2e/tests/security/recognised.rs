@@ -1,6 +1,5 @@
-//! S3, the other side of it: PostgreSQL's own queries for foreign keys are recognised, in every
-//! form that this version writes. One that is not leaves an expired row on disk that refers
-//! to nothing, or refuses what should be let through.
+//! S3: PostgreSQL's own foreign-key queries are recognised, in every form that this version writes.
+//! If one is not, a row that refers to nothing stays on disk, or a valid statement fails.
 
 use std::sync::OnceLock;
 
@@ -96,7 +95,7 @@ const ACTIONS: [(&str, bool); 11] = [
     ("DEFERRABLE INITIALLY DEFERRED", true),
 ];
 
-/// The tables anew, as the attacker; the row of `c` that refers is expired.
+/// Creates the tables again, as the attacker; the referencing row is expired.
 fn build(session: &mut Session, shape: &Shape, actions: &str) {
     let tables = shape.tables.replace("{}", actions);
     let (create, view) = tables
@@ -157,7 +156,7 @@ fn some_columns_are_set() {
     }
 }
 
-/// Collations by which different texts are equal; none without ICU.
+/// Collations in which different texts are equal; none without ICU.
 #[test]
 fn collations_that_are_not_deterministic() {
     let database = hostile::armed_database(server());
@@ -192,7 +191,7 @@ fn collations_that_are_not_deterministic() {
     }
 }
 
-/// Foreign keys with PERIOD (18). The rows that replace the one that goes count, if they live.
+/// Foreign keys with PERIOD (18). Rows that replace the deleted one count, if they are live.
 #[test]
 fn periods() {
     if server().major() < 18 {
@@ -212,14 +211,14 @@ fn periods() {
     );
     let left = "SET ttl.show_expired = on; SELECT count(*) FROM c; RESET ttl.show_expired";
     assert_eq!(session.value(left), "0");
-    // Validation, and the look-up where its user may not read both tables.
+    // Validation, and the look-up for users who may not read both tables.
     session.run("SELECT ttl.enable('p', 3600); SET ttl.preserve_ts = on; UPDATE p SET _ts = '2000-01-01'; RESET ttl.preserve_ts;
                  CREATE TABLE d (id int4range, v daterange); INSERT INTO d VALUES ('[1,2)', '[2021-06-01,2021-07-01)');
                  ALTER TABLE d OWNER TO attacker; ALTER TABLE p OWNER TO victim; GRANT REFERENCES ON p TO attacker; SET ROLE attacker;
                  ALTER TABLE d ADD FOREIGN KEY (id, PERIOD v) REFERENCES p (id, PERIOD v); RESET ROLE");
 }
 
-/// Rows that refer to an expired one, which is on disk, are no violation.
+/// Rows that refer to an expired row on disk are no violation.
 #[test]
 fn validation_sees_every_row() {
     let database = hostile::armed_database(server());
@@ -229,7 +228,7 @@ fn validation_sees_every_row() {
             continue;
         }
         build(&mut session, shape, "");
-        // Now the referenced row is expired, and the other lives.
+        // Now the referenced row is expired and the referencing one is live.
         session.run("SELECT ttl.enable('p', 3600); SET ttl.preserve_ts = on; UPDATE p SET _ts = '2000-01-01'; UPDATE c SET _ts = now(); RESET ttl.preserve_ts");
         let add = session.value("SET ttl.show_expired = on; SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regclass AND contype = 'f' AND conparentid = 0 LIMIT 1; RESET ttl.show_expired");
         let name = session.value("SELECT conname FROM pg_constraint WHERE conrelid = 'c'::regclass AND contype = 'f' AND conparentid = 0");
@@ -237,7 +236,7 @@ fn validation_sees_every_row() {
         if !shape.tables.contains("PARTITION") {
             session.run(&format!("ALTER TABLE c ADD CONSTRAINT x {add} NOT VALID; ALTER TABLE c VALIDATE CONSTRAINT x"));
         }
-        // Whose user may not read the referenced table: row by row.
+        // If the user may not read the referenced table, PostgreSQL checks row by row.
         session.run(&format!(
             "ALTER TABLE c DROP CONSTRAINT IF EXISTS x; ALTER TABLE c OWNER TO attacker; ALTER TABLE p OWNER TO victim;
              GRANT USAGE ON SCHEMA s TO attacker, victim; GRANT REFERENCES ON p TO attacker; GRANT SELECT ON c TO attacker;
@@ -255,7 +254,7 @@ fn changed_types_and_partitions() {
             "SELECT ttl.enable('{table}', 3600); SET ttl.preserve_ts = on; UPDATE {table} SET _ts = '2000-01-01'; RESET ttl.preserve_ts;"
         )
     };
-    // The foreign key of another table is made anew; here of a type that several tables have.
+    // The foreign key of another table is created again, here on a type that several tables have.
     session.run(&format!(
         "CREATE TABLE p (k int PRIMARY KEY); CREATE TABLE c (k int REFERENCES p); INSERT INTO p VALUES (1); INSERT INTO c VALUES (1); {}
          ALTER TABLE p ALTER k TYPE bigint; ALTER TABLE c ALTER k TYPE bigint; DROP TABLE c, p",
@@ -272,7 +271,7 @@ fn changed_types_and_partitions() {
          ALTER TABLE c1 ATTACH PARTITION c11 FOR VALUES FROM (0) TO (10); DROP TABLE c, p",
         expire("p")
     ));
-    // DETACH on the referenced side: an expired row refers to the partition's.
+    // DETACH on the referenced side: an expired row refers to a row of the partition.
     session.run(&format!(
         "CREATE TABLE p (k int PRIMARY KEY) PARTITION BY RANGE (k); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
          CREATE TABLE c (k int REFERENCES p); INSERT INTO p VALUES (1); INSERT INTO c VALUES (1); {}",

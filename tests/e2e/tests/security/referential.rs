@@ -1,5 +1,5 @@
-//! S3, C6: PostgreSQL's own queries for foreign keys see expired rows, or remove them. Nobody
-//! else gets that by writing like PostgreSQL, or by a plan that somebody else has left.
+//! S3, C6: PostgreSQL's own foreign-key queries see expired rows or remove them. No user can do so
+//! with a query of the same text, or with a plan that another user left in the cache.
 
 use std::sync::OnceLock;
 
@@ -7,11 +7,12 @@ use ttl_ext_e2e::{Database, Server, Session, hostile};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    // Expired rows stay to be looked for.
+    // Expired rows stay on disk, so that queries could find them.
     SERVER.get_or_init(|| hostile::start(&[("ttl.enabled", "off")]))
 }
 
-/// The victim's: row 1 of each table is expired, row 2 lives. The attacker may do all but own.
+/// The victim's tables: row 1 of each is expired, row 2 live. The attacker has all privileges but
+/// ownership.
 /// The attacker's: a cascade whose trigger runs `code`, as do the other ways into the
 /// contexts in which foreign keys are enforced.
 const SCENE: &str = "
@@ -25,7 +26,7 @@ const SCENE: &str = "
     UPDATE v_c SET _ts = '2000-01-01' WHERE id = 1; UPDATE v_p SET _ts = '2000-01-01' WHERE id = 1;
     GRANT ALL ON v_p, v_c TO attacker;";
 
-/// `attempt()` runs each of the queries; what it sees of row 1, or does to it, it keeps.
+/// `attempt()` runs each query, and keeps what it sees of row 1 or does to it.
 const ATTACK: &str = "
     CREATE TABLE a_queries (query text, arguments int);
     CREATE TABLE a_loot (found text);
@@ -57,8 +58,8 @@ const ATTACK: &str = "
     CREATE TABLE a_deferred (id int);
     CREATE TABLE a_checked (id int); INSERT INTO a_checked VALUES (1);";
 
-/// Each is believed only by its text where it is believed wrongly: PostgreSQL's queries for
-/// the victim's foreign keys to the letter, and others that begin and go on like them.
+/// A check of the text alone would accept these: PostgreSQL's queries for the victim's foreign keys
+/// word for word, and others that only begin like them.
 const QUERIES: [(&str, i32); 13] = [
     (
         "SELECT fk.* FROM v_c fk JOIN (VALUES (1)) v(i) ON v.i OPERATOR(pg_catalog.=) fk.id",
@@ -114,7 +115,7 @@ const QUERIES: [(&str, i32); 13] = [
     ),
 ];
 
-/// The ways into a context in which PostgreSQL enforces foreign keys, and back.
+/// The ways into a context in which PostgreSQL enforces foreign keys.
 const WAYS: [(&str, &str); 9] = [
     ("CHECK of an ALTER TABLE", "ALTER TABLE a_checked ADD CHECK (attempt() = id)"),
     ("the same, lent", "ALTER TABLE a_checked ADD CHECK (attempt_lent() = id)"),
@@ -159,7 +160,7 @@ const WAYS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Who reads `v_c` and `v_p` on disk: the expired rows, unchanged.
+/// Checks `v_c` and `v_p` on disk: the expired rows must be unchanged.
 const ON_DISK: &str =
     "SELECT c::text FROM v_c c WHERE id = 1 UNION ALL SELECT p::text FROM v_p p WHERE id = 1";
 
@@ -200,8 +201,8 @@ fn h1_queries_written_like_postgresqls_own_see_nothing() {
     assert!(findings.is_empty(), "{findings:#?}");
 }
 
-/// C6. On f540154 the reader was shown the expired row: the plan was made by the superuser
-/// with `row_security` off, and asked for no more than that setting.
+/// C6. On f540154 the reader saw the expired row: a superuser with `row_security` off had made the
+/// plan, and it depended on that setting alone.
 #[test]
 fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     let (database, _) = scene();
@@ -221,7 +222,7 @@ fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     assert_eq!(session.value("SELECT lent_insert(101) < '2002-01-01'"), "f");
     session.run("RESET ROLE");
     assert_eq!(session.value("SELECT lent()"), "2");
-    // Plans of a role's own, in one function.
+    // Plans of one role, in one function.
     session.run(
         "CREATE FUNCTION own() RETURNS bigint LANGUAGE plpgsql AS $$
            BEGIN RETURN (SELECT count(*) FROM public.v_c); END $$;
@@ -235,7 +236,7 @@ fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     session.run("RESET ROLE");
     assert_eq!(session.value("SELECT own()"), "2");
     assert_eq!(session.value("SELECT own_insert(201) < '2002-01-01'"), "t");
-    // A plan that was made anew while another role called has the check, too.
+    // A plan that was made again for another role has the check, too.
     session.run("SET ROLE reader; DISCARD PLANS");
     assert_eq!(session.value("SELECT lent()"), "1");
     assert_eq!(session.value("SELECT lent_insert(102) < '2002-01-01'"), "f");
@@ -244,7 +245,7 @@ fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     assert_eq!(session.value("SELECT lent_insert(103) < '2002-01-01'"), "t");
 }
 
-/// `ttl.reads_physically` is LEAKPROOF: no error tells what it was asked for.
+/// `ttl.reads_physically` is LEAKPROOF: no error shows its arguments.
 #[test]
 fn l2_reads_physically_raises_nothing() {
     let (database, mut attacker) = scene();
@@ -257,8 +258,8 @@ fn l2_reads_physically_raises_nothing() {
     assert_eq!(superuser.value(ask), "2");
 }
 
-/// An error while the query of a foreign key is planned, caught by a function that is run to
-/// plan another, leaves nothing behind by which that one sees more.
+/// An error while a foreign-key query is planned, caught by a function that planning another query
+/// runs, does not let that other query see more.
 #[test]
 fn h1_an_error_in_planning_leaves_nothing_behind() {
     let (_database, mut attacker) = scene();

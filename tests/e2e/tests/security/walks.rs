@@ -1,5 +1,5 @@
-//! S4, S6, S7: catalogs that a stranger has made large, deep or tangled, names that a stranger has put
-//! in the way, and locks that a stranger holds: nobody else notices.
+//! S4, S6, S7: large, deep or tangled catalogs, misleading names and locks of a stranger do not
+//! affect other users.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use ttl_ext_e2e::{PATIENCE, Session, hostile};
 /// Expired rows stay on disk.
 const STAY: [(&str, &str); 1] = [("ttl.enabled", "off")];
 
-/// C3. The look for rows of the same transaction wrote `::text`: a domain of that name in the
-/// temporary schema of whoever deletes from the parent ran its CHECK as the child's owner,
-/// who gave away a table of theirs.
+/// C3. The search for rows of the same transaction used an unqualified `::text`: a domain of that
+/// name in the temporary schema of the user who deleted from the parent ran its CHECK as the
+/// child's owner, and gave away that owner's table.
 #[test]
 fn types_of_the_temporary_schema_are_not_found() {
     let server = hostile::start(&STAY);
@@ -38,7 +38,7 @@ fn types_of_the_temporary_schema_are_not_found() {
     let error = attacker.error("SELECT FROM a_secret");
     assert_eq!(error.message(), "permission denied for table a_secret");
     assert!(!hostile::attacker_is_superuser(&mut database.connect()));
-    // The row with the default has taken the expired one's place.
+    // The row with the default has replaced the expired one.
     assert_eq!(victim.column("SELECT pid FROM a_t"), ["0"]);
 }
 
@@ -52,10 +52,9 @@ fn chain(session: &mut Session, length: u32) {
     ));
 }
 
-/// C4. Each level of inheritance took a frame of the stack, on which nobody looked how much
-/// is left: the server crashed at some 28,000 levels of a release build, and at 12,000 of one
-/// for tests. `TTL_LEVELS` is how many are made, before the extension is there: it took time by
-/// the square of them, too.
+/// C4. Each level of inheritance took a stack frame without a check of the stack depth: the server
+/// crashed at some 28,000 levels in a release build, and at 12,000 in a test build. `TTL_LEVELS` is
+/// how many are created, before CREATE EXTENSION, since the time was also quadratic in them.
 #[test]
 fn deep_inheritance() {
     let levels = std::env::var("TTL_LEVELS").map_or(12000, |n| n.parse().expect("TTL_LEVELS"));
@@ -75,9 +74,9 @@ fn deep_inheritance() {
     disk.wait_until("SELECT count(*) FROM low", "0", PATIENCE);
 }
 
-/// S6. Every way through a diamond was gone, 2ⁿ of them: with 17 levels a CREATE TABLE took
-/// 6 s and a SELECT 1.4 s, and workers died while they loaded the policies of a database in
-/// which one was below.
+/// S6. Every path through a diamond of inheritance was followed, 2ⁿ of them: with 17 levels a
+/// CREATE TABLE took 6 s and a SELECT 1.4 s, and workers were ended while they loaded the policies
+/// of the database.
 #[test]
 fn diamonds_of_inheritance() {
     let server = hostile::start(&[]);
@@ -112,8 +111,8 @@ fn diamonds_of_inheritance() {
     }
 }
 
-/// S7. Nothing was deleted in a database while anybody held the extension's lock, for which
-/// no right is needed, and nothing said why.
+/// S7. While any session held the extension's lock, which needs no privilege, nothing was deleted
+/// in the database, and nothing said why.
 #[test]
 fn a_strangers_lock_on_the_extension() {
     let server = hostile::start(&[]);
@@ -131,9 +130,9 @@ fn a_strangers_lock_on_the_extension() {
     attacker.run("ROLLBACK");
 }
 
-/// Model 7: no batch begins once the extension is being dropped, by whatever statement. And it
-/// goes on when the extension is there again, over and over: the worker that leaves hears of
-/// that before its caches do.
+/// Model 7: no batch begins once the extension is being dropped, by whatever statement. Deletion
+/// resumes when the extension is created again, repeatedly: a worker may see the new extension
+/// before its caches are invalidated.
 #[test]
 fn the_extension_is_dropped() {
     let server = hostile::start(&[]);
@@ -166,8 +165,8 @@ fn the_extension_is_dropped() {
     }
 }
 
-/// S6. Any DROP … CASCADE read all labels, 12 s for one with 40,000 rules, and could not be
-/// cancelled meanwhile.
+/// S6. Any DROP … CASCADE read all labels, which took 12 s for one with 40,000 rules and could not
+/// be cancelled.
 #[test]
 fn a_strangers_giant_label() {
     let server = hostile::start(&STAY);
@@ -175,7 +174,7 @@ fn a_strangers_giant_label() {
     database
         .connect_as("victim")
         .run("CREATE TABLE giant (id integer)");
-    // However large a label may be that SECURITY LABEL takes.
+    // As large a label as SECURITY LABEL accepts.
     database.connect().run(
         "SET allow_system_table_mods = on;
          INSERT INTO pg_seclabel SELECT 'giant'::regclass, 'pg_class'::regclass, 0, 'ttl',
@@ -191,8 +190,8 @@ fn a_strangers_giant_label() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// S7. Any DROP … CASCADE looked at all tables with the trigger: it took ACCESS EXCLUSIVE on
-/// those of others that need it no longer, and dropped it.
+/// S7. Any DROP … CASCADE visited all tables with the trigger, took ACCESS EXCLUSIVE on other
+/// owners' tables that no longer need it, and dropped it there.
 #[test]
 fn tables_of_others_are_left_alone() {
     let server = hostile::start(&STAY);
@@ -219,8 +218,8 @@ fn tables_of_others_are_left_alone() {
     assert_eq!(victim.value(trigger), "1");
 }
 
-/// What a statement really drops is followed (M8), though somebody else owns the table: the
-/// rule ends with its index, and the trigger with the last key.
+/// M8: labels follow what a statement really drops, also on another owner's table: the rule ends
+/// with its index, and the trigger is dropped with the last key.
 #[test]
 fn what_goes_by_cascade_is_followed() {
     let server = hostile::start(&STAY);
@@ -237,7 +236,7 @@ fn what_goes_by_cascade_is_followed() {
     let trigger = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '~ttl%'";
     assert_eq!(victim.value(rules), r#"["gone", "stays"]"#);
     assert_eq!(victim.value(trigger), "1");
-    // What fails, or is undone, changes nothing.
+    // A failed or rolled back statement changes nothing.
     reader.run("BEGIN; SAVEPOINT s");
     reader.run("SET client_min_messages = warning; DROP TYPE mood CASCADE");
     reader.run("ROLLBACK TO s; COMMIT");

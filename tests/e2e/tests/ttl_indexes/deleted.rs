@@ -1,4 +1,4 @@
-//! M1 to M5, M9, M12: what is deleted by TTL indexes, and what stays.
+//! M1 to M5, M9, M12: which rows are deleted by TTL indexes, and which stay.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -10,8 +10,8 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[]))
 }
 
-/// Wait until deletion has looked at the table from now on, twice; by rows with the
-/// `id` -1 whose column `at` is past.
+/// Wait until deletion has visited the table twice from now on; uses rows with the `id` -1 whose
+/// column `at` is in the past.
 #[track_caller]
 fn look_again(disk: &mut Session, table: &str) {
     for _ in 0..2 {
@@ -81,15 +81,15 @@ fn only_the_living(disk: &mut Session, expected: &str) {
         disk.run("INSERT INTO t (id, grp, at) VALUES (-1, 1, now() - interval '1 day')");
         disk.wait_until("SELECT count(*) FROM t WHERE id = -1", "0", PATIENCE);
     }
-    // What is on disk is what is seen.
+    // Disk and queries agree.
     disk.run("RESET ttl.show_expired");
     assert_eq!(disk.value("SELECT count(*) FROM t"), expected);
     let state = "SELECT blocked_rows || coalesce(last_error, '') FROM ttl.stats";
     assert_eq!(disk.value(state), "0");
 }
 
-/// M5: the worker removes exactly the union of what the rules say. Rows that come
-/// when the rules are there, few at a time.
+/// M5: the worker deletes exactly the union of all rules. The rows come after the rules, a few at a
+/// time.
 #[test]
 fn union_by_and_by() {
     let mut disk = server().database("trickle").disk();
@@ -103,7 +103,7 @@ fn union_by_and_by() {
     only_the_living(&mut disk, &expected);
 }
 
-/// The same where the rows are there before the rules, each of which finds much.
+/// The same with the rows before the rules, so that each rule finds many.
 #[test]
 fn union_of_a_backlog() {
     for (name, more) in [
@@ -123,9 +123,8 @@ fn union_of_a_backlog() {
     }
 }
 
-/// Rows that had expired before they came go within seconds, not after a naptime, and
-/// so do those whose date an UPDATE moves into the past, and those that an UPDATE
-/// makes match the predicate.
+/// Rows that are expired on arrival are deleted within seconds, not after a naptime; so are rows
+/// whose date an UPDATE moves into the past, or that an UPDATE makes match the predicate.
 #[test]
 fn born_expired() {
     let server = Server::start_sweeping(&[("ttl.naptime", "1h")]);
@@ -166,11 +165,11 @@ fn born_expired() {
             .is_ok()
     );
     disk.wait_for_none("t");
-    // All that was waited for, together, is less than a naptime.
+    // All waits together took less than a naptime.
     println!("all of it took {:?}", began.elapsed());
 }
 
-/// More TTL indexes than have their place kept: all are swept.
+/// More TTL indexes than have a stored position: all are swept.
 #[test]
 fn many_indexes() {
     let mut disk = server().database("many").disk();
@@ -190,15 +189,15 @@ fn many_indexes() {
         );
         disk.wait_for_none("t");
     }
-    // The last rule is that of the longest time.
+    // The last rule has the longest time.
     disk.run("INSERT INTO t SELECT n, now() - interval '3 hours 55 minutes' FROM generate_series(0, 24) AS n");
     disk.wait_for_ids("t", "24");
     disk.run("SELECT ttl.expire_index('i24', 60)");
     disk.wait_for_none("t");
 }
 
-/// With `hidden => false` rows are seen, and their keys are taken, until they are
-/// deleted, as in MongoDB.
+/// With `hidden => false` expired rows are seen, and their keys conflict, until they are deleted,
+/// as in MongoDB.
 #[test]
 fn not_hidden() {
     let server = Server::start(&[("ttl.naptime", "1s"), ("ttl.min_effort", "100")]);
@@ -225,7 +224,7 @@ fn not_hidden() {
     );
     server.reload(&[("ttl.enabled", "on")]);
     user.wait_until("SELECT string_agg(id::text, ' ') FROM t", "2", PATIENCE);
-    // Hidden from now on, and not any more.
+    // Now hidden, then visible again.
     server.reload(&[("ttl.enabled", "off")]);
     user.run("INSERT INTO t VALUES (4, now() - interval '1 day')");
     user.run("SELECT ttl.expire_index('by_date', 10, hidden => true)");
@@ -237,7 +236,7 @@ fn not_hidden() {
     assert_eq!(user.column("SELECT id FROM t ORDER BY id"), ["2", "4"]);
 }
 
-/// M12: no date, and dates that nothing can be computed from, delete nothing.
+/// M12: a NULL date, and dates from which nothing can be computed, delete nothing.
 #[test]
 fn bad_values_live() {
     let mut disk = server().database("bad").disk();

@@ -1,4 +1,4 @@
-//! M1, M8, M10: TTL indexes after a dump, an upgrade, and on a standby.
+//! M1, M8, M10: TTL indexes after a dump, after an upgrade, and on a standby.
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SqlState, Upgrade, catch_up};
 
@@ -61,7 +61,7 @@ fn problems(session: &mut Session) -> Vec<String> {
     )
 }
 
-/// Rules come with a dump, in force at once, but nothing is deleted before
+/// Rules are dumped and in force at once after a restore, but nothing is deleted before
 /// `ttl.resume`.
 #[test]
 fn dump_and_restore() {
@@ -115,7 +115,7 @@ fn dump_and_restore() {
             ));
             assert!(problem.contains("ttl.resume"), "{problem}");
         }
-        // C6: the key of an expired row is free all the same.
+        // C6: the key of an expired row is free nevertheless.
         user.run("INSERT INTO s.t (id) VALUES (1); DELETE FROM s.t WHERE id = 1");
         disk.run("SELECT ttl.resume(t) FROM unnest('{s.t,p,c}'::regclass[]) AS t");
         for table in NAMES {
@@ -174,7 +174,7 @@ fn standby() {
     let mut writer = database.connect();
     writer.run(TABLES);
     writer.run(ROWS);
-    // Nor does the primary take a transaction ID to show them.
+    // The primary takes no transaction ID to show them either.
     assert_eq!(
         writer.value(
             "WITH r AS MATERIALIZED (SELECT * FROM ttl.tables)
@@ -208,7 +208,7 @@ fn standby() {
             "{statement}: {error:?}"
         );
     }
-    // C8 and M6: what changes on the primary counts at once, for plans that are kept, too.
+    // C8 and M6: changes on the primary act at once, also on cached plans.
     reader.run(
         "SET plan_cache_mode = force_generic_plan;
          PREPARE seen AS SELECT (SELECT count(*) FROM s.t) + (SELECT count(*) FROM p1) + (SELECT count(*) FROM c)",

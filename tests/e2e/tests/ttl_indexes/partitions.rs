@@ -1,5 +1,5 @@
-//! M11: partitions that go as a whole by the column of a TTL index. And the plans by
-//! which rows are found that expire by one.
+//! M11: partitions are dropped as a whole by the column of a TTL index. M1: the plans that find
+//! rows which expire by one.
 
 use std::sync::OnceLock;
 
@@ -45,7 +45,7 @@ fn partitions_go_by_each_type() {
         disk.run(&format!(
             "SELECT ttl.expire_index('{table}_by_date', 86400, drop_partitions => true)"
         ));
-        // The first one has no infinite date in it.
+        // Its first partition has no infinite date.
         disk.wait_until(&leaves(table), "last now rest", PATIENCE);
         disk.wait_for_ids(table, "2001 2002 2003");
         let dropped = disk.value(&format!(
@@ -59,7 +59,7 @@ fn partitions_go_by_each_type() {
     }
 }
 
-/// M12: `-infinity` is no date, so its row lives, and keeps its partition.
+/// M12: `-infinity` is no date, so the row lives and keeps its partition.
 #[test]
 fn minus_infinity_keeps_its_partition() {
     let mut disk = server().database("infinite").disk();
@@ -76,8 +76,8 @@ fn minus_infinity_keeps_its_partition() {
     }
 }
 
-/// Where the index is partial, or on another column, rows go, and partitions stay;
-/// also where nobody asked for it.
+/// With a partial index, or one on another column, rows are deleted and partitions stay; so they do
+/// without `drop_partitions`.
 #[test]
 fn partitions_stay() {
     let mut disk = server().database("stay").disk();
@@ -104,7 +104,7 @@ fn partitions_stay() {
     assert_eq!(error, "");
     disk.wait_until("SELECT count(*) FROM r WHERE id % 2 = 0", "0", PATIENCE);
     assert_eq!(disk.value(&leaves("r")), all);
-    // The rule that has the partitions' own column drops them, whatever the others say.
+    // The rule on the partition key drops the partitions, whatever the other rules are.
     disk.run("SELECT ttl.expire_index('p_by_date', 86400)");
     disk.wait_until(&leaves("p"), "last now rest", PATIENCE);
 }
@@ -156,7 +156,7 @@ fn the_sweep_uses_the_index() {
         assert!(plan.contains("Index Cond"), "{plan}");
     }
 
-    // A session's own: of `p1` by DELETE, because of the trigger.
+    // In a session: from `p1` by DELETE, because of the trigger.
     server.reload(&[("ttl.enabled", "off")]);
     disk.run(ROWS);
     disk.run("SET auto_explain.log_min_duration = 0");

@@ -1,5 +1,5 @@
-//! M2, M5, M9: deletion by TTL indexes while others write, by turns, and with triggers
-//! and foreign keys.
+//! M2, M5, M9: deletion by TTL indexes beside writers, in turns, and with triggers and foreign
+//! keys.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[]))
 }
 
-/// Clients that move dates into the future at the moment when the rows expire: who is
-/// told that a row was changed finds it later, and all others go.
+/// Clients move dates into the future at the moment the rows expire: a row whose UPDATE was
+/// reported is found later, and all others are deleted.
 #[test]
 fn moved_to_the_future_in_time() {
     let database = server().database("race");
@@ -41,8 +41,8 @@ fn moved_to_the_future_in_time() {
                     }
                     let before = saved.len();
                     let first = number as u64 * 1_000_000 + round * 100;
-                    // The last of them expires in 300 milliseconds, or later. A machine that
-                    // comes too late for all of them gets longer.
+                    // The last of them expires in 300 milliseconds or later. If the machine is too
+                    // slow for all of them, it gets longer.
                     let apart = (3 + round % 4 * 5) * slower;
                     session.run(&format!(
                         "INSERT INTO {table} SELECT {first} + n, 1, clock_timestamp() - interval '1 second' + n * interval '{apart} milliseconds'
@@ -53,7 +53,7 @@ fn moved_to_the_future_in_time() {
                             "UPDATE {table} SET {change} WHERE id = {} RETURNING id",
                             first + n
                         )));
-                        // So that rows expire among the updates, not behind them.
+                        // So that rows expire between the updates, not after them.
                         std::thread::sleep(Duration::from_millis(2));
                     }
                     if saved.len() == before {
@@ -91,8 +91,8 @@ fn moved_to_the_future_in_time() {
     }
 }
 
-/// M9: sub-passes by two indexes alternate, where each has more to delete than fits
-/// into one: for each row the trigger takes its time.
+/// M9: sub-passes by two indexes alternate if each has more to delete than fits into one; the
+/// trigger slows each row down.
 #[test]
 fn sub_passes_alternate() {
     let mut disk = server().database("alternate").disk();
@@ -127,8 +127,8 @@ fn sub_passes_alternate() {
     );
 }
 
-/// M9: more than 50,000 rows each, anywhere in the table, which is then swept in the
-/// order of its blocks, for all indexes together: neither waits for the end of the other.
+/// M9: more than 50,000 rows for each index, scattered over the table, are deleted in block order
+/// for all indexes together: neither waits for the other.
 #[test]
 fn two_long_backlogs() {
     let mut disk = server().database("long").disk();
@@ -154,7 +154,7 @@ fn two_long_backlogs() {
         "t",
         PATIENCE,
     );
-    // Once more with a trigger that notes the order.
+    // Again with a trigger that records the order.
     disk.run(
         "SELECT ttl.disable('t', revive_expired => true);
          DELETE FROM t; INSERT INTO t TABLE again; DROP INDEX t_one_idx, t_two_idx;
@@ -167,8 +167,8 @@ fn two_long_backlogs() {
     assert!((5000..=55_000).contains(&first.parse().expect("a count")));
 }
 
-/// Triggers see each row once; foreign keys cascade, and keep what they must, which
-/// is counted; everything else goes.
+/// Triggers see each row once. Foreign keys cascade, or keep rows, which are counted; all others
+/// are deleted.
 #[test]
 fn triggers_and_foreign_keys() {
     let mut disk = server().database("keys").disk();
@@ -214,17 +214,17 @@ fn triggers_and_foreign_keys() {
     ] {
         assert_eq!(disk.value(query), expected, "{query}");
     }
-    // C6: kept, and hidden all the same.
+    // C6: kept rows are hidden too.
     disk.run("RESET ttl.show_expired");
     assert_eq!(disk.column("SELECT id FROM t"), ["0"]);
-    // M6: another time, and what was set aside is tried again at once.
+    // M6: after new seconds, rows that were set aside are tried again at once.
     let began = Instant::now();
     disk.run(
         "SET ttl.show_expired = on; DELETE FROM keeping;
          SELECT ttl.coll_mod('t', '{\"index\": {\"keyPattern\": {\"at\": 1}, \"expireAfterSeconds\": 5}}')",
     );
     disk.wait_for_ids("t", "0");
-    // After a minute it would be tried again in any case.
+    // Without that they would be tried again after a minute.
     assert!(began.elapsed() < Duration::from_secs(50), "set aside");
     // Without rules nothing expires any more.
     disk.run(

@@ -1,5 +1,5 @@
-//! C8, C9: what one session changes, the others see at their next statement, whatever
-//! plans they have cached.
+//! C8, C9: other sessions see a change of policy at their next statement, whatever plans they have
+//! cached.
 
 use std::sync::OnceLock;
 
@@ -42,7 +42,7 @@ fn changes_reach_cached_plans() {
     ];
     for (change, expected) in steps {
         let before = plans.count(&mut a);
-        // Rolled back: it acts within the transaction and nowhere else.
+        // Rolled back: it acts only within the transaction.
         b.run(&format!("BEGIN; {change}"));
         assert_eq!(
             b.value("SELECT count(*) FROM t"),
@@ -132,7 +132,7 @@ fn changes_reach_partitions() {
     check(&mut a, "2", "disable");
     b.run("SELECT ttl.enable('t', 3600)");
     check(&mut a, "1", "enable");
-    // Out of the parent, a table no longer has its policy.
+    // A detached table no longer has the parent's policy.
     b.run("ALTER TABLE t DETACH PARTITION middle");
     assert_eq!(a.value("EXECUTE p_leaf"), "2");
     assert_eq!(a.value("EXECUTE p_middle"), "2");
@@ -151,7 +151,7 @@ fn a_table_of_the_same_name() {
     let plans = CachedPlans::of(&mut a);
     assert_eq!(plans.count(&mut a), 1);
     b.run("BEGIN; ALTER TABLE t RENAME TO old; CREATE TABLE t AS TABLE old; COMMIT");
-    // It was made of what was seen.
+    // It was created from the visible rows.
     assert_eq!(plans.count(&mut a), 1);
     b.run("INSERT INTO t SELECT 7, now() - interval '1 year'");
     assert_eq!(plans.count(&mut a), 2);
@@ -160,7 +160,7 @@ fn a_table_of_the_same_name() {
     assert_eq!(plans.count(&mut a), 1);
 }
 
-/// A policy that comes by a prepared transaction.
+/// A policy set in a prepared transaction.
 #[test]
 fn changes_by_two_phase_commit() {
     let database = server().database("two_phase");

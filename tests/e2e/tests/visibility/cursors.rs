@@ -1,5 +1,5 @@
-//! C13: a cursor keeps the time at which it was opened. What expires while it is being read
-//! does not vanish from its result, as what others delete does not either.
+//! C13: a cursor keeps the time at which it was opened: rows that expire while it is read stay in
+//! its result, as rows that are deleted meanwhile do.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start(&[("max_parallel_workers_per_gather", "2")]))
 }
 
-/// Sleeps until the rows' time is past: rows must live for their time.
+/// Sleeps until the rows have expired: they must live as long as their TTL.
 const UNTIL_EXPIRED: &str =
     "SELECT pg_sleep(greatest(0, 0.05 + extract(epoch FROM at - clock_timestamp()))) FROM ends";
 
@@ -21,7 +21,7 @@ struct Expiring<'a> {
 }
 
 impl Expiring<'_> {
-    /// Waits until the rows are expired; whether they were live until now.
+    /// Waits until the rows are expired; returns whether they were live until now.
     fn wait(&mut self) -> bool {
         let mut observer = self.database.connect();
         let in_time = observer.value("SELECT count(*) FROM t") == "1000";
@@ -49,8 +49,8 @@ impl Expiring<'_> {
     }
 }
 
-/// Runs a test, which says whether it opened its cursor in time: if not, the machine is busy,
-/// and it gets longer.
+/// Runs a test that returns whether it opened its cursor in time. If not, the machine is busy, and
+/// the test is repeated with more time.
 fn on_rows_that_expire(name: &str, test: impl Fn(&mut Expiring<'_>) -> bool) {
     for seconds in [2, 10, 50] {
         let database = server().database(&format!("{name}_{seconds}"));
@@ -92,7 +92,7 @@ fn c13_declared() {
         e.fetches("BACKWARD ALL", 1000);
         e.fetches("ABSOLUTE 500", 1);
         e.sees_nothing();
-        // One that is opened now is another.
+        // A cursor opened now has another time.
         e.session
             .run("CLOSE c; DECLARE c CURSOR FOR SELECT * FROM t");
         e.fetches("ALL", 0);
@@ -102,7 +102,7 @@ fn c13_declared() {
     });
 }
 
-/// Scans of several tables, and those that begin late, go by one time.
+/// All scans of a cursor use one time, also those that start late.
 #[test]
 fn c13_scans_that_begin_late() {
     on_rows_that_expire("late", |e| {
@@ -133,9 +133,9 @@ fn c13_portal() {
         other.run(UNTIL_EXPIRED);
         assert_eq!(transaction.query_portal(&first, 50).unwrap().len(), 50);
         assert_eq!(transaction.query_portal(&first, 0).unwrap().len(), 900);
-        // Bound before, and executed only now.
+        // Bound before, but executed only now.
         assert_eq!(transaction.query_portal(&late, 0).unwrap().len(), 1000);
-        // The statement is the same; the portal is another.
+        // The same statement in another portal has another time.
         let anew = transaction.bind(&statement, &[]).unwrap();
         assert_eq!(transaction.query_portal(&anew, 0).unwrap().len(), 0);
         transaction.commit().unwrap();
@@ -143,7 +143,7 @@ fn c13_portal() {
     });
 }
 
-/// Parallel workers go by the time of the query they work for.
+/// Parallel workers use the time of their query.
 #[test]
 fn c13_parallel() {
     on_rows_that_expire("parallel", |e| {
@@ -176,7 +176,7 @@ fn c13_parallel() {
     });
 }
 
-/// WITH HOLD: what is read after the transaction is what it would have been in it.
+/// WITH HOLD: what is read after the transaction is the same as within it.
 #[test]
 fn c13_with_hold() {
     on_rows_that_expire("hold", |e| {
@@ -231,8 +231,8 @@ fn c13_plpgsql() {
     });
 }
 
-/// A function that is not VOLATILE sees the cursor's data, and so by its time; one that is
-/// sees what there is now. What goes wrong in them and is caught does not take the time along.
+/// A STABLE or IMMUTABLE function sees the cursor's data and uses its time; a VOLATILE one sees the
+/// present. An error caught in one does not end the cursor's time.
 #[test]
 fn c13_functions() {
     on_rows_that_expire("functions", |e| {
@@ -266,7 +266,7 @@ fn c13_functions() {
     });
 }
 
-/// An error ends the execution, and its time with it.
+/// An error ends the execution and its time.
 #[test]
 fn c13_errors() {
     on_rows_that_expire("errors", |e| {
@@ -288,9 +288,8 @@ fn c13_errors() {
     });
 }
 
-/// A statement that writes goes by its own time, whoever calls it: a row of a cursor that
-/// has expired is as one that was deleted, and its key is free. But not one that a cursor has
-/// locked (C15).
+/// A statement that writes uses its own time, whoever runs it: a cursor's row that has expired
+/// counts as deleted, and its key is free. But not a row that the cursor has locked (C15).
 #[test]
 fn c13_writes() {
     on_rows_that_expire("writes", |e| {
@@ -317,7 +316,7 @@ fn c13_writes() {
             ),
             "0"
         );
-        // Later rows of a locking cursor are there, too, and locked.
+        // Later rows of a locking cursor are also there, and locked.
         assert_eq!(e.session.column("FETCH locks"), ["2"]);
         assert_eq!(e.session.column("FETCH 2 FROM writes"), ["put", "put"]);
         let there = e.session.column("SELECT id FROM t ORDER BY id");
@@ -326,7 +325,7 @@ fn c13_writes() {
     });
 }
 
-/// Nothing of it in REPEATABLE READ, and a prepared statement has no time of its own.
+/// None of this in REPEATABLE READ; and a prepared statement has no time of its own.
 #[test]
 fn c13_other_clocks() {
     on_rows_that_expire("others", |e| {
@@ -343,7 +342,7 @@ fn c13_other_clocks() {
     });
 }
 
-/// The setting by which workers are told the time is nobody's.
+/// No user can use the setting that passes the time to parallel workers.
 #[test]
 fn c13_the_setting_is_nobodys() {
     let database = server().database("setting");

@@ -1,4 +1,4 @@
-//! C13 by the drivers that read results in pieces.
+//! C13: drivers that read results in pieces get all rows.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -35,8 +35,8 @@ fn connect(client: TcpStream, socket: &PathBuf) {
     thread::spawn(move || io::copy(&mut from, &mut to));
 }
 
-/// `setFetchSize` without autocommit: JDBC got 50 of 1,000 rows. A machine that is too slow to
-/// begin in time gets longer.
+/// `setFetchSize` without autocommit: JDBC once got 50 of 1,000 rows. Repeated with more time if
+/// the machine is too slow to begin in time.
 #[test]
 fn jdbc() {
     let server = Server::start(&[]);
@@ -59,8 +59,8 @@ fn jdbc() {
     panic!("{told:?}");
 }
 
-/// `FETCH_COUNT` of psql, which got 500 of 1,000 rows: each row takes its time, all of them longer
-/// than they live. A machine that is too slow to begin in time gets longer.
+/// `FETCH_COUNT` of psql, which once got 500 of 1,000 rows: reading all rows takes longer than they
+/// live. Repeated with more time if the machine is too slow to begin in time.
 #[test]
 fn psql() {
     let server = Server::start(&[]);

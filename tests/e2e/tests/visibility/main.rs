@@ -1,4 +1,4 @@
-//! C5, C6, C8, C13, C15: what one session sees of expired rows, when, and by which clock.
+//! C5, C6, C8, C13, C15: which expired rows a session sees, when, and by which time.
 
 mod changes;
 mod cursors;

@@ -1,5 +1,5 @@
-//! C5: the clock of a statement. Within REPEATABLE READ and SERIALIZABLE nothing
-//! vanishes (complaint 3); in READ COMMITTED the next statement sees it gone.
+//! C5: the time of a statement. In REPEATABLE READ and SERIALIZABLE no row expires within a
+//! transaction (complaint 3); in READ COMMITTED the next statement no longer sees it.
 
 use std::sync::OnceLock;
 
@@ -36,8 +36,8 @@ impl Expiring<'_> {
     }
 }
 
-/// Run a test with a row that expires soon. It says whether it began in time:
-/// if not, the machine is busy, and it gets longer.
+/// Run a test with a row that expires soon. It returns whether it began in time; if not, the
+/// machine is busy, and it is repeated with more time.
 fn before_it_expires(name: &str, test: impl Fn(&mut Expiring<'_>) -> bool) {
     for seconds in [2, 8, 40] {
         let database = server().database(&format!("{name}_{seconds}"));
@@ -67,7 +67,7 @@ fn before_it_expires(name: &str, test: impl Fn(&mut Expiring<'_>) -> bool) {
     panic!("the row had expired before the test began, three times");
 }
 
-/// Everything that a session can ask sees this many rows.
+/// Every kind of query of the session sees this many rows.
 #[track_caller]
 fn assert_seen(session: &mut Session, count: i64, when: &str) {
     for query in [
@@ -83,7 +83,7 @@ fn assert_seen(session: &mut Session, count: i64, when: &str) {
     assert_eq!(copied, count, "{when}: COPY");
 }
 
-/// The row is there, in a statement that began before its expiry.
+/// A statement that began before the expiry sees the row.
 const IN_TIME: &str =
     "SELECT bool_or(id = 1 AND ttl.now() < ttl.expires_at(_ts, ttl, 3600)) FROM t";
 
@@ -96,11 +96,11 @@ fn stays(name: &str, level: &str) {
         }
         assert_seen(&mut session, 2, "before");
         expiring.wait();
-        // The others see it gone; this transaction does not.
+        // Other sessions no longer see the row; this transaction does.
         let mut other = expiring.session();
         assert_seen(&mut other, 1, "others");
         assert_seen(&mut session, 2, "after");
-        // It can still be written to, and lives on by that (C10).
+        // It can still be written to, which extends its life (C10).
         let written = session.column("UPDATE t SET what = 'again' RETURNING id");
         assert_eq!(written.len(), 2);
         assert_seen(&mut session, 2, "written");
@@ -142,8 +142,7 @@ fn the_next_statement_sees_it_gone() {
     });
 }
 
-/// One statement sees one moment, however long it takes: the row expires while
-/// it runs, and is there to its end.
+/// A statement uses one time to its end: a row that expires while it runs stays visible.
 #[test]
 fn nothing_vanishes_within_a_statement() {
     before_it_expires("within", |expiring| {

@@ -1,4 +1,4 @@
-//! C6: the settings of a session: what they show, to whom, and in cached plans.
+//! C6: what the settings of a session show, to which users, and in cached plans.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ fn with_cached_plans(server: &Server, name: &str) -> (Session, CachedPlans) {
     (session, plans)
 }
 
-/// C6: the superuser's view of expired rows acts on plans that are cached already.
+/// C6: `ttl.show_expired` of a superuser acts on cached plans.
 #[test]
 fn show_expired_reaches_cached_plans() {
     let (mut a, plans) = with_cached_plans(server(), "show_expired");
@@ -38,13 +38,12 @@ fn show_expired_reaches_cached_plans() {
     }
 }
 
-/// Physical readers: a plan made while row_security was on goes on hiding when
-/// it is off, which is safe; one made while it was off hides when it is on,
-/// which must be.
+/// `row_security` and cached plans: a plan made with it on still hides rows when it is off, which
+/// is safe; a plan made with it off must hide rows when it is on.
 #[test]
 fn row_security_never_shows_more_by_cached_plans() {
-    // Alone: a session that falls behind others' invalidations plans anew, and a plan that is
-    // made while it is on is another.
+    // Runs alone: a session that falls behind with invalidations plans again, and its plan then
+    // depends on the present setting.
     let server = Server::start(&[("autovacuum", "off")]);
     let (mut a, plans) = with_cached_plans(&server, "row_security");
     a.run("SET row_security = off");
@@ -61,8 +60,8 @@ fn row_security_never_shows_more_by_cached_plans() {
     }
 }
 
-/// Who may see expired rows: superusers by ttl.show_expired, the owner by
-/// row_security, nobody else by either, whatever plan a session has cached.
+/// Who may see expired rows, whatever plan is cached: superusers by `ttl.show_expired`, the owner
+/// by `row_security`, nobody else.
 #[test]
 fn who_may_see_expired_rows() {
     let database = server().database("roles");
@@ -76,7 +75,7 @@ fn who_may_see_expired_rows() {
     for (session, by_row_security) in [(&mut holder, 2), (&mut visitor, 1)] {
         let plans = CachedPlans::of(session);
         assert_eq!(plans.count(session), 1);
-        // Whether it reaches plans made before is the matter of the test above.
+        // The test above covers plans that were made before.
         session.run("SET row_security = off; DISCARD PLANS");
         assert_eq!(plans.count(session), by_row_security);
         assert_eq!(
@@ -106,8 +105,8 @@ fn who_may_see_expired_rows() {
     boss.run("REVOKE SET ON PARAMETER ttl.show_expired FROM visitor");
 }
 
-/// A caller's row_security is not the owner's: in a function that runs as the
-/// owner, who checks a token for example, it brings no expired row back (C6).
+/// The caller's `row_security` has no effect in a function that runs as the table's owner, such as
+/// one that checks a token: expired rows stay hidden (C6).
 #[test]
 fn not_through_functions_of_the_owner() {
     let database = server().database("definer");
@@ -129,7 +128,7 @@ fn not_through_functions_of_the_owner() {
              AS 'DECLARE n bigint; BEGIN EXECUTE ''SELECT count(*) FROM t'' INTO n; RETURN n; END';
          GRANT USAGE ON SCHEMA own TO caller; GRANT SELECT ON v TO caller",
     );
-    // No plan is cached yet when the caller begins.
+    // No plan is cached when the caller begins.
     let mut caller = database.connect_as("caller");
     caller.run("SET row_security = off");
     for query in [

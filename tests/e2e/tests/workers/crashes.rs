@@ -1,5 +1,5 @@
-//! C6, C7: crashes and shutdowns in the middle of deletion. Afterwards the data
-//! is right, and deletion goes on by itself.
+//! C6, C7: after a crash or shutdown during deletion the data is right, and deletion resumes by
+//! itself.
 
 use std::time::Duration;
 
@@ -100,8 +100,8 @@ fn crash_of_the_postmaster() {
     goes_on(&database, slow);
 }
 
-/// Both shutdowns in the middle of a batch that sleeps in user code for longer than
-/// anybody waits here, as it may. They take a moment.
+/// Both kinds of shutdown during a batch that sleeps in user code for longer than any test waits.
+/// They must be quick.
 #[test]
 fn shutdown_in_the_middle_of_a_batch() {
     let server = start();

@@ -1,5 +1,5 @@
-//! C7: databases are created, dropped, renamed, moved, copied and closed
-//! while rows are being deleted in them. The workers make room, and go on.
+//! C7: databases are created, dropped, renamed, moved, copied and closed during deletion. Workers
+//! leave them for it, and come back.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,7 +10,7 @@ fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {
         let mut settings = SlowTable::SETTINGS.to_vec();
-        // One for each database of these tests: here nobody waits for a worker, or for a slot.
+        // One worker per database, so that no test waits for one.
         settings.push(("ttl.max_workers", "16"));
         settings.push(("max_worker_processes", "24"));
         Server::start_sweeping(&settings)
@@ -47,14 +47,14 @@ fn dropped() {
         admin.run(statement);
         admin.wait_for_workers(name, 0);
     }
-    // The others are served as before.
+    // The others are still served.
     let database = server().database("after_the_drop");
     let slow = SlowTable::create(&database);
     slow.finish(&mut database.disk());
 }
 
-/// A database that is dropped as soon as a worker may have been started for it: at many moments,
-/// whatever the launcher and the worker are at then. Nothing is waited for by the pauses.
+/// A database is dropped just as a worker may be starting in it: at many moments, to meet launcher
+/// and worker in all states. The pauses wait for nothing.
 #[test]
 fn created_and_dropped_at_once() {
     let mut admin = server().connect("postgres", "postgres");
@@ -138,7 +138,7 @@ fn closed_and_opened() {
     admin.run("ALTER DATABASE closed ALLOW_CONNECTIONS true");
     database.worker();
     slow.finish(&mut database.disk());
-    // Not even an attempt is made, which would be refused in the log each time.
+    // The launcher does not try, as each refusal would be logged.
     let refused = server().log_lines(&["\"closed\" is not currently accepting connections"]);
     assert!(refused.len() <= 1, "{refused:?}");
 }
@@ -157,7 +157,7 @@ fn templates_are_skipped() {
     drop(session);
     server.configure(&[("ttl.enabled", "on")]);
     server.restart();
-    // What is made from it is swept, so the launcher has looked around.
+    // Its copy is served, so the launcher has looked at all databases.
     let mut admin = leave(server.connect("postgres", "postgres"), "pattern");
     admin.run("CREATE DATABASE made TEMPLATE pattern");
     server.existing_database("made").disk().wait_for_none("t");
@@ -168,8 +168,8 @@ fn templates_are_skipped() {
     database.disk().wait_for_none("t");
 }
 
-/// While a session of the test is in them, such statements fail as ever, and a
-/// plain CREATE DATABASE does not care about deletion elsewhere.
+/// While a session is connected these statements fail as usual; a plain CREATE DATABASE does not
+/// disturb deletion elsewhere.
 #[test]
 fn errors_are_those_of_postgres() {
     let (database, slow, mut admin) = in_the_middle("in_use");
@@ -185,7 +185,7 @@ fn errors_are_those_of_postgres() {
             SqlState::OBJECT_IN_USE,
             "{statement}: {error:?}"
         );
-        // Only the test's session counts, not the workers.
+        // Only the test's session counts as a connection, not the workers.
         let detail = error.detail().unwrap_or_default();
         assert!(
             detail.contains("1 other session"),

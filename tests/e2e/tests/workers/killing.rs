@@ -1,5 +1,5 @@
-//! C6, C7: `kill -9` of a worker, a backend, the postmaster, again and again, under load. No live row is lost, no expired row is seen, and the
-//! workers come back.
+//! C6, C7: `kill -9` of a worker, a backend or the postmaster, repeatedly, under load. No live row
+//! is lost, no expired row is seen, and the workers come back.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ struct Load {
     stop: AtomicBool,
     /// Statements that have succeeded.
     done: AtomicU64,
-    /// The `id`s of committed rows that live on for long.
+    /// The `id`s of committed rows with a long life.
     kept: Mutex<HashSet<i64>>,
 }
 
@@ -29,11 +29,11 @@ impl Load {
         let ttl = ["-1", "NULL", "86400"][id as usize % 3];
         session.try_run(&format!("INSERT INTO t (id, ttl) VALUES ({id}, {ttl})"))?;
         self.kept.lock().expect("kept").insert(id);
-        // Refreshed at times, by which it moves to another place in the table.
+        // Refreshed now and then, which moves the row in the table.
         if id % 4 == 0 {
             session.try_run(&format!("UPDATE t SET what = 'again' WHERE id = {id}"))?;
         }
-        // Work for the workers: rows with a negative id.
+        // Rows with a negative id expire, for the workers.
         session.try_run(&format!(
             "BEGIN; SET LOCAL ttl.preserve_ts = on;
              INSERT INTO t (id, what, _ts) SELECT -100 * {id} - n, 'expired', now() - interval '1 day'
@@ -61,7 +61,7 @@ impl Load {
                 Err(error) => panic!("{}", describe(&error)),
             };
             while !self.stop.load(Ordering::Relaxed) {
-                // A number is never used twice: it may or may not be committed.
+                // Each number is used once: its row may or may not have been committed.
                 id += WRITERS;
                 match self.round(&mut session, id) {
                     Ok(()) => {}
@@ -119,7 +119,7 @@ fn kill(database: &Database<'_>, round: u32, random: &mut ChaCha8Rng) {
     }
 }
 
-/// The living are all there, by the table and by its key; the dead go.
+/// All live rows are found, by a table scan and by the key; expired rows are deleted.
 fn check(database: &Database<'_>, load: &Load) {
     let mut session = database.connect();
     assert_eq!(session.value("SELECT count(*) FROM t WHERE id < 0"), "0");
@@ -167,7 +167,7 @@ fn nothing_is_lost() {
             load.wait();
             kill(&database, round, &mut random);
             load.wait();
-            // The counters begin again with the server: this is a new worker.
+            // Counters restart with the server, so this is a new worker.
             let mut session = server.connect("app", "postgres");
             session.wait_until("SELECT rows_deleted > 0 FROM ttl.stats", "t", PATIENCE);
         }

@@ -1,4 +1,4 @@
-//! C7, C9, M9: the processes that delete: where they are, what they wait for, what ends them.
+//! C7, C9, M9: launcher and workers: when they run, what they wait for, and what ends them.
 
 mod crashes;
 mod databases;

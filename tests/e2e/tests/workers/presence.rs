@@ -1,5 +1,5 @@
-//! C7, C9, complaint 8: the launcher and its workers are there without anyone starting
-//! them, wherever there is something to delete, and only there.
+//! C7, C9, complaint 8: launcher and workers run without being started by hand, in every database
+//! with something to delete, and only there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,8 @@ fn server() -> &'static Server {
 const TABLE: &str =
     "CREATE TABLE t (id integer PRIMARY KEY, what text); SELECT ttl.enable('t', 3600)";
 
-/// Several databases, more than workers, also one that comes later; one without
-/// the extension gets no worker.
+/// More databases than workers, also one created later; a database without the extension gets no
+/// worker.
 #[test]
 fn several_databases() {
     let server = Server::start_sweeping(&[("ttl.max_workers", "2")]);
@@ -57,7 +57,7 @@ fn one_worker_for_all_databases() {
     }
 }
 
-/// C7: after a restart nothing needs to be started, and nobody needs to connect.
+/// C7: after a restart deletion resumes without any command or connection.
 #[test]
 fn nothing_to_start_after_a_restart() {
     let server = Server::start(&[]);
@@ -89,8 +89,8 @@ fn seen_in_pg_stat_activity() {
     slow.finish(&mut disk);
 }
 
-/// A worker leaves a database in which nothing is due, and a write, a change of
-/// policy, and the expiry of a row bring it back long before the next look.
+/// A worker leaves a database in which nothing is due. A write, a change of policy or a row's
+/// expiry brings one back long before the next routine look.
 #[test]
 fn idle_databases_have_no_worker() {
     let server = Server::start_sweeping(&[("ttl.naptime", "1h")]);
@@ -142,7 +142,7 @@ fn switched_off_and_on() {
         disk.launcher_looks_again();
         disk.wait_for_workers("app", 0);
         assert_eq!((disk.count("t"), disk.count("slow")), (10, before));
-        // C6: they are hidden all the same.
+        // C6: expired rows are hidden all the same.
         assert_eq!(database.connect().value("SELECT count(*) FROM t"), "0");
         server.reload(&[("ttl.enabled", "on")]);
         disk.wait_for_none("t");
@@ -150,8 +150,7 @@ fn switched_off_and_on() {
     slow.finish(&mut disk);
 }
 
-/// DROP EXTENSION while rows are being deleted ends that; CREATE EXTENSION
-/// lets it go on.
+/// DROP EXTENSION during deletion ends it; after CREATE EXTENSION it resumes.
 #[test]
 fn extension_dropped_and_created() {
     let database = server().database("extension");
@@ -171,7 +170,7 @@ fn extension_dropped_and_created() {
     slow.finish(&mut disk);
 }
 
-/// No slot for a worker: said once, with what to do, and tried again.
+/// No free worker slot: logged once, with a hint, and tried again.
 #[test]
 fn no_worker_slot_is_free() {
     let server = Server::start_sweeping(&[
@@ -221,7 +220,7 @@ fn no_worker_slot_is_free() {
     disk.run(TABLE);
     disk.insert_expired("t", 1, 100);
     server.wait_for_log(&["HINT:", "max_worker_processes"], 1, PATIENCE);
-    // It tries again whenever it looks.
+    // The launcher tries again with each look.
     disk.launcher_looks_again();
     let hints = server.log_lines(&["HINT:", "max_worker_processes"]);
     assert_eq!(hints.len(), 1, "{hints:?}");
@@ -252,8 +251,8 @@ fn too_few_worker_processes() {
     database.disk().wait_for_none("t");
 }
 
-/// Fewer processes than `ttl.max_workers`, and more databases: routine looks at databases with
-/// nothing to do do not keep one from its turn whose owner has used time before.
+/// Fewer processes than `ttl.max_workers`, and more databases: routine looks at idle databases do
+/// not take the turn of one whose owner has used time before.
 #[test]
 fn fewer_processes_than_databases() {
     let server = Server::start_sweeping(&[
@@ -287,8 +286,8 @@ fn fewer_processes_than_databases() {
     assert!(said.len() <= 3, "{said:?}");
 }
 
-/// Ended by an administrator, launcher and worker come back; a worker whose
-/// work is cancelled goes on.
+/// Launcher and worker come back after pg_terminate_backend; a worker continues after
+/// pg_cancel_backend.
 #[test]
 fn ended_and_back() {
     let server = Server::start_sweeping(&SlowTable::SETTINGS);
@@ -324,11 +323,11 @@ fn ended_and_back() {
     slow.finish(&mut disk);
 }
 
-/// Beside a client that commits all the time a worker looks every 10 ms, not at each
-/// commit: else it takes as much of the processor as the client, where nothing expires.
+/// Beside a client that commits continuously, a worker looks every 10 ms, not at each commit:
+/// otherwise it would use as much CPU as the client although nothing expires.
 #[test]
 fn not_at_each_commit() {
-    // It looks every second anyhow, and stays for that.
+    // It looks every second anyway, and stays for that.
     let server = Server::start_sweeping(&[("ttl.naptime", "1s")]);
     let database = server.database("app");
     let mut client = database.connect();
@@ -342,7 +341,7 @@ fn not_at_each_commit() {
     let worker = database.worker();
     let (begin, before) = (Instant::now(), waits(worker));
     let mut written = 0;
-    // As many as tell the two apart, however slow the machine is.
+    // Enough to tell the two apart on a slow machine.
     let most = || begin.elapsed().as_millis() as u64 / 10;
     while written < 50_000 || written < 4 * most() {
         client.run(write);
@@ -353,7 +352,7 @@ fn not_at_each_commit() {
         );
     }
     let looks = waits(worker) - before;
-    // Each look ends with a wait. A few are for locks.
+    // Each look ends with a wait; a few waits are for locks.
     println!(
         "{looks} waits of the worker beside {written} commits in {:?}",
         begin.elapsed()

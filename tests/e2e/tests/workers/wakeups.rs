@@ -1,5 +1,5 @@
-//! C7: who writes rows that expire soon wakes the workers. The pause between two looks is an
-//! hour here: what nobody is woken for stays.
+//! C7: a session that writes rows which expire soon wakes the workers. Routine looks are an hour
+//! apart here, so a missed wake-up leaves rows on disk.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ const SELDOM: [(&str, &str); 4] = [
     ("wal_level", "logical"),
 ];
 
-/// A table whose rows live for a second, and a first row of which is gone.
+/// A table whose rows live for a second; its first row is already deleted.
 fn table_at_rest(database: &Database<'_>, name: &str) -> Session {
     let mut disk = database.disk();
     disk.run(&format!(
@@ -28,7 +28,7 @@ fn is_emptied(disk: &mut Session, table: &str) {
     disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
 }
 
-/// The rows of a prepared transaction come when it commits, whoever commits it.
+/// Rows of a prepared transaction count when any session commits it.
 #[test]
 fn prepared_transactions() {
     let server = Server::start_sweeping(&SELDOM);
@@ -111,8 +111,8 @@ fn logical_replication() {
     disk.run("DROP SUBSCRIPTION s");
 }
 
-/// Many clients that make tables, fill them with what is expired, and wait until nothing is on
-/// disk: each order in which workers and writers can meet comes up some time.
+/// Many clients create tables, fill them with expired rows, and wait until these are deleted: in
+/// time every order of workers and writers occurs.
 #[test]
 fn many_tables_come_and_go() {
     const CLIENTS: usize = 12;
