@@ -142,7 +142,8 @@ pub(crate) struct Firing<'a> {
     row: Slot<'a>,
     estate: *mut pg_sys::EState,
     target: *mut pg_sys::ResultRelInfo,
-    /// For rows that change meanwhile; null for a locked row, which cannot change.
+    /// BEFORE triggers need it for rows that change meanwhile, which a locked row cannot. Null if
+    /// only AFTER triggers fire.
     recheck: *mut pg_sys::EPQState,
     /// For triggers with transition tables; null without such triggers.
     capture: *mut pg_sys::TransitionCaptureState,

@@ -70,7 +70,8 @@ pub(crate) struct Index<'a> {
 }
 
 impl Table<'_> {
-    /// Opens an index that the transaction has locked; `None` if it is not ready for inserts.
+    /// Opens an index that the transaction has locked; `None` if it takes no entries yet, or is of
+    /// another table.
     #[inline]
     pub(crate) fn with_index<T>(self, index: Oid, work: impl FnOnce(Index<'_>) -> T) -> Option<T> {
         let no_lock = pg_sys::NoLock.cast_signed();
