@@ -169,7 +169,7 @@ fn follow_indexes(noted: &[TtlIndex]) {
         let mut new = policy.clone();
         for noted in noted {
             let name = catalog::relation_name(noted.index);
-            // A name that was given to another index meanwhile is not there any more.
+            // Nothing happens if no rule has the former name.
             if !name.is_empty() && name != noted.name {
                 new.rename_index(&noted.name, &name);
             }

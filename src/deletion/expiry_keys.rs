@@ -18,7 +18,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 /// of one TTL index.
 #[derive(Debug, Clone)]
 pub(crate) struct ExpiryKey {
-    /// Its number in [`crate::worker::state::Progress`].
+    /// Its number in the table's progress (`worker/progress.rs`).
     pub(crate) number: usize,
     /// The expression that the index is ordered by,
     pub(crate) expression: String,
