@@ -165,7 +165,19 @@ impl Target<'_> {
         let ttl = ttl.map_or_else(|| nodes::int4(None), var);
         let granularity = nodes::int4(Some(self.policy.ts_granularity));
         let args = [var(&self.clock.ts), ttl, granularity];
-        nodes::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args)
+        let refreshed = nodes::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args);
+        if self.policy.expiring_default().is_some() {
+            return refreshed;
+        }
+        // Nothing bounds the granularity of rows that inherit nothing; a default that comes later
+        // must find when they were last modified (C4).
+        match &self.clock.ttl {
+            Some(ttl) => {
+                let inherits = nodes::is_null(var(ttl));
+                nodes::case_timestamptz(inherits, self.current_ts(), refreshed)
+            }
+            None => self.current_ts(),
+        }
     }
 
     /// Whether the assignments change the override, itself or by a column that it is generated

@@ -135,6 +135,17 @@ UPDATE seen SET n = 2;
 SELECT id, n, granularity.age_of(_ts) FROM plain ORDER BY id;
 ROLLBACK;
 
+-- Without a default, rows that inherit are stamped: one may come later. Overrides count as ever.
+CREATE TABLE endless (id int PRIMARY KEY, n int);
+SELECT ttl.enable('endless', -1, ts_granularity => 2147483647);
+SET ttl.preserve_ts = on;
+INSERT INTO endless (id, _ts, ttl) VALUES (1, now() - interval '40 s', NULL), (2, now() - interval '40 s', -1), (3, now() - interval '40 s', 100);
+RESET ttl.preserve_ts;
+UPDATE endless SET n = 1 RETURNING id, granularity.age_of(_ts);
+SET ttl.preserve_ts = on; UPDATE plain SET _ts = now() - interval '40 s'; RESET ttl.preserve_ts;
+SELECT ttl.enable('plain', -1);
+UPDATE plain SET n = 3 RETURNING id, granularity.age_of(_ts);
+
 -- Refused
 CREATE TABLE bad (id int);
 DO $$
