@@ -17,6 +17,11 @@ CREATE FUNCTION ttl.expires_at(ts pg_catalog.timestamptz, ttl integer, default_t
 COMMENT ON FUNCTION ttl.expires_at(pg_catalog.timestamptz, integer, integer) IS
     'when a row expires: ts plus its ttl, or plus default_ttl where ttl is NULL; infinity = never (-1, or no ttl at all)';
 
+CREATE FUNCTION ttl.expiry_key(ts pg_catalog.timestamptz, ttl integer) RETURNS bigint
+    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_expiry_key';
+COMMENT ON FUNCTION ttl.expiry_key(pg_catalog.timestamptz, integer) IS
+    'what the index for deletion orders rows by: from 0 up, by ts, those that inherit; below 0, by their expiry, those that override it; NULL = never expires';
+
 CREATE FUNCTION ttl.is_override(ttl integer) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_is_override';
 COMMENT ON FUNCTION ttl.is_override(integer) IS

@@ -34,8 +34,7 @@ pub fn same_without_ttl(session: &mut Session, table: &str) {
 /// Indexes as `ttl.enable` adds them.
 pub fn indexes_by_hand(session: &mut Session, table: &str) {
     session.run(&format!(
-        "CREATE INDEX ON {table} (_ts) WHERE ttl IS NULL;
-         CREATE INDEX ON {table} (ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0"
+        "CREATE INDEX ON {table} (ttl.expiry_key(_ts, ttl))"
     ));
 }
 

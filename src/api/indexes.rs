@@ -18,19 +18,7 @@ pub(super) fn build_missing(
         return Ok(vec![]);
     };
     let before = index::list(relid);
-    let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
-    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
-    for wanted in expected_indexes(columns) {
-        if !expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty() {
-            continue;
-        }
-        let definition = match wanted {
-            ExpectedIndex::AllByTimestamp => format!("({ts})"),
-            ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-            ExpectedIndex::OverridingByExpiry => {
-                format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
-            }
-        };
+    for definition in missing(relid, policy, columns, clock) {
         encoding::run(&format!(
             "CREATE INDEX ON {} USING {method} {definition}",
             qualified_name(relid)
@@ -43,12 +31,35 @@ pub(super) fn build_missing(
 
 /// Whether the policy asks for indexes that are still to be built.
 pub(super) fn are_missing(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> bool {
-    let is_missing = |wanted, clock: Clock| {
+    policy.index != IndexMethod::None
+        && columns
+            .clock
+            .is_some_and(|clock| !missing(relid, policy, columns, clock).is_empty())
+}
+
+/// What the table needs indexes on for deletion and has none, as in CREATE INDEX.
+pub(super) fn missing(
+    relid: pg_sys::Oid,
+    policy: &Policy,
+    columns: &TablePolicy,
+    clock: Clock,
+) -> Vec<String> {
+    let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
+    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
+    let is_missing = |&wanted: &ExpectedIndex| {
         expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
     };
-    policy.index != IndexMethod::None
-        && columns.clock.is_some_and(|clock| {
-            let mut expected = expected_indexes(columns).into_iter();
-            expected.any(|wanted| is_missing(wanted, clock))
-        })
+    let definition = |wanted| match wanted {
+        ExpectedIndex::AllByTimestamp => format!("({ts})"),
+        // One for both kinds of row.
+        _ if policy.index != IndexMethod::Brin => format!("(ttl.expiry_key({ts}, {ttl}))"),
+        ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+        ExpectedIndex::OverridingByExpiry => {
+            format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
+        }
+    };
+    let wanted = expected_indexes(columns).into_iter();
+    let mut definitions: Vec<String> = wanted.filter(is_missing).map(definition).collect();
+    definitions.dedup();
+    definitions
 }

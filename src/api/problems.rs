@@ -2,16 +2,13 @@
 
 use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
-use super::{deletion_problems, rules, trigger_problems};
+use super::{deletion_problems, indexes, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::{
-    TablePolicy, cache, expected_indexes, index_of, label_provider, read_label, ttl_index,
-};
+use crate::store::{TablePolicy, cache, index_of, label_provider, read_label, ttl_index};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -132,34 +129,19 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
 }
 
 fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
-    let serves = |wanted: &ExpectedIndex| {
-        columns.clock.is_some_and(|clock| {
-            !expiry_index::find(relid, *wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
-        })
+    let Some(clock) = columns.clock else {
+        return vec![];
     };
-    let (ts, ttl) = (
-        policy.ts_column.as_deref().unwrap_or_default(),
-        policy.ttl_column.as_deref().unwrap_or_default(),
-    );
-    expected_indexes(columns)
-        .into_iter()
-        .filter(|wanted| !serves(wanted))
-        .map(|wanted| {
-            let definition = match wanted {
-                ExpectedIndex::AllByTimestamp => format!("({ts})"),
-                ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-                ExpectedIndex::OverridingByExpiry => {
-                    format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} > 0")
-                }
-            };
-            let choice = if policy.index == IndexMethod::None {
-                " (index => 'none')"
-            } else {
-                ""
-            };
-            format!("no valid index on {definition}{choice}: deletion reads the whole table")
-        })
-        .collect()
+    let choice = match policy.index {
+        IndexMethod::None => " (index => 'none')",
+        _ => "",
+    };
+    let problem = |definition: String| {
+        let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
+        format!("no valid index on {definition}{choice}: deletion reads the whole table")
+    };
+    let missing = indexes::missing(relid, policy, columns, clock).into_iter();
+    missing.map(problem).collect()
 }
 
 /// M8: TTL indexes by which no row expires.

@@ -2,7 +2,7 @@
 
 use super::job::Access;
 use crate::pg::catalog::{self, quote_identifier};
-use crate::policy::{Policy, day_of_instant};
+use crate::policy::{self, Policy, day_of_instant};
 use crate::store::dates::DateKind;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{Clock, Rule, TablePolicy, rule_applies};
@@ -21,16 +21,29 @@ pub(crate) struct ExpiryKey {
     /// Its number in the table's progress (`worker/progress.rs`).
     pub(crate) number: usize,
     /// The expression that the index is ordered by,
-    pub(crate) expression: String,
-    /// and its type.
-    kind: DateKind,
+    expression: String,
+    /// and what its values mean.
+    scale: Scale,
+    /// The instant that the row expires by, a timestamptz.
+    pub(crate) instant: String,
     /// The condition that the rows have in common.
     pub(crate) predicate: String,
-    /// A row expires this many microseconds after the expression's value.
+    /// A row expires this many microseconds after that instant.
     pub(crate) offset: i64,
     pub(crate) access: Access,
     /// ORDER BY, such that an ordered index needs no sorting.
     pub(crate) order: String,
+}
+
+/// How an index orders instants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// By dates.
+    Date(DateKind),
+    /// By `ttl.expiry_key`, where rows inherit the default.
+    Inheriting,
+    /// By `ttl.expiry_key`, where rows override it.
+    Overriding,
 }
 
 /// The expiry keys of a relation that the caller has locked.
@@ -55,37 +68,59 @@ fn of_clock(
     };
     let find = |expected| expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
     let ttl = label.ttl_column.as_deref().map(quote_identifier);
+    let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
+        expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
+    });
     let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
-        let (predicate, expected) = match &ttl {
-            Some(ttl) => (
-                format!("{ttl} IS NULL"),
-                ExpectedIndex::InheritingByTimestamp,
-            ),
-            None => ("true".to_owned(), ExpectedIndex::AllByTimestamp),
-        };
-        let serving = find(expected);
-        expiry_keys.push(ExpiryKey {
+        let expiry_key = ExpiryKey {
             number: 0,
-            order: order(&ts, &serving),
             expression: ts.clone(),
-            kind: DateKind::Timestamptz,
-            predicate,
+            scale: Scale::Date(DateKind::Timestamptz),
+            instant: ts.clone(),
+            predicate: "true".to_owned(),
             offset: i64::from(default) * MICROS_PER_SECOND,
-            access: access(&serving),
+            access: Access::Scan,
+            order: String::new(),
+        };
+        expiry_keys.push(match &ttl {
+            None => expiry_key.served_by(&find(ExpectedIndex::AllByTimestamp)),
+            Some(ttl) if by_expiry_key.is_empty() => ExpiryKey {
+                predicate: format!("{ttl} IS NULL"),
+                ..expiry_key
+            }
+            .served_by(&find(ExpectedIndex::InheritingByTimestamp)),
+            Some(ttl) => ExpiryKey {
+                expression: format!("ttl.expiry_key({ts}, {ttl})"),
+                scale: Scale::Inheriting,
+                predicate: format!("ttl.expiry_key({ts}, {ttl}) OPERATOR(pg_catalog.>=) 0"),
+                ..expiry_key
+            }
+            .served_by(&by_expiry_key),
         });
     }
     if let Some(ttl) = ttl {
-        let serving = find(ExpectedIndex::OverridingByExpiry);
-        let key = format!("ttl.expires_at({ts}, {ttl}, NULL)");
-        expiry_keys.push(ExpiryKey {
+        let instant = format!("ttl.expires_at({ts}, {ttl}, NULL)");
+        let expiry_key = ExpiryKey {
             number: 1,
-            order: order(&key, &serving),
-            expression: key,
-            kind: DateKind::Timestamptz,
+            expression: instant.clone(),
+            scale: Scale::Date(DateKind::Timestamptz),
+            instant,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
-            access: access(&serving),
+            access: Access::Scan,
+            order: String::new(),
+        };
+        expiry_keys.push(if by_expiry_key.is_empty() {
+            expiry_key.served_by(&find(ExpectedIndex::OverridingByExpiry))
+        } else {
+            ExpiryKey {
+                expression: format!("ttl.expiry_key({ts}, {ttl})"),
+                scale: Scale::Overriding,
+                predicate: format!("ttl.expiry_key({ts}, {ttl}) OPERATOR(pg_catalog.<) 0"),
+                ..expiry_key
+            }
+            .served_by(&by_expiry_key)
         });
     }
     expiry_keys
@@ -98,13 +133,8 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     } else {
         (column, rule.date.kind)
     };
-    let predicate = rule.predicate.as_ref();
-    let serving = expiry_index::find_by_date(relid, &rule.column, rule.date, predicate);
-    let access = match access(&serving) {
-        // For so many expiry keys no progress is kept.
-        Access::Ordered if number >= EXPIRY_KEYS => Access::Unordered,
-        access => access,
-    };
+    let serving =
+        expiry_index::find_by_date(relid, &rule.column, rule.date, rule.predicate.as_ref());
     let finite = format!(
         "{key} OPERATOR(pg_catalog.>) '-infinity'::pg_catalog.{}",
         type_name(kind)
@@ -113,14 +143,28 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
         Some(_) => format!("{} AND {finite}", rule_applies(&rule.index)),
         None => finite,
     };
-    ExpiryKey {
+    let expiry_key = ExpiryKey {
         number,
-        order: order(&key, &serving),
+        instant: match kind {
+            DateKind::Timestamptz => key.clone(),
+            DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {key})"),
+            DateKind::Date => format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)"),
+        },
         expression: key,
-        kind,
+        scale: Scale::Date(kind),
         predicate,
         offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
-        access,
+        access: Access::Scan,
+        order: String::new(),
+    }
+    .served_by(&serving);
+    match expiry_key.access {
+        // For so many expiry keys no progress is kept.
+        Access::Ordered if number >= EXPIRY_KEYS => ExpiryKey {
+            access: Access::Unordered,
+            ..expiry_key
+        },
+        _ => expiry_key,
     }
 }
 
@@ -144,42 +188,46 @@ fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
 }
 
 impl ExpiryKey {
-    /// The key as a timestamptz.
-    pub(crate) fn instant(&self) -> String {
-        let key = &self.expression;
-        match self.kind {
-            DateKind::Timestamptz => key.clone(),
-            DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {key})"),
-            DateKind::Date => format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)"),
+    /// With the access that these indexes give.
+    fn served_by(self, serving: &[pg_sys::Oid]) -> Self {
+        Self {
+            access: access(serving),
+            order: order(&self.expression, serving),
+            ..self
         }
     }
 
     /// "The key is at or before this instant."
     pub(crate) fn at_or_before(&self, instant: i64) -> String {
-        self.compare("<=", &literal(self.kind, instant))
+        self.compare("<=", &literal(self.scale, instant))
     }
 
     /// "The key is after this instant."
     pub(crate) fn after(&self, instant: i64) -> String {
-        self.compare(">", &literal(self.kind, instant))
+        self.compare(">", &literal(self.scale, instant))
     }
 
     /// "The key is at or after this instant."
     pub(crate) fn at_or_after(&self, instant: i64) -> String {
-        let operator = match self.kind {
+        let operator = match self.scale {
             // A day that began before the instant is before it, so that only later days are at
             // or after it.
-            DateKind::Date if crate::policy::instant_of_day(day_of_instant(instant)) < instant => {
+            Scale::Date(DateKind::Date)
+                if policy::instant_of_day(day_of_instant(instant)) < instant =>
+            {
                 ">"
             }
             _ => ">=",
         };
-        self.compare(operator, &literal(self.kind, instant))
+        self.compare(operator, &literal(self.scale, instant))
     }
 
     /// "The key is finite", and not so late that nothing can be added to it.
     pub(crate) fn before_the_end(&self) -> String {
-        let end = format!("'290000-01-01'::pg_catalog.{}", type_name(self.kind));
+        let end = match self.scale {
+            Scale::Date(kind) => format!("'290000-01-01'::pg_catalog.{}", type_name(kind)),
+            scale => literal(scale, i64::MAX),
+        };
         self.compare("<", &end)
     }
 
@@ -189,10 +237,18 @@ impl ExpiryKey {
             "ttl.now() OPERATOR(pg_catalog.-) '{} microseconds'::pg_catalog.interval",
             self.offset
         );
-        let cutoff = match self.kind {
-            DateKind::Timestamptz => format!("({cutoff})"),
-            DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {cutoff})"),
-            DateKind::Date => format!("pg_catalog.timezone('UTC', {cutoff})::pg_catalog.date"),
+        let cutoff = match self.scale {
+            Scale::Date(DateKind::Timestamptz) => format!("({cutoff})"),
+            Scale::Date(DateKind::Timestamp) => format!("pg_catalog.timezone('UTC', {cutoff})"),
+            Scale::Date(DateKind::Date) => {
+                format!("pg_catalog.timezone('UTC', {cutoff})::pg_catalog.date")
+            }
+            Scale::Inheriting => format!("ttl.expiry_key({cutoff}, NULL)"),
+            // What a row has that was written a second ago, to live for one.
+            Scale::Overriding => {
+                let second = "'1 second'::pg_catalog.interval";
+                format!("ttl.expiry_key({cutoff} OPERATOR(pg_catalog.-) {second}, 1)")
+            }
         };
         format!("({} AND {})", self.predicate, self.compare("<=", &cutoff))
     }
@@ -214,7 +270,12 @@ const fn type_name(kind: DateKind) -> &'static str {
 }
 
 /// An instant as a literal, exact under any DateStyle and time zone; for type date, its day.
-fn literal(kind: DateKind, micros: i64) -> String {
+fn literal(scale: Scale, micros: i64) -> String {
+    let kind = match scale {
+        Scale::Date(kind) => kind,
+        Scale::Inheriting => return int8(policy::inheriting_key(micros)),
+        Scale::Overriding => return int8(policy::overriding_key(micros)),
+    };
     let type_name = type_name(kind);
     // Beyond the type's range nothing is expired.
     const FIRST: i64 = -211_813_488_000_000_000;
@@ -231,4 +292,8 @@ fn literal(kind: DateKind, micros: i64) -> String {
         _ => format!("'{micros} microseconds'::pg_catalog.interval"),
     };
     format!("({epoch}::pg_catalog.{type_name} OPERATOR(pg_catalog.+) {since})")
+}
+
+fn int8(value: i64) -> String {
+    format!("'{value}'::pg_catalog.int8")
 }

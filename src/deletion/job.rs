@@ -86,7 +86,7 @@ impl Job {
         };
         format!(
             "SELECT ctid, {} FROM ONLY {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
-            expiry_key.instant(),
+            expiry_key.instant,
             self.name,
             expiry_key.predicate,
             expiry_key.at_or_before(now.saturating_sub(expiry_key.offset)),
@@ -154,7 +154,7 @@ impl Job {
                 format!(
                     "(SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
                      WHERE {} AND {} AND {} ORDER BY {} LIMIT 1)",
-                    expiry_key.instant(),
+                    expiry_key.instant,
                     expiry_key.offset,
                     self.name,
                     expiry_key.predicate,

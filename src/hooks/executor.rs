@@ -1,12 +1,13 @@
 //! The executor's hooks. Start: records the query's time, which it keeps for all its runs, and
-//! skips a trigger that the statement does not need. End: records which tables with TTL the
+//! leaves out a trigger and a constraint that the statement does not need. End: records which tables with TTL the
 //! statement has written to.
 
 use crate::clock::execution;
 use crate::keys::restoring;
-use crate::keys::skip_trigger::{self, SkipFor};
+use crate::keys::skip_trigger;
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::roles;
+use crate::stamp::override_check;
 use crate::store::{cache, written};
 use crate::visibility::row_locks;
 use pgrx::pg_sys::{self, CmdType};
@@ -28,15 +29,9 @@ unsafe impl Around for Hooks {
         execution::keep(query);
         if let Some(plan) = query.plan()
             && eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY == 0
+            && (!plan.rowMarks.is_null() || writes_to_ttl(plan))
         {
-            let mut skip_for = SkipFor::Nothing;
-            if !plan.resultRelations.is_null() {
-                // SAFETY: the statement has result relations.
-                skip_for = unsafe { skip_trigger::may_skip(plan.as_ptr()) };
-            }
-            if skip_for != SkipFor::Nothing || !plan.rowMarks.is_null() || may_restore(plan) {
-                at_start(query, plan, skip_for);
-            }
+            at_start(query, plan);
         }
         outer.resume();
     }
@@ -50,7 +45,7 @@ unsafe impl Around for Hooks {
     /// A read-only query costs two comparisons here.
     fn end(query: Query<'_>, end: impl FnOnce()) {
         if let Some(plan) = query.plan()
-            && !plan.resultRelations.is_null()
+            && writes_to_ttl(plan)
         {
             note_writes(plan);
         }
@@ -58,22 +53,26 @@ unsafe impl Around for Hooks {
     }
 }
 
-fn may_restore(plan: Plan<'_>) -> bool {
-    roles::is_row_security_off() && plan.commandType == CmdType::CMD_INSERT
+/// Whether the statement writes to a table that may have a TTL. Calls no function of PostgreSQL, as
+/// most statements need no more.
+fn writes_to_ttl(plan: Plan<'_>) -> bool {
+    plan.written()
+        .any(|relid| !cache::is_known_to_have_none(relid))
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, skip_for: SkipFor) {
+extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>) {
     // SAFETY: the statement has just been started.
     unsafe {
-        if skip_for != SkipFor::Nothing {
-            skip_trigger::skip(query.state(), skip_for);
+        if writes_to_ttl(plan) {
+            skip_trigger::skip(query.state(), skip_trigger::may_skip(plan.as_ptr()));
+            override_check::leave_out(query.state(), plan);
         }
         if !plan.rowMarks.is_null() {
             row_locks::note(plan.as_ptr());
         }
-        if may_restore(plan) {
+        if roles::is_row_security_off() && plan.commandType == CmdType::CMD_INSERT {
             restoring::before_insert(plan.as_ptr());
         }
     }

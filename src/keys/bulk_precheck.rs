@@ -46,13 +46,17 @@ pub(super) fn has_no_expired_row(
             let Some(cutoff) = cutoff(expected, &policy) else {
                 return true;
             };
-            expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref())
+            let serving = expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
+            let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
+                expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
+            });
+            serving
                 .into_iter()
                 .find(|&index| catalog::is_btree(index))
                 .is_some_and(|index| {
                     let expired = Expired {
                         index,
-                        cutoff,
+                        range: range(expected, cutoff, by_expiry_key.contains(&index)),
                         liveness,
                         may_delete,
                     };
@@ -69,6 +73,15 @@ fn cutoff(expected: ExpectedIndex, policy: &TablePolicy) -> Option<i64> {
         ExpectedIndex::AllByTimestamp | ExpectedIndex::InheritingByTimestamp => policy
             .expiring_default()
             .map(|seconds| policy::cutoff(now(), seconds)),
+    }
+}
+
+/// The keys that an index has for rows up to this cutoff.
+fn range(expected: ExpectedIndex, cutoff: i64, by_expiry_key: bool) -> (i64, i64) {
+    match expected {
+        _ if !by_expiry_key => (i64::MIN, cutoff),
+        ExpectedIndex::OverridingByExpiry => (i64::MIN, policy::overriding_key(cutoff)),
+        _ => (0, policy::inheriting_key(cutoff)),
     }
 }
 
@@ -93,8 +106,8 @@ impl Budget {
 /// The expired rows that an index leads to.
 struct Expired<'a> {
     index: pg_sys::Oid,
-    /// Expired rows have keys up to this one.
-    cutoff: i64,
+    /// The first and the last key that expired rows have.
+    range: (i64, i64),
     liveness: Liveness<'a>,
     /// False if DELETE has side effects, or would fail.
     may_delete: bool,
@@ -107,7 +120,7 @@ struct Expired<'a> {
 /// keep them live.
 fn remove_expired(table: &relation::Open, expired: &Expired<'_>, budget: &mut Budget) -> bool {
     let (name, mut deleted) = (catalog::qualified_name(table.table().oid()), 0);
-    let none_left = scan::each_up_to(table, expired.index, expired.cutoff, &mut |met| match met {
+    let none_left = scan::each_between(table, expired.index, expired.range, &mut |met| match met {
         Met::Entry if budget.entries == 0 => false,
         Met::Entry => {
             budget.entries -= 1;

@@ -61,7 +61,8 @@ pub(crate) unsafe fn may_skip(plan: *mut PlannedStmt) -> SkipFor {
 /// # Safety
 /// `estate` is that of a statement that was just started and will be executed.
 pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
-    let Some(functions) = extension::functions() else {
+    let needed = skip_for != SkipFor::Nothing;
+    let Some(functions) = extension::functions().filter(|_| needed) else {
         return;
     };
     let (insert, update) = (pg_sys::TRIGGER_TYPE_INSERT, pg_sys::TRIGGER_TYPE_UPDATE);

@@ -56,6 +56,37 @@ impl Plan<'_> {
         core::ptr::from_ref(self.0).cast_mut()
     }
 
+    /// The ModifyTable on top of an INSERT.
+    fn insertion(&self) -> Option<&pg_sys::ModifyTable> {
+        // SAFETY: a node, which tells its type.
+        let top = unsafe { self.planTree.cast::<pg_sys::ModifyTable>().as_ref() }?;
+        let is_insertion = top.plan.type_ == pg_sys::NodeTag::T_ModifyTable
+            && top.operation == pg_sys::CmdType::CMD_INSERT;
+        is_insertion.then_some(top)
+    }
+
+    /// Whether it is an INSERT … ON CONFLICT DO UPDATE.
+    pub(crate) fn updates_on_conflict(&self) -> bool {
+        let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
+        self.insertion()
+            .is_some_and(|top| top.onConflictAction == update)
+    }
+
+    /// What an INSERT gives to a column of type integer, if it is the same constant in each row:
+    /// `Some(None)` for NULL.
+    pub(crate) fn inserted_int4(&self, attno: i16) -> Option<Option<i32>> {
+        // SAFETY: an INSERT's source has an entry for each column of the table, in order.
+        unsafe {
+            let source = self.insertion()?.plan.lefttree.as_ref()?;
+            let entry = lists::nth::<pg_sys::TargetEntry>(source.targetlist, i32::from(attno) - 1)?;
+            let given = (*entry).expr.cast::<pg_sys::Const>().as_ref()?;
+            let is_int4 = given.xpr.type_ == pg_sys::NodeTag::T_Const
+                && given.consttype == pg_sys::INT4OID
+                && (*entry).resno == attno;
+            is_int4.then(|| (!given.constisnull).then(|| given.constvalue.value() as i32))
+        }
+    }
+
     /// The relations that it writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
         // SAFETY: indexes into the range table.

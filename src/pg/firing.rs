@@ -77,6 +77,17 @@ impl Triggers<'_> {
         found && !others
     }
 
+    /// Whether there is a BEFORE ROW trigger for this event that calls another function.
+    pub(crate) fn has_before_row(self, event: u32, except: Oid) -> bool {
+        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
+        let mut found = false;
+        self.each(|trigger| {
+            found |= u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted
+                && trigger.tgfoid != except;
+        });
+        found
+    }
+
     /// Keeps the BEFORE ROW triggers for this event from firing.
     pub(crate) fn hide(self, event: u32) {
         self.with(|all| *before_row(all, event) = false);
@@ -112,6 +123,14 @@ impl<'a> Target<'a> {
             estate,
             statement: PhantomData,
         })
+    }
+
+    pub(super) fn as_ptr(self) -> *mut pg_sys::ResultRelInfo {
+        self.target
+    }
+
+    pub(super) fn state(self) -> *mut pg_sys::EState {
+        self.estate
     }
 
     pub(crate) fn table(self) -> Table<'a> {

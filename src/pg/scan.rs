@@ -204,7 +204,7 @@ impl Writer {
     }
 }
 
-/// What [`each_up_to`] passes to its callback.
+/// What [`each_between`] passes to its callback.
 pub(crate) enum Met<'a> {
     /// An entry of the index.
     Entry,
@@ -214,34 +214,46 @@ pub(crate) enum Met<'a> {
     Unfinished,
 }
 
-/// Reads the entries up to this timestamptz in the first column of a B-tree. Calls `see` with each
-/// entry and its row versions, until that returns false; returns true at the end. Guarded.
-pub(crate) fn each_up_to(
+/// Reads the entries of a B-tree whose first column, a timestamptz or bigint, is from `first` to
+/// `last`. Calls `see` with each entry and its row versions, until that returns false; returns
+/// true at the end. Guarded.
+pub(crate) fn each_between(
     table: &relation::Open,
     index: Oid,
-    last: i64,
+    (first, last): (i64, i64),
     see: &mut dyn FnMut(Met<'_>) -> bool,
 ) -> bool {
     let (share, table) = (pg_sys::AccessShareLock.cast_signed(), table.table());
-    // SAFETY: table and index are open and locked until the scan ends; the key's function compares
-    // two timestamptz.
+    // SAFETY: table and index are open and locked until the scan ends; the keys' functions compare
+    // two values of the column's type.
     unsafe {
         let index = pg_sys::index_open(index, share);
         let mut dirty = pg_sys::SnapshotData {
             snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
             ..Default::default()
         };
-        let mut key = pg_sys::ScanKeyData::default();
-        let (strategy, procedure) = (pg_sys::BTLessEqualStrategyNumber, pg_sys::F_TIMESTAMPTZ_LE);
+        let mut keys = [pg_sys::ScanKeyData::default(); 2];
+        let procedures = match *(*index).rd_opcintype {
+            pg_sys::TIMESTAMPTZOID => Some((pg_sys::F_TIMESTAMPTZ_GE, pg_sys::F_TIMESTAMPTZ_LE)),
+            pg_sys::INT8OID => Some((pg_sys::F_INT8GE, pg_sys::F_INT8LE)),
+            _ => None,
+        };
         let is_fit = (*(*index).rd_index).indrelid == table.oid()
             && (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID
-            && *(*index).rd_opcintype == pg_sys::TIMESTAMPTZOID;
-        pg_sys::ScanKeyInit(&mut key, 1, strategy as u16, procedure.into(), last.into());
+            && procedures.is_some();
+        if let Some((from, to)) = procedures {
+            let (ge, le) = (
+                pg_sys::BTGreaterEqualStrategyNumber as u16,
+                pg_sys::BTLessEqualStrategyNumber as u16,
+            );
+            pg_sys::ScanKeyInit(&mut keys[0], 1, ge, from.into(), first.into());
+            pg_sys::ScanKeyInit(&mut keys[1], 1, le, to.into(), last.into());
+        }
         let mut goes_on = is_fit;
         if is_fit {
             let (forward, heap) = (pg_sys::ScanDirection::ForwardScanDirection, table.as_ptr());
-            let scan = at_boundary!(unguarded::begin_index_scan(heap, index, &mut dirty, 1));
-            pg_sys::index_rescan(scan, &mut key, 1, null_mut(), 0);
+            let scan = at_boundary!(unguarded::begin_index_scan(heap, index, &mut dirty, 2));
+            pg_sys::index_rescan(scan, keys.as_mut_ptr(), 2, null_mut(), 0);
             let slot = pg_sys::table_slot_create(heap, null_mut());
             while goes_on && !pg_sys::index_getnext_tid(scan, forward).is_null() {
                 goes_on = see(Met::Entry);

@@ -57,6 +57,38 @@ pub(crate) fn expires_at(ts: Option<i64>, ttl: Ttl) -> i64 {
     }
 }
 
+/// The first `timestamptz` (4714 BC).
+const FIRST_TIMESTAMP: i64 = -211_813_488_000_000_000;
+
+/// A row's place in the index by which expired rows are found (C11), where rows that inherit the
+/// default and rows that override it each have a range of their own: [`inheriting_key`] of `_ts`
+/// or [`overriding_key`] of the instant at which the row expires. `None` if it never does,
+/// whatever the default.
+#[inline]
+pub(crate) fn expiry_key(ts: Option<i64>, ttl: Option<i32>) -> Option<i64> {
+    let ts = ts.filter(|&ts| ts != INFINITY)?;
+    match ttl {
+        None => Some(inheriting_key(ts)),
+        Some(_) => {
+            let expiry = expires_at(Some(ts), effective_ttl(ttl, None));
+            (expiry != INFINITY).then(|| overriding_key(expiry))
+        }
+    }
+}
+
+/// The key of a row without an override, by its `_ts`: from 0 up. Instants after year 287000 have
+/// the same.
+#[inline]
+pub(crate) fn inheriting_key(ts: i64) -> i64 {
+    ts.saturating_sub(FIRST_TIMESTAMP).max(0)
+}
+
+/// The key of a row with an override, by the instant at which it expires: below 0.
+#[inline]
+pub(crate) fn overriding_key(expiry: i64) -> i64 {
+    i64::MIN + inheriting_key(expiry)
+}
+
 /// Whether a row is live at `now`; it is expired from `_ts + ttl` on, inclusive (C5).
 ///
 /// Equivalent to [`expires_at`], in fewer instructions, as it is asked for every row that is

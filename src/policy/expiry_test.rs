@@ -32,6 +32,29 @@ fn c2_c3_matrix() {
 }
 
 proptest! {
+    /// C11: a sweep finds each expired row in the range of its kind, and no other kind there.
+    #[test]
+    fn c11_expiry_key(
+        ts in prop_oneof![any::<i64>(), -1000i64..1000, Just(MINUS_INFINITY), END - 1000..END],
+        row_ttl in proptest::option::of(prop_oneof![any::<i32>(), 1i32..10]),
+        default in prop_oneof![1i32..10, Just(i32::MAX)],
+        now in prop_oneof![-1_000_000_000i64..1_000_000_000, 0..END],
+    ) {
+        let key = expiry_key(Some(ts), row_ttl);
+        let reached = match row_ttl {
+            None => inheriting_key(cutoff(now, default)),
+            Some(_) => overriding_key(now),
+        };
+        let in_range = key.is_some_and(|key| (key >= 0) == row_ttl.is_none() && key <= reached);
+        let is_expired = !is_live(Some(ts), effective_ttl(row_ttl, Some(default)), now);
+        prop_assert!(in_range || !is_expired, "{key:?} {reached}");
+        // Beyond these years keys are the same.
+        if ts > -200_000_000_000_000_000 && ts < 9_000_000_000_000_000_000 {
+            prop_assert_eq!(in_range, is_expired);
+        }
+        prop_assert!(inheriting_key(ts) >= 0 && overriding_key(ts) < 0);
+    }
+
     /// C16: what was written lives for `ttl - granularity - 1` to `ttl` seconds, with an override
     /// for half of it at least; and `_ts` never comes from the future.
     #[test]

@@ -11,7 +11,8 @@ use crate::pg::syntax::Node;
 use crate::pg::{index, nodes};
 use pgrx::pg_sys;
 
-/// What deletion needs of an index.
+/// What deletion needs of an index. One on `(ttl.expiry_key(_ts, ttl))` offers the last two
+/// (`docs/decisions/0042-one-index.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedIndex {
     /// `(_ts)`, all rows: for a table without an override column.
@@ -33,6 +34,19 @@ pub(crate) fn find(
     serving(relid, &|index, entry| {
         has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
             && offers(entry, expected, ts, ttl)
+            || expected != ExpectedIndex::AllByTimestamp && is_by_expiry_key(index, entry, ts, ttl)
+    })
+}
+
+/// The relation's valid btree indexes that offer both what rows that inherit need and what rows
+/// that override need. Otherwise as [`find`].
+pub(crate) fn find_by_expiry_key(
+    relid: pg_sys::Oid,
+    ts: &Attribute,
+    ttl: &Attribute,
+) -> Vec<pg_sys::Oid> {
+    serving(relid, &|index, entry| {
+        is_by_expiry_key(index, entry, ts, Some(ttl))
     })
 }
 
@@ -65,6 +79,27 @@ fn serving(
 /// Whether the index is of one of these access methods.
 fn has_method(index: pg_sys::Oid, methods: &[pg_sys::Oid]) -> bool {
     catalog::access_method(index).is_some_and(|method| methods.contains(&method))
+}
+
+/// Whether the index is on `(ttl.expiry_key(_ts, ttl))`, and holds all rows. In a BRIN index the
+/// summaries of both kinds of row would cover everything between.
+fn is_by_expiry_key(
+    index: pg_sys::Oid,
+    entry: &Entry<'_>,
+    ts: &Attribute,
+    ttl: Option<&Attribute>,
+) -> bool {
+    let (Some(ttl), 0) = (ttl, entry.first_column()) else {
+        return false;
+    };
+    let Some(functions) = extension::functions() else {
+        return false;
+    };
+    let columns = [nodes::var(1, ts), nodes::var(1, ttl)];
+    let key = nodes::call(functions.expiry_key, pg_sys::INT8OID, &columns);
+    has_method(index, &[pg_sys::BTREE_AM_OID])
+        && !entry.is_partial()
+        && entry.first_expression().is_some_and(|it| same(it, key))
 }
 
 fn offers(

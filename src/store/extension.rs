@@ -15,8 +15,12 @@ pub(crate) struct Functions {
     pub(crate) live_default: pg_sys::Oid,
     /// `ttl.expires_at(timestamptz, integer, integer)`
     pub(crate) expires_at: pg_sys::Oid,
+    /// `ttl.expiry_key(timestamptz, integer)`
+    pub(crate) expiry_key: pg_sys::Oid,
     /// `ttl.cutoff(integer)`
     pub(crate) cutoff: pg_sys::Oid,
+    /// `ttl.is_override(integer)`
+    pub(crate) is_override: pg_sys::Oid,
     /// `ttl.document_ttl(jsonb)`
     pub(crate) document_ttl: pg_sys::Oid,
     /// `ttl.current_ts()`
@@ -114,7 +118,9 @@ fn look_up() -> Option<Functions> {
         live_override: function(c"live", &[ts, int, int])?,
         live_default: function(c"live", &[ts, int])?,
         expires_at: function(c"expires_at", &[ts, int, int])?,
+        expiry_key: function(c"expiry_key", &[ts, int])?,
         cutoff: function(c"cutoff", &[int])?,
+        is_override: function(c"is_override", &[int])?,
         document_ttl: function(c"document_ttl", &[pg_sys::JSONBOID])?,
         current_ts: function(c"current_ts", &[])?,
         refreshed_ts: function(c"refreshed_ts", &[ts, int, int])?,

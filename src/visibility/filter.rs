@@ -16,6 +16,7 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_cutoff,
     pg_finfo_ttl_reads_physically,
     pg_finfo_ttl_expires_at,
+    pg_finfo_ttl_expiry_key,
     pg_finfo_ttl_is_override,
 );
 
@@ -85,6 +86,16 @@ pub(crate) extern "C-unwind" fn ttl_expires_at(call: Call<'_, (i64, i32, i32)>) 
         Error::invalid_default_ttl(i64::from(default)).raise();
     }
     pg_sys::Datum::from(policy::expires_at(ts, policy::effective_ttl(ttl, default)))
+}
+
+/// `ttl.expiry_key(ts timestamptz, ttl integer) RETURNS bigint` (C11); NULL = never. Raises nothing.
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_expiry_key(call: Call<'_, (i64, i32)>) -> pg_sys::Datum {
+    let (ts, ttl) = call.args();
+    match policy::expiry_key(ts, ttl) {
+        Some(key) => pg_sys::Datum::from(key),
+        None => call.null(),
+    }
 }
 
 /// `ttl.is_override(ttl integer) RETURNS boolean` (C3). STRICT.

@@ -3,18 +3,20 @@ CREATE SCHEMA ddl;
 SET search_path = ddl;
 CREATE TABLE t (id int PRIMARY KEY, doc jsonb, other int);
 SELECT ttl.enable('t', 100);
-DROP INDEX t__ts_idx;
-DROP INDEX CONCURRENTLY t_expires_at_idx;
-DROP INDEX IF EXISTS nosuch, ddl.t__ts_idx;
+DROP INDEX t_expiry_key_idx;
+DROP INDEX CONCURRENTLY t_expiry_key_idx;
+DROP INDEX IF EXISTS nosuch, ddl.t_expiry_key_idx;
 ALTER TABLE t DROP COLUMN _ts;
 ALTER TABLE t DROP COLUMN IF EXISTS ttl CASCADE;
 ALTER TABLE t ALTER COLUMN _ts TYPE timestamp;
 ALTER TABLE t ALTER ttl TYPE bigint;
 DO $$ BEGIN EXECUTE 'ALTER TABLE ddl.t ADD COLUMN x int, DROP COLUMN ttl'; END $$;
 \d t
--- an index that does the same may be dropped, one of the two
+-- an index that does the same may be dropped, one of the two; two indexes, one for each kind of row, do as well
 CREATE INDEX second ON t (_ts) WHERE ttl IS NULL;
-DROP INDEX t__ts_idx;
+DROP INDEX t_expiry_key_idx;
+CREATE INDEX overriding ON t (ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0;
+DROP INDEX t_expiry_key_idx;
 DROP INDEX second;
 CREATE INDEX whole ON t (_ts, id);
 DROP INDEX second;
@@ -43,7 +45,7 @@ CREATE TABLE p (a int) PARTITION BY LIST (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
 SELECT ttl.enable('p', 100);
 ALTER TABLE p DROP COLUMN ttl;
-DROP INDEX p__ts_idx;
+DROP INDEX p_expiry_key_idx;
 CREATE TABLE par (ttl int);
 CREATE TABLE chi () INHERITS (par);
 SELECT ttl.enable('chi', 100);

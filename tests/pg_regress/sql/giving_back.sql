@@ -39,8 +39,8 @@ SELECT shape('a');
 -- renamed meanwhile: columns, index, constraint
 ALTER TABLE a RENAME updated_at TO "When";
 ALTER TABLE a RENAME lifetime TO "Life";
-ALTER INDEX "a_updated_at_idx" RENAME TO a_first;
-ALTER TABLE a_expires_at_idx RENAME TO a_second;
+ALTER INDEX "a_expiry_key_idx" RENAME TO a_first;
+ALTER TABLE a_first RENAME TO a_second;
 ALTER TABLE a RENAME CONSTRAINT a_lifetime_check TO other_name;
 SELECT added FROM added WHERE rel = 'a'::regclass;
 SELECT ttl.disable('a', drop_columns => true);

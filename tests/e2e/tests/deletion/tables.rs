@@ -22,24 +22,34 @@ const MATRIX_ROWS: &str = "(1, now() - interval '6000 seconds', NULL),
     (2, now() - interval '6000 seconds', -1), (3, now() - interval '6000 seconds', 3000),
     (4, now() - interval '6000 seconds', 36000)";
 
+/// What `ttl.enable` builds, or nothing and then an index for each kind of row.
+const INDEXES: [&str; 4] = ["btree", "brin", "none", "two"];
+
 /// C2, C3, C4: the matrix, with every kind of index.
 #[test]
 fn matrix() {
     let database = server().database("matrix");
     let mut disk = database.disk();
-    for index in ["btree", "brin", "none"] {
+    for index in INDEXES {
+        let built = index.replace("two", "none");
         for (name, default, _) in MATRIX {
             disk.run(&format!(
                 "CREATE TABLE {name}_{index} (id integer PRIMARY KEY);
-                 SELECT ttl.enable('{name}_{index}', index => '{index}');
+                 SELECT ttl.enable('{name}_{index}', index => '{built}');
                  SELECT ttl.set_default('{name}_{index}', {default})"
             ));
+            if index == "two" {
+                disk.run(&format!(
+                    "CREATE INDEX ON {name}_two (_ts) WHERE ttl IS NULL;
+                     CREATE INDEX ON {name}_two (ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0"
+                ));
+            }
             disk.run_preserving(&format!(
                 "INSERT INTO {name}_{index} (id, _ts, ttl) VALUES {MATRIX_ROWS}"
             ));
         }
     }
-    for index in ["btree", "brin", "none"] {
+    for index in INDEXES {
         for (name, default, stays) in MATRIX {
             let table = format!("{name}_{index}");
             disk.wait_for_ids(&table, stays);

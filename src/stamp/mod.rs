@@ -1,5 +1,7 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
+pub(crate) mod override_check;
+
 use crate::error::Error;
 use crate::pg::planner_input::{Assignments, Entry, Query};
 use crate::pg::{catalog, defaults, nodes, roles};
