@@ -51,19 +51,28 @@ unsafe fn prepared(target: *mut pg_sys::ResultRelInfo) -> *mut *mut *mut ExprSta
     }
 }
 
-/// Whether a stored expression is `function(column)`. The text is compared, as parsing it is most
-/// of what the constraint costs.
+/// Whether a stored expression is `function(column)`, by its text: parsing it is most of what the
+/// constraint costs.
 fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
-    let then_number = |text: &str, expected: i64| {
-        let digits = text.split(' ').next().unwrap_or_default();
-        digits.parse() == Ok(expected)
-    };
+    // The result is a boolean, the form that of a call.
+    const BETWEEN: &[u8] =
+        b" :funcresulttype 16 :funcretset false :funcvariadic false :funcformat 0 \
+        :funccollid 0 :inputcollid 0 :args ({VAR :varno 1 :varattno ";
     let find = || {
-        let text = stored.to_str().ok()?;
-        let called = text.strip_prefix("{FUNCEXPR :funcid ")?;
-        let (_, arguments) = called.split_once(" :args (")?;
-        let column = arguments.strip_prefix("{VAR :varno 1 :varattno ")?;
-        Some(then_number(called, function.to_u32().into()) && then_number(column, attno.into()))
+        let called = stored.to_bytes().strip_prefix(b"{FUNCEXPR :funcid ")?;
+        let (called, rest) = number(called);
+        let (column, _) = number(rest.strip_prefix(BETWEEN)?);
+        Some(called == function.to_u32() && Ok(attno) == column.try_into())
     };
-    find().unwrap_or(false)
+    find() == Some(true)
+}
+
+/// The number that the text begins with, and the rest of it.
+fn number(text: &[u8]) -> (u32, &[u8]) {
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let (digits, rest) = text.split_at(text.iter().take_while(is_digit).count());
+    let value = digits.iter().fold(0_u32, |value, digit| {
+        value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
+    });
+    (value, rest)
 }
