@@ -17,6 +17,7 @@ mod problems;
 mod purge;
 mod resume;
 mod rules;
+mod seconds;
 mod stats;
 mod trigger_problems;
 mod ttl_index;

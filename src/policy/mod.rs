@@ -8,6 +8,7 @@ mod document;
 mod expiry;
 mod label;
 mod rule;
+mod seconds;
 
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
@@ -18,6 +19,7 @@ pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, 
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
+pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 
 #[cfg(test)]
 mod expiry_test;
@@ -25,3 +27,5 @@ mod expiry_test;
 mod label_test;
 #[cfg(test)]
 mod rule_test;
+#[cfg(test)]
+mod seconds_test;
