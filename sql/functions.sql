@@ -157,7 +157,7 @@ COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, 
     'make an index a TTL index: rows expire so many seconds after the date in its column; NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
 
 CREATE FUNCTION ttl.create_index(
-        rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb, hidden boolean DEFAULT NULL)
+        rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL)
     RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_wrapper';
 COMMENT ON FUNCTION ttl.create_index(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.jsonb, boolean) IS

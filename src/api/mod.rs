@@ -4,6 +4,7 @@ mod columns;
 mod deletion_problems;
 mod disable;
 mod document;
+mod document_column;
 mod enable;
 mod giving_back;
 mod guard;
