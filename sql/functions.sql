@@ -191,6 +191,11 @@ CREATE FUNCTION ttl.preview(
 COMMENT ON FUNCTION ttl.preview(pg_catalog.regclass, ttl.seconds) IS
     'what a default of so many seconds (NULL: the current one) would expire at once: rows on disk, those expired, the oldest expiry';
 
+CREATE FUNCTION ttl.remaining(rec pg_catalog.record) RETURNS interval
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_remaining';
+COMMENT ON FUNCTION ttl.remaining(pg_catalog.record) IS
+    'how long a row has to live: SELECT ttl.remaining(s) FROM sessions AS s; NULL if it never expires, not positive if it has expired';
+
 CREATE FUNCTION ttl.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';
 COMMENT ON FUNCTION ttl.policy(pg_catalog.regclass) IS

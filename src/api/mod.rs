@@ -16,6 +16,7 @@ mod mongo;
 mod preview;
 mod problems;
 mod purge;
+mod remaining;
 mod resume;
 mod rules;
 mod seconds;

@@ -18,6 +18,7 @@ pub(crate) mod background;
 pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
+pub(crate) mod composite;
 pub(crate) mod context;
 pub(crate) mod databases;
 pub(crate) mod defaults;

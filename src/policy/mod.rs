@@ -13,7 +13,8 @@ mod seconds;
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
-    cutoff, effective_ttl, expires_at, is_live, is_override, refreshed, stamp, truncate_to_second,
+    INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, is_live, is_override, refreshed,
+    stamp, truncate_to_second,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use rule::{
