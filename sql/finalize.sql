@@ -3,6 +3,7 @@
 -- caller owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
 -- Granted by name: a database may have revoked what PUBLIC gets by default.
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
+GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;

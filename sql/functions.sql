@@ -124,18 +124,18 @@ COMMENT ON FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) I
 -- find; the rest of their work has a safe one.
 
 CREATE FUNCTION ttl.enable(
-        rel pg_catalog.regclass, default_ttl integer DEFAULT -1, ts_column pg_catalog.name DEFAULT '_ts',
+        rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT '-1', ts_column pg_catalog.name DEFAULT '_ts',
         ttl_column pg_catalog.name DEFAULT 'ttl', document_column pg_catalog.name DEFAULT NULL, index pg_catalog.text DEFAULT 'btree',
-        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL, ts_granularity integer DEFAULT NULL)
+        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL, ts_granularity ttl.seconds DEFAULT NULL)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
-COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, integer, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, integer) IS
+COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, ttl.seconds, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, ttl.seconds) IS
     'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted; with ts_granularity, UPDATEs leave a ts that is no older than so many seconds, and stay heap-only';
 
-CREATE FUNCTION ttl.set_default(rel pg_catalog.regclass, default_ttl integer, revive_expired boolean DEFAULT false)
+CREATE FUNCTION ttl.set_default(rel pg_catalog.regclass, default_ttl ttl.seconds, revive_expired boolean DEFAULT false)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_default_wrapper';
-COMMENT ON FUNCTION ttl.set_default(pg_catalog.regclass, integer, boolean) IS
+COMMENT ON FUNCTION ttl.set_default(pg_catalog.regclass, ttl.seconds, boolean) IS
     'change a table''s default time to live in seconds; -1 = none, NULL = turn TTL off; rows that are expired and would live again are deleted first, unless with revive_expired';
 
 CREATE FUNCTION ttl.disable(
@@ -154,15 +154,15 @@ COMMENT ON FUNCTION ttl.resume(pg_catalog.regclass) IS
 -- TTL indexes --------------------------------------------------------------
 
 CREATE FUNCTION ttl.expire_index(
-        index pg_catalog.regclass, expire_after_seconds integer, drop_partitions boolean DEFAULT NULL,
+        index pg_catalog.regclass, expire_after_seconds ttl.seconds, drop_partitions boolean DEFAULT NULL,
         hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_index_wrapper';
-COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, integer, boolean, boolean, boolean) IS
+COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean) IS
     'make an index a TTL index: rows expire so many seconds after the date in its column; NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
 
 CREATE FUNCTION ttl.create_index(
-        rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb, hidden boolean DEFAULT NULL)
+        rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL)
     RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_wrapper';
 COMMENT ON FUNCTION ttl.create_index(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.jsonb, boolean) IS
@@ -189,12 +189,17 @@ COMMENT ON FUNCTION ttl.purge(pg_catalog.regclass) IS
     'delete the table''s expired rows now, in this transaction; returns how many';
 
 CREATE FUNCTION ttl.preview(
-        rel pg_catalog.regclass, default_ttl integer DEFAULT NULL,
+        rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT NULL,
         OUT total bigint, OUT expired bigint, OUT oldest_expiry pg_catalog.timestamptz)
     RETURNS SETOF pg_catalog.record ROWS 1
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'preview_wrapper';
-COMMENT ON FUNCTION ttl.preview(pg_catalog.regclass, integer) IS
+COMMENT ON FUNCTION ttl.preview(pg_catalog.regclass, ttl.seconds) IS
     'what a default of so many seconds (NULL: the current one) would expire at once: rows on disk, those expired, the oldest expiry';
+
+CREATE FUNCTION ttl.remaining(rec pg_catalog.record) RETURNS interval
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_remaining';
+COMMENT ON FUNCTION ttl.remaining(pg_catalog.record) IS
+    'how long a row has to live: SELECT ttl.remaining(s) FROM sessions AS s; NULL if it never expires, not positive if it has expired';
 
 CREATE FUNCTION ttl.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';

@@ -29,10 +29,11 @@ mod tests;
 
 // The order of the installation script.
 extension_sql_file!("../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+extension_sql_file!("../sql/types.sql", name = "types", requires = ["bootstrap"]);
 extension_sql_file!(
     "../sql/functions.sql",
     name = "functions",
-    requires = ["bootstrap"]
+    requires = ["types"]
 );
 extension_sql_file!("../sql/views.sql", name = "views", requires = ["functions"]);
 extension_sql_file!("../sql/finalize.sql", name = "finalize", finalize);

@@ -12,6 +12,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 pub(super) struct Missing {
     /// The statements that add it.
     pub(super) statements: Vec<String>,
+    /// Whether the override column, which was added, is dropped before, to be generated from
+    /// documents then.
+    pub(super) replaces_override: bool,
     /// All that `ttl.enable` has added once they have run, including earlier calls.
     pub(super) added: Added,
 }
@@ -22,6 +25,7 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
     let table = qualified_name(relid);
     let mut statements = Vec::new();
     let mut added = policy.added.clone();
+    let mut replaces_override = false;
     if let Some(name) = &policy.document_column {
         label_provider::check_document_column(relid, name)?;
     }
@@ -63,10 +67,11 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
             }
             (None, Some(document)) => {
                 added.note_column(name);
-                statements.push(format!(
-                    "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({})) STORED",
-                    quote_identifier(document)
-                ));
+                statements.push(generated_override(&table, &ttl, document));
+            }
+            (Some(column), Some(document)) if !column.generated && added.has_column(name) => {
+                replaces_override = true;
+                statements.push(generated_override(&table, &ttl, document));
             }
             (Some(column), None) if column.generated => return Err(generated(name, &table)),
             (Some(column), Some(document))
@@ -85,7 +90,19 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
             (Some(_), _) => {}
         }
     }
-    Ok(Missing { statements, added })
+    Ok(Missing {
+        statements,
+        replaces_override,
+        added,
+    })
+}
+
+/// The statement that adds an override generated from documents (D1).
+fn generated_override(table: &str, ttl: &str, document: &str) -> String {
+    let document = quote_identifier(document);
+    format!(
+        "ALTER TABLE {table} ADD COLUMN {ttl} integer GENERATED ALWAYS AS (ttl.document_ttl({document})) STORED"
+    )
 }
 
 /// The constraint of C3 on the quoted column.

@@ -1,7 +1,7 @@
 //! `ttl.enable` and `ttl.set_default`.
 
 use super::columns::missing_columns;
-use super::{guard, indexes, label};
+use super::{document_column, guard, indexes, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -223,6 +223,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
     let differs = |given: Option<&str>, usual: Option<&str>, kept: Option<&str>| {
         given != usual && given != kept
     };
+    let replaces_override = document_column::replaces_override(&present, &wanted);
     let contradiction = differs(
         wanted.ts_column.as_deref(),
         Some("_ts"),
@@ -231,11 +232,12 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
         wanted.ttl_column.as_deref(),
         Some("ttl"),
         present.ttl_column.as_deref(),
-    ) || differs(
-        wanted.document_column.as_deref(),
-        None,
-        present.document_column.as_deref(),
-    );
+    ) || !replaces_override
+        && differs(
+            wanted.document_column.as_deref(),
+            None,
+            present.document_column.as_deref(),
+        );
     if contradiction {
         let message = format!(
             "table {} has a time to live with other columns",
@@ -259,8 +261,18 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
     } else {
         wanted.index
     };
+    let (ttl_column, document_column) = if replaces_override {
+        (
+            present.ttl_column.or(wanted.ttl_column),
+            wanted.document_column,
+        )
+    } else {
+        (present.ttl_column, present.document_column)
+    };
     fitting(Policy {
         default_ttl: wanted.default_ttl,
+        ttl_column,
+        document_column,
         drop_partitions: wanted.drop_partitions,
         ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
         hidden,
@@ -323,6 +335,15 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
 /// Adds what is missing and stores the policy. The caller holds the lock.
 fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
     let missing = missing_columns(relid, &policy)?;
+    if let (true, Some(ttl), Some(document)) = (
+        missing.replaces_override,
+        &policy.ttl_column,
+        &policy.document_column,
+    ) {
+        // As long as there is a label, its columns cannot be dropped.
+        seclabel::set(relid, None);
+        document_column::drop_override(relid, ttl, document)?;
+    }
     for statement in missing.statements {
         encoding::run(&statement)?;
     }

@@ -168,7 +168,7 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
     let fitting = read(index)?;
     if let Some(other) = like(relid, index, &fitting, present) {
         let message = format!(
-            "index {} has the column and predicate of TTL index {}",
+            "index {} has the key and predicate of TTL index {}",
             qualified_name(index),
             quote_identifier(&other)
         );
@@ -204,7 +204,7 @@ pub(super) fn how_to_validate(index: pg_sys::Oid) -> String {
     }
 }
 
-/// The TTL index with the same column and predicate as this one.
+/// The TTL index with the same key and predicate as this one.
 pub(super) fn like(
     relid: pg_sys::Oid,
     index: pg_sys::Oid,

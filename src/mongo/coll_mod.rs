@@ -55,6 +55,10 @@ struct Index<'a> {
 }
 
 impl CollMod {
+    /// What the command may be, for a HINT.
+    pub(crate) const FIELDS: &str =
+        "collMod and index, with keyPattern or name, and expireAfterSeconds";
+
     /// Reads the command of `ttl.coll_mod`.
     pub(crate) fn parse(command: &str) -> Result<Self, CommandError> {
         const SECONDS: &str = "index.expireAfterSeconds";

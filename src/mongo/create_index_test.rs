@@ -211,16 +211,16 @@ fn m7_options() {
         (r#"{"name": "a"}"#, "options.expireAfterSeconds"),
         (r#"{"expireafterseconds": 1}"#, "options.expireafterseconds"),
         (
-            r#"{"expireAfterSeconds": 1, "unique": true}"#,
+            r#"{"expireAfterSeconds": 1, "unique": 1}"#,
             "options.unique",
         ),
         (
-            r#"{"expireAfterSeconds": 1, "background": null}"#,
-            "options.background",
+            r#"{"expireAfterSeconds": 1, "hidden": null}"#,
+            "options.hidden",
         ),
         (
-            r#"{"sparse": {"a": [1e400]}, "expireAfterSeconds": 1}"#,
-            "options.sparse",
+            r#"{"collation": {"a": [1e400]}, "expireAfterSeconds": 1}"#,
+            "options.collation",
         ),
         (r#"{"expireAfterSeconds": 1, "": 1}"#, "options."),
         (
@@ -238,11 +238,74 @@ fn m7_options() {
     }
     let (_, reason) = refused(r#"{"a": 1}"#, "{}");
     assert!(reason.contains("CREATE INDEX"), "{reason}");
-    let (_, reason) = refused(r#"{"a": 1}"#, r#"{"unique": true}"#);
+    let (_, reason) = refused(r#"{"a": 1}"#, r#"{"collation": {}}"#);
     assert_eq!(reason, "is not supported");
     let long = format!(r#"{{"{}": 1}}"#, "é".repeat(5000));
     let (field, _) = refused(r#"{"a": 1}"#, &long);
     assert!(field.starts_with("options.éé") && field.ends_with("... (5008 characters)"));
+}
+
+/// M7: what drivers add and `getIndexes()` shows changes nothing.
+#[test]
+fn m7_ignored_options() {
+    let plain = CreateIndex::parse(r#"{"a": -1}"#, r#"{"expireAfterSeconds": 5, "name": "n"}"#);
+    let plain = plain.unwrap();
+    for more in [
+        r#""v": 2"#,
+        r#""v": 1.0, "background": true, "ns": "db.c""#,
+        r#""background": null, "sparse": true, "unique": false"#,
+        r#""key": {"a": -1}"#,
+        r#""v": {"$numberInt": "2"}, "ns": [[1e400]]"#,
+    ] {
+        let options = format!(r#"{{{more}, "expireAfterSeconds": 5, "name": "n"}}"#);
+        let index = CreateIndex::parse(r#"{"a": -1}"#, &options);
+        assert_eq!(index.as_ref(), Ok(&plain), "{more}");
+    }
+    for (key, field) in [
+        (r#"{"a": 1}"#, "options.key"),
+        (r#"{"b": -1}"#, "options.key"),
+        ("{}", "options.key"),
+        ("1", "options.key"),
+        (r#"{"a": "text"}"#, "options.key.a"),
+    ] {
+        let options = format!(r#"{{"key": {key}, "expireAfterSeconds": 5}}"#);
+        assert_eq!(refused(r#"{"a": -1}"#, &options).0, field, "{key}");
+    }
+    let unique = r#"{"unique": true, "expireAfterSeconds": 5}"#;
+    assert!(CreateIndex::parse(r#"{"a": 1}"#, unique).unwrap().unique);
+}
+
+/// M7: an index of `getIndexes()` in place of the keys.
+#[test]
+fn m7_whole_index() {
+    let shown =
+        r#"{"v": 2, "key": {"a": -1}, "name": "a_-1", "expireAfterSeconds": 5, "ns": "db.c"}"#;
+    let index = CreateIndex::parse(shown, "{}").unwrap();
+    assert_eq!((index.column.as_str(), index.descending), ("a", true));
+    assert_eq!(index.name.as_deref(), Some("a_-1"));
+    assert_eq!(index.expire_after_seconds.for_index(), Ok(5));
+    let negative = shown.replace(": 5", ": -1");
+    let negative = CreateIndex::parse(&negative, "{}").unwrap();
+    let error = negative.expire_after_seconds.for_index().unwrap_err();
+    assert_eq!(error.field, "keys.expireAfterSeconds");
+    for (keys, options, field) in [
+        (shown, r#"{"expireAfterSeconds": 5}"#, "options"),
+        (shown, "[]", "options"),
+        (
+            r#"{"v": 2, "key": {"a": 1}}"#,
+            "{}",
+            "keys.expireAfterSeconds",
+        ),
+        (r#"{"key": {"a": 1}, "weights": {}}"#, "{}", "keys.weights"),
+        (r#"{"key": {"a": 1, "b": 1}}"#, "{}", "keys.key"),
+        (r#"{"key": {"_fts": "text"}}"#, "{}", "keys.key._fts"),
+        // A column of that name.
+        (r#"{"key": 1}"#, "{}", "options.expireAfterSeconds"),
+    ] {
+        assert_eq!(refused(keys, options).0, field, "{keys} {options}");
+    }
+    let column = CreateIndex::parse(r#"{"key": 1}"#, r#"{"expireAfterSeconds": 5}"#).unwrap();
+    assert_eq!(column.column, "key");
 }
 
 #[test]
@@ -332,10 +395,13 @@ proptest! {
         prop_assert_eq!((index.column, index.name), (column, Some(name)));
     }
 
-    /// M7: every field but the three is refused by its name.
+    /// M7: every field but those that are known is refused by its name.
     #[test]
     fn m7_any_unknown_option(name in "[a-zA-Z$_]{1,20}") {
-        prop_assume!(!["expireAfterSeconds", "name", "partialFilterExpression"].contains(&name.as_str()));
+        const KNOWN: [&str; 9] = [
+            "expireAfterSeconds", "name", "partialFilterExpression", "unique", "key", "v", "background", "ns", "sparse",
+        ];
+        prop_assume!(!KNOWN.contains(&name.as_str()));
         let options = serde_json::json!({"expireAfterSeconds": 1, name.as_str(): 1}).to_string();
         let error = CreateIndex::parse(r#"{"a": 1}"#, &options).unwrap_err();
         prop_assert_eq!(error.field, format!("options.{name}"));
@@ -355,7 +421,7 @@ fn m12_deep_nesting() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     assert_eq!(refused(&deep, "{}").0, "keys");
     assert_eq!(refused(&format!(r#"{{"a": {deep}}}"#), "{}").0, "keys.a");
-    for field in ["expireAfterSeconds", "name", "unique"] {
+    for field in ["expireAfterSeconds", "name", "unique", "key"] {
         let options = format!(r#"{{"{field}": {deep}}}"#);
         let expected = format!("options.{field}");
         assert_eq!(refused(r#"{"a": 1}"#, &options).0, expected);

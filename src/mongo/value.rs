@@ -116,6 +116,20 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
+/// True or false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flag(pub(super) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        checked(deserializer, |text| match text {
+            "true" => Ok(Self(true)),
+            "false" => Ok(Self(false)),
+            _ => Err(must_be("true or false", text)),
+        })
+    }
+}
+
 /// A string that says something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text(pub(super) String);

@@ -49,11 +49,13 @@ impl Policy {
             (Some(_), Some(-1)) => true,
             (Some(old), Some(new)) => new > old,
         };
+        // D1: where documents begin to override, one may have more seconds than the default.
+        let overrides = self.default_ttl.is_some() && self.document_column != to.document_column;
         let is_longer = |rule: &IndexRule| {
             to.rule(&rule.index)
                 .is_none_or(|new| new.expire_after_seconds > rule.expire_after_seconds)
         };
-        default || self.rules.iter().any(is_longer)
+        default || overrides || self.rules.iter().any(is_longer)
     }
 
     /// Follows the renaming of a column; false if the policy does not name it.

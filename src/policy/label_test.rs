@@ -193,6 +193,15 @@ fn changes_that_revive() {
         assert!(!of(from).revives(Some(&of(to))), "{from:?} to {to:?}");
     }
     assert!(!of(off).revives(None));
+    // D1: overrides in documents may be longer than the default.
+    let documents = |default_ttl| Policy {
+        document_column: Some("body".into()),
+        ..of(default_ttl)
+    };
+    assert!(of(Some(10)).revives(Some(&documents(Some(10)))));
+    assert!(of(Some(-1)).revives(Some(&documents(Some(10)))));
+    assert!(!of(off).revives(Some(&documents(Some(10)))));
+    assert!(!documents(Some(10)).revives(Some(&documents(Some(9)))));
 }
 
 /// M6, M8: the same of TTL indexes.

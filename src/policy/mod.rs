@@ -8,17 +8,19 @@ mod document;
 mod expiry;
 mod label;
 mod rule;
+mod seconds;
 
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
-    cutoff, effective_ttl, expires_at, expiry_key, inheriting_key, is_live, is_override,
-    overriding_key, refreshed, stamp, truncate_to_second,
+    INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key, inheriting_key,
+    is_live, is_override, overriding_key, refreshed, stamp, truncate_to_second,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
+pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 
 #[cfg(test)]
 mod expiry_test;
@@ -26,3 +28,5 @@ mod expiry_test;
 mod label_test;
 #[cfg(test)]
 mod rule_test;
+#[cfg(test)]
+mod seconds_test;

@@ -48,9 +48,10 @@ pub(crate) enum Unfit {
 }
 
 impl TtlIndex {
-    /// Whether rows expire by the other index exactly as by this one (M7).
+    /// Whether the other index has the same key and predicate (M7). One of the other direction is
+    /// another index, as in MongoDB.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.attno == other.attno
+        (self.attno, self.descending) == (other.attno, other.descending)
             && match (&self.predicate, &other.predicate) {
                 (None, None) => true,
                 (Some(a), Some(b)) => a.is_like(b),

@@ -1,10 +1,10 @@
 //! `ttl.coll_mod`.
 
-use super::{field, json, means_default, refused, to_jsonb};
+use super::{field, json, means_default, to_jsonb};
 use crate::api::ttl_index::{self, Options};
 use crate::api::{enable, guard};
-use crate::error::Result;
-use crate::mongo::{CollMod, CollModReply, IndexRef};
+use crate::error::{Error, Result};
+use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::index;
 use crate::pg::report::or_raise;
@@ -25,6 +25,14 @@ fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> Json {
         modify(relid, &wanted)
     });
     to_jsonb(&or_raise(reply))
+}
+
+fn refused(error: CommandError) -> Error {
+    let form = format!(
+        "A change: ttl.coll_mod('t', '{{\"index\": {{\"keyPattern\": {{\"column\": 1}}, \"expireAfterSeconds\": 100}}}}'). The command has {}.",
+        CollMod::FIELDS
+    );
+    super::refused(error, &form)
 }
 
 fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {

@@ -1,11 +1,11 @@
 //! `ttl.create_index`.
 
-use super::{field, json, means_default, refused, to_jsonb};
+use super::{field, json, means_default, to_jsonb};
 use crate::api::ttl_index::{self, Options};
-use crate::api::{enable, guard};
+use crate::api::{document_column, enable, guard};
 use crate::error::{Error, Result};
-use crate::mongo::{CreateIndex, CreateIndexReply};
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::report::or_raise;
 use crate::pg::values::Json;
 use crate::pg::{index, txn};
@@ -37,6 +37,14 @@ fn create_index(
         create(relid, &wanted, hidden)
     });
     to_jsonb(&or_raise(reply))
+}
+
+fn refused(error: CommandError) -> Error {
+    let form = format!(
+        "A TTL index: ttl.create_index('t', '{{\"column\": 1}}', '{{\"expireAfterSeconds\": 3600}}'). Options are {}.",
+        CreateIndex::OPTIONS
+    );
+    super::refused(error, &form)
 }
 
 fn create(
@@ -88,6 +96,9 @@ fn create(
         is_valid: true,
         predicate,
     };
+    if wanted.unique {
+        return Err(unique(relid, wanted, date, seconds));
+    }
     let before = index::list(relid);
     let options = Options {
         hidden,
@@ -145,8 +156,35 @@ fn unusable(why: &Unusable) -> Error {
     field(code, PREDICATE, &reason).hint(hint)
 }
 
+/// The error for a unique index: uniqueness is not MongoDB's here (NULLs, arrays), so that it is
+/// asked for in SQL.
+fn unique(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType, seconds: i32) -> Error {
+    let name = wanted
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("{}_{}_key", catalog::relation_name(relid), wanted.column));
+    let statement = definition(
+        relid,
+        &CreateIndex {
+            name: Some(name.clone()),
+            ..wanted.clone()
+        },
+        date,
+    );
+    let index = quote_literal(&index::qualified_name(relid, &name));
+    field(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "options.unique",
+        "is not supported",
+    )
+    .hint(format!(
+        "{statement}; SELECT ttl.expire_index({index}, {seconds});"
+    ))
+}
+
 /// The CREATE INDEX statement. For an array the key is its earliest date.
 fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> String {
+    let unique = if wanted.unique { "UNIQUE " } else { "" };
     let name = wanted
         .name
         .as_deref()
@@ -164,12 +202,12 @@ fn definition(relid: pg_sys::Oid, wanted: &CreateIndex, date: DateType) -> Strin
         .as_deref()
         .map_or(String::new(), |text| format!(" WHERE (\n{text}\n)"));
     format!(
-        "CREATE INDEX {name}ON {} USING btree ({column}{order}){predicate}",
+        "CREATE {unique}INDEX {name}ON {} USING btree ({column}{order}){predicate}",
         qualified_name(relid)
     )
 }
 
-/// M7: looks for an index with the same column and predicate. If it has the same seconds, and the
+/// M7: looks for an index with the same key and predicate. If it has the same seconds, and the
 /// same name where one is given, nothing is to be done.
 fn existing(
     relid: pg_sys::Oid,
@@ -196,7 +234,7 @@ fn existing(
     };
     let conflict = |message: String, hint: &str| {
         Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
-            .detail("It has the same column and predicate.")
+            .detail("It has the same key and predicate.")
             .hint(hint)
     };
     let shown = quote_identifier(name);
@@ -236,9 +274,13 @@ fn create_default(
     wanted: &CreateIndex,
     hidden: Option<bool>,
 ) -> Result<CreateIndexReply> {
+    let direction = if wanted.descending { -1 } else { 1 };
+    let usual_name = format!("{}_{direction}", wanted.column);
+    let has_own_name = wanted.name.as_ref().is_some_and(|name| *name != usual_name);
     for (given, name) in [
-        (wanted.name.is_some(), "name"),
+        (has_own_name, "name"),
         (wanted.predicate.is_some(), "partialFilterExpression"),
+        (wanted.unique, "unique"),
     ] {
         if given {
             return Err(field(
@@ -246,7 +288,7 @@ fn create_default(
                 &format!("options.{name}"),
                 &format!("cannot be given for the key \"{}\"", wanted.column),
             )
-            .detail("It sets the table's default, which holds for all rows.")
+            .detail("It sets the table's default, which holds for all rows, and has no index of its own.")
             .hint("Leave it out."));
         }
     }
@@ -276,5 +318,8 @@ fn create_default(
         _ => {}
     }
     enable::enable_or_change(relid, seconds, hidden)?;
+    if let Some(policy) = guard::own_policy(relid)? {
+        document_column::tell_if_ignored(relid, &policy);
+    }
     Ok(CreateIndexReply::new(before, count()))
 }

@@ -29,12 +29,10 @@ fn to_jsonb(reply: &impl Serialize) -> Json {
     Json(serde_json::to_value(reply).unwrap_or_default())
 }
 
-fn refused(error: CommandError) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        error.to_string(),
-    )
-    .hint("A TTL index: ttl.create_index('t', '{\"column\": 1}', '{\"expireAfterSeconds\": 3600}'); a change: ttl.coll_mod('t', '{\"index\": {\"keyPattern\": {\"column\": 1}, \"expireAfterSeconds\": 100}}').")
+/// The error for a malformed command; the HINT shows the command's form.
+fn refused(error: CommandError, form: &str) -> Error {
+    let code = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+    Error::new(code, error.to_string()).hint(form)
 }
 
 /// An error about one field of the command.

@@ -82,6 +82,9 @@ const OPERATORS: &[&str] = &[
     "LIKE", "ILIKE", "SIMILAR", "BETWEEN", "OVERLAPS", "NULLIF", "NATURAL", "CAST",
 ];
 
+/// Attributes of CREATE TYPE that name a function or a type, or are a text.
+const TYPE_ATTRIBUTES: &[&str] = &["INPUT", "OUTPUT", "RECEIVE", "SEND", "LIKE", "CATEGORY"];
+
 /// The faults, each with the tokens around it.
 pub(super) fn of(sql: &str, is_format: bool) -> Vec<String> {
     let tokens = tokens::of(sql, is_format);
@@ -221,12 +224,22 @@ impl Look<'_> {
             "-" if opens && self.get(1) == Some(&Token::Number) => None,
             // SET search_path = …
             "=" if self.word(-2, &["SET"]) => None,
+            "=" if self.word(-1, TYPE_ATTRIBUTES) => {
+                let is_known = self.is_type(1) || matches!(self.get(1), Some(Token::Text(_)));
+                (!is_known).then_some("a name")
+            }
             _ => Some("an operator"),
         }
     }
 
     /// Keywords that make names of what follows, or stand for operators.
     fn keyword(&self) -> Option<&'static str> {
+        if self.word(0, &["CAST"]) && self.word(-1, &["CREATE", "ON"]) {
+            return self.cast_object();
+        }
+        if self.word(0, &["LIKE"]) && self.get(1) == Some(&Token::Operator("=".into())) {
+            return None;
+        }
         if self.word(0, OPERATORS) {
             return Some("a keyword that looks an operator up");
         }
@@ -252,10 +265,22 @@ impl Look<'_> {
         if self.word(0, &["COLUMN"]) && self.word(-1, &["ADD"]) && !self.is_type(2) {
             return Some("a type");
         }
-        if self.word(0, &["FUNCTION"]) {
+        if self.word(0, &["FUNCTION"]) && !self.word(-1, &["WITHOUT"]) {
             return self.signature();
         }
         None
+    }
+
+    /// The types of a cast that is made or named: CAST (a AS b).
+    fn cast_object(&self) -> Option<&'static str> {
+        let end = closing(self.tokens, self.at + 1);
+        let mut types = self.tokens[self.at + 2..end].split(|token| token.is("AS"));
+        let is_known = |of: &[Token]| match of {
+            [name, Token::Sign('.'), ..] => name.is_name(),
+            [name, ..] => is_safe_type(name),
+            [] => false,
+        };
+        (!types.all(is_known)).then_some("a type")
     }
 
     fn updates(&self) -> bool {

@@ -208,6 +208,10 @@ fn planted_faults_are_found() {
         "CREATE FUNCTION ttl.f(a integer, text) RETURNS integer",
         "CREATE FUNCTION ttl.f() RETURNS SETOF record",
         "CREATE VIEW v AS SELECT 1",
+        "CREATE TYPE ttl.t (INPUT = t_in)",
+        "CREATE TYPE ttl.t (LIKE = t)",
+        "CREATE CAST (text AS ttl.t) WITH INOUT",
+        "CREATE CAST (integer AS t) WITH INOUT",
     ];
     for sql in planted {
         assert!(is_sql(sql) && !faults::of(sql, true).is_empty(), "{sql}");
@@ -218,6 +222,8 @@ fn planted_faults_are_found() {
         "SELECT t.a::pg_catalog.\"char\"[], b::integer, -1, {}::pg_catalog.{} FROM ONLY {} AS t WHERE t.a \
          OPERATOR(pg_catalog.=) ANY ('{{a,b}}'::pg_catalog.text[]) FOR UPDATE SKIP LOCKED",
         "CREATE FUNCTION ttl.f(a integer DEFAULT -1, OUT b pg_catalog.text) RETURNS double precision",
+        "CREATE TYPE ttl.t (INPUT = ttl.t_in, LIKE = integer, CATEGORY = 'U')",
+        "CREATE CAST (double precision AS ttl.t) WITHOUT FUNCTION AS IMPLICIT",
     ];
     for sql in right {
         assert_eq!(faults::of(sql, true), Vec::<String>::new(), "{sql}");

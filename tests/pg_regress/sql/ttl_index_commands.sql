@@ -11,7 +11,7 @@ EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
     -- the form of a whole command is the same in every HINT
     RETURN state || ': ' || message || coalesce(E'\n   ' || nullif(detail, ''), '')
-        || coalesce(E'\n   ' || nullif(CASE WHEN hint LIKE 'A TTL index: %' THEN '(the form)' ELSE hint END, ''), '');
+        || coalesce(E'\n   ' || nullif(CASE WHEN hint LIKE 'A TTL index: %' OR hint LIKE 'A change: %' THEN '(the form)' ELSE hint END, ''), '');
 END $$;
 \pset format unaligned
 \pset tuples_only on
@@ -24,12 +24,16 @@ SELECT ttl.create_index('t', '{"a": 1.0}', '{"expireAfterSeconds": 2147483647.0}
 SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 1e1, "partialFilterExpression": "level = ''debug'' -- those"}');
 SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY 1;
 SELECT jsonb_path_query(rules, '$[*]') FROM ttl.tables WHERE relation = 't'::regclass;
--- the same again: nothing to be done, whatever the direction
+-- the same again: nothing to be done; the other direction is another index, as in MongoDB
 SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 3600}');
-SELECT ttl.create_index('t', '{"d": -1}', '{"expireAfterSeconds": 3600, "name": "t_d_idx"}');
+SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 3600, "name": "t_d_idx"}');
 SELECT ttl.create_index('t', '{"a": 1}', '{"expireAfterSeconds": 2147483647}');
 SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 10, "partialFilterExpression": "  ((level)) = (''debug''::text)"}');
--- M7: the same column and predicate with other seconds, or another name
+SELECT ttl.create_index('t', '{"d": -1}', '{"expireAfterSeconds": 7200}');
+SELECT ttl.coll_mod('t', '{"index": {"keyPattern": {"d": -1}, "expireAfterSeconds": 7201}}');
+SELECT jsonb_path_query(rules, '$[*]') FROM ttl.tables WHERE relation = 't'::regclass;
+DROP INDEX t_d_idx2;
+-- M7: the same key and predicate with other seconds, or another name
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 3601}') $$);
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 3600, "name": "other"}') $$);
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 9, "partialFilterExpression": "level = ''debug''"}') $$);
@@ -38,6 +42,23 @@ CREATE INDEX plain_level ON t (d) WHERE level = 'plain';
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 9, "partialFilterExpression": "level = ''plain''"}') $$);
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 9, "name": "by day", "partialFilterExpression": "level = ''x''"}') $$);
 SELECT try($$ SELECT ttl.create_index('t', '{"d": 1}', '{"expireAfterSeconds": 9, "name": "try", "partialFilterExpression": "level = ''x''"}') $$);
+
+-- what drivers send and getIndexes() shows pastes in
+CREATE TABLE pasted (id int, d timestamptz, a date[], "key" date, body jsonb);
+SELECT ttl.create_index('pasted', '{"d": 1}', '{"v": 2, "key": {"d": 1}, "name": "d_1", "ns": "app.pasted", "background": true, "expireAfterSeconds": 60}');
+SELECT ttl.create_index('pasted', '{"v": 2, "key": {"d": -1}, "name": "d_-1", "expireAfterSeconds": 60, "sparse": true, "unique": false}');
+SELECT ttl.create_index('pasted', '{"key": 1}', '{"expireAfterSeconds": 60}');
+SELECT ttl.create_index('pasted', '{"v": 1, "key": {"_ts": 1}, "name": "_ts_1", "ns": "app.pasted", "expireAfterSeconds": 60}');
+SELECT default_ttl, jsonb_path_query(rules, '$[*]') FROM ttl.tables WHERE relation = 'pasted'::regclass;
+SELECT try(format('SELECT ttl.create_index(''pasted'', %s)', arguments)) FROM (VALUES
+    ($$'{"d": 1}'$$), ($$'{"d": 1}', '{}'$$), ($$'{"d": 1}', NULL$$), ($$'{"key": {"d": 1}}'$$), ($$'{"d": 1}', '{"key": {"d": -1}, "expireAfterSeconds": 60}'$$),
+    ($$'{"key": {"d": 1}, "expireAfterSeconds": 60}', '{"name": "x"}'$$), ($$'{"key": {"d": 1}, "expireAfterSeconds": 60, "weights": {}}'$$),
+    ($$'{"d": 1}', '{"expireAfterSeconds": 60, "unique": true}'$$), ($$'{"a": -1}', '{"expireAfterSeconds": 60, "unique": true, "name": "By \"a\"", "partialFilterExpression": "id > 5"}'$$),
+    ($$'{"_ts": 1}', '{"expireAfterSeconds": 60, "unique": true}'$$), ($$'{"_ts": -1}', '{"expireAfterSeconds": 60, "name": "_ts_1"}'$$)) a (arguments);
+-- each HINT shows the form, and lists what is accepted
+SELECT ttl.create_index('pasted', '{"d": 1}');
+SELECT ttl.coll_mod('pasted', '{"validator": {}}');
+DROP TABLE pasted;
 
 -- M6: coll_mod answers with the seconds before and after; no index is built
 CREATE TEMP TABLE nodes AS SELECT oid, relfilenode FROM pg_class WHERE relname IN ('t_d_idx', 'plain_level');

@@ -1,0 +1,112 @@
+//! `ttl.remaining`: how long a row has to live.
+
+use crate::clock::now::now;
+use crate::error::{Error, Result};
+use crate::pg::call::{Argument, Array, Call};
+use crate::pg::composite::{Columns, Record};
+use crate::pg::report::or_raise;
+use crate::pg::{catalog, fmgr};
+use crate::policy::{self, INFINITY, MINUS_INFINITY};
+use crate::store::dates::DateKind;
+use crate::store::{Rule, TablePolicy, cache, governing_label};
+use pgrx::prelude::*;
+use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
+
+fmgr::finfo_v1!(pg_finfo_ttl_remaining);
+
+/// `ttl.remaining(rec record) RETURNS interval`: how long a row of a table has to live, by the
+/// table's policy and the time of the statement; NULL if it never expires. STRICT.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_remaining(call: Call<'_, (Record<'_>,)>) -> pg_sys::Datum {
+    let (row,) = call.args();
+    let expiry = row.map_or(INFINITY, |row| or_raise(row.with(expiry_of)));
+    interval_until(expiry).unwrap_or_else(|| call.null())
+}
+
+/// The time until then; `None` for never. What has expired at `-infinity` has no time left.
+fn interval_until(expiry: i64) -> Option<pg_sys::Datum> {
+    let now = now();
+    let until = match expiry {
+        INFINITY => return None,
+        MINUS_INFINITY => now,
+        until => until,
+    };
+    let times = [until.into_datum(), now.into_datum()];
+    // SAFETY: the function takes two timestamps, for timestamptz as well.
+    unsafe { direct_function_call_as_datum(pg_sys::timestamp_mi, &times) }
+}
+
+fn expiry_of(row: &Columns<'_>) -> Result<i64> {
+    let is_table = |relid: &pg_sys::Oid| {
+        catalog::class(*relid).is_some_and(|class| {
+            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
+        })
+    };
+    let relid = row.relation().filter(is_table).ok_or_else(not_of_a_table)?;
+    if governing_label(relid).is_none() {
+        return Err(Error::no_policy(relid));
+    }
+    // A policy that is not in force lets every row live.
+    Ok(cache::policy(relid).map_or(INFINITY, |policy| by_policy(&policy, row)))
+}
+
+/// M5: the earliest counts.
+fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 {
+    let by_clock = policy.expiring_clock().map_or(INFINITY, |clock| {
+        // SAFETY: columns of these types, as a policy in force has them.
+        let (ts, ttl) = unsafe {
+            (
+                row.value(clock.ts.attno).map(|ts| i64::of(ts)),
+                clock
+                    .ttl
+                    .and_then(|ttl| row.value(ttl.attno))
+                    .map(|ttl| i32::of(ttl)),
+            )
+        };
+        policy::expires_at(ts, policy::effective_ttl(ttl, policy.default_ttl))
+    });
+    let by_rules = policy.rules.iter().map(|rule| by_rule(rule, row));
+    by_rules.fold(by_clock, i64::min)
+}
+
+fn by_rule(rule: &Rule, row: &Columns<'_>) -> i64 {
+    let expiry = policy::index_expiry(date(rule, row), rule.seconds);
+    if expiry == INFINITY {
+        return expiry;
+    }
+    let applies = rule.predicate.as_ref().is_none_or(|predicate| {
+        // SAFETY: a condition on the table's columns.
+        unsafe { row.holds(predicate.simplified(1)) == Some(true) }
+    });
+    if applies { expiry } else { INFINITY }
+}
+
+/// The date by which the row expires (M2, M3).
+fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
+    let value = row.value(rule.column.attno)?;
+    // SAFETY: a column of this type.
+    unsafe {
+        match (rule.date.kind, rule.date.is_array) {
+            (DateKind::Date, false) => Some(policy::instant_of_day(i32::of(value))),
+            (_, false) => Some(i64::of(value)),
+            (DateKind::Date, true) => policy::earliest(
+                Array::<i32>::of(value)
+                    .elements()
+                    .map(|day| day.map(policy::instant_of_day)),
+            ),
+            (_, true) => policy::earliest(Array::<i64>::of(value).elements()),
+        }
+    }
+}
+
+fn not_of_a_table() -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        "ttl.remaining() needs a row of a table",
+    )
+    .detail(
+        "A row of a view, a sub-query or a join does not say which table's time to live it has.",
+    )
+    .hint("Name the table's alias: SELECT ttl.remaining(s) FROM sessions AS s.")
+}

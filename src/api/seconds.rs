@@ -1,0 +1,73 @@
+//! Input of the type `ttl.seconds`, which all other types are cast to by way of their text.
+
+use crate::error::{Error, Result};
+use crate::pg::encoding;
+use crate::pg::report::or_raise;
+use crate::policy::{self, NotSeconds};
+use pgrx::datum::Interval;
+use pgrx::prelude::*;
+use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call, pg_sys};
+use std::ffi::CStr;
+
+/// `ttl.seconds_in(cstring) RETURNS ttl.seconds`: a number is read as such, anything else as an
+/// interval (C17). Raises 22023 for what is no whole number of seconds, and PostgreSQL's own error
+/// for what is no interval. The range that applies is up to the function that takes it.
+#[pg_extern(sql = false)]
+fn seconds_in(text: &CStr) -> i32 {
+    or_raise(read(text))
+}
+
+fn read(text: &CStr) -> Result<i32> {
+    let shown = encoding::from_server(text);
+    let read = policy::seconds_of_number(&shown).unwrap_or_else(|| {
+        // SAFETY: the arguments of interval_in: text, no type of elements, no modifier.
+        let interval = unsafe {
+            let args = [
+                text.into_datum(),
+                pg_sys::InvalidOid.into_datum(),
+                (-1).into_datum(),
+            ];
+            direct_function_call::<Interval>(pg_sys::interval_in, &args)
+        };
+        interval.map_or(Err(NotSeconds::NotFinite), |it| {
+            policy::seconds_of_interval(it.months(), it.days(), it.micros())
+        })
+    });
+    read.map_err(|why| refused(&shown, why))
+}
+
+/// Enough for what people write; a numeric can have thousands of digits.
+const LONGEST: usize = 60;
+
+fn refused(text: &str, why: NotSeconds) -> Error {
+    let mut shown: String = text.chars().take(LONGEST).collect();
+    if shown.len() < text.len() {
+        shown.push_str("...");
+    }
+    let (detail, hint) = match why {
+        NotSeconds::Months => (
+            "Months and years have no fixed number of days.",
+            "Write days, such as '30 days'.",
+        ),
+        NotSeconds::Fraction => (
+            "It has a fraction of a second.",
+            "Rows expire at whole seconds.",
+        ),
+        NotSeconds::OutOfRange => (
+            "Seconds are at most 2147483647, some 68 years.",
+            "-1 means never, as a default or for a row.",
+        ),
+        NotSeconds::NotFinite => (
+            "It is no finite number.",
+            "-1 means never, as a default or for a row.",
+        ),
+        NotSeconds::Negative => (
+            "It is a negative interval.",
+            "The number -1 means never, as a default or for a row.",
+        ),
+    };
+    let message = format!("invalid number of seconds: \"{shown}\"");
+    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+        .detail(detail)
+        .hint(hint)
+}
