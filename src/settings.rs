@@ -47,6 +47,9 @@ static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
 /// Seconds: the longest time for one batch, triggers included.
 static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60);
 
+/// The part of a table that a change of policy may expire without being confirmed (C19); 1: all.
+static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
+
 /// Tables and partitions whose state is kept in shared memory, some 700 bytes each.
 static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
@@ -107,6 +110,11 @@ pub(crate) fn statement_timeout() -> Duration {
     Duration::from_secs(u64::try_from(STATEMENT_TIMEOUT.get()).unwrap_or(0))
 }
 
+/// The part of a table that a change of policy may expire without being confirmed.
+pub(crate) fn guard_fraction() -> f64 {
+    GUARD_FRACTION.get()
+}
+
 /// Tables and partitions whose state is kept in shared memory.
 pub(crate) fn max_tables() -> i32 {
     MAX_TABLES.get()
@@ -140,6 +148,16 @@ pub(crate) fn init() {
         100,
         10_000_000,
         GucContext::Postmaster,
+        GucFlags::default(),
+    );
+    GucRegistry::define_float_guc(
+        c"ttl.guard_fraction",
+        c"Part of a table that a change of policy may expire without being confirmed.",
+        c"Beyond it, and beyond 5000 rows, the change is refused; 1 = never.",
+        &GUARD_FRACTION,
+        0.0,
+        1.0,
+        GucContext::Userset,
         GucFlags::default(),
     );
     // SAFETY: the hook neither panics nor keeps its arguments. The prefix is reserved after its

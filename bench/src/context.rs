@@ -27,6 +27,7 @@ const SETTINGS: [(&str, &str); 12] = [
     ("max_worker_processes", "20"),
     ("max_locks_per_transaction", "256"),
     ("ttl.enabled", "off"),
+    ("ttl.guard_fraction", "1"),
 ];
 
 /// A benchmark's surroundings.

@@ -1,6 +1,7 @@
 //! `ttl.enable` and `ttl.set_default`.
 
 use super::columns::missing_columns;
+use super::mass_expiry::Consent;
 use super::{document_column, guard, indexes, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
-/// hidden, ts_granularity)` (C2, C3, C11, C16, D1, M11). On a table that has TTL it changes the
+/// hidden, ts_granularity, confirm)` (C2, C3, C11, C16, C19, D1, M11). On a table that has TTL it changes the
 /// default, `drop_partitions` and `hidden`. Expired rows are deleted before a change that would
 /// revive them.
 #[pg_extern(sql = false)]
@@ -34,6 +35,7 @@ fn enable(
     drop_partitions: Option<bool>,
     hidden: Option<bool>,
     ts_granularity: Option<i32>,
+    confirm: Option<bool>,
 ) {
     let name = |column: Option<&CStr>| column.map(encoding::from_server);
     let columns = (name(ts_column), name(ttl_column), name(document_column));
@@ -47,19 +49,40 @@ fn enable(
             drop_partitions,
             hidden,
             ts_granularity,
+            confirm,
         },
     ));
 }
 
-/// `ttl.set_default(rel, default_ttl, revive_expired)` (C8); NULL turns TTL off (C9). Rows that the
-/// change would revive are deleted first, unless `revive_expired` is true.
+/// `ttl.set_default(rel, default_ttl, revive_expired, confirm)` (C8, C19); NULL turns TTL off (C9).
+/// Rows that the change would revive are deleted first, unless `revive_expired` is true.
 #[pg_extern(sql = false)]
-fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expired: Option<bool>) {
+fn set_default(
+    rel: Option<pg_sys::Oid>,
+    default_ttl: Option<i32>,
+    revive_expired: Option<bool>,
+    confirm: Option<bool>,
+) {
     guard::check_writable(c"ttl.set_default()");
     or_raise(guard::required(rel, "rel").and_then(|relid| {
         let revive_expired = guard::required(revive_expired, "revive_expired")?;
-        change_default(relid, default_ttl, None, revive_expired)
+        let revives = if revive_expired {
+            ", revive_expired => true"
+        } else {
+            ""
+        };
+        let value = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
+        let consent = Consent::new(
+            confirm,
+            &format!("ttl.set_default({}, {value}{revives}", shown(relid)),
+        )?;
+        change_default(relid, default_ttl, None, revive_expired, &consent)
     }));
+}
+
+/// The table as an argument, for a HINT.
+fn shown(relid: pg_sys::Oid) -> String {
+    catalog::quote_literal(&qualified_name(relid))
 }
 
 /// The other arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
@@ -68,6 +91,43 @@ struct Options {
     drop_partitions: Option<bool>,
     hidden: Option<bool>,
     ts_granularity: Option<i32>,
+    confirm: Option<bool>,
+}
+
+impl Options {
+    /// The call with `confirm`, as far as its arguments are not those of the SQL function's defaults.
+    fn consent(self, relid: pg_sys::Oid, wanted: &Policy) -> Result<Consent> {
+        let mut call = format!(
+            "ttl.enable({}, {}",
+            shown(relid),
+            wanted.default_ttl.unwrap_or(-1)
+        );
+        let name = |name: &Option<String>| {
+            name.as_deref()
+                .map_or("NULL".to_owned(), catalog::quote_literal)
+        };
+        let flag = |value: Option<bool>| value.map_or("NULL".to_owned(), |value| value.to_string());
+        let number =
+            |value: Option<i32>| value.map_or("NULL".to_owned(), |value| value.to_string());
+        for (argument, value, usual) in [
+            ("ts_column", name(&wanted.ts_column), "'_ts'"),
+            ("ttl_column", name(&wanted.ttl_column), "'ttl'"),
+            ("document_column", name(&wanted.document_column), "NULL"),
+            (
+                "index",
+                catalog::quote_literal(wanted.index.access_method().unwrap_or("none")),
+                "'btree'",
+            ),
+            ("drop_partitions", flag(self.drop_partitions), "false"),
+            ("hidden", flag(self.hidden), "NULL"),
+            ("ts_granularity", number(self.ts_granularity), "NULL"),
+        ] {
+            if value != usual {
+                call += &format!(", {argument} => {value}");
+            }
+        }
+        Consent::new(self.confirm, &call)
+    }
 }
 
 fn turn_on(
@@ -103,6 +163,7 @@ fn turn_on(
     };
     // Parse the label, so that only one that can be read again is stored.
     let wanted = Policy::parse(&wanted.to_label()).map_err(invalid)?;
+    let consent = options.consent(relid, &wanted)?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
@@ -111,7 +172,7 @@ fn turn_on(
         Some(present) => merge(relid, present, wanted.clone(), options),
         None => refuse_partition(relid).map(|()| wanted.clone()),
     };
-    apply(relid, resulting)
+    apply(relid, resulting, &consent)
 }
 
 /// Turns TTL on with this default, or changes the table's default; and `hidden`, unless it is
@@ -120,13 +181,14 @@ pub(super) fn enable_or_change(
     relid: pg_sys::Oid,
     default_ttl: i32,
     hidden: Option<bool>,
+    consent: &Consent,
 ) -> Result<()> {
     let present = guard::own_policy(relid)?;
     if present
         .as_ref()
         .is_some_and(|policy| policy.ts_column.is_some())
     {
-        return change_default(relid, Some(default_ttl), hidden, false);
+        return change_default(relid, Some(default_ttl), hidden, false, consent);
     }
     let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
     // The command does not mention these, so they stay as they are.
@@ -135,6 +197,7 @@ pub(super) fn enable_or_change(
         drop_partitions: Some(drop_partitions),
         hidden,
         ts_granularity: None,
+        confirm: Some(consent.confirmed),
     };
     turn_on(
         Some(relid),
@@ -150,6 +213,7 @@ fn change_default(
     default_ttl: Option<i32>,
     hidden: Option<bool>,
     revive_expired: bool,
+    consent: &Consent,
 ) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
     guard::check_owner(relid)?;
@@ -159,14 +223,15 @@ fn change_default(
     }
     let was_off = present.default_ttl.is_none();
     if was_off && default_ttl.is_some() {
-        return apply(relid, || {
+        let resulting = || {
             let present = own_policy(relid)?;
             fitting(Policy {
                 default_ttl,
                 hidden: hidden.unwrap_or(present.hidden),
                 ..present
             })
-        });
+        };
+        return apply(relid, resulting, consent);
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let present = own_policy(relid)?;
@@ -184,7 +249,7 @@ fn change_default(
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::write(relid, &policy);
+    label::change(relid, &policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }
@@ -312,7 +377,7 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
 }
 
 /// Adds what the policy needs to the table, then stores it.
-fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> {
+fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>, consent: &Consent) -> Result<()> {
     // Take the strongest lock first: upgrading a weaker one could deadlock. Compute the policy
     // again under the lock, since a column may have been renamed before it.
     let wanted = policy()?;
@@ -329,11 +394,11 @@ fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>) -> Result<()> 
     guard::check_owner(relid)?;
     let wanted = policy()?;
     purge_before_change::prevent(relid, Some(&wanted), children_lock)?;
-    session::with_safe_search_path(|| build(relid, wanted))
+    session::with_safe_search_path(|| build(relid, wanted, consent))
 }
 
 /// Adds what is missing and stores the policy. The caller holds the lock.
-fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
+fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()> {
     let missing = missing_columns(relid, &policy)?;
     if let (true, Some(ttl), Some(document)) = (
         missing.replaces_override,
@@ -349,7 +414,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy) -> Result<()> {
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;
-    label::write(relid, &policy);
+    label::change(relid, &policy, consent)?;
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };

@@ -1,6 +1,7 @@
 //! Writing a table's policy.
 
-use crate::error::Error;
+use super::mass_expiry::{self, Consent};
+use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::store::seclabel;
 use pgrx::pg_sys;
@@ -13,6 +14,11 @@ pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     if policy.is_on() && policy.is_restored(relid.to_u32()) {
         Error::restored(relid).warn();
     }
+}
+
+/// As [`write`], but refuses to expire most of a table without consent (C19).
+pub(super) fn change(relid: pg_sys::Oid, policy: &Policy, consent: &Consent) -> Result<()> {
+    mass_expiry::watch(relid, consent, || write(relid, policy))
 }
 
 /// Names the TTL indexes that become ordinary ones: the command that turns TTL off did not name

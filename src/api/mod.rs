@@ -12,6 +12,7 @@ mod indexes;
 mod invalidate;
 mod label;
 mod looking;
+mod mass_expiry;
 mod mongo;
 mod preview;
 mod problems;

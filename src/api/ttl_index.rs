@@ -1,5 +1,6 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
+use super::mass_expiry::Consent;
 use super::{guard, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ pub(super) struct Options {
     pub(super) revive_expired: bool,
 }
 
-/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired)`: makes
+/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired, confirm)`: makes
 /// an index a TTL index, or changes its seconds; NULL makes it an ordinary index again. No index is
 /// rebuilt (M6). Raises 42809 for an unsuitable index (M7), 22023 for seconds out of range (M1),
 /// 42501 for users who do not own the table.
@@ -32,6 +33,7 @@ fn expire_index(
     drop_partitions: Option<bool>,
     hidden: Option<bool>,
     revive_expired: Option<bool>,
+    confirm: Option<bool>,
 ) {
     guard::check_writable(c"ttl.expire_index()");
     or_raise(guard::required(index, "index").and_then(|index| {
@@ -41,7 +43,10 @@ fn expire_index(
             revive_expired: guard::required(revive_expired, "revive_expired")?,
         };
         let seconds = expire_after_seconds.map(checked_seconds).transpose()?;
-        set_rule(index, seconds, options).map(|_former| ())
+        let value = seconds.map_or("NULL".to_owned(), |seconds| seconds.to_string());
+        let shown = catalog::quote_literal(&qualified_name(index));
+        let consent = Consent::new(confirm, &format!("ttl.expire_index({shown}, {value}"))?;
+        set_rule(index, seconds, options, &consent).map(|_former| ())
     }));
 }
 
@@ -60,6 +65,7 @@ pub(super) fn set_rule(
     index: pg_sys::Oid,
     seconds: Option<i32>,
     options: Options,
+    consent: &Consent,
 ) -> Result<Option<i32>> {
     let relid = table_of(index)?;
     guard::check_owner(relid)?;
@@ -103,7 +109,7 @@ pub(super) fn set_rule(
     if !options.revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::write(relid, &policy);
+    label::change(relid, &policy, consent)?;
     trigger_placement::sync(relid);
     Ok(former)
 }

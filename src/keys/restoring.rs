@@ -42,7 +42,7 @@ pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
         return;
     };
     for relid in plan.targets() {
-        // It keeps the time that is given (`stamp.rs`).
+        // It keeps the time that is given (`stamp/mod.rs`).
         if let Some(policy) = cache::policy(relid)
             && let Some(clock) = policy.clock
             && plan.asked_for(clock.ts.attno) == Some(functions.reads_physically)

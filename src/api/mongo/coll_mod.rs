@@ -1,11 +1,12 @@
 //! `ttl.coll_mod`.
 
 use super::{field, json, means_default, to_jsonb};
+use crate::api::mass_expiry::Consent;
 use crate::api::ttl_index::{self, Options};
 use crate::api::{enable, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::index;
 use crate::pg::report::or_raise;
 use crate::pg::values::Json;
@@ -13,16 +14,21 @@ use crate::store::{expiry_index, index_of};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
-/// `ttl.coll_mod(rel, command) RETURNS jsonb`: changes the seconds of a TTL index, makes an
+/// `ttl.coll_mod(rel, command, confirm) RETURNS jsonb`: changes the seconds of a TTL index, makes an
 /// ordinary index a TTL index, or with the key pattern `{"_ts": 1}` changes the table's default.
 /// Raises the same errors as `ttl.create_index`.
 #[pg_extern(sql = false)]
-fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>) -> Json {
+fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>, confirm: Option<bool>) -> Json {
     guard::check_writable(c"ttl.coll_mod()");
     let reply = guard::required(rel, "rel").and_then(|relid| {
         let command = json(command, "command")?;
         let wanted = CollMod::parse(&command).map_err(refused)?;
-        modify(relid, &wanted)
+        let call = format!(
+            "ttl.coll_mod({}, {}",
+            quote_literal(&qualified_name(relid)),
+            quote_literal(&command)
+        );
+        modify(relid, &wanted, &Consent::new(confirm, &call)?)
     });
     to_jsonb(&or_raise(reply))
 }
@@ -35,7 +41,7 @@ fn refused(error: CommandError) -> Error {
     super::refused(error, &form)
 }
 
-fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
+fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<CollModReply> {
     guard::check_owner(relid)?;
     if let Some(table) = &wanted.table
         && *table != catalog::relation_name(relid)
@@ -67,7 +73,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
                 "ttl.create_index() with the key {\"_ts\": 1}, or ttl.enable(), sets a default.",
             ));
         };
-        enable::enable_or_change(relid, seconds, None)?;
+        enable::enable_or_change(relid, seconds, None, consent)?;
         return Ok(CollModReply::new(policy.default_ttl, seconds));
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
@@ -83,7 +89,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod) -> Result<CollModReply> {
         })?,
         IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
     };
-    let old = ttl_index::set_rule(index, Some(seconds), Options::default())?;
+    let old = ttl_index::set_rule(index, Some(seconds), Options::default(), consent)?;
     Ok(CollModReply::new(old, seconds))
 }
 

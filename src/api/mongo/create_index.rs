@@ -1,6 +1,7 @@
 //! `ttl.create_index`.
 
 use super::{field, json, means_default, to_jsonb};
+use crate::api::mass_expiry::Consent;
 use crate::api::ttl_index::{self, Options};
 use crate::api::{document_column, enable, guard};
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 const PREDICATE: &str = "options.partialFilterExpression";
 const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug'\".";
 
-/// `ttl.create_index(rel, keys, options, hidden) RETURNS jsonb`: creates a TTL index, or with the
+/// `ttl.create_index(rel, keys, options, hidden, confirm) RETURNS jsonb`: creates a TTL index, or with the
 /// key `{"_ts": 1}` sets the table's default. `hidden` is not MongoDB's: it applies to the table,
 /// and NULL keeps it. Raises 22023, naming the field, for a malformed command, and the errors of
 /// CREATE INDEX and `ttl.expire_index`.
@@ -29,12 +30,17 @@ fn create_index(
     keys: Option<AnyElement>,
     options: Option<AnyElement>,
     hidden: Option<bool>,
+    confirm: Option<bool>,
 ) -> Json {
     guard::check_writable(c"ttl.create_index()");
     let reply = guard::required(rel, "rel").and_then(|relid| {
         let (keys, options) = (json(keys, "keys")?, json(options, "options")?);
         let wanted = CreateIndex::parse(&keys, &options).map_err(refused)?;
-        create(relid, &wanted, hidden)
+        let hides = hidden.map_or(String::new(), |hidden| format!(", hidden => {hidden}"));
+        let table = quote_literal(&qualified_name(relid));
+        let (keys, options) = (quote_literal(&keys), quote_literal(&options));
+        let call = format!("ttl.create_index({table}, {keys}, {options}{hides}");
+        create(relid, &wanted, hidden, &Consent::new(confirm, &call)?)
     });
     to_jsonb(&or_raise(reply))
 }
@@ -51,10 +57,11 @@ fn create(
     relid: pg_sys::Oid,
     wanted: &CreateIndex,
     hidden: Option<bool>,
+    consent: &Consent,
 ) -> Result<CreateIndexReply> {
     guard::check_owner(relid)?;
     if means_default(relid, &wanted.column)? {
-        return create_default(relid, wanted, hidden);
+        return create_default(relid, wanted, hidden, consent);
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
     // The strongest lock that the trigger and the index take: upgrading a weaker one could
@@ -107,7 +114,7 @@ fn create(
     if let Some((index, reply)) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
         let differs = |policy: &Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
         if policy.as_ref().is_some_and(differs) {
-            ttl_index::set_rule(index, Some(seconds), options)?;
+            ttl_index::set_rule(index, Some(seconds), options, consent)?;
         }
         return Ok(reply);
     }
@@ -120,7 +127,7 @@ fn create(
             "the index that was created is not there",
         )
     })?;
-    ttl_index::set_rule(created, Some(seconds), options)?;
+    ttl_index::set_rule(created, Some(seconds), options, consent)?;
     let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
     Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
 }
@@ -273,6 +280,7 @@ fn create_default(
     relid: pg_sys::Oid,
     wanted: &CreateIndex,
     hidden: Option<bool>,
+    consent: &Consent,
 ) -> Result<CreateIndexReply> {
     let direction = if wanted.descending { -1 } else { 1 };
     let usual_name = format!("{}_{direction}", wanted.column);
@@ -300,7 +308,7 @@ fn create_default(
         Some(same) if same == seconds => {
             let differs = |policy: Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
             if policy.is_some_and(differs) {
-                enable::enable_or_change(relid, seconds, hidden)?;
+                enable::enable_or_change(relid, seconds, hidden, consent)?;
             }
             return Ok(CreateIndexReply::existing(before));
         }
@@ -317,7 +325,7 @@ fn create_default(
         }
         _ => {}
     }
-    enable::enable_or_change(relid, seconds, hidden)?;
+    enable::enable_or_change(relid, seconds, hidden, consent)?;
     if let Some(policy) = guard::own_policy(relid)? {
         document_column::tell_if_ignored(relid, &policy);
     }

@@ -39,6 +39,7 @@ const NO_CALL: &[&str] = &[
     "FILTER",
     "VALUES",
     "OVER",
+    "REPEATABLE",
     "AS",
     "ON",
     "WHERE",

@@ -59,6 +59,8 @@ impl Server {
             ("log_timezone", "UTC"),
             ("log_line_prefix", "%m [%p] %b %q%d "),
             ("ttl.enabled", "off"),
+            // Backlogs are what many tests begin with.
+            ("ttl.guard_fraction", "1"),
         ]);
         server.configure(settings);
         server.configure(&[("unix_socket_directories", server.dir_text())]);

@@ -15,7 +15,7 @@ const REFERENCE: &str = include_str!(concat!(
 fn connect() -> Session {
     static SERVER: OnceLock<Server> = OnceLock::new();
     let server = SERVER.get_or_init(|| {
-        let server = Server::start(&[("ttl.enabled", "on")]);
+        let server = Server::start(&[("ttl.enabled", "on"), ("ttl.guard_fraction", "0.5")]);
         server.database("app");
         server
     });

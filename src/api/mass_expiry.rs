@@ -1,0 +1,163 @@
+//! C19: a change of policy tells how many rows it expires, and is refused where these are most of a
+//! table, unless it is confirmed.
+
+use super::guard;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, qualified_name};
+use crate::pg::gate::{self, Visit};
+use crate::pg::{locks, query, relation};
+use crate::settings;
+use crate::store::{cache, governing_label, live_condition};
+use crate::visibility::statement;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Blocks that are read before and after a change: some milliseconds, however large the table is.
+const BLOCKS: f64 = 256.0;
+/// The most partitions that blocks are read from.
+const TABLES: usize = 32;
+/// Fewer rows than these may always expire.
+const FEW_ROWS: f64 = 5000.0;
+
+/// Whether who makes a change means to expire most of the table.
+#[derive(Debug, Clone)]
+pub(super) struct Consent {
+    pub(super) confirmed: bool,
+    /// The call that confirms, for the HINT.
+    pub(super) call: String,
+}
+
+impl Consent {
+    /// For a call whose arguments so far are these, without the closing bracket.
+    pub(super) fn new(confirm: Option<bool>, call: &str) -> Result<Self> {
+        Ok(Self {
+            confirmed: guard::required(confirm, "confirm")?,
+            call: format!("SELECT {call}, confirm => true);"),
+        })
+    }
+}
+
+/// Estimates of a table's rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    total: f64,
+    expired: f64,
+}
+
+/// Makes a change of the table's policy; tells of the rows that expire with it.
+pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()) -> Result<()> {
+    let tables = sample_of(relid);
+    let before = tables.count();
+    change();
+    // The rows of the same blocks, by the new policy.
+    let after = tables.count();
+    let (expire, total) = (after.expired - before.expired, after.total);
+    if expire < 0.5 {
+        return Ok(());
+    }
+    let about = if tables.percent < 100.0 || tables.part < 1.0 {
+        "about "
+    } else {
+        ""
+    };
+    let rows = format!(
+        "{about}{expire:.0} of {total:.0} rows of table {}",
+        qualified_name(relid)
+    );
+    let limit = settings::guard_fraction();
+    if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
+        let told = format!("{rows} expire with this change");
+        Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told).notice();
+        return Ok(());
+    }
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+        format!("this change would expire {rows}"),
+    )
+    .detail(format!(
+        "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
+    ))
+    .hint(format!("If that is meant: {}", consent.call)))
+}
+
+/// Where a table's rows are counted.
+struct Sample {
+    tables: Vec<pg_sys::Oid>,
+    /// Of each of these, so much is read;
+    percent: f64,
+    /// and they are this part of all.
+    part: f64,
+}
+
+/// Chooses partitions spread evenly. Locks them as a query would.
+fn sample_of(relid: pg_sys::Oid) -> Sample {
+    let has_rows = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| {
+            let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
+            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid)
+        })
+    };
+    let all: Vec<_> = catalog::all_inheritors(relid)
+        .into_iter()
+        .filter(has_rows)
+        .collect();
+    let each = all.len().div_ceil(TABLES).max(1);
+    let tables: Vec<_> = all.iter().copied().step_by(each).collect();
+    let blocks = |&table: &pg_sys::Oid| {
+        locks::relation(table, pg_sys::AccessShareLock);
+        // It may have gone before it was locked.
+        catalog::class(table).map_or(0, |_| relation::Open::locked(table).blocks())
+    };
+    let part = match all.len() {
+        0 => 1.0,
+        count => tables.len() as f64 / count as f64,
+    };
+    let blocks: f64 = tables.iter().map(|table| f64::from(blocks(table))).sum();
+    Sample {
+        percent: (100.0 * BLOCKS / blocks.max(1.0)).min(100.0),
+        part,
+        tables,
+    }
+}
+
+impl Sample {
+    /// Counts by the policy that is in force now.
+    fn count(&self) -> Counts {
+        let mut counts = Counts::default();
+        for &table in &self.tables {
+            let counted = self.count_in(table).unwrap_or_default();
+            counts.total += counted.total;
+            counts.expired += counted.expired;
+        }
+        let scale = 100.0 / self.percent / self.part;
+        Counts {
+            total: counts.total * scale,
+            expired: counts.expired * scale,
+        }
+    }
+
+    fn count_in(&self, table: pg_sys::Oid) -> Option<Counts> {
+        let expires = cache::policy(table).is_some_and(|policy| policy.expires());
+        let expired = if expires {
+            let default_ttl = governing_label(table)?.policy.default_ttl;
+            format!("NOT {}", live_condition(default_ttl))
+        } else {
+            "false".to_owned()
+        };
+        let query = format!(
+            "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {expired}) \
+             FROM ONLY {} TABLESAMPLE pg_catalog.system ({}) REPEATABLE (1)",
+            qualified_name(table),
+            self.percent
+        );
+        let look = |visit: &Visit| {
+            statement::with_expired_rows_of(table, || query::first_row::<2>(visit, &query, &[]))
+        };
+        // Planning a query on a table can run its owner's code.
+        let [total, expired] = gate::visit(catalog::class(table)?.owner, look)?;
+        let number = |value: Option<pg_sys::Datum>| value.map_or(0.0, |it| it.value() as f64);
+        Some(Counts {
+            total: number(total),
+            expired: number(expired),
+        })
+    }
+}
