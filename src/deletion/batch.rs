@@ -1,19 +1,17 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
-use super::cascade::{Cascade, heed_strangers};
+use super::cascade::heed_strangers;
 use super::job::{DeletionWay, Job};
-use super::receiver::{self, FoundRow, Tally};
-use super::set_aside::tid_array;
-use super::{message, probe, transaction};
+use super::receiver::{self, FoundRow, Manner, Tally};
+use super::{by_sql, message, probe, queuing, transaction};
 use crate::error::Error;
 use crate::pg::gate::{self, Stay, Visit};
 use crate::pg::timeout::Limit;
-use crate::pg::{catalog, locks, query, relation, roles, session, xact};
+use crate::pg::{catalog, locks, relation, session, xact};
 use crate::store::{cache, policy_lock};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// What a batch has done.
@@ -44,6 +42,17 @@ pub(crate) struct Purged {
     pub(crate) rows: u64,
 }
 
+/// What [`run`] passes to the way of deletion.
+pub(super) struct Batch<'a> {
+    pub(super) visit: &'a Visit,
+    pub(super) job: &'a Job,
+    pub(super) query: &'a str,
+    pub(super) limit: u32,
+    pub(super) on_single: &'a dyn Fn(FoundRow),
+    /// Set before code of users runs that may fail because of a row.
+    pub(super) at_rows: &'a Cell<bool>,
+}
+
 /// Deletes the rows that `query` selects, at most `limit`, in a transaction of its own. Locked
 /// rows are skipped. Before SQL deletes a single row, `on_single` is told of it: user code may
 /// end the process.
@@ -63,32 +72,25 @@ pub(crate) fn run(
         let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
+        let batch = Batch {
+            visit,
+            job,
+            query,
+            limit,
+            on_single,
+            at_rows: &at_rows,
+        };
         let done = match deletion_way(&table) {
-            DeletionWay::Direct => {
-                let begin = message::for_begin(&job.name);
-                // No trigger fires, but planning the query runs functions of the owner.
-                gate::restrict();
-                session::index_only(|| {
-                    statement::with_expired_rows_of(job.relid, || {
-                        receiver::delete_selected(
-                            visit,
-                            &table,
-                            query,
-                            false,
-                            begin.as_deref(),
-                            &mut tally,
-                        );
-                    });
-                });
-                Done {
-                    touched: tally.deleted,
-                    ..Done::default()
-                }
+            DeletionWay::Direct => delete_directly(&batch, &table, &mut tally),
+            DeletionWay::Queuing => {
+                user_code.set(true);
+                let done = queuing::delete(&batch, &table, &mut tally)?;
+                begun.set(true);
+                done
             }
             DeletionWay::Sql => {
                 user_code.set(true);
-                let done =
-                    delete_by_sql(visit, job, query, limit, on_single, &mut tally, &at_rows)?;
+                let done = by_sql::delete(&batch, &mut tally)?;
                 begun.set(at_rows.get());
                 done
             }
@@ -126,11 +128,12 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
         Trouble::Slow(failure)
     } else if of_the_server {
         Trouble::Table(failure)
+    } else if at_rows {
+        // Also at commit, by a deferred trigger.
+        Trouble::Row(failure, None)
     } else if tally.last.is_some() {
         // The table access method failed at this row.
         Trouble::Row(failure, tally.last)
-    } else if at_rows {
-        Trouble::Row(failure, None)
     } else {
         Trouble::Table(failure)
     }
@@ -170,79 +173,36 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     }
 }
 
-/// A heap whose DELETE has no side effects is deleted from directly.
+/// A heap whose DELETE has no side effects, or only AFTER triggers, is deleted from directly.
 fn deletion_way(table: &relation::Open) -> DeletionWay {
-    if table.deletion_concerns_others() {
-        DeletionWay::Sql
-    } else {
+    if !table.deletion_concerns_others() {
         DeletionWay::Direct
+    } else if table.deletion_only_queues_triggers() {
+        DeletionWay::Queuing
+    } else {
+        DeletionWay::Sql
     }
 }
 
-fn delete_by_sql(
-    visit: &Visit,
-    job: &Job,
-    query: &str,
-    limit: u32,
-    on_single: &dyn Fn(FoundRow),
-    tally: &mut Tally,
-    at_rows: &Cell<bool>,
-) -> Result<Done, Error> {
-    let select = |query: &str| {
-        session::index_only(|| {
-            statement::with_expired_rows_of(job.relid, || {
-                receiver::collect(visit, query, limit as usize)
-            })
-        })
+/// Deletes rows while the query finds them.
+fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally) -> Done {
+    let begin = message::for_begin(&batch.job.name);
+    let manner = Manner {
+        wait: false,
+        begin: begin.as_deref(),
+        triggers: None,
     };
-    let found = select(query);
-    let (Some(first), Some(last)) = (found.first().copied(), found.last().copied()) else {
-        return Ok(Done::default());
-    };
-    // Rows that another session has locked, or just changed, are left out.
-    let locking = format!("{} FOR UPDATE SKIP LOCKED", job.remaining(&among(&found)));
-    let rows = select(&locking);
-    let tids: HashSet<(u32, u16)> = rows.iter().map(FoundRow::tid).collect();
-    let mut left = found.iter().filter(|row| !tids.contains(&row.tid()));
-    tally.first_locked = left.next().and_then(|row| row.key);
-    tally.found = found.len() as u64;
-    tally.locked = tally.found - rows.len() as u64;
-    tally.first = Some(first);
-    if rows.is_empty() {
-        tally.last = Some(last);
-        return Ok(Done::default());
-    }
-    let cascade = Cascade::of(job.relid, roles::current_user())?;
-    at_rows.set(true);
-    if let [single] = rows.as_slice() {
-        on_single(*single);
-    }
-    let before = cascade.changed();
-    message::begin(&job.name);
-    let condition = among(&rows);
-    let deleted = update(visit, job, &job.delete(&condition));
-    let mut done = Done {
-        touched: deleted + cascade.changed().saturating_sub(before),
+    // No trigger fires, but planning the query runs functions of the owner.
+    gate::restrict();
+    session::index_only(|| {
+        statement::with_expired_rows_of(batch.job.relid, || {
+            receiver::delete_selected(batch.visit, table, batch.query, manner, tally);
+        });
+    });
+    Done {
+        touched: tally.deleted,
         ..Done::default()
-    };
-    if deleted < rows.len() as u64 {
-        done.kept = select(&job.remaining(&condition));
     }
-    tally.deleted = deleted;
-    // Set at the end only: a failure does not tell which row it is.
-    tally.last = Some(last);
-    Ok(done)
-}
-
-/// The condition "one of these rows, and". A sub-select, because the planner would estimate each
-/// element of an array that it sees: a seventh of the whole work.
-fn among(rows: &[FoundRow]) -> String {
-    let tids = tid_array(rows.iter().map(FoundRow::tid));
-    format!("ctid OPERATOR(pg_catalog.=) ANY ((SELECT {tids})::pg_catalog.tid[]) AND ")
-}
-
-pub(crate) fn update(visit: &Visit, job: &Job, query: &str) -> u64 {
-    statement::with_expired_rows_of(job.relid, || query::execute(visit, query))
 }
 
 /// Deletes all expired rows of the table in the current transaction, as the current user; waits
@@ -258,24 +218,24 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
             let mut tally = Tally::default();
             let begin = message::for_begin(&job.name);
             statement::with_expired_rows_of(relid, || {
-                receiver::delete_selected(
-                    visit,
-                    &table,
-                    &job.remaining(&job.past()),
-                    true,
-                    begin.as_deref(),
-                    &mut tally,
-                );
+                let manner = Manner {
+                    wait: true,
+                    begin: begin.as_deref(),
+                    triggers: None,
+                };
+                let query = job.remaining(&job.past());
+                receiver::delete_selected(visit, &table, &query, manner, &mut tally);
             });
             if tally.first.is_some() {
                 message::end(&job.name, tally.deleted);
             }
             tally.deleted
         }
-        DeletionWay::Sql => {
+        DeletionWay::Queuing | DeletionWay::Sql => {
             heed_strangers(relid)?;
             message::begin(&job.name);
-            let rows = statement::in_session(|| update(visit, &job, &job.delete(&job.past())));
+            let rows =
+                statement::in_session(|| by_sql::update(visit, &job, &job.delete(&job.past())));
             message::end(&job.name, rows);
             rows
         }

@@ -11,7 +11,9 @@ use std::rc::Rc;
 pub(crate) enum DeletionWay {
     /// By the table access method: DELETE has no side effects.
     Direct,
-    /// By DELETE: there are triggers, rules or foreign keys.
+    /// The same; AFTER triggers and foreign keys are queued, and fire at the end of the batch.
+    Queuing,
+    /// By DELETE: there are other triggers, rules, or another table access method.
     Sql,
 }
 

@@ -7,6 +7,7 @@
 //! | `batch_size` | how many rows a batch takes, and in which order (pure) |
 //! | `job` | what a batch needs to know of its table |
 //! | `expiry_keys` | what the table's rows expire by, each with its index |
+//! | `queuing`, `by_sql` | a batch of a table with triggers or foreign keys |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
 //! | `cascade` | the tables to which a deletion cascades |
@@ -19,6 +20,7 @@
 pub(crate) mod batch;
 pub(crate) mod batch_size;
 pub(crate) mod bounds;
+mod by_sql;
 pub(crate) mod cascade;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
@@ -27,6 +29,7 @@ pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;
 pub(crate) mod purge;
+mod queuing;
 pub(crate) mod receiver;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;

@@ -1,6 +1,7 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
-use super::batch::{self, update};
+use super::batch;
+use super::by_sql::update;
 use super::cascade::heed_strangers;
 use super::job::Job;
 use super::{message, receiver};

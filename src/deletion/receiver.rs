@@ -5,6 +5,7 @@
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 use super::message;
+use crate::pg::after_delete::AfterDelete;
 use crate::pg::gate::Visit;
 use crate::pg::query::{self, SentRow};
 use crate::pg::relation::Open;
@@ -39,21 +40,32 @@ pub(crate) struct Tally {
     pub(crate) first_locked: Option<i64>,
     pub(crate) first: Option<FoundRow>,
     pub(crate) last: Option<FoundRow>,
+    pub(crate) last_deleted: Option<FoundRow>,
+}
+
+/// How [`delete_selected`] deletes.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    /// Wait for locked rows, or skip them.
+    pub(crate) wait: bool,
+    /// Written to the WAL before the first deletion.
+    pub(crate) begin: Option<&'a CStr>,
+    /// Where the triggers of each row are queued.
+    pub(crate) triggers: Option<&'a AfterDelete<'a>>,
 }
 
 /// Runs a query that selects `ctid` and a timestamptz key of rows of the relation, and deletes
-/// each row as it comes, by the table access method. No trigger fires. A locked row is skipped,
-/// or waited for with `wait`; one changed since the query's snapshot is left alone in any case.
+/// each row as it comes, by the table access method. No trigger fires meanwhile. A row changed
+/// since the query's snapshot is left alone in any case.
 ///
 /// The caller holds a lock on the relation that allows deleting, and has made sure that DELETE
-/// has no side effects. `begin` is written to the WAL before the first deletion. After an error,
-/// `tally.last` is the row that it happened at.
+/// has no side effects but the queued triggers. After an error, `tally.last` is the row that it
+/// happened at.
 pub(crate) fn delete_selected(
     visit: &Visit,
     relation: &Open,
     query: &str,
-    wait: bool,
-    begin: Option<&CStr>,
+    manner: Manner<'_>,
     tally: &mut Tally,
 ) {
     let receive = |sent: SentRow<'_>| {
@@ -61,13 +73,20 @@ pub(crate) fn delete_selected(
         tally.found += 1;
         if tally.first.is_none() {
             tally.first = Some(row);
-            if let Some(begin) = begin {
+            if let Some(begin) = manner.begin {
                 wal::write_message_at(sent, message::PREFIX, begin);
             }
         }
         tally.last = Some(row);
-        match sent.delete(relation, sent.tid(1), wait) {
-            Some(TM_Result::TM_Ok) => tally.deleted += 1,
+        let tid = sent.tid(1);
+        match sent.delete(relation, tid, manner.wait) {
+            Some(TM_Result::TM_Ok) => {
+                tally.deleted += 1;
+                tally.last_deleted = Some(row);
+                if let Some(triggers) = manner.triggers {
+                    triggers.queue(tid);
+                }
+            }
             Some(TM_Result::TM_BeingModified | TM_Result::TM_WouldBlock) => {
                 tally.locked += 1;
                 if tally.first_locked.is_none() {

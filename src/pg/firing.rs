@@ -53,6 +53,23 @@ impl Triggers<'_> {
         self.with(concern) == Some(true)
     }
 
+    /// Whether the triggers that a DELETE may fire only queue the row: they are AFTER triggers,
+    /// without a WHEN condition, which is evaluated at once.
+    pub(crate) fn delete_only_queues(self) -> bool {
+        let fires_before = |all: &mut pg_sys::TriggerDesc| {
+            all.trig_delete_before_row
+                || all.trig_delete_instead_row
+                || all.trig_delete_before_statement
+        };
+        let mut has_condition = false;
+        self.each(|trigger| {
+            let events = u32::from(trigger.tgtype.cast_unsigned());
+            let deletes = events & pg_sys::TRIGGER_TYPE_DELETE != 0;
+            has_condition |= deletes && !trigger.tgqual.is_null();
+        });
+        self.with(fires_before) != Some(true) && !has_condition
+    }
+
     /// Whether a trigger calls one of these functions.
     pub(crate) fn call_one_of(self, functions: &[u32]) -> bool {
         let mut found = false;

@@ -14,6 +14,7 @@ macro_rules! at_boundary {
 }
 
 pub(crate) mod activity;
+pub(crate) mod after_delete;
 pub(crate) mod background;
 pub(crate) mod call;
 pub(crate) mod cascade;

@@ -27,11 +27,20 @@ impl Open {
     /// Whether DELETE has side effects, or the table is no heap: it fires a trigger
     /// ([`Triggers::concern_delete`](super::firing::Triggers::concern_delete)), or there are rules of any kind.
     pub(crate) fn deletion_concerns_others(&self) -> bool {
+        !self.is_plain_heap() || self.table().triggers().concern_delete()
+    }
+
+    /// Whether DELETE has no side effects but queued triggers
+    /// ([`Triggers::delete_only_queues`](super::firing::Triggers::delete_only_queues)).
+    pub(crate) fn deletion_only_queues_triggers(&self) -> bool {
+        self.is_plain_heap() && self.table().triggers().delete_only_queues()
+    }
+
+    /// A heap without rules of any kind.
+    fn is_plain_heap(&self) -> bool {
         // SAFETY: open.
         let class = unsafe { &*(*self.0).rd_rel };
-        class.relam != pg_sys::HEAP_TABLE_AM_OID
-            || class.relhasrules
-            || self.table().triggers().concern_delete()
+        class.relam == pg_sys::HEAP_TABLE_AM_OID && !class.relhasrules
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica

@@ -150,6 +150,29 @@ fn every_row_fails() {
     wait_for_unblocked(&mut disk);
 }
 
+/// An AFTER trigger fails for some rows, at once or at commit: they alone are set aside.
+#[test]
+fn failing_after_trigger() {
+    for (name, deferred) in [("at_once", ""), ("at_commit", "INITIALLY DEFERRED")] {
+        let mut disk = with_table(&format!("failing_{name}"));
+        disk.run(&format!(
+            "CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF OLD.id IN (7, 700) THEN RAISE EXCEPTION 'not %', OLD.id; END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE CONSTRAINT TRIGGER object AFTER DELETE ON t DEFERRABLE {deferred}
+                FOR EACH ROW EXECUTE FUNCTION object()"
+        ));
+        insert_and_age(&mut disk, 1000);
+        disk.wait_for_ids("t", "0 7 700");
+        wait_for_blocked(&mut disk, 2, "not ");
+        disk.run("DROP TRIGGER object ON t; SELECT ttl.set_default('t', 3599)");
+        disk.wait_for_ids("t", "0");
+        wait_for_unblocked(&mut disk);
+    }
+}
+
 /// Cascades delete the referencing rows; one that cannot keeps only its own parent row.
 #[test]
 fn cascades() {

@@ -26,10 +26,19 @@ const BY_SQL: &str = "
     CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
     CREATE TRIGGER gone BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION gone()";
 
+/// An AFTER trigger, which is queued.
+const QUEUING: &str = "
+    CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+    CREATE TRIGGER gone AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION gone()";
+
 /// Locked rows are skipped, and deleted after the lock is released.
 #[test]
 fn locked_rows() {
-    for (name, more) in [("locked_direct", "SELECT 1"), ("locked_sql", BY_SQL)] {
+    for (name, more) in [
+        ("locked_direct", "SELECT 1"),
+        ("locked_queuing", QUEUING),
+        ("locked_sql", BY_SQL),
+    ] {
         let database = with_tables(server(), name, &["t"]);
         let mut disk = database.disk();
         disk.run(more);

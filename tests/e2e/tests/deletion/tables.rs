@@ -194,6 +194,73 @@ fn names_schemas_and_kinds() {
     }
 }
 
+/// To triggers a batch is one DELETE: those for statements fire once, and their transition tables
+/// have all of its rows; those for rows see each once. Also with a condition, and where a BEFORE
+/// trigger makes it a DELETE indeed.
+#[test]
+fn triggers_see_whole_batches() {
+    let database = server().database("triggers");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE firings (what text, rows bigint);
+         CREATE FUNCTION note_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             INSERT INTO public.firings SELECT TG_RELID::regclass || ' ' || TG_NAME, count(*) FROM gone;
+             RETURN NULL;
+         END $$;
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             INSERT INTO public.firings VALUES (TG_RELID::regclass || ' ' || TG_NAME, 1);
+             RETURN OLD;
+         END $$",
+    );
+    for (table, more) in [
+        ("queued", ""),
+        (
+            "deferred",
+            "CREATE CONSTRAINT TRIGGER late AFTER DELETE ON deferred INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION note()",
+        ),
+        (
+            "conditional",
+            "CREATE TRIGGER tenths AFTER DELETE ON conditional FOR EACH ROW WHEN (OLD.id % 10 = 0)
+                EXECUTE FUNCTION note()",
+        ),
+        (
+            "before",
+            "CREATE TRIGGER early BEFORE DELETE ON before FOR EACH ROW EXECUTE FUNCTION note()",
+        ),
+    ] {
+        disk.run(&format!(
+            "CREATE TABLE {table} (id integer PRIMARY KEY); SELECT ttl.enable('{table}', 3600);
+             CREATE TRIGGER each AFTER DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION note();
+             CREATE TRIGGER whole AFTER DELETE ON {table} REFERENCING OLD TABLE AS gone
+                FOR EACH STATEMENT EXECUTE FUNCTION note_rows();
+             {more}"
+        ));
+        disk.insert_expired(table, 1, 3000);
+        disk.wait_for_none(table);
+        let stats =
+            format!("SELECT rows_deleted FROM ttl.stats WHERE relation = '{table}'::regclass");
+        disk.wait_until(&stats, "3000", PATIENCE);
+        let rows = "SELECT split_part(what, ' ', 2), sum(rows) FROM firings
+                     WHERE what LIKE $$NAME %$$ GROUP BY what ORDER BY what";
+        let mut expected = vec![["each", "3000"], ["whole", "3000"]];
+        match table {
+            "deferred" => expected.insert(1, ["late", "3000"]),
+            "conditional" => expected.insert(1, ["tenths", "300"]),
+            "before" => expected.insert(1, ["early", "3000"]),
+            _ => {}
+        }
+        assert_eq!(disk.rows(&rows.replace("NAME", table)), expected, "{table}");
+        let firings = format!(
+            "SELECT count(*) = (SELECT batches FROM ttl.stats WHERE relation = '{table}'::regclass)
+               FROM firings WHERE what = '{table} whole'"
+        );
+        assert_eq!(disk.value(&firings), "t", "{table}");
+    }
+}
+
 /// Partitions of two levels, and tables that inherit, with columns in another
 /// order; `ctid`s repeat from one to the other.
 #[test]

@@ -1,0 +1,50 @@
+//! A batch deleted while a query finds it, whose AFTER triggers and foreign keys fire at its end:
+//! to them it is one DELETE.
+
+use super::batch::{Batch, Done};
+use super::cascade::Cascade;
+use super::message;
+use super::receiver::{self, Manner, Tally};
+use crate::error::Error;
+use crate::pg::after_delete::AfterDelete;
+use crate::pg::relation::Open;
+use crate::pg::{roles, session};
+use crate::visibility::statement;
+
+/// Deletes what the query finds and nobody has locked, then fires the triggers.
+pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Result<Done, Error> {
+    let job = batch.job;
+    let begin = message::for_begin(&job.name);
+    let triggers = AfterDelete::begin(table.table());
+    let manner = Manner {
+        wait: false,
+        begin: begin.as_deref(),
+        triggers: Some(&triggers),
+    };
+    // The settings are for this query, not for those of the triggers.
+    session::index_only(|| {
+        statement::with_expired_rows_of(job.relid, || {
+            receiver::delete_selected(batch.visit, table, batch.query, manner, tally);
+        });
+    });
+    // From here on a failure does not tell which row it is.
+    let counted = std::mem::take(tally);
+    let Some(row) = counted.last_deleted else {
+        triggers.end(false);
+        *tally = counted;
+        return Ok(Done::default());
+    };
+    // Nobody's code has run yet.
+    let cascade = Cascade::of(job.relid, roles::current_user())?;
+    batch.at_rows.set(true);
+    if counted.deleted == 1 {
+        (batch.on_single)(row);
+    }
+    let before = cascade.changed();
+    triggers.end(true);
+    *tally = counted;
+    Ok(Done {
+        touched: tally.deleted + cascade.changed().saturating_sub(before),
+        ..Done::default()
+    })
+}
