@@ -1,6 +1,6 @@
 //! B8: how fast expired rows go without throttle (`ttl.min_effort = 100`), half of a
 //! table that is appended to, the older one, against one DELETE and against a job of pg_cron that deletes 10,000 rows at a
-//! time; with a DELETE trigger, with an old snapshot held open, and with the expired rows
+//! time; with DELETE triggers of three kinds, with an old snapshot held open, and with the expired rows
 //! scattered over the table. And what that writes
 //! to the WAL.
 //!
@@ -80,8 +80,12 @@ fn few_rows(
         "ttl",
         "ttl snapshot",
         "delete snapshot",
-        "ttl trigger",
-        "delete trigger",
+        "ttl row trigger",
+        "delete row trigger",
+        "ttl statement trigger",
+        "delete statement trigger",
+        "ttl before trigger",
+        "delete before trigger",
         "ttl mixed",
         "delete mixed",
     ];
@@ -123,13 +127,18 @@ fn few_rows(
         "delete snapshot",
         0.85,
     );
-    row(
-        "AFTER DELETE trigger",
-        "ttl trigger",
-        "one DELETE, same trigger",
-        "delete trigger",
-        0.45,
-    );
+    for (case, kind, target) in [
+        ("AFTER DELETE trigger", "row trigger", 0.85),
+        (
+            "AFTER DELETE trigger for statements",
+            "statement trigger",
+            0.85,
+        ),
+        ("BEFORE DELETE trigger", "before trigger", 0.65),
+    ] {
+        let (ours, theirs) = (format!("ttl {kind}"), format!("delete {kind}"));
+        row(case, &ours, "one DELETE, same trigger", &theirs, target);
+    }
     row("scattered", "ttl mixed", "one DELETE", "delete mixed", 0.95);
     let name = "pg_cron, batches of 10,000";
     match cron {
@@ -166,7 +175,7 @@ fn template(server: &Server, name: &str, rows: u64, place: &str) {
                 - CASE WHEN place <= {half} THEN interval '3 days' ELSE interval '1 min' END
            FROM (SELECT i, {place} AS place FROM generate_series(1::bigint, {rows}) AS i) AS numbers;
          ALTER TABLE victim ADD PRIMARY KEY (id);
-         CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+         CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
          CREATE PROCEDURE purge() LANGUAGE plpgsql AS $$
          DECLARE deleted bigint;
          BEGIN
@@ -190,9 +199,16 @@ fn template(server: &Server, name: &str, rows: u64, place: &str) {
 fn measure(server: &Server, template: &str, expired: u64, side: &str) -> Figures {
     let mut session = copy_database(server, template, "b8_run");
     if side.ends_with("trigger") {
-        session.run(
-            "CREATE TRIGGER nothing AFTER DELETE ON victim FOR EACH ROW EXECUTE FUNCTION nothing()",
-        );
+        let (when, of) = if side.ends_with("before trigger") {
+            ("BEFORE", "FOR EACH ROW")
+        } else if side.ends_with("statement trigger") {
+            ("AFTER", "REFERENCING OLD TABLE AS gone FOR EACH STATEMENT")
+        } else {
+            ("AFTER", "FOR EACH ROW")
+        };
+        session.run(&format!(
+            "CREATE TRIGGER nothing {when} DELETE ON victim {of} EXECUTE FUNCTION nothing()"
+        ));
     }
     if !side.starts_with("ttl") {
         session.run("SELECT ttl.disable('victim', revive_expired => true)");

@@ -90,7 +90,7 @@ pub(crate) fn run(
             }
             DeletionWay::Sql => {
                 user_code.set(true);
-                let done = by_sql::delete(&batch, &mut tally)?;
+                let done = by_sql::delete(&batch, &table, &mut tally)?;
                 begun.set(at_rows.get());
                 done
             }
@@ -234,8 +234,9 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
         DeletionWay::Queuing | DeletionWay::Sql => {
             heed_strangers(relid)?;
             message::begin(&job.name);
-            let rows =
-                statement::in_session(|| by_sql::update(visit, &job, &job.delete(&job.past())));
+            let rows = statement::in_session(|| {
+                by_sql::update(visit, &job, &job.delete(&job.past()), &[])
+            });
             message::end(&job.name, rows);
             rows
         }

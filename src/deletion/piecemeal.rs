@@ -25,7 +25,7 @@ pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
 }
 
 fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
-    statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, limit))
+    statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, &[], limit))
 }
 
 /// Deletes the expired rows that can be deleted, in subtransactions, as the current user;
@@ -110,7 +110,7 @@ fn attempt(
     }
     match txn::nested(|| {
         Ok(statement::in_session(|| {
-            update(visit, job, &job.delete(condition))
+            update(visit, job, &job.delete(condition), &[])
         }))
     }) {
         Ok(deleted) => {

@@ -126,8 +126,9 @@ pub(crate) fn left_behind(
                 &aside.exclusion(),
                 1,
             );
-            let rows =
-                statement::with_expired_rows_of(job.relid, || receiver::collect(visit, &query, 1));
+            let rows = statement::with_expired_rows_of(job.relid, || {
+                receiver::collect(visit, &query, &[], 1)
+            });
             if let Some(row) = rows.first() {
                 return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
             }
@@ -140,7 +141,7 @@ pub(crate) fn left_behind(
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows =
-            statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, 1));
+            statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, &[], 1));
         Ok(rows.first().copied())
     })
 }

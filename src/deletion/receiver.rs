@@ -7,7 +7,7 @@
 use super::message;
 use crate::pg::after_delete::AfterDelete;
 use crate::pg::gate::Visit;
-use crate::pg::query::{self, SentRow};
+use crate::pg::query::{self, Parameter, SentRow};
 use crate::pg::relation::Open;
 use crate::pg::wal;
 use pgrx::pg_sys::TM_Result;
@@ -103,7 +103,12 @@ pub(crate) fn delete_selected(
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
-pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<FoundRow> {
+pub(crate) fn collect(
+    visit: &Visit,
+    query: &str,
+    parameters: &[Parameter],
+    limit: usize,
+) -> Vec<FoundRow> {
     let mut rows = Vec::with_capacity(limit.min(10_000));
     let receive = |sent: SentRow<'_>| {
         if rows.len() < limit {
@@ -112,7 +117,42 @@ pub(crate) fn collect(visit: &Visit, query: &str, limit: usize) -> Vec<FoundRow>
         rows.len() < limit
     };
     // SAFETY: as above.
-    unsafe { query::send(visit, query, &[], receive) };
+    unsafe { query::send(visit, query, parameters, receive) };
+    rows
+}
+
+/// Runs such a query, of at most `limit` rows, and collects those that it could lock; others are
+/// counted.
+pub(crate) fn collect_locked(
+    visit: &Visit,
+    relation: &Open,
+    query: &str,
+    limit: u32,
+    tally: &mut Tally,
+) -> Vec<FoundRow> {
+    let most = limit as usize;
+    let mut rows = Vec::with_capacity(most);
+    relation.table().with_slot_guarded(|slot| {
+        let receive = |sent: SentRow<'_>| {
+            let row = found(sent);
+            tally.found += 1;
+            tally.first = tally.first.or(Some(row));
+            tally.last = Some(row);
+            match slot.try_lock(sent.tid(1)) {
+                // There is room: nothing is allocated here.
+                Some(TM_Result::TM_Ok) if rows.len() < most => rows.push(row),
+                Some(TM_Result::TM_BeingModified | TM_Result::TM_WouldBlock) => {
+                    tally.locked += 1;
+                    tally.first_locked = tally.first_locked.or(row.key);
+                }
+                // Changed or deleted since; the new version is judged by itself.
+                _ => {}
+            }
+            true
+        };
+        // SAFETY: nothing to drop in the closure; the query selects these columns.
+        unsafe { query::send(visit, query, &[], receive) };
+    });
     rows
 }
 

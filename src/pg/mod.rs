@@ -60,6 +60,7 @@ pub(crate) mod support;
 pub(crate) mod syntax;
 pub(crate) mod table;
 mod temporary;
+pub(crate) mod tids;
 pub(crate) mod timeout;
 pub(crate) mod triggers;
 pub(crate) mod txn;

@@ -16,8 +16,8 @@ use std::ffi::CString;
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
 /// Runs a statement that returns no rows; returns how many rows it processed.
-pub(crate) fn execute(visit: &Visit, query: &str) -> u64 {
-    run_seeing(Sight::Present, visit, query, &[], None)
+pub(crate) fn execute(visit: &Visit, query: &str, parameters: &[Parameter]) -> u64 {
+    run_seeing(Sight::Present, visit, query, parameters, None)
 }
 
 /// The first row of the query, whose columns are of pass-by-value types.

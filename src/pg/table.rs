@@ -60,6 +60,17 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// As [`Self::with_slot`], guarded: an error of PostgreSQL's becomes a panic.
+    pub(crate) fn with_slot_guarded<T>(self, work: impl FnOnce(Slot<'_>) -> T) -> T {
+        // SAFETY: open; after an error the end of the transaction frees the slot.
+        unsafe {
+            let slot = pg_sys::table_slot_create(self.0, null_mut());
+            let result = work(Slot::of(slot, self));
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            result
+        }
+    }
+
     /// A column, if there is one of this number.
     #[inline]
     pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
@@ -265,6 +276,29 @@ impl<'a> Slot<'a> {
                 // After a failure the slot holds a tuple that is not pinned.
                 (*(*self.slot).tts_ops).clear?(self.slot);
             }
+            Some(result)
+        }
+    }
+
+    /// Locks the row of the table with this TID for deletion, unless another transaction has locked
+    /// it or changed it since the active snapshot. Leaves the slot empty. `None` if the access
+    /// method cannot lock rows.
+    pub(crate) fn try_lock(self, mut tid: ItemPointerData) -> Option<TM_Result::Type> {
+        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
+        // SAFETY: open; a row that a query of this transaction has just read.
+        unsafe {
+            let result = (*(*table).rd_tableam).tuple_lock?(
+                table,
+                &mut tid,
+                externs::GetActiveSnapshot(),
+                self.slot,
+                externs::GetCurrentCommandId(false),
+                pg_sys::LockTupleMode::LockTupleExclusive,
+                pg_sys::LockWaitPolicy::LockWaitSkip,
+                0,
+                &mut failure,
+            );
+            (*(*self.slot).tts_ops).clear?(self.slot);
             Some(result)
         }
     }
