@@ -134,7 +134,7 @@ fn few_rows(
             "statement trigger",
             0.85,
         ),
-        ("BEFORE DELETE trigger", "before trigger", 0.65),
+        ("BEFORE DELETE trigger", "before trigger", 0.75),
     ] {
         let (ours, theirs) = (format!("ttl {kind}"), format!("delete {kind}"));
         row(case, &ours, "one DELETE, same trigger", &theirs, target);
