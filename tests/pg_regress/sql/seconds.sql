@@ -119,6 +119,9 @@ BEGIN
 END $$;
 SELECT evaluates('SELECT worker FROM ttl.tables'), evaluates('SELECT relation, default_ttl, default_interval, problems FROM ttl.tables');
 
+-- \d+ tells what the columns are
+SELECT attname, col_description(attrelid, attnum) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname IN ('_ts', 'ttl') ORDER BY 1;
+
 -- a row's override, in words
 INSERT INTO u (id, ttl) VALUES (1, '2 days'::ttl.seconds), (2, ttl.seconds '-1'), (3, (interval '90 min')::ttl.seconds);
 SELECT id, ttl FROM u ORDER BY id;
