@@ -103,13 +103,14 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
 
 /// What `\d+` says of the columns that are added.
 const TS_COMMENT: &str =
-    "time of the row''s last modification, from which its time to live counts (ttl_ext)";
+    "time of the row's last modification, from which its time to live counts (ttl_ext)";
 const TTL_COMMENT: &str =
-    "how many seconds the row lives: NULL for the table''s default, -1 for ever (ttl_ext)";
+    "how many seconds the row lives; without it by the table's default, -1 for ever (ttl_ext)";
 
 /// The statement that describes a column.
 fn comment(table: &str, column: &str, text: &str) -> String {
-    format!("COMMENT ON COLUMN {table}.{column} IS '{text}'")
+    let text = catalog::quote_literal(text);
+    format!("COMMENT ON COLUMN {table}.{column} IS {text}")
 }
 
 /// The statement that adds an override generated from documents (D1).
