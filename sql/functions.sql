@@ -209,6 +209,12 @@ CREATE FUNCTION ttl.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
 COMMENT ON FUNCTION ttl.policy(pg_catalog.regclass) IS
     'the table''s label; NULL if there is none that can be read; behind the view ttl.tables';
 
+-- STABLE, so that ttl.tables evaluates it only for queries that show its columns.
+CREATE FUNCTION ttl.standing(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
+    LANGUAGE c STABLE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'standing_wrapper';
+COMMENT ON FUNCTION ttl.standing(pg_catalog.regclass) IS
+    'how deletion stands in a table: next expiry, backlog, worker; behind the view ttl.tables';
+
 CREATE FUNCTION ttl.problems(rel pg_catalog.regclass) RETURNS pg_catalog.text[]
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
 COMMENT ON FUNCTION ttl.problems(pg_catalog.regclass) IS

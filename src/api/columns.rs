@@ -37,6 +37,7 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
             statements.push(format!(
                 "ALTER TABLE {table} ADD COLUMN {ts} pg_catalog.timestamptz NOT NULL DEFAULT ttl.current_ts()"
             ));
+            statements.push(comment(&table, &ts, TS_COMMENT));
         }
         Some(column) if column.generated => return Err(generated(ts_column, &table)),
         Some(column) if column.type_oid == pg_sys::TIMESTAMPTZOID && !column.has_default => {
@@ -63,15 +64,18 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
             (None, None) => {
                 added.note_column(name);
                 statements.push(format!("ALTER TABLE {table} ADD COLUMN {ttl} integer"));
+                statements.push(comment(&table, &ttl, TTL_COMMENT));
                 statements.push(format!("{check}{unchecked}"));
             }
             (None, Some(document)) => {
                 added.note_column(name);
                 statements.push(generated_override(&table, &ttl, document));
+                statements.push(comment(&table, &ttl, TTL_COMMENT));
             }
             (Some(column), Some(document)) if !column.generated && added.has_column(name) => {
                 replaces_override = true;
                 statements.push(generated_override(&table, &ttl, document));
+                statements.push(comment(&table, &ttl, TTL_COMMENT));
             }
             (Some(column), None) if column.generated => return Err(generated(name, &table)),
             (Some(column), Some(document))
@@ -95,6 +99,18 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
         replaces_override,
         added,
     })
+}
+
+/// What `\d+` says of the columns that are added.
+const TS_COMMENT: &str =
+    "time of the row's last modification, from which its time to live counts (ttl_ext)";
+const TTL_COMMENT: &str =
+    "how many seconds the row lives; without it by the table's default, -1 for ever (ttl_ext)";
+
+/// The statement that describes a column.
+fn comment(table: &str, column: &str, text: &str) -> String {
+    let text = catalog::quote_literal(text);
+    format!("COMMENT ON COLUMN {table}.{column} IS {text}")
 }
 
 /// The statement that adds an override generated from documents (D1).

@@ -21,6 +21,7 @@ mod remaining;
 mod resume;
 mod rules;
 mod seconds;
+mod standing;
 mod stats;
 mod trigger_problems;
 mod ttl_index;

@@ -99,7 +99,11 @@ fn table_stats() -> TableIterator<
 }
 
 /// The sum over all tables that follow the policy; `None` if one of them is unknown.
-fn figures_of(labelled_table: pg_sys::Oid, policy: &Policy, is_halted: bool) -> Option<Figures> {
+pub(super) fn figures_of(
+    labelled_table: pg_sys::Oid,
+    policy: &Policy,
+    is_halted: bool,
+) -> Option<Figures> {
     let mut sum = Figures {
         backlog: 0,
         oldest_expiry: 0,
@@ -128,7 +132,7 @@ fn earlier(a: i64, b: i64) -> i64 {
 }
 
 /// 0 means none.
-fn instant(micros: i64) -> Option<TimestampWithTimeZone> {
+pub(super) fn instant(micros: i64) -> Option<TimestampWithTimeZone> {
     TimestampWithTimeZone::try_from(micros)
         .ok()
         .filter(|_| micros != 0)

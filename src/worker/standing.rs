@@ -51,6 +51,12 @@ pub(crate) fn halted() -> Option<Halt> {
     }
 }
 
+/// Whether a worker is in this database.
+pub(crate) fn is_worked_on() -> bool {
+    let database = background::my_database().to_u32();
+    shared::workers_in(database).next().is_some()
+}
+
 /// The tables and partitions whose rows expire by this table's policy.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let has_rows = |relid: &pg_sys::Oid| {

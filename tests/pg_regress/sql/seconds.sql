@@ -100,6 +100,28 @@ SELECT ttl.expire_index('u_d', NULL);
 SELECT * FROM ttl.preview('u', '1 day');
 SELECT * FROM ttl.preview('u');
 
+-- at a glance
+SELECT ttl.set_default('t', '30 days');
+SELECT relation, default_ttl, default_interval, next_expiry, backlog_estimate, worker FROM ttl.tables
+ WHERE relation IN ('t'::regclass, 'u'::regclass) ORDER BY 1;
+SELECT ttl.set_default('t', -1);
+SELECT default_interval, worker FROM ttl.tables WHERE relation = 't'::regclass;
+SELECT ttl.set_default('t', NULL);
+SELECT default_interval, worker FROM ttl.tables WHERE relation = 't'::regclass;
+-- what is not shown is not evaluated
+CREATE FUNCTION evaluates(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+        IF line ~ 'ttl\.standing' THEN RETURN true; END IF;
+    END LOOP;
+    RETURN false;
+END $$;
+SELECT evaluates('SELECT worker FROM ttl.tables'), evaluates('SELECT relation, default_ttl, default_interval, problems FROM ttl.tables');
+
+-- \d+ tells what the columns are
+SELECT attname, col_description(attrelid, attnum) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname IN ('_ts', 'ttl') ORDER BY 1;
+
 -- a row's override, in words
 INSERT INTO u (id, ttl) VALUES (1, '2 days'::ttl.seconds), (2, ttl.seconds '-1'), (3, (interval '90 min')::ttl.seconds);
 SELECT id, ttl FROM u ORDER BY id;

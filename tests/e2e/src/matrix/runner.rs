@@ -126,16 +126,16 @@ impl<'a> Lanes<'a> {
                 return (Verdict::Plain, rest);
             }
             rest = &rest - &plain;
-            if let Some((carrier, visitor)) = oracle::instead(carrier, visitor) {
-                let plain = self
-                    .plain
-                    .observe(&carrier, &visitor, attempt)
-                    .unwrap_or_default();
-                if rest.is_subset(&plain) {
-                    return (Verdict::Equivalent, rest);
-                }
-                rest = &rest - &plain;
+        }
+        if let Some((carrier, visitor)) = oracle::instead(carrier, visitor) {
+            let plain = self
+                .plain
+                .observe(&carrier, &visitor, attempt)
+                .unwrap_or_default();
+            if rest.is_subset(&plain) {
+                return (Verdict::Equivalent, rest);
             }
+            rest = &rest - &plain;
         }
         // A busy machine may be slow once.
         let again = self

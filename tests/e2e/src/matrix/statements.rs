@@ -16,7 +16,7 @@ pub(super) const LOOKS: [(&str, &str); 4] = [
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 14] = [
+pub(super) const ACTS: [(&str, &str, &str); 15] = [
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
         "preview_other",
@@ -37,6 +37,12 @@ pub(super) const ACTS: [(&str, &str, &str); 14] = [
         "",
     ),
     ("enable_again", "SELECT ttl.enable('{s}.t', 864000)", ""),
+    (
+        "enable_documents",
+        "SELECT ttl.enable('{s}.t', 864000, document_column => 'doc')",
+        "SELECT ttl.disable('{s}.t', drop_columns => true); ALTER TABLE {s}.t DROP ttl, ADD doc jsonb;
+         SELECT ttl.enable('{s}.t', 3600); SELECT ttl.expire_index('{s}.t_d', 3600);",
+    ),
     ("resume", "SELECT ttl.resume('{s}.t')", RESTORED),
     (
         "expire_index",
@@ -65,6 +71,9 @@ pub(super) const ACTS: [(&str, &str, &str); 14] = [
     ),
 ];
 
+/// It rewrites the table, and builds its indexes again.
+pub(super) const REWRITE: &str = "ALTER TABLE {s}.t ALTER n TYPE bigint";
+
 /// Name, statement, whether it reads expired rows (others delete them first, so that they are not
 /// there on the plain server).
 pub(super) const DDL: [(&str, &str, bool); 14] = [
@@ -87,7 +96,7 @@ pub(super) const DDL: [(&str, &str, bool); 14] = [
         "ALTER TABLE {s}.t ALTER n SET NOT NULL",
         false,
     ),
-    ("alter_type", "ALTER TABLE {s}.t ALTER n TYPE bigint", false),
+    ("alter_type", REWRITE, false),
     (
         "add_column",
         "ALTER TABLE {s}.t ADD z integer DEFAULT 1 CHECK (z > 0)",

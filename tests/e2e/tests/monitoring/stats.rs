@@ -10,7 +10,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[("wal_level", "logical")]))
 }
 
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "relation regclass",
     "rows_deleted bigint",
     "batches bigint",
@@ -26,6 +26,7 @@ const COLUMNS: [&str; 15] = [
     "slow boolean",
     "last_error text",
     "last_error_at timestamp with time zone",
+    "next_expiry timestamp with time zone",
 ];
 
 /// M9: the view's columns: zeros at first, then counters that count.
@@ -59,6 +60,14 @@ fn counters() {
         "SELECT batches >= 2 AND passes >= 2 AND sub_passes >= passes AND last_pass_at <= now()
                 AND last_pass_ms >= 0 AND backlog_estimate = 0 AND COALESCE(lag, '0') < interval '1 minute'
            FROM ttl.stats WHERE relation = 't'::regclass",
+        "t",
+        PATIENCE,
+    );
+    // At a glance: the row that is left.
+    disk.wait_until(
+        "SELECT default_interval = '1 hour' AND t.next_expiry > now() + interval '50 minutes' AND t.next_expiry = s.next_expiry
+                AND t.backlog_estimate = 0 AND worker IN ('running', 'sleeping')
+           FROM ttl.tables AS t JOIN ttl.stats AS s USING (relation) WHERE relation = 't'::regclass",
         "t",
         PATIENCE,
     );
@@ -167,6 +176,12 @@ fn lag_and_backlog() {
     });
     disk.wait_until(
         "SELECT lag > interval '5 seconds' AND backlog_estimate > 0 FROM ttl.stats WHERE relation = 't'::regclass",
+        "t",
+        PATIENCE,
+    );
+    disk.wait_until(
+        "SELECT next_expiry < now() AND backlog_estimate > 0 AND worker IN ('running', 'sleeping')
+           FROM ttl.tables WHERE relation = 't'::regclass",
         "t",
         PATIENCE,
     );

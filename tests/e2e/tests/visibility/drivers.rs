@@ -1,4 +1,4 @@
-//! C13: drivers that read results in pieces get all rows.
+//! C13: drivers that read results in pieces get all rows. C17: they give seconds in any type.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -92,4 +92,20 @@ fn psql() {
         }
     }
     panic!("{told:?}");
+}
+
+/// C17: a parameter of each type, with the type that the driver sends, or none.
+#[test]
+fn jdbc_gives_seconds() {
+    let server = Server::start(&[]);
+    let program = server.dir().join("Seconds.java");
+    std::fs::write(&program, include_str!("drivers/Seconds.java")).expect("a file");
+    let port = port_of(&server);
+    server.database("seconds");
+    let mut java = Command::new("java");
+    java.args(["-cp", JDBC]).arg(&program);
+    java.arg(format!("jdbc:postgresql://127.0.0.1:{port}/seconds"));
+    let output = server.must_run(&mut java);
+    let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert_eq!(told, "11 12 13 14 15 16 17 18 19 20 null");
 }

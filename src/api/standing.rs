@@ -1,0 +1,44 @@
+//! `ttl.standing`: how deletion stands in a table, for whoever looks at `ttl.tables`.
+
+use super::stats;
+use crate::pg::look;
+use crate::pg::values::Json;
+use crate::policy::Policy;
+use crate::store::label_of;
+use crate::worker::standing::{self, Halt};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use serde_json::{Value, json};
+
+/// `ttl.standing(rel) RETURNS jsonb`: the next expiry, the backlog, and whether there is a worker;
+/// NULL if nothing expires by a label of the table.
+#[pg_extern(sql = false)]
+fn standing(rel: pg_sys::Oid) -> Option<Json> {
+    look::at(|| of(rel)).ok().flatten().map(Json)
+}
+
+fn of(rel: pg_sys::Oid) -> Option<Value> {
+    let policy = label_of(rel).filter(Policy::is_on)?;
+    let halt = standing::halted();
+    let figures = stats::figures_of(rel, &policy, halt.is_some());
+    Some(json!({
+        "next_expiry": figures.and_then(|figures| stats::instant(figures.oldest_expiry)),
+        "backlog": figures.map(|figures| figures.backlog),
+        "worker": worker(&policy, rel, halt),
+    }))
+}
+
+/// Whether somebody deletes, in a word or two; `ttl.problems` says more.
+fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str {
+    match halt {
+        Some(Halt::Standby) => "standby",
+        Some(Halt::Off) => "off",
+        Some(Halt::Template) => "template",
+        Some(Halt::NoLauncher) => "no launcher",
+        Some(Halt::NoSlot) => "no slot",
+        None if policy.is_restored(rel.to_u32()) => "waits for ttl.resume",
+        None if standing::is_worked_on() => "running",
+        // The launcher starts one when something is due.
+        None => "sleeping",
+    }
+}
