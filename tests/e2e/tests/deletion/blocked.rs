@@ -173,6 +173,28 @@ fn failing_after_trigger() {
     }
 }
 
+/// A trigger ends the worker for one row, which is then set aside; those beside it are deleted.
+#[test]
+fn row_that_ends_the_worker() {
+    for when in ["AFTER", "BEFORE"] {
+        let mut disk = with_table(&format!("ends_the_worker_{}", when.to_lowercase()));
+        disk.run(&format!(
+            "CREATE FUNCTION finish() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF OLD.id = 3 THEN PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); END IF;
+                 RETURN OLD;
+             END $$;
+             CREATE TRIGGER finish {when} DELETE ON t FOR EACH ROW EXECUTE FUNCTION finish()"
+        ));
+        insert_and_age(&mut disk, 4);
+        disk.wait_for_ids("t", "0 3");
+        wait_for_blocked(&mut disk, 1, "a worker ended");
+        disk.run("DROP TRIGGER finish ON t; SELECT ttl.set_default('t', 3599)");
+        disk.wait_for_ids("t", "0");
+        wait_for_unblocked(&mut disk);
+    }
+}
+
 /// Cascades delete the referencing rows; one that cannot keeps only its own parent row.
 #[test]
 fn cascades() {
