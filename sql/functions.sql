@@ -226,7 +226,7 @@ CREATE FUNCTION ttl.table_stats(
         OUT oldest_expiry pg_catalog.timestamptz, OUT lag_is_known boolean, OUT backlog_estimate bigint, OUT blocked_rows bigint,
         OUT time_used_ms double precision, OUT slow boolean,
         OUT last_error pg_catalog.text, OUT last_error_at pg_catalog.timestamptz)
-    RETURNS SETOF pg_catalog.record ROWS 10
+    RETURNS SETOF pg_catalog.record ROWS 1000
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
 COMMENT ON FUNCTION ttl.table_stats() IS
     'what background deletion has done in this database; behind the view ttl.stats';

@@ -28,12 +28,12 @@ CREATE VIEW ttl.tables AS
        AND l.objsubid OPERATOR(pg_catalog.=) 0;
 
 CREATE VIEW ttl.stats AS
-    SELECT l.objoid::pg_catalog.regclass AS relation,
-           COALESCE(s.rows_deleted, 0) AS rows_deleted,
-           COALESCE(s.batches, 0) AS batches,
-           COALESCE(s.passes, 0) AS passes,
-           COALESCE(s.sub_passes, 0) AS sub_passes,
-           COALESCE(s.partitions_dropped, 0) AS partitions_dropped,
+    SELECT s.relid::pg_catalog.regclass AS relation,
+           s.rows_deleted,
+           s.batches,
+           s.passes,
+           s.sub_passes,
+           s.partitions_dropped,
            s.last_pass_at,
            s.last_pass_ms,
            -- NULL if unknown: 0 would mean that all is well.
@@ -42,17 +42,13 @@ CREATE VIEW ttl.stats AS
                      THEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry
                      ELSE '0 seconds'::pg_catalog.interval END END AS lag,
            s.backlog_estimate,
-           COALESCE(s.blocked_rows, 0) AS blocked_rows,
-           COALESCE(s.time_used_ms, 0) AS time_used_ms,
-           COALESCE(s.slow, false) AS slow,
+           s.blocked_rows,
+           s.time_used_ms,
+           s.slow,
            s.last_error,
            s.last_error_at,
            s.oldest_expiry AS next_expiry
-      FROM pg_catalog.pg_seclabel AS l
-      LEFT JOIN ttl.table_stats() AS s ON s.relid OPERATOR(pg_catalog.=) l.objoid
-     WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
-       AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-       AND l.objsubid OPERATOR(pg_catalog.=) 0;
+      FROM ttl.table_stats() AS s;
 
 COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
 COMMENT ON COLUMN ttl.stats.relation IS 'the table; partitions and inheriting tables are summed up in it';

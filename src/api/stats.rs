@@ -3,7 +3,7 @@
 use crate::pg::values::Text;
 use crate::pg::{background, look, roles};
 use crate::policy::Policy;
-use crate::store::labels;
+use crate::store::all_labels;
 use crate::worker::standing::{self, Figures};
 use crate::worker::state::{self, Counters, TableState};
 use pgrx::datum::TimestampWithTimeZone;
@@ -12,7 +12,8 @@ use pgrx::prelude::*;
 use std::collections::BTreeMap;
 
 /// `ttl.table_stats()`: what deletion has done in this database since the server started, one row
-/// for each table with a policy, partitions summed up. Errors may quote rows, so only the table's
+/// for each table with a label, partitions summed up: the view joins nothing to it, as a join by a
+/// wrong estimate would compare each table with each. Errors may quote rows, so only the table's
 /// owner and roles that read all statistics see them.
 ///
 /// The backlog is NULL and `lag_is_known` is false where nobody deletes, or nobody has looked yet.
@@ -46,13 +47,16 @@ fn table_stats() -> TableIterator<
     let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
     let mut figures = BTreeMap::new();
     let is_halted = standing::halted().is_some();
-    for (labelled_table, policy) in labels() {
+    for (labelled_table, policy) in all_labels() {
         sums.entry(labelled_table.to_u32()).or_default();
-        let found = look::at(|| figures_of(labelled_table, &policy, is_halted));
+        let found = look::at(|| figures_of(labelled_table, policy.as_ref()?, is_halted));
         figures.insert(labelled_table.to_u32(), found.ok().flatten());
     }
     for state in state::tables_of(background::my_database().to_u32()) {
-        let (sum, used, slow, error) = sums.entry(state.labelled_table).or_default();
+        // Its policy has ended, or the table was dropped.
+        let Some((sum, used, slow, error)) = sums.get_mut(&state.labelled_table) else {
+            continue;
+        };
         *used += state.habit.used;
         *slow |= state.habit.slow;
         sum.add(&state.counters);

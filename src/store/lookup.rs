@@ -117,11 +117,17 @@ pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
     read_label(relid)?.ok()
 }
 
+/// The relations of this database that carry a label, and the labels, as far as they can be read.
+pub(crate) fn all_labels() -> Vec<(pg_sys::Oid, Option<Policy>)> {
+    let labels = read_labels(None).into_iter();
+    labels.map(|(relid, label)| (relid, label.ok())).collect()
+}
+
 /// All labels of this database that can be read, and the relations that carry them.
 pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
-    let labels = read_labels(None).into_iter();
+    let labels = all_labels().into_iter();
     labels
-        .filter_map(|(relid, label)| Some((relid, label.ok()?)))
+        .filter_map(|(relid, label)| Some((relid, label?)))
         .collect()
 }
 

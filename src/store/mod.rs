@@ -18,6 +18,7 @@ pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
 pub(crate) use lookup::{
-    Clock, Inherited, Rule, TablePolicy, expected_indexes, index_of, label_of, labels, read_label,
+    Clock, Inherited, Rule, TablePolicy, all_labels, expected_indexes, index_of, label_of, labels,
+    read_label,
 };
 pub(crate) use sql::{live_condition, rule_applies};
