@@ -4,10 +4,11 @@ use super::claims::{self, Next};
 use super::fairness::LONG_TURN;
 use super::pace::Pace;
 use super::shared::{self, Database, Worker};
-use super::tables::{self, Targets};
+use super::tables::{self, CACHED_TABLES, Targets};
 use super::{log, turn};
+use crate::deletion::transaction;
 use crate::error::Error;
-use crate::pg::{activity, background, session, timeout};
+use crate::pg::{activity, background, catalog, session, timeout};
 use crate::settings;
 use core::ffi::c_int;
 use pgrx::prelude::*;
@@ -140,6 +141,8 @@ struct Work {
     began: i64,
     /// Turns that it has had.
     turns: u64,
+    /// Tables opened since it last forgot what it has cached.
+    opened: usize,
 }
 
 fn work(database: u32) -> Result<(), Error> {
@@ -151,6 +154,7 @@ fn work(database: u32) -> Result<(), Error> {
         urgent: None,
         began: background::now(),
         turns: 0,
+        opened: 0,
     };
     loop {
         if session::reload_if_asked() {
@@ -180,6 +184,7 @@ fn work(database: u32) -> Result<(), Error> {
                 return leave(slot, now);
             }
             work.turns_at(slot, next);
+            work.limit_caches()?;
             continue;
         }
         let due = next.first_due.min(now.saturating_add(settings::naptime()));
@@ -267,8 +272,8 @@ impl Work {
                 break;
             }
             let targets = self.targets.as_ref();
-            let known = targets.and_then(|(targets, _)| targets.get(&key.relid));
-            turn::turn(key, known, &mut self.pace);
+            let known = targets.and_then(|(targets, _)| targets.get(key.relid));
+            self.opened += usize::from(turn::turn(key, known, &mut self.pace));
             self.turns += 1;
             // Nobody else waits behind the earlier claims.
             if i128::from(background::now() - now) > LONG_TURN.as_micros().cast_signed() {
@@ -276,6 +281,18 @@ impl Work {
             }
         }
         claims::release_claims();
+    }
+
+    /// Keeps the session's memory from growing with the number of tables.
+    fn limit_caches(&mut self) -> Result<(), Error> {
+        if self.opened < CACHED_TABLES {
+            return Ok(());
+        }
+        self.opened = 0;
+        transaction::run(|| {
+            catalog::forget_caches();
+            Ok(())
+        })
     }
 }
 

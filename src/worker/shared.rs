@@ -35,6 +35,8 @@ pub(super) struct Control {
     /// Since when the launcher has started workers as it should.
     pub(super) on_since: AtomicI64,
     pub(super) databases: [Database; DATABASES],
+    /// Beyond so many slots none has ever been taken.
+    taken: AtomicUsize,
     pub(super) workers: [Worker; WORKERS],
     pub(super) marks: [AtomicU8; MARKS],
     pub(super) prepared: [Prepared; PREPARED],
@@ -142,7 +144,8 @@ pub(super) fn control() -> &'static Control {
 /// The database's slot.
 ///
 /// Looked up at each commit that has written to a table with TTL: so the search begins where it
-/// last ended.
+/// last ended, and does not go beyond the slots that were ever taken. Where deletion has been off
+/// since the server's start, there is none.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     let databases = &control().databases;
@@ -151,7 +154,8 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
     if let Some(slot) = last.filter(|slot| is_there(slot)) {
         return Some(slot);
     }
-    let found = databases.iter().position(is_there)?;
+    let taken = control().taken.load(Ordering::Acquire);
+    let found = databases.iter().take(taken).position(is_there)?;
     LAST.store(found, Ordering::Relaxed);
     databases.get(found)
 }
@@ -164,7 +168,10 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
         slot.changed.store(true, Ordering::Release);
         return Some(slot);
     }
-    let slot = database(0)?;
+    let databases = &control().databases;
+    let is_free = |slot: &Database| slot.oid.load(Ordering::Relaxed) == 0;
+    let free = databases.iter().position(is_free)?;
+    let slot = databases.get(free)?;
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
     slot.keep.store(false, Ordering::Relaxed);
@@ -178,6 +185,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.without_room.store(0, Ordering::Relaxed);
     slot.lacks_slot.store(false, Ordering::Relaxed);
     slot.oid.store(oid, Ordering::Release);
+    control().taken.fetch_max(free + 1, Ordering::Release);
     Some(slot)
 }
 

@@ -4,17 +4,18 @@
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
 use super::schedule::Schedule;
-use super::shared::{self, Locked};
+use super::shared::{self, Exclusive, Locked};
 use crate::deletion::receiver::FoundRow;
 use crate::pg::background;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 300;
 
 /// The key of a table's state.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TableKey {
     pub(crate) database: u32,
     pub(crate) relid: u32,
@@ -158,18 +159,22 @@ pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64)
 
 /// Forgets the tables for which `gone` is true, and their blocked rows.
 pub(super) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
-    let mut keys = Vec::new();
+    let mut keys = HashSet::new();
     let mut lock = Locked::exclusive();
     lock.for_each(|state| {
         if gone(state) {
-            keys.push(state.key);
+            keys.insert(state.key);
         }
     });
-    for key in &keys {
+    remove(&mut lock, &keys);
+}
+
+fn remove(lock: &mut Exclusive, keys: &HashSet<TableKey>) {
+    for key in keys {
         lock.remove(key);
     }
-    for row in shared::control().blocked.get_mut(&mut lock) {
-        if keys.contains(&row.table) {
+    for row in shared::control().blocked.get_mut(lock) {
+        if row.table.database != 0 && keys.contains(&row.table) {
             row.table.database = 0;
         }
     }
@@ -221,7 +226,7 @@ fn with_sum(database: u32, labelled_table: u32, work: impl FnOnce(&mut TableStat
 /// Forgets a partition that this process has dropped, and counts it.
 pub(super) fn forget_dropped(key: TableKey, labelled_table: u32) {
     let counted = with_table(key, |state| state.counters).unwrap_or_default();
-    remove_tables(|state| state.key == key);
+    remove(&mut Locked::exclusive(), &HashSet::from([key]));
     with_sum(key.database, labelled_table, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;

@@ -13,6 +13,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 
+/// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
+/// PostgreSQL keeps for the life of a session.
+pub(super) const CACHED_TABLES: usize = 500;
+
 /// A table or partition with rows of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
@@ -23,8 +27,27 @@ pub(super) struct Target {
     pub(super) shortest: i64,
 }
 
-/// The targets of a database, by OID.
-pub(super) type Targets = HashMap<u32, Target>;
+/// The targets of a database.
+pub(super) struct Targets {
+    by_oid: HashMap<u32, Target>,
+    /// Marks of writes and the targets that they stand for, in order: looked at every few
+    /// milliseconds while users write, however many tables there are.
+    by_mark: Vec<(usize, u32)>,
+}
+
+impl Targets {
+    pub(super) fn new(database: u32, by_oid: HashMap<u32, Target>) -> Self {
+        let mark = |target: &Target| shared::mark_number(database, target.labelled_table.to_u32());
+        let by_mark = by_oid.iter().map(|(&relid, target)| (mark(target), relid));
+        let mut by_mark: Vec<_> = by_mark.collect();
+        by_mark.sort_unstable();
+        Self { by_oid, by_mark }
+    }
+
+    pub(super) fn get(&self, relid: u32) -> Option<&Target> {
+        self.by_oid.get(&relid)
+    }
+}
 
 /// Reads the policies and updates the shared states: new tables and those with another policy
 /// are due now. `None` if the extension is absent, or no table has a policy.
@@ -61,8 +84,14 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         }
         // All trees in one walk: they may share branches, and tables within one may have labels
         // of their own that are not in force.
-        for relid in catalog::all_inheritors_of(bound.keys().copied()) {
-            collect(relid, &bound, &mut targets);
+        let relids = catalog::all_inheritors_of(bound.keys().copied());
+        for some in relids.chunks(CACHED_TABLES) {
+            for &relid in some {
+                collect(relid, &bound, &mut targets);
+            }
+            if some.len() == CACHED_TABLES {
+                catalog::forget_caches();
+            }
         }
         let labelled_tables: HashSet<u32> = labels
             .iter()
@@ -74,7 +103,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let late = changes() != before;
     let Some((targets, restored, labelled_tables)) = found else {
         if late {
-            return Ok(Some(Targets::new()));
+            return Ok(Some(Targets::new(database, HashMap::new())));
         }
         state::remove_tables(|state| state.key.database == database);
         return Ok(None);
@@ -122,12 +151,10 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         slot.without_room.store(full, Ordering::Relaxed);
     }
     warn(full, &restored);
-    Ok(Some(
-        targets
-            .into_iter()
-            .map(|(relid, (target, _))| (relid, target))
-            .collect(),
-    ))
+    let targets = targets
+        .into_iter()
+        .map(|(relid, (target, _))| (relid, target));
+    Ok(Some(Targets::new(database, targets.collect())))
 }
 
 /// Targets with the fingerprints of their policies.
@@ -219,7 +246,7 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
 /// Takes sessions' writes into the schedule.
 pub(super) fn take_writes(targets: &Targets, now: i64) {
     let database = background::my_database().to_u32();
-    each_written(targets, database, wakeups::take, |relid, target, writes| {
+    each_written(targets, wakeups::take, |relid, target, writes| {
         state::with_table(TableKey { database, relid }, |state| {
             state.schedule.after_writes(writes, target.shortest, now);
         });
@@ -230,16 +257,20 @@ pub(super) fn take_writes(targets: &Targets, now: i64) {
 /// together: `take`, which clears a mark, is called once for each mark.
 pub(super) fn each_written(
     targets: &Targets,
-    database: u32,
     take: impl Fn(usize) -> Writes,
     mut tell: impl FnMut(u32, &Target, Writes),
 ) {
-    let mut taken: HashMap<usize, Writes> = HashMap::new();
-    for (&relid, target) in targets {
-        let mark = shared::mark_number(database, target.labelled_table.to_u32());
-        let writes = *taken.entry(mark).or_insert_with(|| take(mark));
-        if writes.any {
-            tell(relid, target, writes);
+    for sharing in targets.by_mark.chunk_by(|(a, _), (b, _)| a == b) {
+        let writes = sharing
+            .first()
+            .map_or(Writes::default(), |&(mark, _)| take(mark));
+        if !writes.any {
+            continue;
+        }
+        for &(_, relid) in sharing {
+            if let Some(target) = targets.get(relid) {
+                tell(relid, target, writes);
+            }
         }
     }
 }

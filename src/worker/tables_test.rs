@@ -31,7 +31,7 @@ fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
         }
     };
     let mut found = BTreeSet::new();
-    each_written(targets, DATABASE, take, |relid, _, _| {
+    each_written(targets, take, |relid, _, _| {
         found.insert(relid);
     });
     found
@@ -48,12 +48,13 @@ fn all_that_share_a_mark_are_told() {
     };
     // A partition is marked by its parent.
     let partition = third + 1;
-    let targets = Targets::from([
+    let targets = [
         (first, target(first)),
         (second, target(second)),
         (third, target(third)),
         (partition, target(third)),
-    ]);
+    ];
+    let targets = Targets::new(DATABASE, targets.into());
     let mark = |table| mark_number(DATABASE, table);
     let some = written(&targets, &[mark(first)]);
     assert_eq!(some, BTreeSet::from([first, second]));

@@ -47,14 +47,15 @@ pub(super) enum Step {
 }
 
 /// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
-pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
+/// Returns whether it has opened the table.
+pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> bool {
     let Some(limits) = claims::begin_turn(key, background::now()) else {
-        return;
+        return false;
     };
     let drops = target.is_some_and(|target| target.drop_partitions);
     if !drops && let Some(outcome) = unchanged(key) {
         claims::end_turn(key, outcome, Spent::default(), background::now());
-        return;
+        return false;
     }
     // As long as a turn should take, plus two transactions of the longest kind.
     let whole = TIME + limits.each * 2;
@@ -83,6 +84,7 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) {
     // For a correct pg_stat_activity, and for autovacuum's counters.
     activity::idle();
     activity::report_statistics();
+    true
 }
 
 /// Estimates the backlog of a table that cannot be worked on. Errors here are ignored: the turn

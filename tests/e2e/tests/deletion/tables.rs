@@ -381,3 +381,24 @@ fn a_pass_takes_several_turns() {
     let passes = "SELECT passes > 0 FROM ttl.stats WHERE relation = 't'::regclass";
     disk.wait_until(passes, "t", 60);
 }
+
+/// C7, with more tables than a worker keeps in its caches.
+#[test]
+fn more_tables_than_are_cached() {
+    let database = server().database("uncached");
+    let mut disk = database.disk();
+    disk.run("CREATE TABLE t (id integer PRIMARY KEY) PARTITION BY RANGE (id)");
+    disk.run(
+        "DO $$ BEGIN
+             FOR i IN 1..1200 LOOP
+                 EXECUTE format('CREATE TABLE t%s PARTITION OF t FOR VALUES FROM (%s) TO (%s)', i, i, i + 1);
+                 IF i % 100 = 0 THEN COMMIT; END IF;
+             END LOOP;
+         END $$",
+    );
+    disk.run("SELECT ttl.enable('t', 3600)");
+    disk.insert_expired("t", 1, 1200);
+    disk.wait_for_none("t");
+    let swept = "SELECT rows_deleted FROM ttl.stats WHERE relation = 't'::regclass";
+    disk.wait_until(swept, "1200", 60);
+}
