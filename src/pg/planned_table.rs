@@ -80,6 +80,20 @@ impl<'a> PlannedTable<'a> {
         self.query().target_number() == self.read().relid
     }
 
+    /// The entry of the table that the query names: its own, or that of the topmost table above it.
+    pub(crate) fn queried(self) -> Entry<'a> {
+        let above = self.parents().take_while(|entry| entry.table().is_some());
+        above.last().unwrap_or_else(|| self.entry())
+    }
+
+    /// The partitioned tables that the query reads it through, nearest first: none if it is not
+    /// read as a partition.
+    pub(crate) fn partitioned_parents(self) -> impl Iterator<Item = Entry<'a>> {
+        let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
+        self.parents()
+            .take_while(move |entry| entry.read().relkind.cast_unsigned() == partitioned)
+    }
+
     /// Adds a condition after the existing ones.
     ///
     /// # Safety
@@ -104,9 +118,7 @@ impl<'a> PlannedTable<'a> {
             let rel = self.rel.as_ptr();
             at_boundary!(let info = restriction(self.root.as_ptr(), condition);
                 if nodes::is_filter_call(condition) {
-                    (*info).norm_selec = FILTER_SELECTIVITY;
-                    (*info).outer_selec = FILTER_SELECTIVITY;
-                    (*info).eval_cost = pg_sys::QualCost::default();
+                    set_estimates(info);
                 }
                 (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
             (*rel).baserestrict_min_security = 0;
@@ -156,29 +168,103 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Removes partial indexes whose predicate is on this column alone, if no condition of the
-    /// query (WHERE, JOIN, row security) uses the column or the whole row.
+    /// Removes indexes that only a query about this column can use, if no condition (WHERE, JOIN,
+    /// row security), computed column, order or group of the query mentions it, or the whole row:
+    /// those on a call of `function` with it, and partial ones whose predicate is on it alone.
+    /// `queried` is the relation that the query names: this one, or an ancestor, of which only the
+    /// former kind is removed, as numbers of columns may differ.
     ///
-    /// No plan is lost: PostgreSQL uses an index, and its proof of uniqueness, only if its
-    /// predicate is implied. Only the estimated number of groups can come from an index
-    /// expression's statistics, so queries that group keep these indexes.
-    pub(crate) fn leave_out_indexes_about(self, attno: i16) {
+    /// No plan is lost: such an index is used only for a condition, an order or statistics of that
+    /// call, and a partial one, also as a proof of uniqueness, only if its predicate is implied.
+    pub(crate) fn leave_out_indexes_about(
+        self,
+        queried: Entry<'_>,
+        attno: i16,
+        function: pg_sys::Oid,
+    ) {
         let (query, rel, columns) = (self.query().read(), self.rel.as_ptr(), [attno, WHOLE_ROW]);
-        let groups = [query.groupClause, query.groupingSets, query.distinctClause];
         // SAFETY: the list of indexes was just read, and nothing else refers to it. The conditions
-        // are preprocessed and contain no query.
+        // and columns are preprocessed and contain no query.
         unsafe {
-            let is_theirs = |index: &IndexOptInfo| is_about(index.indpred, attno).unwrap_or(false);
+            let is_named = queried.varno() == (*rel).relid;
+            let is_theirs = |index: &IndexOptInfo| {
+                is_on_call(index, function)
+                    || is_named && is_about(index.indpred, attno).unwrap_or(false)
+            };
             let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
-            let mentions = |tree| nodes::mentions(tree, (*rel).relid, &columns);
-            let is_needed = groups.iter().any(|list| !list.is_null())
-                || !indexes.any(|index| is_theirs(&*index))
-                || mentions(query.jointree.cast())
-                || mentions(self.entry().read().securityQuals);
+            if !indexes.any(|index| is_theirs(&*index)) {
+                return;
+            }
+            let mentions = |tree| nodes::mentions(tree, queried.varno(), &columns);
+            let computes = |entry: *mut pg_sys::TargetEntry| {
+                let value = (*entry).expr;
+                nodes::tag(value) != Some(NodeTag::T_Var) && mentions(value.cast::<List>())
+            };
+            let is_needed = mentions(query.jointree.cast())
+                || mentions(queried.read().securityQuals)
+                || lists::iter(query.targetList).any(computes);
             if !is_needed {
                 (*rel).indexlist = lists::retain((*rel).indexlist, |index| !is_theirs(index));
             }
         }
+    }
+
+    /// Sets the planner's cached estimates, as [`Self::put_first`] does, in the conditions that the
+    /// previous child of the same parent has inherited: the planner copies them after its hook,
+    /// without the estimates. The last child's are never set, which only costs time.
+    ///
+    /// Only where all conditions that the parent has by [`nodes::filter_call`] were put first.
+    pub(crate) fn estimate_for_previous_child(self) {
+        let own = self.read().relid as usize;
+        let (tables, root) = (self.root.read().simple_rel_array, self.root.read());
+        // SAFETY: the arrays have a place for each number up to the own one, and 0 is no table's;
+        // the previous child is complete.
+        unsafe {
+            let parent =
+                |varno: usize| Some((*root.append_rel_array.add(varno)).as_ref()?.parent_relid);
+            let Some(previous) = (*tables.add(own - 1)).as_ref() else {
+                return;
+            };
+            if root.append_rel_array.is_null()
+                || parent(own).is_none()
+                || parent(own) != parent(own - 1)
+            {
+                return;
+            }
+            for info in lists::iter::<pg_sys::RestrictInfo>(previous.baserestrictinfo) {
+                if nodes::is_filter_call((*info).clause) {
+                    set_estimates(info);
+                }
+            }
+        }
+    }
+}
+
+/// Sets the planner's cached estimates for a condition of [`nodes::filter_call`].
+///
+/// # Safety
+/// A condition of the current planning.
+unsafe fn set_estimates(info: *mut pg_sys::RestrictInfo) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        (*info).norm_selec = FILTER_SELECTIVITY;
+        (*info).outer_selec = FILTER_SELECTIVITY;
+        (*info).eval_cost = pg_sys::QualCost::default();
+    }
+}
+
+/// Whether a call of the function is the index's only key.
+///
+/// # Safety
+/// An index of the current planning.
+unsafe fn is_on_call(index: &IndexOptInfo, function: pg_sys::Oid) -> bool {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        index.nkeycolumns == 1
+            && lists::nth::<Expr>(index.indexprs, 0).is_some_and(|key| {
+                (*key).type_ == NodeTag::T_FuncExpr
+                    && (*key.cast::<pg_sys::FuncExpr>()).funcid == function
+            })
     }
 }
 

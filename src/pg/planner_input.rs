@@ -189,6 +189,11 @@ impl Entry<'_> {
         (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
     }
 
+    /// Whether the query writes to it.
+    pub(crate) fn is_target(self) -> bool {
+        self.query.target_number() == self.varno
+    }
+
     /// The user whose privileges on the table are checked, such as a view's owner; `InvalidOid` for
     /// the current user.
     pub(crate) fn check_as_user(self) -> pg_sys::Oid {

@@ -13,6 +13,9 @@ use pgrx::pg_sys::{self, CmdType, Expr, RelOptKind};
 
 /// Adds the restriction, unless the relation has no policy, or the query must see every row.
 pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
+    if follows_parent(table, relid) {
+        return;
+    }
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
@@ -83,12 +86,51 @@ fn restrict(table: PlannedTable<'_>, functions: &Functions, policy: &TablePolicy
         }
         restriction::each_live_condition(functions, policy, varno, put_first);
     }
-    // Deletion's indexes are partial, by the override column (`WHERE ttl IS NULL`, `WHERE ttl >
-    // 0`): a query whose conditions do not mention that column implies neither. The planner tries
-    // to prove them at every planning, a tenth of the work for a query by primary key
-    // (`docs/decisions/0021-what-benchmarks-changed.md`).
+    leave_out_indexes(table, table.entry(), functions, policy);
+}
+
+/// Whether the relation is a partition that the query reads through a table with a policy: it has
+/// the same (`docs/decisions/0008-topmost-policy-wins.md`), and inherits the restriction. So
+/// nothing is looked up for each of what may be thousands of partitions.
+fn follows_parent(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
+    let Some(queried) = table.partitioned_parents().last() else {
+        return false;
+    };
+    let parent = table.partitioned_parents().next().and_then(Entry::table);
+    let Some(policy) = parent.and_then(cache::policy) else {
+        return false;
+    };
+    let Some(functions) = extension::functions() else {
+        return false;
+    };
+    let Some(of_queried) = queried.table().and_then(cache::policy) else {
+        return true;
+    };
+    let removes = statement::current().referential;
+    if policy.hides()
+        && of_queried.labelled_table == policy.labelled_table
+        && !settings::show_expired()
+        && !sees_every_row(table, relid)
+        && !removes.removes_from(queried.read().relid)
+    {
+        table.estimate_for_previous_child();
+        leave_out_indexes(table, queried, &functions, &of_queried);
+    }
+    true
+}
+
+/// The index for deletion is on `ttl.expiry_key(_ts, ttl)`; a table may have two partial ones by
+/// the override column instead (`docs/decisions/0042-one-index.md`). A query that does not mention
+/// that column uses neither, but the planner looks at each of them
+/// (`docs/decisions/0021-what-benchmarks-changed.md`).
+fn leave_out_indexes(
+    table: PlannedTable<'_>,
+    queried: Entry<'_>,
+    functions: &Functions,
+    policy: &TablePolicy,
+) {
     if let Some(column) = policy.clock.and_then(|clock| clock.ttl) {
-        table.leave_out_indexes_about(column.attno);
+        table.leave_out_indexes_about(queried, column.attno, functions.expiry_key);
     }
 }
 
@@ -127,11 +169,12 @@ fn unless_physical(table: PlannedTable<'_>, functions: &Functions, clause: *mut 
         return clause;
     }
     statement::depends_on_role();
-    let entry = table.entry();
-    let relid = entry.read().relid;
+    let relid = table.entry().read().relid;
+    // A child's entry is no target, and from 16 on has no user to check.
+    let queried = table.queried();
     let physical = roles::may_read_physically(relid)
-        && !table.is_target()
-        && entry.check_as_user() == pg_sys::InvalidOid
+        && !queried.is_target()
+        && queried.check_as_user() == pg_sys::InvalidOid
         && !externs::InSecurityRestrictedOperation();
     if !physical {
         return clause;

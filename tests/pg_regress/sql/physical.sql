@@ -79,6 +79,20 @@ SELECT peek();
 RESET row_security;
 ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE;
 
+-- a child with a policy of its own, by the table that the statement names
+CREATE TABLE above (id int);
+CREATE TABLE below () INHERITS (above);
+SELECT ttl.enable('below', 100);
+CREATE VIEW over AS SELECT id FROM above;
+SET ttl.preserve_ts = on;
+INSERT INTO below (id, _ts) VALUES (1, '2020-01-01'), (2, 'infinity');
+RESET ttl.preserve_ts;
+SET row_security = off;
+SELECT id FROM above ORDER BY id;
+SELECT id FROM over;
+DELETE FROM above WHERE id = 1 RETURNING id;
+RESET row_security;
+
 -- INSERT as in a dump's script keeps the time
 SET row_security = off;
 INSERT INTO t (id, _ts) VALUES (3, '2020-01-01');

@@ -114,6 +114,40 @@ EXPLAIN (COSTS OFF) SELECT * FROM o WHERE id = 7;
 EXPLAIN (COSTS OFF) SELECT a.id FROM o a LEFT JOIN o b ON a.id = b.id;
 EXPLAIN (COSTS OFF) UPDATE o SET grp = 2 WHERE id = 7;
 
+-- so is the index for deletion, of partitions, too, only where nothing mentions the override
+CREATE TABLE k (id int PRIMARY KEY, grp int);
+CREATE TABLE kp (id int PRIMARY KEY, grp int) PARTITION BY RANGE (id);
+CREATE TABLE kp_1 PARTITION OF kp FOR VALUES FROM (0) TO (3000);
+CREATE TABLE kp_2 (grp int, id int PRIMARY KEY);
+ALTER TABLE kp ATTACH PARTITION kp_2 FOR VALUES FROM (3000) TO (6000);
+SELECT ttl.enable('k', 86400), ttl.enable('kp', 86400);
+INSERT INTO k SELECT i, i % 100 FROM generate_series(1, 5000) i;
+INSERT INTO kp SELECT i, i % 100 FROM generate_series(1, 5000) i;
+VACUUM ANALYZE k, kp;
+CREATE VIEW keyed (query) AS VALUES
+    ('SELECT * FROM %I WHERE ttl.expiry_key(_ts, ttl) < 5'),
+    ('SELECT id FROM %I ORDER BY ttl.expiry_key(_ts, ttl) LIMIT 1'),
+    ('SELECT min(ttl.expiry_key(_ts, ttl)) FROM %I'),
+    ('SELECT ttl.expiry_key(_ts, ttl), count(*) FROM %I GROUP BY 1'),
+    ('SELECT DISTINCT ttl.expiry_key(_ts, ttl) FROM %I'),
+    ('SELECT id, rank() OVER (ORDER BY ttl.expiry_key(_ts, ttl)) FROM %I'),
+    ('DELETE FROM %I WHERE ttl.expiry_key(_ts, ttl) < 5');
+SET enable_seqscan = off;
+SET enable_hashagg = off;
+SELECT query, tab FROM keyed, unnest('{k,kp}'::text[]) tab WHERE NOT plan_has(format(query, tab), 'expiry_key_idx');
+RESET enable_seqscan;
+RESET enable_hashagg;
+EXPLAIN (COSTS OFF) SELECT * FROM kp WHERE grp = 5;
+EXPLAIN (COSTS OFF) SELECT * FROM kp WHERE id = 7;
+-- partitions are estimated as the plain ones, the last one, too
+CREATE TABLE pp (id int PRIMARY KEY, grp int) PARTITION BY RANGE (id);
+CREATE TABLE pp_1 PARTITION OF pp FOR VALUES FROM (0) TO (3000);
+CREATE TABLE pp_2 PARTITION OF pp FOR VALUES FROM (3000) TO (6000);
+INSERT INTO pp SELECT id, grp FROM kp;
+VACUUM ANALYZE pp;
+SELECT query FROM (VALUES ('SELECT * FROM %I'), ('SELECT * FROM %I WHERE grp = 5'), ('SELECT * FROM %I WHERE id > 4000')) q (query)
+ WHERE rows(query, 'kp') <> rows(query, 'pp');
+
 -- parallel plans: workers know the statement's time
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -130,6 +164,9 @@ COMMIT;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
+
+-- a join by a wrong estimate could compare each table with each
+EXPLAIN (COSTS OFF) SELECT * FROM ttl.stats;
 
 SET client_min_messages = warning;
 DROP SCHEMA plans CASCADE;
