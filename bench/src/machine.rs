@@ -149,12 +149,17 @@ pub fn cpu_seconds(server: &Server, except: i32) -> f64 {
 /// A process's own memory in kB: what it shares with nobody, as after its end it would
 /// be given back.
 pub fn private_memory(pid: i32) -> f64 {
-    let file = format!("/proc/{pid}/smaps_rollup");
-    let text = read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    private_memory_if_there(pid).unwrap_or_else(|| panic!("there is no process {pid}"))
+}
+
+/// The same of a process that may have ended.
+pub fn private_memory_if_there(pid: i32) -> Option<f64> {
+    let text = read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let lines = text.lines().filter(|line| line.starts_with("Private_"));
-    lines
+    let sum = lines
         .filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok())
-        .sum()
+        .sum();
+    Some(sum)
 }
 
 fn postmaster(server: &Server) -> i32 {

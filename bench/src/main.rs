@@ -32,7 +32,9 @@ mod b11_growth;
 mod b12_partitions;
 mod b13_planning;
 mod b14_tables;
+mod b15_many_tables;
 mod b16_two_tables;
+mod b17_many_partitions;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -46,7 +48,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 15] = [
+const BENCHMARKS: [(&str, &str, Run); 17] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -81,7 +83,9 @@ const BENCHMARKS: [(&str, &str, Run); 15] = [
     ("B12", "expiry of whole partitions", b12_partitions::run),
     ("B13", "planning time", b13_planning::run),
     ("B14", "a session that touches many tables", b14_tables::run),
+    ("B15", "growth with TTL tables", b15_many_tables::run),
     ("B16", "deletion on two tables at once", b16_two_tables::run),
+    ("B17", "growth with partitions", b17_many_partitions::run),
 ];
 
 fn main() -> ExitCode {
