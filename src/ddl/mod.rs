@@ -46,8 +46,8 @@ struct Running {
     noted: sync_label::Noted,
     /// ALTER: what `constraint_ddl::leave` needs.
     constraint_ddl: Option<usize>,
-    /// The table whose parent or partitions it changes: what sessions have cached of inherited
-    /// policies is invalidated.
+    /// The table whose parents it changes: what sessions have cached of inherited policies is
+    /// invalidated.
     reparented: Option<pg_sys::Oid>,
 }
 
@@ -116,8 +116,9 @@ pub(crate) fn at_abort(level: i32) {
     sync_trigger::at_abort(level);
 }
 
-/// The table whose parent or partitions the statement changes, or whose index is attached, which
-/// can make a TTL index valid.
+/// The table whose parents the statement changes, or whose index is attached, which can make a TTL
+/// index valid. Of a table that is attached or detached only what is below it gets another policy:
+/// not its siblings, of which there may be thousands.
 fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
     let changes = |command: &Command| {
         matches!(
@@ -125,9 +126,11 @@ fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
             Command::Inherit | Command::Attach(_) | Command::Detach(_)
         )
     };
-    statement
+    let table = statement
         .table
-        .filter(|_| statement.commands.iter().any(changes))
+        .filter(|_| statement.commands.iter().any(changes))?;
+    let of_table = statement.relation == Some(table);
+    statement.partition().filter(|_| of_table).or(Some(table))
 }
 
 /// Invalidates what sessions have cached of the relation, its ancestors and its children.
