@@ -33,8 +33,8 @@ mod b12_partitions;
 mod b13_planning;
 mod b14_tables;
 mod b15_many_tables;
-mod b16_many_partitions;
-mod b17_two_tables;
+mod b16_two_tables;
+mod b17_many_partitions;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -84,8 +84,8 @@ const BENCHMARKS: [(&str, &str, Run); 17] = [
     ("B13", "planning time", b13_planning::run),
     ("B14", "a session that touches many tables", b14_tables::run),
     ("B15", "growth with TTL tables", b15_many_tables::run),
-    ("B16", "growth with partitions", b16_many_partitions::run),
-    ("B17", "deletion on two tables at once", b17_two_tables::run),
+    ("B16", "deletion on two tables at once", b16_two_tables::run),
+    ("B17", "growth with partitions", b17_many_partitions::run),
 ];
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! B16: tables of very many partitions: planning a query over 1,000 of them and an INSERT into all
+//! B17: tables of very many partitions: planning a query over 1,000 of them and an INSERT into all
 //! in a new session, with TTL, with the same columns, constraint and index but no TTL, and as they
 //! were before; and what the workers and `ttl.stats` take with ten times as many.
 
@@ -28,7 +28,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         ("max_locks_per_transaction", "2048"),
     ]);
     bench.settings_of("of its own", &server);
-    let database = server.database("b16");
+    let database = server.database("b17");
     let mut session = database.connect();
     let sides = ["ttl", "same", BARE.1];
     for side in sides {
@@ -120,7 +120,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     session.run("DROP TABLE ttl; DROP TABLE same; DROP TABLE bare");
     workers(context, bench, &server, &mut session, [few, most]);
     drop(session);
-    drop_databases(&server, &["b16"]);
+    drop_databases(&server, &["b17"]);
 }
 
 fn partitioned(session: &mut Session, table: &str, count: u64) {
@@ -170,7 +170,7 @@ fn workers(
         enable(session, "grown", LIFETIME as i64);
         let runs = context.alternate(3, false, &["grown"], |_| {
             server.restart();
-            let mut session = server.connect("b16", "postgres");
+            let mut session = server.connect("b17", "postgres");
             let stats = "SELECT passes FROM ttl.stats";
             let first = timed(&mut session, stats) * 1000.0;
             let before = number(&mut session, stats);
@@ -185,7 +185,7 @@ fn workers(
             let per = |ms: f64| ms * 1000.0 / size as f64;
             vec![("stats", per(first)), ("look", per(look))]
         });
-        *session = server.connect("b16", "postgres");
+        *session = server.connect("b17", "postgres");
         session.run("DROP TABLE grown");
         points.push(runs);
     }

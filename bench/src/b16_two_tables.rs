@@ -1,4 +1,4 @@
-//! B17: deletion on two tables at once, without throttle, against the same on one of them, and
+//! B16: deletion on two tables at once, without throttle, against the same on one of them, and
 //! against one worker on both. And how many processors the server uses meanwhile: what one worker
 //! does not fill, a second one at the same table could use.
 //!
