@@ -33,7 +33,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         }
         XactEvent::XACT_EVENT_ABORT => {
             execution::at_abort();
-            copy_from::end_copies();
+            copy_from::at_abort(0);
             ddl::at_abort(0);
             wakeups::at_other_end(false);
             evict::readmit_all();
@@ -56,7 +56,7 @@ extern "C-unwind" fn at_subxact_end(
         SubXactEvent::SUBXACT_EVENT_START_SUB => execution::at_subxact_start(level),
         SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
             execution::at_subxact_abort(level);
-            copy_from::end_copies();
+            copy_from::at_abort(level);
             ddl::at_abort(level);
             statement::at_abort(level);
             constraint_ddl::at_end(level);

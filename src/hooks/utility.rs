@@ -30,8 +30,8 @@ struct Around {
     statement: *mut PlannedStmt,
     /// A statement that can affect TTL: what `ddl::after` needs.
     ddl: Option<usize>,
-    /// It is a COPY.
-    copies: bool,
+    /// It is a COPY; true if it looks keys up in batches.
+    copies: Option<bool>,
     /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
     /// COMMIT PREPARED (true) or ROLLBACK PREPARED (false).
@@ -75,7 +75,7 @@ unsafe extern "C-unwind" fn trampoline(
             ends_prepared,
             ..
         } = around;
-        if copies || ddl.is_some() || vacated.is_some() || ends_prepared.is_some() {
+        if copies.is_some() || ddl.is_some() || vacated.is_some() || ends_prepared.is_some() {
             after(&around);
         }
         outer.resume();
@@ -101,7 +101,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
     let mut around = Around {
         statement: pstmt,
         ddl: None,
-        copies: false,
+        copies: None,
         vacated: None,
         ends_prepared: None,
     };
@@ -116,9 +116,8 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
             // SAFETY: the node's tag tells its type.
             unsafe {
                 around.statement = copy_to::hide_expired(pstmt);
-                copy_from::before_write(node.as_ptr().cast());
+                around.copies = Some(copy_from::before_write(node.as_ptr().cast()));
             }
-            around.copies = true;
         }
         NodeTag::T_SecLabelStmt => {
             around.statement = label_provider::unbind(planned).unwrap_or(pstmt);
@@ -145,8 +144,8 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn after(around: &Around) {
-    if around.copies {
-        copy_from::end_copies();
+    if let Some(by_batches) = around.copies {
+        copy_from::after_write(by_batches);
     }
     if let Some(database) = around.vacated {
         evict::readmit(database);

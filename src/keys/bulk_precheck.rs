@@ -14,6 +14,11 @@ use pgrx::pg_sys;
 
 /// The most expired rows that are removed before one statement.
 const FEW_ROWS: u32 = 1000;
+/// The same, however many rows the statement will write.
+const MANY_ROWS: f64 = 1_000_000.0;
+/// Of the rows to be written, the part that may be removed first: a deletion costs about an
+/// eighth of what the trigger does for as many rows as come.
+const PART: f64 = 0.25;
 /// The most index entries that are read for it; they may be dead.
 const FEW_ENTRIES: u32 = 20_000;
 
@@ -98,6 +103,16 @@ impl Budget {
         Self {
             rows: FEW_ROWS,
             entries: FEW_ENTRIES,
+            deleted: false,
+        }
+    }
+
+    /// For a statement that will write about so many rows.
+    pub(super) fn for_rows(estimate: f64) -> Self {
+        let rows = (estimate * PART).min(MANY_ROWS) as u32;
+        Self {
+            rows: rows.max(FEW_ROWS),
+            entries: rows.saturating_mul(2).max(FEW_ENTRIES),
             deleted: false,
         }
     }

@@ -32,9 +32,21 @@ impl<'a> Liveness<'a> {
         by_rules: None,
     };
 
+    /// For a table under this policy, as far as rows expire by the time of their last modification.
+    pub(super) fn by_clock(policy: &TablePolicy) -> Self {
+        let clock = policy.expiring_clock();
+        Self {
+            default_ttl: policy.default_ttl,
+            ts: clock.map_or(0, |clock| clock.ts.attno),
+            ttl: clock
+                .and_then(|clock| clock.ttl)
+                .map_or(0, |column| column.attno),
+            by_rules: None,
+        }
+    }
+
     /// For a table under this policy.
     pub(super) fn of(policy: &TablePolicy, table: pg_sys::Oid, memory: Context<'a>) -> Self {
-        let clock = policy.expiring_clock();
         let functions = extension::functions().filter(|_| !policy.rules.is_empty());
         let by_rules = functions.map(|functions| {
             let evaluator = Evaluator::new(table, memory);
@@ -47,12 +59,8 @@ impl<'a> Liveness<'a> {
             (evaluator, condition)
         });
         Self {
-            default_ttl: policy.default_ttl,
-            ts: clock.map_or(0, |clock| clock.ts.attno),
-            ttl: clock
-                .and_then(|clock| clock.ttl)
-                .map_or(0, |column| column.attno),
             by_rules,
+            ..Self::by_clock(policy)
         }
     }
 
@@ -63,7 +71,8 @@ impl<'a> Liveness<'a> {
             || unsafe { row_locks::holds(row.table().oid(), row.tid()) }
     }
 
-    fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
+    /// The same for a row that is not stored yet; without TTL indexes.
+    pub(super) fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
         if self.ts == 0 {
             return true;
         }

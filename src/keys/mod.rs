@@ -4,6 +4,8 @@
 //! A trigger looks up each new key as the constraint will, and removes the expired row that
 //! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
+mod after_wait;
+mod batches;
 pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
 mod liveness;
@@ -24,7 +26,13 @@ pub(crate) mod trigger_placement;
 mod unneeded_row;
 mod with_triggers;
 
-pub(crate) use plan::init;
+use crate::pg::insertion;
+
+/// Registers for invalidations; once, at load.
+pub(crate) fn init() {
+    plan::init();
+    insertion::init();
+}
 
 /// The trigger's name. PostgreSQL fires triggers in the byte order of their names, and this one
 /// must be the last: others may change the new row.

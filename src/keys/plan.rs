@@ -64,7 +64,7 @@ pub(super) fn generation() -> u64 {
 }
 
 /// Registers for invalidations; once, at load.
-pub(crate) fn init() {
+pub(super) fn init() {
     // SAFETY: the callback lives as long as the library.
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(forget), pg_sys::Datum::from(0)) };
 }

@@ -37,6 +37,11 @@ impl Deletion {
             has_actions: same_xact_children::has_actions(table),
         }
     }
+
+    /// Whether nothing but the deletion itself happens.
+    pub(super) fn is_direct(self) -> bool {
+        self.direct && !self.has_actions
+    }
 }
 
 /// Removes a row that the caller has found expired, to make room for a new one. Waits for a

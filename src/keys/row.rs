@@ -22,6 +22,16 @@ impl<'a> New<'a> {
         }
     }
 
+    /// A row that is inserted.
+    pub(super) fn inserted(row: Slot<'a>) -> Self {
+        Self { row, old: None }
+    }
+
+    /// Whether it is inserted, and replaces no version.
+    pub(super) fn is_inserted(&self) -> bool {
+        self.old.is_none()
+    }
+
     /// Whether this is the TID of the version to be replaced.
     pub(super) fn replaces(&self, tid: &ItemPointerData) -> bool {
         self.old.is_some_and(|(_, old)| same_tid(&old, tid))

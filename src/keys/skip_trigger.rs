@@ -80,7 +80,7 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
             && target
                 .triggers()
                 .fire_only(insert, functions.free_expired_keys)
-            && inserts_live_rows_only(target.table().oid())
+            && inserts_live_rows_only(target.table().oid(), target.estimated_rows())
         {
             target.triggers().hide(insert);
         }
@@ -89,12 +89,12 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
 
 /// Whether no row of the table is expired, and none comes expired: new rows are stamped, unless
 /// they expire by a date of their own. The statement has locked the table.
-fn inserts_live_rows_only(relid: pg_sys::Oid) -> bool {
+fn inserts_live_rows_only(relid: pg_sys::Oid, estimate: f64) -> bool {
     if settings::show_expired() || settings::preserve_ts() || roles::reads_physically(relid) {
         return false;
     }
     let table = relation::Open::locked(relid);
-    has_no_expired_row(&table, relid, &mut Budget::new())
+    has_no_expired_row(&table, relid, &mut Budget::for_rows(estimate))
 }
 
 /// Whether the statement assigns to a column that a key depends on.

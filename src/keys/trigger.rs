@@ -1,13 +1,10 @@
 //! `ttl.free_expired_keys()`, the trigger's function.
 
 use super::row::New;
-use super::{lookup, prepared};
-use crate::clock::now::present_stamp;
+use super::{after_wait, lookup, prepared};
 use crate::error::Error;
-use crate::pg::call::{BeforeWrite, TriggerCall};
-use crate::pg::{externs, fmgr, roles};
-use crate::store::Clock;
-use crate::{policy, settings};
+use crate::pg::call::TriggerCall;
+use crate::pg::fmgr;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -37,43 +34,14 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
     let new = New::of(write);
     let waited = lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
-        Some(clock) if waited => stamp_anew(&new, write, &clock, plan.policy.ts_granularity),
+        Some(clock) if waited => {
+            match after_wait::stamp(&new, &clock, plan.policy.ts_granularity) {
+                Some(time) => write.tuple_with(clock.ts.attno, time),
+                None => write.tuple(),
+            }
+        }
         _ => write.tuple(),
     })
-}
-
-/// The new row as it is written after a wait: it counts from now on, or it might come expired. A
-/// `_ts` that the statement has given stays; one that an UPDATE has left as recent is looked at
-/// again (C16).
-fn stamp_anew(
-    new: &New<'_>,
-    write: BeforeWrite<'_>,
-    clock: &Clock,
-    granularity: i32,
-) -> pg_sys::HeapTuple {
-    if settings::preserve_ts() || (!write.is_update() && keeps_times(write.table().oid())) {
-        return write.tuple();
-    }
-    let start = policy::truncate_to_second(externs::GetCurrentStatementStartTimestamp());
-    let present = present_stamp();
-    let ts = clock.ts.attno;
-    let given = new.row.value(ts).map(|given| given.value() as i64);
-    let ttl = clock.ttl.and_then(|ttl| new.row.value(ttl.attno));
-    let ttl = ttl.map(|ttl| ttl.value() as i32);
-    let is_left = granularity > 0 && new.keeps(ts);
-    match given {
-        Some(left) if is_left => match policy::refreshed(given, ttl, granularity, present) {
-            time if time == left => write.tuple(),
-            time => write.tuple_with(ts, time),
-        },
-        Some(given) if given >= start && given < present => write.tuple_with(ts, present),
-        _ => write.tuple(),
-    }
-}
-
-#[pg_guard]
-extern "C-unwind" fn keeps_times(relid: pg_sys::Oid) -> bool {
-    roles::reads_physically(relid)
 }
 
 #[pg_guard]

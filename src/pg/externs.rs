@@ -22,6 +22,8 @@ unsafe extern "C" {
     pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// worker.c
     pub(crate) safe fn IsLogicalWorker() -> bool;
+    /// heapam_handler.c; a constant.
+    pub(crate) safe fn GetHeapamTableAmRoutine() -> *const pg_sys::TableAmRoutine;
     /// xact.c
     pub(crate) safe fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
     /// mcxt.c

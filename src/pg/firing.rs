@@ -109,6 +109,16 @@ impl Triggers<'_> {
     pub(crate) fn hide(self, event: u32) {
         self.with(|all| *before_row(all, event) = false);
     }
+
+    /// Undoes [`Self::hide`].
+    pub(crate) fn show(self, event: u32) {
+        self.with(|all| *before_row(all, event) = true);
+    }
+
+    /// Whether an INSERT fires a trigger before its first row.
+    pub(crate) fn fire_before_insert_statement(self) -> bool {
+        self.with(|all| all.trig_insert_before_statement) == Some(true)
+    }
 }
 
 /// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.
@@ -153,6 +163,17 @@ impl<'a> Target<'a> {
     pub(crate) fn table(self) -> Table<'a> {
         // SAFETY: open and locked as long as the statement.
         unsafe { Table::of((*self.target).ri_RelationDesc) }
+    }
+
+    /// How many rows the planner expects the statement to write.
+    pub(crate) fn estimated_rows(self) -> f64 {
+        // SAFETY: there as long as the statement; a plan with result relations has a ModifyTable
+        // on top, or is a SELECT with one in a CTE.
+        unsafe {
+            let plan = (*(*self.estate).es_plannedstmt).planTree;
+            let source = (*plan).lefttree;
+            source.as_ref().map_or((*plan).plan_rows, |it| it.plan_rows)
+        }
     }
 
     /// The statement's copy of the table's triggers.

@@ -16,6 +16,7 @@ macro_rules! at_boundary {
 pub(crate) mod activity;
 pub(crate) mod after_delete;
 pub(crate) mod background;
+pub(crate) mod batch;
 pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
@@ -35,6 +36,7 @@ pub(crate) mod gate;
 pub(crate) mod index;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
+pub(crate) mod insertion;
 pub(crate) mod labels;
 pub(crate) mod lists;
 pub(crate) mod locks;

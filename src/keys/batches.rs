@@ -1,0 +1,122 @@
+//! COPY FROM in batches, for a table that may have expired rows.
+//!
+//! In place of the trigger, which would turn multi-insert off, the keys of a batch are looked up
+//! before it is stored: first by one scan of the range of its keys, then, where that meets a row
+//! that is expired or unfinished, one by one
+//! (`docs/decisions/0036-copy-in-batches.md`).
+//!
+//! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
+
+use super::liveness::Liveness;
+use super::plan::{self, KeyPlan};
+use super::prepared::Prepared;
+use super::row::New;
+use super::{after_wait, lookup, removal};
+use crate::pg::batch::Batch;
+use crate::pg::insertion::Around;
+use crate::pg::relation;
+use crate::pg::table::Table;
+use crate::store::Clock;
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The most entries that are read in the range of a batch's keys: where there are more, to look up
+/// each key is cheaper.
+const FEW_ENTRIES: u32 = 200;
+
+/// What one COPY does around its batches.
+pub(super) struct Batches {
+    plan: Rc<KeyPlan>,
+    clock: Clock,
+    liveness: Liveness<'static>,
+    /// Whether no row of the table is expired.
+    none_expired: Cell<bool>,
+    /// Whether a row of the present batch comes expired.
+    comes_expired: Cell<bool>,
+}
+
+impl Batches {
+    /// `None` where the trigger must see each row: an expression, exclusion constraint or TTL
+    /// index is involved, or a deletion has side effects. `none_expired`: so far no row is.
+    pub(super) fn of(table: &relation::Open, none_expired: bool) -> Option<Self> {
+        let plan = plan::of(table.table())?;
+        let clock = plan.policy.clock.filter(|_| plan.policy.rules.is_empty())?;
+        let mut keys = plan.keys.iter();
+        let is_fit = keys.all(|key| key.unique.is_ordered() && !key.always_changes)
+            && plan.deletion.is_direct()
+            && !table.table().triggers().fire_before_insert_statement();
+        is_fit.then(|| Self {
+            liveness: Liveness::by_clock(&plan.policy),
+            clock,
+            none_expired: Cell::new(none_expired),
+            comes_expired: Cell::new(false),
+            plan,
+        })
+    }
+
+    /// Whether a key of the batch may be held by an expired row, or by one whose writer has not
+    /// ended.
+    fn may_meet_expired(&self, rows: Batch<'_>) -> bool {
+        !self.plan.keys.iter().all(|key| {
+            let mut left = FEW_ENTRIES;
+            rows.each_in_range(&key.unique, |scan, row| {
+                left = left.saturating_sub(1);
+                left > 0 && scan.writer().is_none() && self.liveness.is_live(row)
+            })
+        })
+    }
+
+    /// Removes the expired rows that hold a key of the row.
+    fn free_keys(&self, new: &New<'_>) {
+        let prepared = Prepared {
+            plan: None,
+            liveness: self.liveness,
+            evaluation: None,
+        };
+        if lookup::free_keys(new, &prepared, &self.plan)
+            && let Some(time) = after_wait::stamp(new, &self.clock, self.plan.policy.ts_granularity)
+        {
+            new.row.store_time(self.clock.ts.attno, time);
+        }
+    }
+}
+
+impl Around for Batches {
+    fn before(&self, rows: Batch<'_>) {
+        // COPY has its own copy of the triggers by now; other statements need this one.
+        show_trigger(rows.table());
+        let is_expired = |row| !self.liveness.is_live_by_clock(row);
+        self.comes_expired.set(rows.rows().any(is_expired));
+        if !self.none_expired.get() && self.may_meet_expired(rows) {
+            rows.rows()
+                .for_each(|row| self.free_keys(&New::inserted(row)));
+        }
+    }
+
+    fn end(&self, table: Table<'_>) {
+        show_trigger(table);
+    }
+
+    /// A row that came expired must not be in the way of a later one of its batch, whose keys were
+    /// looked up when neither was stored.
+    fn after(&self, rows: Batch<'_>) {
+        if !self.comes_expired.get() {
+            return;
+        }
+        self.none_expired.set(false);
+        let removed = rows.flags();
+        for key in &self.plan.keys {
+            rows.each_followed(&key.unique, |at, row| {
+                if !self.liveness.is_live_by_clock(row) && !removed.set(at) {
+                    removal::remove(row, self.plan.deletion);
+                }
+            });
+        }
+    }
+}
+
+/// Undoes what hides the trigger from COPY.
+fn show_trigger(table: Table<'_>) {
+    table.triggers().show(pg_sys::TRIGGER_TYPE_INSERT);
+}
