@@ -30,8 +30,8 @@ struct Around {
     statement: *mut PlannedStmt,
     /// A statement that can affect TTL: what `ddl::after` needs.
     ddl: Option<usize>,
-    /// It is a COPY; true if it looks keys up in batches.
-    copies: Option<bool>,
+    /// It is a COPY, which looks keys up in batches for so many tables.
+    copies: Option<usize>,
     /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
     /// COMMIT PREPARED (true) or ROLLBACK PREPARED (false).
@@ -144,8 +144,8 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn after(around: &Around) {
-    if let Some(by_batches) = around.copies {
-        copy_from::after_write(by_batches);
+    if let Some(in_batches) = around.copies {
+        copy_from::after_write(in_batches);
     }
     if let Some(database) = around.vacated {
         evict::readmit(database);

@@ -2,11 +2,13 @@
 //!
 //! In place of the trigger, which would turn multi-insert off, the keys of a batch are looked up
 //! before it is stored: first by one scan of the range of its keys, then, where that meets a row
-//! that is expired or unfinished, one by one
+//! that is expired or unfinished, one by one. As rows go on coming, more and more of the table's
+//! expired rows are removed at a time, until none is left
 //! (`docs/decisions/0036-copy-in-batches.md`).
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
+use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::liveness::Liveness;
 use super::plan::{self, KeyPlan};
 use super::prepared::Prepared;
@@ -15,15 +17,20 @@ use super::{after_wait, lookup, removal};
 use crate::pg::batch::Batch;
 use crate::pg::insertion::Around;
 use crate::pg::relation;
-use crate::pg::table::Table;
+use crate::pg::table::{Slot, Table};
 use crate::store::Clock;
 use pgrx::pg_sys;
+use pgrx::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// The most entries that are read in the range of a batch's keys: where there are more, to look up
 /// each key is cheaper.
 const FEW_ENTRIES: u32 = 200;
+
+/// Expired rows are removed at large when so many rows have come, and each time their number has
+/// doubled.
+const MANY_ROWS: u32 = 2000;
 
 /// What one COPY does around its batches.
 pub(super) struct Batches {
@@ -32,6 +39,11 @@ pub(super) struct Batches {
     liveness: Liveness<'static>,
     /// Whether no row of the table is expired.
     none_expired: Cell<bool>,
+    /// How many rows have come.
+    rows: Cell<u32>,
+    /// So many rows must have come before expired rows are removed at large; `None` once a row has
+    /// come expired, which this command cannot delete.
+    next_removal: Cell<Option<u32>>,
     /// Whether a row of the present batch comes expired.
     comes_expired: Cell<bool>,
 }
@@ -50,6 +62,8 @@ impl Batches {
             liveness: Liveness::by_clock(&plan.policy),
             clock,
             none_expired: Cell::new(none_expired),
+            rows: Cell::new(0),
+            next_removal: Cell::new(Some(MANY_ROWS)),
             comes_expired: Cell::new(false),
             plan,
         })
@@ -67,14 +81,27 @@ impl Batches {
         })
     }
 
+    /// Removes expired rows in proportion to the rows that have come, if it is time; true if none
+    /// is left.
+    fn remove_at_large(&self, rows: Batch<'_>) -> bool {
+        let come = self.rows.get();
+        if self.next_removal.get().is_none_or(|next| come < next) {
+            return false;
+        }
+        self.next_removal.set(Some(come.saturating_mul(2)));
+        let none_left = remove_some(rows.table().oid(), come);
+        self.none_expired.set(none_left);
+        none_left
+    }
+
     /// Removes the expired rows that hold a key of the row.
-    fn free_keys(&self, new: &New<'_>) {
+    fn free_keys(&self, new: &New<'_>, scratch: Slot<'_>) {
         let prepared = Prepared {
             plan: None,
             liveness: self.liveness,
             evaluation: None,
         };
-        if lookup::free_keys(new, &prepared, &self.plan)
+        if lookup::free_keys(new, &prepared, &self.plan, Some(scratch))
             && let Some(time) = after_wait::stamp(new, &self.clock, self.plan.policy.ts_granularity)
         {
             new.row.store_time(self.clock.ts.attno, time);
@@ -88,9 +115,14 @@ impl Around for Batches {
         show_trigger(rows.table());
         let is_expired = |row| !self.liveness.is_live_by_clock(row);
         self.comes_expired.set(rows.rows().any(is_expired));
-        if !self.none_expired.get() && self.may_meet_expired(rows) {
-            rows.rows()
-                .for_each(|row| self.free_keys(&New::inserted(row)));
+        let come = u32::try_from(rows.rows().count()).unwrap_or(u32::MAX);
+        self.rows.set(self.rows.get().saturating_add(come));
+        if !self.none_expired.get() && self.may_meet_expired(rows) && !self.remove_at_large(rows) {
+            rows.table().with_slot(|scratch| {
+                for row in rows.rows() {
+                    self.free_keys(&New::inserted(row), scratch);
+                }
+            });
         }
     }
 
@@ -105,6 +137,7 @@ impl Around for Batches {
             return;
         }
         self.none_expired.set(false);
+        self.next_removal.set(None);
         let removed = rows.flags();
         for key in &self.plan.keys {
             rows.each_followed(&key.unique, |at, row| {
@@ -114,6 +147,12 @@ impl Around for Batches {
             });
         }
     }
+}
+
+#[pg_guard]
+extern "C-unwind" fn remove_some(relid: pg_sys::Oid, come: u32) -> bool {
+    let table = relation::Open::locked(relid);
+    has_no_expired_row(&table, relid, &mut Budget::for_rows(come.into()))
 }
 
 /// Undoes what hides the trigger from COPY.

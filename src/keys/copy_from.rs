@@ -25,11 +25,11 @@ thread_local! {
 }
 
 /// Prepares a COPY that writes to a table with TTL, and notes the write for the workers.
-/// True if the keys are looked up in batches; [`after_write`] follows.
+/// Returns for how many tables keys are looked up in batches; [`after_write`] follows.
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
-pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> bool {
+pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> usize {
     // In a read-only transaction COPY fails, and PostgreSQL says why.
     // SAFETY: fields of a parsed statement; the lock that COPY takes first.
     unsafe {
@@ -38,7 +38,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> bool {
             || pg_sys::XactReadOnly
             || !extension::is_present()
         {
-            return false;
+            return 0;
         }
         let lock = pg_sys::RowExclusiveLock.cast_signed();
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
@@ -52,63 +52,65 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> bool {
             return begin_copy(&names.collect::<Vec<_>>(), relid);
         }
     }
-    false
+    0
 }
 
-/// Before a COPY FROM with these columns: hides the trigger where it has nothing to do, or where
-/// batches are looked up, which is true then. The table is locked as COPY will lock it.
-fn begin_copy(columns: &[String], relid: pg_sys::Oid) -> bool {
+/// Before a COPY FROM with these columns: hides the trigger from COPY where it has nothing to do,
+/// or where batches are looked up; returns for how many tables these are. The table is locked as
+/// COPY will lock it.
+fn begin_copy(columns: &[String], relid: pg_sys::Oid) -> usize {
     let Some(functions) = extension::functions() else {
-        return false;
+        return 0;
     };
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
-        return false;
+        return 0;
     };
-    if settings::show_expired() || !roles::may_insert(relid) {
-        return false;
+    if settings::show_expired() {
+        return 0;
     }
     let all_stamped = stamps_all_rows(columns, relid, &policy);
+    let tables = catalog::all_inheritors(relid);
     let is_partitioned =
         catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    if !is_partitioned {
-        return by_batches_or_nothing(relid, &functions, all_stamped);
+    // COPY writes to a table itself or, through a partitioned one, to its partitions.
+    let tables = if is_partitioned { tables } else { vec![relid] };
+    if tables.len() > FEW_PARTITIONS || !roles::may_insert(relid) {
+        return 0;
     }
-    // COPY writes through a partitioned table to its partitions.
-    let tables = catalog::all_inheritors(relid);
-    if !all_stamped || tables.len() > FEW_PARTITIONS {
-        return false;
-    }
-    let mut budget = Budget::new();
+    let (mut budget, mut in_batches) = (Budget::new(), 0);
     for table in tables {
         // COPY may never reach this partition: do not wait for it, and do not keep it locked.
         let lock = pg_sys::RowExclusiveLock;
         if !locks::try_relation(table, lock) {
             continue;
         }
-        if catalog::class(table).is_some() {
-            let open = relation::Open::locked(table);
-            if has_only_trigger(&open, &functions) && has_no_expired_row(&open, table, &mut budget)
-            {
-                hide_trigger(&open);
-            }
-            if std::mem::take(&mut budget.deleted) {
-                continue;
-            }
+        let looks_up = catalog::class(table).is_some_and(|class| {
+            // Rows of a partitioned table meet the triggers of its partitions.
+            let live_only = all_stamped || class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
+            replace_trigger(table, &functions, live_only, &mut budget)
+        });
+        in_batches += usize::from(looks_up);
+        if !std::mem::take(&mut budget.deleted) && !looks_up {
+            locks::release(table, lock);
         }
-        locks::release(table, lock);
     }
-    false
+    in_batches
 }
 
-/// For a table that is not partitioned: hides the trigger where it has nothing to do; true where
-/// instead batches are looked up.
-fn by_batches_or_nothing(relid: pg_sys::Oid, functions: &Functions, all_stamped: bool) -> bool {
+/// Hides the trigger of one table if it has nothing to do, or if instead batches are looked up,
+/// which is true then. `live_only`: no row comes expired. The table is locked.
+fn replace_trigger(
+    relid: pg_sys::Oid,
+    functions: &Functions,
+    live_only: bool,
+    budget: &mut Budget,
+) -> bool {
     let open = relation::Open::locked(relid);
     if !has_only_trigger(&open, functions) {
         return false;
     }
-    let none_expired = has_no_expired_row(&open, relid, &mut Budget::new());
-    if none_expired && all_stamped {
+    let none_expired = has_no_expired_row(&open, relid, budget);
+    if none_expired && live_only {
         hide_trigger(&open);
         return false;
     }
@@ -116,12 +118,12 @@ fn by_batches_or_nothing(relid: pg_sys::Oid, functions: &Functions, all_stamped:
         return false;
     };
     let same = relation::Open::locked(relid);
-    if !insertion::begin(open, Box::new(batches)) {
-        return false;
+    let begins = insertion::begin(open, Box::new(batches));
+    if begins {
+        // The batches show it again.
+        same.table().triggers().hide(pg_sys::TRIGGER_TYPE_INSERT);
     }
-    // The batches show it again.
-    same.table().triggers().hide(pg_sys::TRIGGER_TYPE_INSERT);
-    true
+    begins
 }
 
 /// Whether the trigger is the only BEFORE INSERT trigger for rows.
@@ -136,11 +138,9 @@ fn hide_trigger(open: &relation::Open) {
     HIDDEN.with_borrow_mut(|hidden| hidden.push(table.oid()));
 }
 
-/// After COPY; `by_batches` is what [`before_write`] has returned.
-pub(crate) fn after_write(by_batches: bool) {
-    if by_batches {
-        insertion::end();
-    }
+/// After COPY; `in_batches` is what [`before_write`] has returned.
+pub(crate) fn after_write(in_batches: usize) {
+    (0..in_batches).for_each(|_| insertion::end());
     show_triggers();
 }
 

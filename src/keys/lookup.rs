@@ -20,8 +20,14 @@ use crate::pg::table::Slot;
 const MAX_CHANGES: u32 = 1000;
 
 /// Removes the expired rows that hold a key of the new row. True if the statement had to wait
-/// for another session. `prepared` is that of the row's table in this statement, with its plan.
-pub(super) fn free_keys(new: &New<'_>, prepared: &Prepared<'_>, plan: &KeyPlan) -> bool {
+/// for another session. `prepared` is that of the row's table in this statement, with its plan;
+/// `scratch`, a slot for rows of the table, saves making one for each look-up.
+pub(super) fn free_keys(
+    new: &New<'_>,
+    prepared: &Prepared<'_>,
+    plan: &KeyPlan,
+    scratch: Option<Slot<'_>>,
+) -> bool {
     let mut wait = Wait { outer: None };
     // A MERGE that has waited for a row, expired by now, inserts in its place.
     if externs::last_wait() > now() {
@@ -44,6 +50,7 @@ pub(super) fn free_keys(new: &New<'_>, prepared: &Prepared<'_>, plan: &KeyPlan) 
                 plan,
                 liveness: &prepared.liveness,
                 key,
+                scratch,
                 index: evaluation
                     .filter(|_| key.unique.needs_evaluation)
                     .and_then(|evaluation| evaluation.indexes.get(at)),
@@ -91,6 +98,7 @@ struct Lookup<'a> {
     key: &'a Key,
     /// What is evaluated for it, if anything is.
     index: Option<&'a IndexExpressions<'a>>,
+    scratch: Option<Slot<'a>>,
 }
 
 /// How a look-up ends.
@@ -119,10 +127,14 @@ impl Lookup<'_> {
         // The executor has locked it: it opens the indexes before it fires triggers.
         let table = self.new.row.table();
         table.with_index(self.key.unique.index, |index| {
-            table.with_slot(|slot| {
+            let mut free = |slot: Slot<'_>| {
                 let mut changes = 0;
                 while self.remove(index, &sought, slot, wait, &mut changes) {}
-            });
+            };
+            match self.scratch {
+                Some(slot) => free(slot),
+                None => table.with_slot(free),
+            }
         });
     }
 

@@ -125,6 +125,25 @@ COPY (SELECT i, 'new ' || i, 'new' FROM generate_series(1, 4000) i) TO :'file';
 COPY t (a, b, c) FROM :'file';
 SELECT count(*) FROM t WHERE c = 'new';
 
+-- partitions
+CREATE TABLE p (a int PRIMARY KEY, b text) PARTITION BY RANGE (a);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (2000);
+CREATE TABLE p2 (b text, gone int, a int NOT NULL);
+ALTER TABLE p2 DROP gone;
+ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (2000) TO (9000);
+SELECT ttl.enable('p', 3600);
+SET ttl.preserve_ts = on;
+INSERT INTO p (a, b, _ts) SELECT i, 'old', now() - interval '1 day' FROM generate_series(1, 4000) i;
+RESET ttl.preserve_ts;
+COPY (SELECT i, 'new' FROM generate_series(1001, 5000) i) TO :'file';
+COPY p (a, b) FROM :'file';
+SELECT tableoid::regclass, count(*), sum(a) FROM p GROUP BY 1 ORDER BY 1;
+COPY (SELECT 6000 + i % 700, 'given', CASE WHEN i <= 2100 THEN '2000-01-01' ELSE '2100-01-01' END FROM generate_series(1, 2800) i) TO :'file';
+COPY p (a, b, _ts) FROM :'file';
+SELECT count(*), sum(a) FROM p WHERE b = 'given';
+COPY p2 (a, b, _ts) FROM :'file';
+INSERT INTO p VALUES (500, 'again') RETURNING a;
+
 -- where the trigger must see each row
 CREATE UNIQUE INDEX by_expression ON t (lower(b)) WHERE b IS NOT NULL;
 SELECT refill();
