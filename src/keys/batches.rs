@@ -24,9 +24,9 @@ use pgrx::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The most entries that are read in the range of a batch's keys: where there are more, to look up
-/// each key is cheaper.
-const FEW_ENTRIES: u32 = 200;
+/// How many entries are read in the range of a batch's keys, for so many rows one: where there are
+/// more, to look up each key is cheaper.
+const ROWS_PER_ENTRY: usize = 4;
 
 /// Expired rows are removed at large when so many rows have come, and each time their number has
 /// doubled.
@@ -72,11 +72,12 @@ impl Batches {
     /// Whether a key of the batch may be held by an expired row, or by one whose writer has not
     /// ended.
     fn may_meet_expired(&self, rows: Batch<'_>) -> bool {
+        let most = rows.rows().count() / ROWS_PER_ENTRY;
         !self.plan.keys.iter().all(|key| {
-            let mut left = FEW_ENTRIES;
+            let mut read = 0;
             rows.each_in_range(&key.unique, |scan, row| {
-                left = left.saturating_sub(1);
-                left > 0 && scan.writer().is_none() && self.liveness.is_live(row)
+                read += 1;
+                read <= most && scan.writer().is_none() && self.liveness.is_live(row)
             })
         })
     }
