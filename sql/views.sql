@@ -17,11 +17,12 @@ CREATE VIEW ttl.tables AS
                 THEN pg_catalog.justify_hours(pg_catalog.make_interval(
                          secs => (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4)) END AS default_interval,
            (s.standing OPERATOR(pg_catalog.->>) 'next_expiry')::pg_catalog.timestamptz AS next_expiry,
-           (s.standing OPERATOR(pg_catalog.->>) 'backlog')::pg_catalog.int8 AS backlog_estimate,
+           (s.standing OPERATOR(pg_catalog.->>) 'backlog')::pg_catalog.int8 AS backlog,
            s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker
       FROM pg_catalog.pg_seclabel AS l
      CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
-     -- OFFSET: evaluated once for its columns, and not at all without them.
+     -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
+     -- of ttl.stats, which joins USING (relation).
      CROSS JOIN LATERAL (SELECT ttl.standing(l.objoid::pg_catalog.regclass) OFFSET 0) AS s (standing)
      WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
@@ -46,8 +47,7 @@ CREATE VIEW ttl.stats AS
            s.time_used_ms,
            s.slow,
            s.last_error,
-           s.last_error_at,
-           s.oldest_expiry AS next_expiry
+           s.last_error_at
       FROM ttl.table_stats() AS s;
 
 COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
@@ -67,7 +67,6 @@ COMMENT ON COLUMN ttl.stats.slow IS 'whether its last turn ran into a time limit
 COMMENT ON COLUMN ttl.stats.last_error IS 'the last error of deletion; shown to the table''s owner and to those who read all statistics';
 COMMENT ON COLUMN ttl.stats.last_error_at IS 'when that error occurred';
 
-COMMENT ON COLUMN ttl.stats.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
 
 COMMENT ON VIEW ttl.tables IS 'the tables that have a time to live, their settings, and what is wrong with them';
 COMMENT ON COLUMN ttl.tables.relation IS 'the table; partitions and inheriting tables follow it';
@@ -80,6 +79,6 @@ COMMENT ON COLUMN ttl.tables.ts_granularity IS 'UPDATEs leave a time of last mod
 COMMENT ON COLUMN ttl.tables.rules IS 'its TTL indexes: name, key, expireAfterSeconds, partialFilterExpression';
 COMMENT ON COLUMN ttl.tables.problems IS 'what keeps the time to live from working as it should; empty if nothing does';
 COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL = never, or TTL is off';
-COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; as next_expiry in ttl.stats';
-COMMENT ON COLUMN ttl.tables.backlog_estimate IS 'expired rows that are still on disk, estimated; NULL where nobody looks';
+COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
+COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, estimated, as backlog_estimate in ttl.stats; NULL where nobody looks';
 COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';

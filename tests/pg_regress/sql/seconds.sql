@@ -102,12 +102,14 @@ SELECT * FROM ttl.preview('u');
 
 -- at a glance
 SELECT ttl.set_default('t', '30 days');
-SELECT relation, default_ttl, default_interval, next_expiry, backlog_estimate, worker FROM ttl.tables
+SELECT relation, default_ttl, default_interval, next_expiry, backlog, worker FROM ttl.tables
  WHERE relation IN ('t'::regclass, 'u'::regclass) ORDER BY 1;
 SELECT ttl.set_default('t', -1);
 SELECT default_interval, worker FROM ttl.tables WHERE relation = 't'::regclass;
 SELECT ttl.set_default('t', NULL);
 SELECT default_interval, worker FROM ttl.tables WHERE relation = 't'::regclass;
+-- no name is in both views but the table's
+SELECT attname FROM pg_attribute WHERE attrelid IN ('ttl.tables'::regclass, 'ttl.stats'::regclass) AND attnum > 0 GROUP BY 1 HAVING count(*) > 1;
 -- what is not shown is not evaluated
 CREATE FUNCTION evaluates(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE line text;
