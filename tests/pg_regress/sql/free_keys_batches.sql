@@ -125,6 +125,21 @@ COPY (SELECT i, 'new ' || i, 'new' FROM generate_series(1, 4000) i) TO :'file';
 COPY t (a, b, c) FROM :'file';
 SELECT count(*) FROM t WHERE c = 'new';
 
+-- the same where ANALYZE changes the table's row in pg_class after the first rows have come
+CREATE TABLE d (a int PRIMARY KEY, b text);
+SELECT ttl.enable('d', 3600);
+SET ttl.preserve_ts = on;
+INSERT INTO d (a, b, _ts) SELECT i, 'old', now() - interval '1 day' FROM generate_series(1, 4000) i;
+RESET ttl.preserve_ts;
+CREATE FUNCTION analyze_d(a int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+    IF a % 300 = 0 THEN ANALYZE d; END IF;
+    RETURN true;
+END $$;
+ALTER TABLE d ADD CHECK (analyze_d(a)) NOT VALID;
+COPY (SELECT i, 'new' FROM generate_series(1001, 4000) i) TO :'file';
+COPY d (a, b) FROM :'file';
+SELECT count(*), sum(a) FROM d WHERE b = 'new';
+
 -- partitions
 CREATE TABLE p (a int PRIMARY KEY, b text) PARTITION BY RANGE (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (2000);
