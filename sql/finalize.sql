@@ -5,11 +5,13 @@
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
-GRANT SELECT ON ttl.tables, ttl.stats TO PUBLIC;
+GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
+-- As PostgreSQL's own functions that reset statistics.
+REVOKE ALL ON FUNCTION ttl.reset_stats(pg_catalog.regclass) FROM PUBLIC;
 
 -- Tables may still have labels from before the extension was dropped.
 SELECT ttl.invalidate_plans();

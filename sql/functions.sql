@@ -225,11 +225,26 @@ CREATE FUNCTION ttl.table_stats(
         OUT partitions_dropped bigint, OUT last_pass_at pg_catalog.timestamptz, OUT last_pass_ms double precision,
         OUT oldest_expiry pg_catalog.timestamptz, OUT lag_is_known boolean, OUT backlog_estimate bigint, OUT blocked_rows bigint,
         OUT time_used_ms double precision, OUT slow boolean,
-        OUT last_error pg_catalog.text, OUT last_error_at pg_catalog.timestamptz)
+        OUT last_error pg_catalog.text, OUT last_error_at pg_catalog.timestamptz,
+        OUT stats_reset pg_catalog.timestamptz)
     RETURNS SETOF pg_catalog.record ROWS 1000
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
 COMMENT ON FUNCTION ttl.table_stats() IS
     'what background deletion has done in this database; behind the view ttl.stats';
+
+CREATE FUNCTION ttl.worker_progress(
+        OUT pid integer, OUT datid pg_catalog.oid, OUT relid pg_catalog.oid, OUT phase pg_catalog.text, OUT rows_deleted bigint,
+        OUT batch_size integer, OUT heap_blocks_total bigint, OUT heap_blocks_swept bigint, OUT effort double precision,
+        OUT waits_for pg_catalog.text)
+    RETURNS SETOF pg_catalog.record ROWS 5
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'worker_progress_wrapper';
+COMMENT ON FUNCTION ttl.worker_progress() IS
+    'what each worker of background deletion is at; behind the view ttl.progress';
+
+CREATE FUNCTION ttl.reset_stats(rel pg_catalog.regclass DEFAULT NULL) RETURNS pg_catalog.void
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'reset_stats_wrapper';
+COMMENT ON FUNCTION ttl.reset_stats(pg_catalog.regclass) IS
+    'set the counters in ttl.stats to zero, of one table or of all in this database; for superusers, unless granted';
 
 -- Keys -----------------------------------------------------------------------
 

@@ -47,7 +47,13 @@ CREATE VIEW ttl.stats AS
            s.time_used_ms,
            s.slow,
            s.last_error,
-           s.last_error_at
+           s.last_error_at,
+           CASE WHEN s.lag_is_known THEN
+                GREATEST(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry), 0)
+           END AS lag_seconds,
+           s.last_pass_ms OPERATOR(pg_catalog./) 1000 AS last_pass_seconds,
+           s.time_used_ms OPERATOR(pg_catalog./) 1000 AS time_used_seconds,
+           s.stats_reset
       FROM ttl.table_stats() AS s;
 
 COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
@@ -66,6 +72,41 @@ COMMENT ON COLUMN ttl.stats.time_used_ms IS 'how long workers have been at it in
 COMMENT ON COLUMN ttl.stats.slow IS 'whether its last turn ran into a time limit, or took very long for few rows: tables of other owners go before those of its owner';
 COMMENT ON COLUMN ttl.stats.last_error IS 'the last error of deletion; shown to the table''s owner and to those who read all statistics';
 COMMENT ON COLUMN ttl.stats.last_error_at IS 'when that error occurred';
+COMMENT ON COLUMN ttl.stats.lag_seconds IS 'lag, in seconds';
+COMMENT ON COLUMN ttl.stats.last_pass_seconds IS 'how long the last pass took, pauses included, in seconds';
+COMMENT ON COLUMN ttl.stats.time_used_seconds IS 'how long workers have been at it in all, pauses excluded, in seconds';
+COMMENT ON COLUMN ttl.stats.stats_reset IS 'when ttl.reset_stats() last set its counters to zero; NULL: not since the last crash';
+
+CREATE VIEW ttl.progress AS
+    SELECT p.pid,
+           p.datid,
+           d.datname,
+           p.relid,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+                THEN p.relid::pg_catalog.regclass END AS relation,
+           p.phase,
+           p.rows_deleted,
+           p.batch_size,
+           p.heap_blocks_total,
+           p.heap_blocks_swept,
+           p.effort,
+           p.waits_for
+      FROM ttl.worker_progress() AS p
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+
+COMMENT ON VIEW ttl.progress IS 'what each worker of background deletion is at; of other databases only for those who read all statistics';
+COMMENT ON COLUMN ttl.progress.pid IS 'the process, as in pg_stat_activity';
+COMMENT ON COLUMN ttl.progress.datid IS 'the database that it is connected to';
+COMMENT ON COLUMN ttl.progress.datname IS 'the name of that database';
+COMMENT ON COLUMN ttl.progress.relid IS 'the table or partition that it is at; NULL between two';
+COMMENT ON COLUMN ttl.progress.relation IS 'the name of that table, if it is in this database';
+COMMENT ON COLUMN ttl.progress.phase IS 'idle, preparing, dropping partition, sweeping index, sweeping heap, looking ahead';
+COMMENT ON COLUMN ttl.progress.rows_deleted IS 'expired rows deleted in this pass over the table';
+COMMENT ON COLUMN ttl.progress.batch_size IS 'the most rows that a transaction deletes at present';
+COMMENT ON COLUMN ttl.progress.heap_blocks_total IS 'how many blocks the sweep of the heap reads; NULL outside one';
+COMMENT ON COLUMN ttl.progress.heap_blocks_swept IS 'how many of them it has read';
+COMMENT ON COLUMN ttl.progress.effort IS 'the share of its time that it deletes, in percent; NULL before its first batch';
+COMMENT ON COLUMN ttl.progress.waits_for IS 'why it pauses: clients, standbys, disks, ttl.max_effort; expired rows, if none is known; NULL while it works';
 
 
 COMMENT ON VIEW ttl.tables IS 'the tables that have a time to live, their settings, and what is wrong with them';

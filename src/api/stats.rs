@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::BTreeMap;
 
-/// `ttl.table_stats()`: what deletion has done in this database since the server started, one row
+/// `ttl.table_stats()`: what deletion has done in this database, one row
 /// for each table with a label, partitions summed up: the view joins nothing to it, as a join by a
 /// wrong estimate would compare each table with each. Errors may quote rows, so only the table's
 /// owner and roles that read all statistics see them.
@@ -42,6 +42,7 @@ fn table_stats() -> TableIterator<
         name!(slow, bool),
         name!(last_error, Option<Text>),
         name!(last_error_at, Option<TimestampWithTimeZone>),
+        name!(stats_reset, Option<TimestampWithTimeZone>),
     ),
 > {
     let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
@@ -97,6 +98,7 @@ fn table_stats() -> TableIterator<
                     .and_then(|state| state.error())
                     .map(Text),
                 instant(sum.last_error_at),
+                instant(sum.reset_at),
             )
         });
     TableIterator::new(rows.collect::<Vec<_>>())

@@ -166,7 +166,7 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     state.dawdled = false;
     state.schedule.begin_turn();
     if let Some(own) = own {
-        own.set_turn(slow, now);
+        own.set_turn(key.relid, slow, now);
     }
     Some(Limits {
         each: state.habit.limit(most),

@@ -14,6 +14,7 @@
 //! | `pace` | the pause between batches |
 //! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
 //! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
+//! | `report` | shared memory: what each worker is at |
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
 //! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
@@ -34,6 +35,7 @@ mod pace;
 pub(crate) mod prepared;
 mod process;
 mod progress;
+pub(crate) mod report;
 mod schedule;
 pub(crate) mod shared;
 pub(crate) mod standing;

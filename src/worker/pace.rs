@@ -1,5 +1,6 @@
 //! The pause between batches, by a measurement of how busy the server is.
 
+use super::report;
 use super::throttle::{self, Bounds, Load};
 use crate::deletion::transaction;
 use crate::error::Error;
@@ -64,8 +65,11 @@ impl Pace {
             table_lag,
             slowdown: self.slowdown(rows, took),
         };
-        self.effort = throttle::effort(&load, &bounds());
+        let bounds = bounds();
+        self.effort = throttle::effort(&load, &bounds);
         let pause = throttle::pause(took, self.effort);
+        let cause = (!pause.is_zero()).then(|| throttle::cause(&load, &bounds));
+        report::pace(self.effort, cause);
         background::check_postmaster();
         let until = Instant::now() + pause;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
@@ -76,6 +80,7 @@ impl Pace {
             }
             background::wait(millis);
         }
+        report::pace(self.effort, None);
         timeout::Turn::paused(pause);
         // After the pause: during a batch clients may wait for it.
         self.look();

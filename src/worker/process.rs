@@ -43,6 +43,7 @@ pub extern "C-unwind" fn ttl_ext_worker_main(slot: pg_sys::Datum) {
         return;
     }
     shared::take_place(slot.value());
+    worker.report.clear();
     worker.pid.store(background::my_pid(), Ordering::Release);
     background::before_exit(leave_slot);
     background::connect(Some(database.into()));

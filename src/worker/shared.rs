@@ -5,6 +5,7 @@ use super::blocked::BlockedRow;
 use super::kept;
 use super::owners::{Account, OWNERS};
 use super::prepared::{PREPARED, Prepared};
+use super::report::Report;
 use super::state::{TableKey, TableState};
 use crate::pg::background;
 use crate::pg::shmem::{self, UnderLock};
@@ -99,18 +100,21 @@ pub(super) struct Worker {
     pub(super) slow: AtomicBool,
     /// Others wait for this worker.
     pub(super) give_way: AtomicBool,
+    pub(super) report: Report,
 }
 
 impl Worker {
     /// Notes that it is in no turn.
     pub(super) fn clear_turn(&self) {
+        self.report.set_table(0);
         self.slow.store(false, Ordering::Relaxed);
         self.turn.store(0, Ordering::Relaxed);
         self.long.store(false, Ordering::Release);
     }
 
-    /// Notes that it begins a turn.
-    pub(super) fn set_turn(&self, slow: bool, now: i64) {
+    /// Notes that it begins a turn at a table.
+    pub(super) fn set_turn(&self, table: u32, slow: bool, now: i64) {
+        self.report.set_table(table);
         self.give_way.store(false, Ordering::Relaxed);
         self.slow.store(slow, Ordering::Relaxed);
         self.turn.store(now, Ordering::Release);

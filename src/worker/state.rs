@@ -77,6 +77,8 @@ pub(crate) struct Counters {
     pub(crate) backlog: i64,
     pub(crate) blocked_rows: i64,
     pub(crate) last_error_at: i64,
+    /// When `ttl.reset_stats` was last called for it; 0 = never.
+    pub(crate) reset_at: i64,
 }
 
 impl Counters {
@@ -91,6 +93,20 @@ impl Counters {
             self.last_pass_at = other.last_pass_at;
             self.last_pass_ms = other.last_pass_ms;
         }
+        self.reset_at = self.reset_at.max(other.reset_at);
+    }
+
+    /// Counts from zero. What is known of the present, and what happened last, stays.
+    fn reset(&mut self, now: i64) {
+        *self = Self {
+            rows_deleted: 0,
+            batches: 0,
+            passes: 0,
+            sub_passes: 0,
+            partitions_dropped: 0,
+            reset_at: now,
+            ..*self
+        };
     }
 }
 
@@ -230,6 +246,21 @@ pub(super) fn forget_dropped(key: TableKey, labelled_table: u32) {
     with_sum(key.database, labelled_table, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;
+    });
+}
+
+/// Sets the counters of these labelled tables and of what follows them to zero.
+pub(crate) fn reset_counters(database: u32, labelled_tables: &[u32]) {
+    let now = background::now();
+    for &labelled_table in labelled_tables {
+        // So that there is one to note the time in.
+        with_sum(database, labelled_table, |_| ());
+    }
+    Locked::exclusive().for_each_mut(|state| {
+        if state.key.database == database && labelled_tables.contains(&state.labelled_table) {
+            state.counters.reset(now);
+            state.habit.used = 0;
+        }
     });
 }
 

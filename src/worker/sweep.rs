@@ -1,5 +1,6 @@
 //! The two orders in which a table is swept: an index's, and the heap's.
 
+use super::report::{self, Phase};
 use super::state;
 use super::turn::{Step, Turn};
 use crate::deletion::batch_size::{self, SweepOrder};
@@ -98,6 +99,7 @@ impl Turn<'_> {
 
     /// Deletes in the order of an index, from where it stopped.
     fn sweep_index(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
+        report::phase(Phase::SweepingIndex);
         loop {
             if self.is_over() {
                 return Ok(Step::Pause);
@@ -199,6 +201,7 @@ impl Turn<'_> {
 
     /// Deletes in heap order, from where it stopped.
     fn sweep_heap(&mut self) -> Result<Step, Error> {
+        report::phase(Phase::SweepingHeap);
         while self.progress.next_block < self.progress.end_block {
             if self.is_over() {
                 return Ok(Step::Pause);

@@ -45,22 +45,65 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) fn effort(load: &Load, bounds: &Bounds) -> f64 {
     let max = bounds.max_effort.max(LEAST);
     let min = bounds.min_effort.clamp(LEAST, max);
-    if bounds
-        .max_replica_lag
-        .is_some_and(|most| load.replica_lag > most)
-    {
+    if standbys_lag(load, bounds) {
         return min;
     }
-    let spare = (load.cores * (1.0 - RESERVE) - load.active).clamp(0.0, 1.0);
-    let hindrance = if load.active > 0.5 && load.slowdown > SLOW {
+    let hindrance = if disks_are_busy(load) {
         SLOW / load.slowdown
     } else {
         1.0
     };
-    let left_over = max * spare * hindrance;
+    let left_over = max * spare(load) * hindrance;
     let behind = load.table_lag.as_secs_f64() / bounds.max_lag.as_secs_f64().max(1.0);
     let urgent = min + (max - min) * 0.5 * (behind - 1.0).clamp(0.0, 1.0);
     left_over.max(urgent).clamp(min, max)
+}
+
+fn standbys_lag(load: &Load, bounds: &Bounds) -> bool {
+    let most = bounds.max_replica_lag;
+    most.is_some_and(|most| load.replica_lag > most)
+}
+
+/// The part of a processor that users leave over.
+fn spare(load: &Load) -> f64 {
+    (load.cores * (1.0 - RESERVE) - load.active).clamp(0.0, 1.0)
+}
+
+fn disks_are_busy(load: &Load) -> bool {
+    load.active > 0.5 && load.slowdown > SLOW
+}
+
+/// Why a worker pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Cause {
+    Standbys = 1,
+    Clients,
+    Disks,
+    Limit,
+}
+
+impl Cause {
+    /// As `ttl.progress` shows them.
+    pub(super) const ALL: [(Self, &'static str); 4] = [
+        (Self::Standbys, "standbys"),
+        (Self::Clients, "clients"),
+        (Self::Disks, "disks"),
+        (Self::Limit, "ttl.max_effort"),
+    ];
+}
+
+/// What makes the effort less than it could be, most of all.
+pub(super) fn cause(load: &Load, bounds: &Bounds) -> Cause {
+    if standbys_lag(load, bounds) {
+        Cause::Standbys
+    } else if spare(load) < 1.0 {
+        Cause::Clients
+    } else if disks_are_busy(load) {
+        Cause::Disks
+    } else {
+        Cause::Limit
+    }
 }
 
 /// The pause after a batch that took `worked`, at that effort.

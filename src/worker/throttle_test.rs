@@ -1,6 +1,6 @@
 //! C7, complaint 4: the throttle: everything when idle, the least when busy, more when behind.
 
-use super::throttle::{Bounds, Load, effort, pause};
+use super::throttle::{Bounds, Cause, Load, cause, effort, pause};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -79,6 +79,26 @@ fn a_table_too_far_behind_is_given_more() {
     assert_eq!(busy(900), 5.0 + 95.0 * 0.25);
     assert_eq!(busy(1200), 52.5);
     assert_eq!(busy(1_000_000), 52.5);
+}
+
+/// `ttl.progress` names what lowers the effort: in the order in which it does.
+#[test]
+fn the_cause_of_a_pause() {
+    let why = |change: fn(&mut Load)| {
+        let mut load = IDLE;
+        change(&mut load);
+        cause(&load, &BOUNDS)
+    };
+    assert_eq!(why(|_| ()), Cause::Limit);
+    assert_eq!(why(|load| load.active = 1.5), Cause::Clients);
+    assert_eq!(
+        why(|load| (load.active, load.slowdown) = (0.6, 4.0)),
+        Cause::Disks
+    );
+    assert_eq!(
+        why(|load| (load.active, load.replica_lag) = (1.5, Duration::from_secs(11))),
+        Cause::Standbys
+    );
 }
 
 #[test]

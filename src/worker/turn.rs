@@ -2,6 +2,7 @@
 
 use super::fairness::{LONG_TURN, Spent};
 use super::pace::Pace;
+use super::report::{self, Phase};
 use super::schedule::{self, Outcome};
 use super::state::{self, Progress, TableKey};
 use super::tables::Target;
@@ -160,7 +161,10 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
         return Ok(false);
     }
     transaction::clean_session_for(None)?;
-    let pause = match whole::drop_if_past(key) {
+    report::phase(Phase::DroppingPartition);
+    let dropped = whole::drop_if_past(key);
+    report::phase(Phase::Preparing);
+    let pause = match dropped {
         Ok(Whole::Dropped) => return Ok(true),
         Ok(Whole::NotYet) => return Ok(false),
         Ok(Whole::Kept) => schedule::interval(background::now().saturating_sub(began)),
@@ -274,6 +278,7 @@ impl<'a> Turn<'a> {
 
     /// Ends a pass: nothing is left but locked rows and those set aside.
     fn finish(&mut self) -> Result<Outcome, Error> {
+        report::phase(Phase::LookingAhead);
         blocked::forget_tried(self.key, self.progress.pass_began);
         let now = background::now();
         self.aside = blocked::of(self.key, now);

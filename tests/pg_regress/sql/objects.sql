@@ -5,7 +5,7 @@ SELECT pg_describe_object(classid, objid, 0) AS without_comment
    AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'ttl_ext')
    AND obj_description(objid, classid::regclass::name) IS NULL;
 SELECT attname AS column_without_comment FROM pg_attribute
- WHERE attrelid = 'ttl.tables'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NULL;
+ WHERE attrelid IN ('ttl.tables'::regclass, 'ttl.stats'::regclass, 'ttl.progress'::regclass) AND attnum > 0 AND col_description(attrelid, attnum) IS NULL;
 SELECT name, setting, context, vartype, short_desc FROM pg_settings WHERE name LIKE 'ttl.%' ORDER BY name;
 SET ttl.nosuch = 1;
 \df ttl.*

@@ -1,4 +1,5 @@
 //! Complaints 6 and 9: users can see what deletion does and what prevents it.
 
 mod problems;
+mod progress;
 mod stats;

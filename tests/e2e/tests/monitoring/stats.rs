@@ -10,7 +10,7 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| Server::start_sweeping(&[("wal_level", "logical")]))
 }
 
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 19] = [
     "relation regclass",
     "rows_deleted bigint",
     "batches bigint",
@@ -26,6 +26,10 @@ const COLUMNS: [&str; 15] = [
     "slow boolean",
     "last_error text",
     "last_error_at timestamp with time zone",
+    "lag_seconds double precision",
+    "last_pass_seconds double precision",
+    "time_used_seconds double precision",
+    "stats_reset timestamp with time zone",
 ];
 
 /// M9: the view's columns: zeros at first, then counters that count.
@@ -70,6 +74,14 @@ fn counters() {
         "t",
         PATIENCE,
     );
+    // In seconds, as monitoring takes them.
+    assert_eq!(
+        disk.value(
+            "SELECT abs(lag_seconds - extract(epoch FROM lag)) < 1 AND last_pass_seconds = last_pass_ms / 1000
+                    AND time_used_seconds = time_used_ms / 1000 AND stats_reset IS NULL FROM ttl.stats"
+        ),
+        "t"
+    );
     // A user's DELETE is not counted; 2 rows are those of `look_again`.
     disk.run("INSERT INTO t VALUES (5); DELETE FROM t WHERE id = 5");
     disk.look_again("t");
@@ -83,7 +95,64 @@ fn counters() {
     assert_eq!(disk.value("SELECT count(*) FROM ttl.stats"), "0");
 }
 
-/// Partitions are summed up under the table that has the policy.
+/// `ttl.reset_stats` sets counters to zero, a partitioned table's with its partitions', for
+/// those who have the privilege; what happened last stays, and a restart keeps the time.
+#[test]
+fn counters_are_reset() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("d");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         CREATE TABLE p (id integer) PARTITION BY LIST (id); CREATE TABLE p1 PARTITION OF p DEFAULT;
+         SELECT ttl.enable('p', 3600); CREATE TABLE plain (id integer); CREATE ROLE guest LOGIN",
+    );
+    for table in ["t", "p"] {
+        disk.insert_expired(table, 1, 100);
+        disk.wait_until(
+            &format!("SELECT rows_deleted FROM ttl.stats WHERE relation = '{table}'::regclass"),
+            "100",
+            PATIENCE,
+        );
+        disk.wait_until(
+            &format!("SELECT last_pass_at IS NOT NULL FROM ttl.stats WHERE relation = '{table}'::regclass"),
+            "t",
+            PATIENCE,
+        );
+    }
+    server.reload(&[("ttl.enabled", "off")]);
+    disk.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'",
+        "0",
+        PATIENCE,
+    );
+    let refused = database
+        .connect_as("guest")
+        .error("SELECT ttl.reset_stats('t')");
+    assert_eq!(refused.code().code(), "42501");
+    assert_eq!(
+        disk.error("SELECT ttl.reset_stats('plain')").code().code(),
+        "55000"
+    );
+    // A partition is reset with its table only.
+    assert_eq!(
+        disk.error("SELECT ttl.reset_stats('p1')").code().code(),
+        "55000"
+    );
+    let shown = "SELECT relation, rows_deleted + batches + passes + sub_passes + partitions_dropped = 0, time_used_ms = 0,
+                        last_pass_at IS NOT NULL, stats_reset BETWEEN now() - interval '1 hour' AND clock_timestamp()
+                   FROM ttl.stats ORDER BY relation::text";
+    disk.run("SELECT ttl.reset_stats('p')");
+    let reset = ["p", "t", "t", "t", "t"];
+    assert_eq!(disk.rows(shown), [reset, ["t", "f", "f", "t", "∅"]]);
+    disk.run("SELECT ttl.reset_stats()");
+    let both = [reset, ["t", "t", "t", "t", "t"]];
+    assert_eq!(disk.rows(shown), both);
+    drop(disk);
+    server.restart();
+    assert_eq!(database.disk().rows(shown), both);
+}
+
 /// Counters survive a restart but not a crash; the backlog is looked at again after both.
 #[test]
 fn counters_survive_a_restart() {
@@ -138,6 +207,7 @@ fn counters_survive_a_restart() {
     );
 }
 
+/// Partitions are summed up under the table that has the policy.
 #[test]
 fn sums_of_partitions() {
     let database = server().database("sums");

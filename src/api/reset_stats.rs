@@ -1,0 +1,31 @@
+//! `ttl.reset_stats`. Who may call it is a matter of GRANT, as for PostgreSQL's own.
+
+use crate::error::{Error, Result};
+use crate::pg::background;
+use crate::pg::report::or_raise;
+use crate::store::labels;
+use crate::worker::state;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// `ttl.reset_stats(rel)`: sets the counters of a table with a policy to zero; of all in this
+/// database for NULL.
+#[pg_extern(sql = false)]
+fn reset_stats(rel: Option<pg_sys::Oid>) {
+    or_raise(reset(rel));
+}
+
+fn reset(rel: Option<pg_sys::Oid>) -> Result<()> {
+    let labelled = labels()
+        .into_iter()
+        .map(|(labelled_table, _)| labelled_table);
+    let tables: Vec<u32> = labelled
+        .filter(|table| rel.is_none_or(|rel| *table == rel))
+        .map(|table| table.to_u32())
+        .collect();
+    if let Some(relid) = rel.filter(|_| tables.is_empty()) {
+        return Err(Error::no_policy(relid));
+    }
+    state::reset_counters(background::my_database().to_u32(), &tables);
+    Ok(())
+}
