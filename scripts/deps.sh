@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deps.sh [VERSION [drivers]]: install what is missing to build the extension and, with a
-# PostgreSQL VERSION, to test it on that version; with `drivers`, by other languages' drivers,
-# too. Rust itself must be there.
+# PostgreSQL VERSION, to test it on that version; with `drivers`, by other languages' drivers
+# and with Prometheus, too. Rust itself must be there.
 #
 # Silent and quick when nothing is missing. Packages come by apt-get,
 # cargo-pgrx by cargo install.
@@ -66,4 +66,9 @@ if [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $PGRX_VERSION" ]; then
     say "installing cargo-pgrx $PGRX_VERSION, a few minutes"
     retry cargo install --locked --quiet "cargo-pgrx@$PGRX_VERSION" ||
         die "cannot install cargo-pgrx $PGRX_VERSION; see cargo's message above"
+fi
+
+# Tests by Prometheus are left out, and counted as such, where it cannot be had.
+if [ "${2:-}" = drivers ]; then
+    "$REPO/scripts/monitoring.sh" || say "no Prometheus here: its tests will be skipped"
 fi

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::pg::background;
 use crate::pg::report::or_raise;
-use crate::store::labels;
+use crate::store::all_labels;
 use crate::worker::state;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -16,7 +16,7 @@ fn reset_stats(rel: Option<pg_sys::Oid>) {
 }
 
 fn reset(rel: Option<pg_sys::Oid>) -> Result<()> {
-    let labelled = labels()
+    let labelled = all_labels()
         .into_iter()
         .map(|(labelled_table, _)| labelled_table);
     let tables: Vec<u32> = labelled

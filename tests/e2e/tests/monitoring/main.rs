@@ -1,5 +1,7 @@
 //! Complaints 6 and 9: users can see what deletion does and what prevents it.
 
 mod problems;
+mod programs;
 mod progress;
+mod prometheus;
 mod stats;
