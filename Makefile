@@ -57,7 +57,7 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 demo: deps ## Three tables, some traffic, and what users see against what is on disk
 	@scripts/demo.sh $(PG)
 
-demo-svg: deps ## Run the demo, and draw docs/demo.svg from what it prints
+demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
 test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails

@@ -6,6 +6,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
+. "$REPO/scripts/demo-metrics.sh"
 
 version=${1:-}
 check_version "$version"
@@ -80,11 +81,13 @@ worker is switched off: rows are hidden all the same, and stay on disk.
 time    seen disk sessions      seen disk orders        seen disk log
 END
 
+[ -z "${TTL_DEMO_METRICS:-}" ] || start_exporter
 start=$SECONDS
 for ((second = 1; second <= seconds; second++)); do
     new_log_lines
     while [ $((SECONDS - start)) -lt "$second" ]; do sleep 0.05; done
     show "$second"
+    [ -z "${TTL_DEMO_METRICS:-}" ] || metrics "$TTL_DEMO_METRICS" "$second"
     case $second in
         9)
             switch off
@@ -101,6 +104,7 @@ for ((second = 1; second <= seconds; second++)); do
     esac
 done
 
+[ -z "${TTL_DEMO_METRICS:-}" ] || stop_exporter
 kill "$BACKGROUND" 2>/dev/null || true
 wait "$BACKGROUND" 2>/dev/null || true
 BACKGROUND=
