@@ -10,15 +10,15 @@ COMMENT ON FUNCTION ttl.seconds_in(pg_catalog.cstring) IS
     'reads a whole number of seconds, or an interval without months';
 
 CREATE FUNCTION ttl.seconds_out(ttl.seconds) RETURNS pg_catalog.cstring
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int4out';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_out';
 COMMENT ON FUNCTION ttl.seconds_out(ttl.seconds) IS 'I/O';
 
 CREATE FUNCTION ttl.seconds_recv(pg_catalog.internal) RETURNS ttl.seconds
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int4recv';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_recv';
 COMMENT ON FUNCTION ttl.seconds_recv(pg_catalog.internal) IS 'I/O';
 
 CREATE FUNCTION ttl.seconds_send(ttl.seconds) RETURNS pg_catalog.bytea
-    LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'int4send';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_send';
 COMMENT ON FUNCTION ttl.seconds_send(ttl.seconds) IS 'I/O';
 
 CREATE TYPE ttl.seconds (

@@ -1,8 +1,9 @@
-//! Input of the type `ttl.seconds`, which all other types are cast to by way of their text.
+//! Input and output of the type `ttl.seconds`, which all other types are cast to by way of their
+//! text.
 
 use crate::error::{Error, Result};
-use crate::pg::encoding;
 use crate::pg::report::or_raise;
+use crate::pg::{encoding, fmgr};
 use crate::policy::{self, NotSeconds};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
@@ -15,6 +16,37 @@ use std::ffi::CStr;
 #[pg_extern(sql = false)]
 fn seconds_in(text: &CStr) -> i32 {
     or_raise(read(text))
+}
+
+fmgr::finfo_v1!(
+    pg_finfo_ttl_seconds_out,
+    pg_finfo_ttl_seconds_recv,
+    pg_finfo_ttl_seconds_send,
+);
+
+/// `ttl.seconds_out(ttl.seconds) RETURNS cstring`. As an integer's, like the two below: functions
+/// of our own, since PostgreSQL's each have one declaration.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_seconds_out(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: the value is stored as an integer's.
+    unsafe { pg_sys::int4out(call) }
+}
+
+/// `ttl.seconds_recv(internal) RETURNS ttl.seconds`.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_seconds_recv(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: the argument is what every such function gets.
+    unsafe { pg_sys::int4recv(call) }
+}
+
+/// `ttl.seconds_send(ttl.seconds) RETURNS bytea`.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: the value is stored as an integer's.
+    unsafe { pg_sys::int4send(call) }
 }
 
 fn read(text: &CStr) -> Result<i32> {
