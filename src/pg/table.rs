@@ -274,49 +274,57 @@ impl<'a> Slot<'a> {
     /// Locks the row for deletion, waiting for other transactions, and reads it again. `None` if it
     /// is not a row on disk, or the access method cannot lock rows.
     pub(crate) fn lock(self, flags: u32) -> Option<TM_Result::Type> {
-        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        let mut tid = self.tid_on_disk()?;
-        // SAFETY: open; a row of the table, whose page the slot pins.
-        unsafe {
-            let result = (*(*table).rd_tableam).tuple_lock?(
-                table,
-                &mut tid,
-                externs::GetActiveSnapshot(),
-                self.slot,
-                externs::GetCurrentCommandId(false),
-                pg_sys::LockTupleMode::LockTupleExclusive,
-                pg_sys::LockWaitPolicy::LockWaitBlock,
-                flags as u8,
-                &mut failure,
-            );
-            if result != TM_Result::TM_Ok {
-                // After a failure the slot holds a tuple that is not pinned.
-                (*(*self.slot).tts_ops).clear?(self.slot);
-            }
-            Some(result)
+        let result = self.lock_at(
+            self.tid_on_disk()?,
+            pg_sys::LockWaitPolicy::LockWaitBlock,
+            flags,
+        )?;
+        if result != TM_Result::TM_Ok {
+            // After a failure the slot holds a tuple that is not pinned.
+            self.clear();
         }
+        Some(result)
     }
 
     /// Locks the row of the table with this TID for deletion, unless another transaction has locked
     /// it or changed it since the active snapshot. Leaves the slot empty. `None` if the access
     /// method cannot lock rows.
-    pub(crate) fn try_lock(self, mut tid: ItemPointerData) -> Option<TM_Result::Type> {
+    pub(crate) fn try_lock(self, tid: ItemPointerData) -> Option<TM_Result::Type> {
+        let result = self.lock_at(tid, pg_sys::LockWaitPolicy::LockWaitSkip, 0)?;
+        self.clear();
+        Some(result)
+    }
+
+    /// Locks the row with this TID, which this transaction has read, and reads it into the slot.
+    fn lock_at(
+        self,
+        mut tid: ItemPointerData,
+        wait: pg_sys::LockWaitPolicy::Type,
+        flags: u32,
+    ) -> Option<TM_Result::Type> {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        // SAFETY: open; a row that a query of this transaction has just read.
+        // SAFETY: open; a row of the table.
         unsafe {
-            let result = (*(*table).rd_tableam).tuple_lock?(
+            Some((*(*table).rd_tableam).tuple_lock?(
                 table,
                 &mut tid,
                 externs::GetActiveSnapshot(),
                 self.slot,
                 externs::GetCurrentCommandId(false),
                 pg_sys::LockTupleMode::LockTupleExclusive,
-                pg_sys::LockWaitPolicy::LockWaitSkip,
-                0,
+                wait,
+                flags as u8,
                 &mut failure,
-            );
-            (*(*self.slot).tts_ops).clear?(self.slot);
-            Some(result)
+            ))
+        }
+    }
+
+    fn clear(self) {
+        // SAFETY: every kind of slot has this function.
+        unsafe {
+            if let Some(clear) = (*(*self.slot).tts_ops).clear {
+                clear(self.slot);
+            }
         }
     }
 

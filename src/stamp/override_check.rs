@@ -25,7 +25,10 @@ pub(crate) unsafe fn leave_out(estate: *mut EState, plan: Plan<'_>) {
     for target in unsafe { Target::all(estate) } {
         let table = target.table().oid();
         let clock = cache::policy(table).and_then(|policy| policy.clock);
-        if let Some(ttl) = clock.and_then(|clock| clock.ttl)
+        // One that is generated changes with other columns.
+        if let Some(ttl) = clock
+            .and_then(|clock| clock.ttl)
+            .filter(|ttl| !ttl.generated)
             && writes_overrides_only(plan, target, ttl.attno, &functions)
         {
             target.leave_out_only_check(functions.is_override, ttl.attno);
@@ -51,10 +54,11 @@ fn writes_overrides_only(
     if updates && (target.updated()(ttl) || changes_rows(pg_sys::TRIGGER_TYPE_UPDATE)) {
         return false;
     }
-    if plan.commandType == CmdType::CMD_UPDATE {
-        return true;
+    // Also for an UPDATE, which inserts a row that it moves to this partition.
+    if changes_rows(pg_sys::TRIGGER_TYPE_INSERT) {
+        return false;
     }
-    let given = plan.inserted_int4(ttl);
-    given.is_some_and(|given| given.is_none_or(policy::is_override))
-        && !changes_rows(pg_sys::TRIGGER_TYPE_INSERT)
+    let given = || plan.inserted_int4(ttl);
+    plan.commandType == CmdType::CMD_UPDATE
+        || given().is_some_and(|given| given.is_none_or(policy::is_override))
 }

@@ -110,7 +110,18 @@ INSERT INTO p2 (id, region, ttl) VALUES (3, 2, 0);
 UPDATE p SET region = 3 - region;
 UPDATE p SET ttl = 0 WHERE id = 1;
 UPDATE p SET region = 3 - region, ttl = 0;
+CREATE TRIGGER spoil BEFORE INSERT ON p1 FOR EACH ROW EXECUTE FUNCTION spoil();
+UPDATE p SET region = 3 - region;
+UPDATE p SET region = 1 WHERE region = 2;
+DROP TRIGGER spoil ON p1;
 SELECT tableoid::regclass, id, region, ttl FROM p ORDER BY id;
+-- generated from another column, by a label that was set by hand
+CREATE TABLE g (id int PRIMARY KEY, days int, _ts timestamptz NOT NULL DEFAULT ttl.current_ts(),
+    ttl int GENERATED ALWAYS AS (days * 86400) STORED CHECK (ttl.is_override(ttl)));
+SECURITY LABEL FOR ttl ON TABLE g IS '{"default_ttl": 3600, "ts_column": "_ts", "ttl_column": "ttl"}';
+INSERT INTO g (id, days) VALUES (1, 1);
+INSERT INTO g (id, days) VALUES (2, 0);
+UPDATE g SET days = -2;
 -- a foreign key's own statements
 CREATE TABLE child (id int PRIMARY KEY, ref int REFERENCES t ON UPDATE CASCADE ON DELETE SET NULL, ttl int);
 SELECT ttl.enable('child', 3600);
