@@ -12,7 +12,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// What `ttl.disable` removes beyond turning TTL off.
 #[derive(Clone, Copy)]
-enum Removal {
+pub(super) enum Removal {
     /// Nothing: TTL can be turned on again (C4).
     Nothing,
     /// The policy, and what `ttl.enable` added to the table.
@@ -61,7 +61,7 @@ fn removal(drop_columns: bool, adopted: bool) -> Result<Removal> {
     }
 }
 
-fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Result<()> {
+pub(super) fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: bool) -> Result<()> {
     guard::check_owner(relid)?;
     let (lock, children_lock) = match removal {
         Removal::Nothing => (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock),

@@ -51,17 +51,21 @@ fn enable(
             hidden,
             ts_granularity,
             confirm,
+            is_exact: false,
         },
+        None,
     ));
 }
 
 /// The other arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
 #[derive(Clone, Copy)]
-struct Options {
-    drop_partitions: Option<bool>,
-    hidden: Option<bool>,
-    ts_granularity: Option<i32>,
-    confirm: Option<bool>,
+pub(super) struct Options {
+    pub(super) drop_partitions: Option<bool>,
+    pub(super) hidden: Option<bool>,
+    pub(super) ts_granularity: Option<i32>,
+    pub(super) confirm: Option<bool>,
+    /// Columns and index are meant even if they are those of the SQL function's defaults.
+    pub(super) is_exact: bool,
 }
 
 impl Options {
@@ -100,12 +104,14 @@ impl Options {
     }
 }
 
-fn turn_on(
+/// Turns TTL on or changes it. `consent` is that of a statement; `None` makes that of `ttl.enable`.
+pub(super) fn turn_on(
     rel: Option<pg_sys::Oid>,
     default_ttl: Option<i32>,
     (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
     index: Option<&str>,
     options: Options,
+    consent: Option<&Consent>,
 ) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let seconds = default_ttl.ok_or_else(|| {
@@ -133,7 +139,10 @@ fn turn_on(
     };
     // Parse the label, so that only one that can be read again is stored.
     let wanted = Policy::parse(&wanted.to_label()).map_err(label::invalid)?;
-    let consent = options.consent(relid, &wanted)?;
+    let consent = match consent {
+        Some(consent) => consent.clone(),
+        None => options.consent(relid, &wanted)?,
+    };
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
@@ -168,6 +177,7 @@ pub(super) fn enable_or_change(
         hidden,
         ts_granularity: None,
         confirm: Some(consent.confirmed),
+        is_exact: false,
     };
     turn_on(
         Some(relid),
@@ -175,6 +185,7 @@ pub(super) fn enable_or_change(
         usual,
         Some("btree"),
         options,
+        None,
     )
 }
 
@@ -201,7 +212,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
         });
     }
     let differs = |given: Option<&str>, usual: Option<&str>, kept: Option<&str>| {
-        given != usual && given != kept
+        (given != usual || options.is_exact) && given != kept
     };
     let replaces_override = document_column::replaces_override(&present, &wanted);
     let contradiction = differs(
@@ -236,7 +247,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             catalog::quote_literal(&qualified_name(relid))
         )));
     }
-    let index = if wanted.index == IndexMethod::Btree {
+    let index = if wanted.index == IndexMethod::Btree && !options.is_exact {
         present.index
     } else {
         wanted.index

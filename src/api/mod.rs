@@ -1,5 +1,6 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
+pub(crate) mod asked;
 mod columns;
 mod deletion_problems;
 mod disable;
@@ -11,6 +12,7 @@ mod guard;
 mod indexes;
 mod invalidate;
 mod label;
+mod like;
 mod looking;
 mod mass_expiry;
 mod mongo;

@@ -10,6 +10,7 @@
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
+//! | `table_options` | `ttl.*` among a table's options, and LIKE: what is asked, for `api` to do |
 //! | `dropped` | what a statement really drops |
 //! | `databases` | statements for which nobody may be connected to a database |
 
@@ -26,6 +27,7 @@ mod refusal;
 mod statement;
 mod sync_label;
 mod sync_trigger;
+pub(crate) mod table_options;
 mod trigger_guard;
 
 use crate::pg::syntax::Node;
@@ -114,6 +116,7 @@ pub(crate) fn after(place: usize, node: Node<'_>) {
 pub(crate) fn at_abort(level: i32) {
     RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
     sync_trigger::at_abort(level);
+    table_options::at_abort(level);
 }
 
 /// The table whose parents the statement changes, or whose index is attached, which can make a TTL

@@ -1,9 +1,11 @@
 //! The ProcessUtility hook: one trampoline for all code that handles utility statements.
 
+use crate::api::asked;
 use crate::clock::execution;
-use crate::ddl::{self, databases};
+use crate::ddl::{self, databases, table_options};
 use crate::keys::copy_from;
 use crate::pg::externs;
+use crate::pg::report::or_raise;
 use crate::pg::syntax::Node;
 use crate::store::label_provider;
 use crate::visibility::copy_to;
@@ -30,6 +32,8 @@ struct Around {
     statement: *mut PlannedStmt,
     /// A statement that can affect TTL: what `ddl::after` needs.
     ddl: Option<usize>,
+    /// It has options of ours, or copies a table: what `table_options::after` needs.
+    options: Option<usize>,
     /// It is a COPY, which looks keys up in batches for so many tables.
     copies: Option<usize>,
     /// DROP DATABASE and similar: the database that the workers have left for it.
@@ -70,12 +74,18 @@ unsafe extern "C-unwind" fn trampoline(
         );
         let Around {
             ddl,
+            options,
             copies,
             vacated,
             ends_prepared,
             ..
         } = around;
-        if copies.is_some() || ddl.is_some() || vacated.is_some() || ends_prepared.is_some() {
+        if copies.is_some()
+            || ddl.is_some()
+            || options.is_some()
+            || vacated.is_some()
+            || ends_prepared.is_some()
+        {
             after(&around);
         }
         outer.resume();
@@ -101,6 +111,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
     let mut around = Around {
         statement: pstmt,
         ddl: None,
+        options: None,
         copies: None,
         vacated: None,
         ends_prepared: None,
@@ -110,6 +121,10 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
     let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
         return around;
     };
+    if let Some((statement, place)) = table_options::before(planned, node) {
+        around.statement = statement;
+        around.options = Some(place);
+    }
     around.ddl = ddl::before(node);
     match node.type_ {
         NodeTag::T_CopyStmt => {
@@ -162,5 +177,10 @@ unsafe extern "C-unwind" fn after(around: &Around) {
     }
     if let Some(place) = around.ddl {
         ddl::after(place, node);
+    }
+    if let Some(place) = around.options
+        && let Some(asked) = table_options::after(place, node)
+    {
+        or_raise(asked::carry_out(&asked));
     }
 }

@@ -42,6 +42,7 @@ pub(crate) mod lists;
 pub(crate) mod locks;
 pub(crate) mod look;
 pub(crate) mod names;
+pub(crate) mod namespaced_options;
 pub(crate) mod nodes;
 pub(crate) mod object_access;
 pub(crate) mod parallel;

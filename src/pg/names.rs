@@ -90,7 +90,12 @@ impl Name<'_> {
 /// The relation that CREATE TABLE has created. A name without a schema is looked up in the schema
 /// of creation, not along the `search_path`.
 pub(crate) fn created(statement: Node<'_, pg_sys::CreateStmt>) -> Option<Oid> {
-    let name = statement.node(|statement| &statement.relation)?;
+    created_as(statement.node(|statement| &statement.relation)?)
+}
+
+/// As [`created`], of another statement that creates a relation of that name; before the
+/// statement: the relation that has the name already.
+pub(crate) fn created_as(name: Node<'_, pg_sys::RangeVar>) -> Option<Oid> {
     // SAFETY: a name of the parser.
     valid(unsafe {
         let schema = pg_sys::RangeVarGetCreationNamespace(name.as_ptr());
@@ -109,4 +114,11 @@ pub(crate) fn option_value(option: Node<'_, pg_sys::DefElem>) -> Option<CString>
 pub(crate) fn lock_level(statement: Node<'_, pg_sys::AlterTableStmt>) -> u32 {
     // SAFETY: commands of the parser.
     unsafe { pg_sys::AlterTableGetLockLevel(statement.cmds) }.cast_unsigned()
+}
+
+/// Looks up and locks the relation of an ALTER TABLE, and checks its owner and kind, as the
+/// statement does. Raises its errors.
+pub(crate) fn altered(statement: Node<'_, pg_sys::AlterTableStmt>, lock: u32) -> Option<Oid> {
+    // SAFETY: a statement of the parser.
+    valid(unsafe { pg_sys::AlterTableLookupRelation(statement.as_ptr(), lock.cast_signed()) })
 }

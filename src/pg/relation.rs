@@ -87,3 +87,10 @@ impl Drop for Open {
         }
     }
 }
+
+/// Whether the current transaction has created the table, which it has locked.
+pub(crate) fn is_new(relid: pg_sys::Oid) -> bool {
+    let table = Open::locked(relid);
+    // SAFETY: open.
+    unsafe { (*table.0).rd_createSubid != 0 }
+}

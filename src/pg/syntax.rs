@@ -48,12 +48,13 @@ macro_rules! tagged {
 tagged! {
     AlterDatabaseStmt T_AlterDatabaseStmt, AlterTableCmd T_AlterTableCmd,
     AlterTableStmt T_AlterTableStmt, ColumnDef T_ColumnDef, Constraint T_Constraint,
-    CreateStmt T_CreateStmt, CreateTrigStmt T_CreateTrigStmt, CreatedbStmt T_CreatedbStmt,
+    CreateStmt T_CreateStmt, CreateTableAsStmt T_CreateTableAsStmt,
+    CreateTrigStmt T_CreateTrigStmt, CreatedbStmt T_CreatedbStmt,
     DefElem T_DefElem, DropStmt T_DropStmt, DropdbStmt T_DropdbStmt, FuncExpr T_FuncExpr,
     IndexStmt T_IndexStmt, List T_List, PartitionCmd T_PartitionCmd, RangeVar T_RangeVar,
     RawStmt T_RawStmt, ReindexStmt T_ReindexStmt, RenameStmt T_RenameStmt,
     ResTarget T_ResTarget, SecLabelStmt T_SecLabelStmt, SelectStmt T_SelectStmt,
-    String T_String, TransactionStmt T_TransactionStmt, Var T_Var
+    String T_String, TableLikeClause T_TableLikeClause, TransactionStmt T_TransactionStmt, Var T_Var, ViewStmt T_ViewStmt
 }
 #[cfg(not(feature = "pg15"))]
 tagged!(JsonConstructorExpr T_JsonConstructorExpr);

@@ -10,6 +10,7 @@ mod label;
 mod options;
 mod rule;
 mod seconds;
+mod table_options;
 
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
@@ -23,6 +24,7 @@ pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
+pub(crate) use table_options::{OptionError, TableOptions};
 
 #[cfg(test)]
 mod expiry_test;
@@ -34,3 +36,5 @@ mod options_test;
 mod rule_test;
 #[cfg(test)]
 mod seconds_test;
+#[cfg(test)]
+mod table_options_test;

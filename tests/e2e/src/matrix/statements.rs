@@ -17,7 +17,7 @@ pub(super) const LOOKS: [(&str, &str); 5] = [
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 15] = [
+pub(super) const ACTS: [(&str, &str, &str); 17] = [
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
         "preview_other",
@@ -37,6 +37,12 @@ pub(super) const ACTS: [(&str, &str, &str); 15] = [
         "SELECT ttl.disable('{s}.t', drop_columns => true)",
         "",
     ),
+    (
+        "alter_set",
+        "ALTER TABLE {s}.t SET (ttl.default = 864000)",
+        "",
+    ),
+    ("alter_reset", "ALTER TABLE {s}.t RESET (ttl.default)", ""),
     ("enable_again", "SELECT ttl.enable('{s}.t', 864000)", ""),
     (
         "enable_documents",

@@ -1,5 +1,6 @@
 //! Complaint 12: restored data is complete, and nothing is deleted until the owner calls
 //! `ttl.resume`.
 
+mod ddl_forms;
 mod dumps;
 mod resume;

@@ -1,0 +1,177 @@
+//! What CREATE TABLE and ALTER TABLE ask by options `ttl.*` or LIKE (C32, C33), done as the functions
+//! do it.
+
+use super::disable::{Removal, turn_off};
+use super::enable::{Options, turn_on};
+use super::mass_expiry::Consent;
+use super::set_default::change_default;
+use super::{guard, like, seconds, set_option};
+use crate::ddl::table_options::Asked;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, qualified_name};
+use crate::pg::{encoding, xact};
+use crate::policy::{IndexMethod, OptionError, Policy, TableOptions};
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Does what a statement asks, once it has run.
+pub(crate) fn carry_out(asked: &Asked) -> Result<()> {
+    // Rows of CREATE TABLE AS are newer than the statement's snapshot.
+    xact::with_latest_snapshot(|| {
+        for &source in &asked.like {
+            if like::copy_policy(asked.table, source)? {
+                break;
+            }
+        }
+        match &asked.options {
+            Some(options) => follow(asked.table, options, asked.is_new),
+            None => Ok(()),
+        }
+    })
+}
+
+fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()> {
+    guard::check_owner(relid)?;
+    let present = guard::own_policy(relid)?;
+    let consent = Consent {
+        confirmed: options.confirm,
+        call: call(relid, options, is_new),
+    };
+    let has_default = present
+        .as_ref()
+        .is_some_and(|policy| policy.default_ttl.is_some());
+    let given = options.get("default");
+    let default_ttl = given.flatten().map(default_ttl).transpose()?;
+    let is_on = has_default || default_ttl.is_some();
+    if !is_on {
+        // A table without a policy has no options, one without a default no columns.
+        let refused = match present {
+            Some(_) => options.first_built(),
+            None => options.first_set(),
+        };
+        if let Some(name) = refused {
+            return Err(needs_default(relid, name, present.is_some(), is_new));
+        }
+    }
+    if present.is_none() && !is_on {
+        // As for PostgreSQL's own options, there may be nothing to reset.
+        return Ok(());
+    }
+    check_resets(options)?;
+    let enables = is_on && options.enables();
+    if enables {
+        if let Some(default_ttl) = default_ttl.filter(|_| has_default && options.revive_expired) {
+            change_default(relid, Some(default_ttl), None, true, &consent)?;
+        }
+        set(relid, default_ttl, present.as_ref(), options, &consent)?;
+    }
+    for (option, value) in options.others(enables) {
+        set_option::change(relid, option, value, options.revive_expired, &consent)?;
+    }
+    if given == Some(None) {
+        turn_off(relid, Removal::Nothing, options.revive_expired)?;
+    }
+    Ok(())
+}
+
+/// Sets what is given; the rest stays, or is as `ttl.enable` has it by default.
+fn set(
+    relid: pg_sys::Oid,
+    default_ttl: Option<i32>,
+    present: Option<&Policy>,
+    options: &TableOptions,
+    consent: &Consent,
+) -> Result<()> {
+    let clock = present.filter(|policy| policy.ts_column.is_some());
+    let usual = |name: &str| Some(name.to_owned());
+    let columns = (
+        options.column("ts_column").unwrap_or_else(|| {
+            clock.map_or_else(|| usual("_ts"), |policy| policy.ts_column.clone())
+        }),
+        options.column("ttl_column").unwrap_or_else(|| {
+            clock.map_or_else(|| usual("ttl"), |policy| policy.ttl_column.clone())
+        }),
+        options
+            .column("document_column")
+            .unwrap_or_else(|| clock.and_then(|policy| policy.document_column.clone())),
+    );
+    let index = clock.map_or(IndexMethod::Btree, |policy| policy.index);
+    let index = options
+        .value("index", "btree")
+        .unwrap_or(index.access_method().unwrap_or("none"));
+    let granularity = options.value("granularity", "0").map(read).transpose()?;
+    let kept = present.is_some_and(|policy| policy.drop_partitions);
+    let drop_partitions = options.flag("drop_partitions", false)?.unwrap_or(kept);
+    turn_on(
+        Some(relid),
+        default_ttl.or(clock.and_then(|policy| policy.default_ttl)),
+        columns,
+        Some(index),
+        Options {
+            drop_partitions: Some(drop_partitions),
+            hidden: options.flag("hidden", true)?,
+            ts_granularity: granularity,
+            confirm: Some(consent.confirmed),
+            is_exact: true,
+        },
+        Some(consent),
+    )
+}
+
+fn default_ttl(text: &str) -> Result<i32> {
+    if text.eq_ignore_ascii_case("null") {
+        return Err(Error::from(OptionError::NoValue("default".into()))
+            .hint("Use RESET (ttl.default) to turn TTL off, or -1 for TTL without a default."));
+    }
+    read(text)
+}
+
+fn read(text: &str) -> Result<i32> {
+    let text = encoding::query(text);
+    seconds::read(&text)
+}
+
+/// Columns have no default to go back to.
+fn check_resets(options: &TableOptions) -> Result<()> {
+    for name in ["ts_column", "ttl_column", "document_column"] {
+        if options.get(name) == Some(None) {
+            let message = format!("cannot reset parameter \"ttl.{name}\"");
+            return Err(
+                Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+                    .detail("The rows' time to live is in the table's columns.")
+                    .hint("To give a column another name, rename it. To remove it, use ttl.disable() with drop_columns."),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool) -> Error {
+    let table = qualified_name(relid);
+    let message = format!("parameter \"ttl.{name}\" needs a time to live on table {table}");
+    let mut hint =
+        "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none".to_owned();
+    if !is_new {
+        hint += &format!(": ALTER TABLE {table} SET (ttl.default = -1, ttl.{name} = ...)");
+    }
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+    )
+    .detail(if has_policy {
+        "Its time to live has no default: it is off, or by TTL indexes only."
+    } else {
+        "It has none."
+    })
+    .hint(hint + ".")
+}
+
+/// The statement that confirms, for a HINT.
+fn call(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> String {
+    let table = qualified_name(relid);
+    if is_new {
+        let flag = TableOptions::flag_is_true("confirm");
+        return format!("CREATE TABLE {table} ... WITH ({flag}, ...)");
+    }
+    let actions = options.confirmed(catalog::quote_literal);
+    format!("ALTER TABLE {table} {actions};")
+}

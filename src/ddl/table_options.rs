@@ -1,0 +1,224 @@
+//! `ttl.*` in `CREATE TABLE … WITH (…)` and `ALTER TABLE … SET (…)`, and `LIKE … INCLUDING ALL`: what
+//! is asked of which table (C32, C33). The options are taken out before PostgreSQL sees the statement,
+//! and followed once it has run.
+
+use crate::error::Error;
+use crate::keys::trigger_placement;
+use crate::pg::catalog;
+use crate::pg::names::{self, Name};
+use crate::pg::namespaced_options::{self, Written};
+use crate::pg::report::or_raise;
+use crate::pg::syntax::Node;
+use crate::pg::{background, relation, session, xact};
+use crate::policy::{OptionError, TableOptions};
+use crate::store::{extension, governing_label, label_of};
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{
+    self, AlterTableStmt, CreateStmt, CreateTableAsStmt, NodeTag, ObjectType, PlannedStmt,
+    RangeVar, TableLikeClause,
+};
+use std::cell::RefCell;
+
+/// What is to be done to a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) table: pg_sys::Oid,
+    pub(crate) options: Option<TableOptions>,
+    /// The tables of `LIKE … INCLUDING ALL`.
+    pub(crate) like: Vec<pg_sys::Oid>,
+    pub(crate) is_new: bool,
+}
+
+/// A statement that is running.
+struct Running {
+    /// The transaction nesting level at which it runs.
+    level: i32,
+    options: Option<TableOptions>,
+    table: Table,
+}
+
+enum Table {
+    Altered(pg_sys::Oid),
+    Created {
+        /// The relation that had the name before: with IF NOT EXISTS it may stay.
+        former: Option<pg_sys::Oid>,
+        like: Vec<pg_sys::Oid>,
+    },
+    /// ALTER TABLE IF EXISTS of a table that does not exist.
+    Missing,
+}
+
+thread_local! {
+    /// The innermost last.
+    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Called before a utility statement. Returns what to run in its place, and what [`after`] needs.
+pub(crate) fn before(
+    planned: Node<'_, PlannedStmt>,
+    node: Node<'_>,
+) -> Option<(*mut PlannedStmt, usize)> {
+    let like = clauses(node);
+    let has_options = namespaced_options::has_any(planned, c"ttl");
+    if !has_options && like.is_empty() {
+        return None;
+    }
+    if session::is_binary_upgrade() || background::in_recovery() || extension::functions().is_none()
+    {
+        return None;
+    }
+    // Before the statement: it may create a temporary table of the same name.
+    let has_policy = |table: &pg_sys::Oid| governing_label(*table).is_some();
+    let like: Vec<_> = like.into_iter().filter_map(Name::resolve).collect();
+    let like: Vec<_> = like.into_iter().filter(has_policy).collect();
+    if has_options {
+        or_raise(check_kind(node));
+    } else if like.is_empty() {
+        return None;
+    }
+    let taken = namespaced_options::take(planned, c"ttl");
+    let statement = taken.as_ref().map_or(planned.as_ptr(), |it| it.statement);
+    let options = taken.map(|taken| or_raise(read(taken.options)));
+    // SAFETY: the statement, or its copy, which lives as long.
+    let node = unsafe { Node::new((*statement).utilityStmt) }?;
+    let table = match name_of(node) {
+        Some(name) => Table::Created {
+            former: names::created_as(name),
+            like,
+        },
+        None => node
+            .cast::<AlterTableStmt>()
+            .and_then(|stmt| altered(stmt, options.as_ref()?))
+            .map_or(Table::Missing, Table::Altered),
+    };
+    let running = Running {
+        level: xact::nest_level(),
+        options,
+        table,
+    };
+    let place = RUNNING.with_borrow_mut(|all| {
+        all.push(running);
+        all.len() - 1
+    });
+    Some((statement, place))
+}
+
+/// Called after the statement, if it has succeeded: what is left to do, to which table.
+pub(crate) fn after(place: usize, node: Node<'_>) -> Option<Asked> {
+    let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
+    let Running { options, table, .. } = ended.into_iter().next()?;
+    xact::next_command();
+    match table {
+        Table::Altered(table) => Some(Asked {
+            table,
+            options,
+            like: vec![],
+            is_new: false,
+        }),
+        Table::Created { former, like } => {
+            let table = names::created_as(name_of(node)?)?;
+            let is_new = former != Some(table) && relation::is_new(table);
+            is_new.then_some(Asked {
+                table,
+                options,
+                like,
+                is_new,
+            })
+        }
+        Table::Missing => None,
+    }
+}
+
+/// As [`super::at_abort`].
+pub(super) fn at_abort(level: i32) {
+    RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
+}
+
+fn read(written: Vec<Written>) -> Result<TableOptions, Error> {
+    let written = written.into_iter();
+    TableOptions::read(written.map(|it| (it.name, it.value, it.is_reset))).map_err(Error::from)
+}
+
+impl From<OptionError> for Error {
+    fn from(error: OptionError) -> Self {
+        let message = error.to_string();
+        let code = match error {
+            OptionError::ResetValue => PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+            _ => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        };
+        let shown = Self::new(code, message);
+        match error {
+            OptionError::Unknown(_) => {
+                shown.hint(format!("Available parameters: {}.", OptionError::known()))
+            }
+            OptionError::NoValue(name) if name == "default" => {
+                shown.hint("Write ttl.default = '30 days', or -1 for TTL without a default.")
+            }
+            OptionError::NoValue(_) => shown.hint("Write a value after \"=\"."),
+            OptionError::Nothing(_) => {
+                shown.hint("It says how the statement changes other parameters, and is not stored.")
+            }
+            OptionError::Boolean(..) => shown.hint("Write true or false."),
+            OptionError::Twice(_) | OptionError::ResetValue => shown,
+        }
+    }
+}
+
+/// Refuses the options where what is created is no table.
+fn check_kind(node: Node<'_>) -> Result<(), Error> {
+    let (kind, hint) = match node.type_ {
+        NodeTag::T_ViewStmt => ("a view", "Set it on the tables that the view reads."),
+        NodeTag::T_IndexStmt => ("an index", "Set it on the table."),
+        NodeTag::T_CreateTableAsStmt
+            if node
+                .cast::<CreateTableAsStmt>()
+                .is_some_and(|stmt| stmt.objtype == ObjectType::OBJECT_MATVIEW) =>
+        {
+            (
+                "a materialized view",
+                "Set it on the tables that the view reads, and refresh it.",
+            )
+        }
+        _ => return Ok(()),
+    };
+    let message = format!("cannot set a time to live on {kind}");
+    Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(hint))
+}
+
+/// The name of the table that the statement creates.
+fn name_of(node: Node<'_>) -> Option<Node<'_, RangeVar>> {
+    if let Some(stmt) = node.cast::<CreateStmt>() {
+        return stmt.node(|stmt| &stmt.relation);
+    }
+    let stmt = node.cast::<CreateTableAsStmt>()?;
+    stmt.node(|stmt| &stmt.into)?.node(|into| &into.rel)
+}
+
+/// The tables that a CREATE TABLE names by LIKE with INCLUDING ALL. ALL has bits that no part has,
+/// and which EXCLUDING of a part leaves.
+fn clauses(node: Node<'_>) -> Vec<Name<'_>> {
+    let Some(stmt) = node.cast::<CreateStmt>() else {
+        return vec![];
+    };
+    stmt.list::<TableLikeClause>(|stmt| &stmt.tableElts)
+        .filter(|clause| clause.options >> 30 == 1)
+        .filter_map(|clause| clause.node(|clause| &clause.relation).map(Name::Range))
+        .collect()
+}
+
+/// The relation to alter, locked as strongly as the change will need: a lock that grows later could
+/// deadlock.
+fn altered(stmt: Node<'_, AlterTableStmt>, options: &TableOptions) -> Option<pg_sys::Oid> {
+    // PostgreSQL tells of one that does not exist.
+    let table = Name::Range(stmt.node(|stmt| &stmt.relation)?).resolve()?;
+    let has_clock = label_of(table).is_some_and(|policy| policy.ts_column.is_some());
+    let sets_default = options.get("default").is_some_and(|value| value.is_some());
+    let lock = if sets_default && !has_clock || options.get("document_column").is_some() {
+        pg_sys::AccessExclusiveLock
+    } else if catalog::class(table).is_some() && trigger_placement::will_be_created(table) {
+        pg_sys::ShareRowExclusiveLock
+    } else {
+        pg_sys::ShareUpdateExclusiveLock
+    };
+    names::altered(stmt, lock.max(names::lock_level(stmt)))
+}

@@ -1,0 +1,211 @@
+//! The options `ttl.*` of CREATE TABLE and ALTER TABLE: their names, and values as they are written.
+
+use super::options::{OPTIONS, TableOption, Value, option};
+use std::fmt;
+
+/// What `ttl.enable` takes, and `ttl.set_option` does not.
+const BUILT: [&str; 4] = ["ts_column", "ttl_column", "document_column", "index"];
+/// Options that are checked together with the default.
+const WITH_DEFAULT: [&str; 3] = ["granularity", "hidden", "drop_partitions"];
+/// Not stored: they say how the statement changes the others.
+const ONCE: [&str; 2] = ["confirm", "revive_expired"];
+
+/// What a statement asks of a table's policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TableOptions {
+    /// Names and values in the order that they were written in; `None`: RESET.
+    pub(crate) settings: Vec<(String, Option<String>)>,
+    /// C19: most of the table may expire with it.
+    pub(crate) confirm: bool,
+    /// What is expired may live again.
+    pub(crate) revive_expired: bool,
+}
+
+/// Why options are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OptionError {
+    Unknown(String),
+    /// An option more than once.
+    Twice(String),
+    /// RESET with a value.
+    ResetValue,
+    /// Without a value.
+    NoValue(String),
+    /// No boolean.
+    Boolean(String, String),
+    /// Only those that are not stored.
+    Nothing(String),
+}
+
+impl OptionError {
+    /// The names that there are, for a HINT.
+    pub(crate) fn known() -> String {
+        let names = OPTIONS.iter().map(|option| option.name);
+        let names = names.chain(BUILT).chain(ONCE);
+        let names: Vec<String> = names.map(|name| format!("ttl.{name}")).collect();
+        names.join(", ")
+    }
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(f, "unrecognized parameter \"ttl.{name}\""),
+            Self::Twice(name) => write!(f, "parameter \"ttl.{name}\" specified more than once"),
+            Self::ResetValue => f.write_str("RESET must not include values for parameters"),
+            Self::NoValue(name) => write!(f, "parameter \"ttl.{name}\" needs a value"),
+            Self::Boolean(name, value) => {
+                write!(
+                    f,
+                    "invalid value for boolean parameter \"ttl.{name}\": \"{value}\""
+                )
+            }
+            Self::Nothing(name) => {
+                write!(f, "parameter \"ttl.{name}\" cannot be given alone")
+            }
+        }
+    }
+}
+
+impl TableOptions {
+    /// Reads options: name, value, and whether it is reset.
+    pub(crate) fn read(
+        given: impl IntoIterator<Item = (String, Option<String>, bool)>,
+    ) -> Result<Self, OptionError> {
+        let mut options = Self::default();
+        let mut seen: Vec<String> = vec![];
+        for (name, value, is_reset) in given {
+            if seen.contains(&name) {
+                return Err(OptionError::Twice(name));
+            }
+            seen.push(name.clone());
+            if is_reset && value.is_some() {
+                return Err(OptionError::ResetValue);
+            }
+            if ONCE.contains(&name.as_str()) {
+                let flag = boolean(&name, value.as_deref())?;
+                match name.as_str() {
+                    "confirm" => options.confirm = flag,
+                    _ => options.revive_expired = flag,
+                }
+                continue;
+            }
+            if !BUILT.contains(&name.as_str()) && option(&name).is_none() {
+                return Err(OptionError::Unknown(name));
+            }
+            let setting = match (is_reset, value) {
+                (true, _) => None,
+                (false, Some(value)) => Some(value),
+                // As for PostgreSQL's own: the name of a boolean means true.
+                (false, None) if is_flag(&name) => Some("true".to_owned()),
+                (false, None) => return Err(OptionError::NoValue(name)),
+            };
+            options.settings.push((name, setting));
+        }
+        match seen.into_iter().next() {
+            Some(name) if options.settings.is_empty() => Err(OptionError::Nothing(name)),
+            _ => Ok(options),
+        }
+    }
+
+    /// What is said of an option: `None` nothing, `Some(None)` RESET.
+    pub(crate) fn get(&self, name: &str) -> Option<Option<&str>> {
+        self.settings
+            .iter()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.as_deref())
+    }
+
+    /// Whether the default, a column or the kind of index is set: what `ttl.enable` does.
+    pub(crate) fn enables(&self) -> bool {
+        let builds = |name: &str| name == "default" || BUILT.contains(&name);
+        let mut set = self.settings.iter();
+        set.any(|(name, value)| builds(name) && (value.is_some() || name != "default"))
+    }
+
+    /// The other options, as `ttl.set_option` takes them; `with_enabling` leaves out those that
+    /// [`Self::enables`] sets as well.
+    pub(crate) fn others(
+        &self,
+        with_enabling: bool,
+    ) -> impl Iterator<Item = (&'static TableOption, Option<&str>)> {
+        self.settings.iter().filter_map(move |(name, value)| {
+            let is_done =
+                name == "default" || with_enabling && WITH_DEFAULT.contains(&name.as_str());
+            let option = option(name).filter(|_| !is_done)?;
+            Some((option, value.as_deref()))
+        })
+    }
+
+    /// The value that an option is given; RESET gives it this default.
+    pub(crate) fn value<'a>(&'a self, name: &str, default: &'a str) -> Option<&'a str> {
+        self.get(name).map(|value| value.unwrap_or(default))
+    }
+
+    /// A boolean option.
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<Option<bool>, OptionError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(None) => Ok(Some(default)),
+            Some(value) => boolean(name, value).map(Some),
+        }
+    }
+
+    /// An option that names a column; `none` for no column.
+    pub(crate) fn column(&self, name: &str) -> Option<Option<String>> {
+        let value = self.get(name)?;
+        Some(value.filter(|&name| name != "none").map(str::to_owned))
+    }
+
+    /// An option that is set, if one is.
+    pub(crate) fn first_set(&self) -> Option<&str> {
+        let mut set = self.settings.iter().filter(|(_, value)| value.is_some());
+        set.next().map(|(name, _)| name.as_str())
+    }
+
+    /// A column or the kind of index that is set, if one is.
+    pub(crate) fn first_built(&self) -> Option<&str> {
+        let mut set = self.settings.iter().filter(|(_, value)| value.is_some());
+        let built = set.find(|(name, _)| BUILT.contains(&name.as_str()));
+        built.map(|(name, _)| name.as_str())
+    }
+
+    /// How a flag that is not stored is written.
+    pub(crate) fn flag_is_true(name: &str) -> String {
+        format!("ttl.{name} = true")
+    }
+
+    /// The actions of an ALTER TABLE that asks the same with `confirm`; `quoted` makes a literal.
+    pub(crate) fn confirmed(&self, quoted: impl Fn(&str) -> String) -> String {
+        let mut set: Vec<String> = self
+            .settings
+            .iter()
+            .filter_map(|(name, value)| Some(format!("ttl.{name} = {}", quoted(value.as_deref()?))))
+            .collect();
+        if self.revive_expired {
+            set.push(Self::flag_is_true("revive_expired"));
+        }
+        set.push(Self::flag_is_true("confirm"));
+        let reset = self.settings.iter().filter(|(_, value)| value.is_none());
+        let reset: Vec<String> = reset.map(|(name, _)| format!("ttl.{name}")).collect();
+        let mut actions = format!("SET ({})", set.join(", "));
+        if !reset.is_empty() {
+            actions += &format!(", RESET ({})", reset.join(", "));
+        }
+        actions
+    }
+}
+
+fn is_flag(name: &str) -> bool {
+    option(name).is_some_and(|option| matches!(option.value, Value::Boolean(_)))
+}
+
+/// A boolean as PostgreSQL's parameters read it.
+fn boolean(name: &str, value: Option<&str>) -> Result<bool, OptionError> {
+    let Some(value) = value else { return Ok(true) };
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" | "t" | "y" => Ok(true),
+        "false" | "off" | "no" | "0" | "f" | "n" => Ok(false),
+        _ => Err(OptionError::Boolean(name.to_owned(), value.to_owned())),
+    }
+}

@@ -1,0 +1,99 @@
+//! C32, C33: what DDL makes is what the functions make, by every protocol, and after a dump.
+
+use std::sync::OnceLock;
+
+use ttl_ext_e2e::{Database, Server, Session};
+
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| Server::start(&[]))
+}
+
+/// The policy, and whether it waits for `ttl.resume`.
+fn policy(session: &mut Session, table: &str) -> String {
+    session.value(&format!(
+        "SELECT label::jsonb - 'table_oid' || jsonb_build_object('own', label::jsonb ? 'table_oid')
+           FROM pg_seclabels WHERE objoid = '{table}'::regclass AND provider = 'ttl'"
+    ))
+}
+
+/// C32: a prepared statement runs again and again, by the extended protocol and by PREPARE's
+/// function; its tree is not changed.
+#[test]
+fn prepared_statements_run_twice() {
+    let database = server().database("prepared");
+    let mut session = database.connect();
+    let mut prepare = |sql: &str| session.client.prepare(sql).expect("prepared");
+    let create = prepare("CREATE TABLE t (id int) WITH (ttl.default = 60, fillfactor = 70)");
+    let alter = prepare("ALTER TABLE t SET (ttl.default = '2 minutes', fillfactor = 80)");
+    let reset = prepare("ALTER TABLE t RESET (ttl.default)");
+    let copy = prepare("CREATE TABLE u (LIKE t INCLUDING ALL)");
+    let drop = prepare("DROP TABLE t, u");
+    for _ in 0..3 {
+        for (statement, default_ttl) in [
+            (&create, "60"),
+            (&alter, "120"),
+            (&reset, "NULL"),
+            (&alter, "120"),
+        ] {
+            session.client.execute(statement, &[]).expect("executed");
+            let told = session.value(
+                "SELECT coalesce(label::jsonb ->> 'default_ttl', 'NULL') FROM pg_seclabels
+                  WHERE objoid = 't'::regclass AND provider = 'ttl'",
+            );
+            assert_eq!(told, default_ttl);
+        }
+        session.client.execute(&copy, &[]).expect("executed");
+        let copied = policy(&mut session, "u").replace("u_", "t_");
+        assert_eq!(copied, policy(&mut session, "t"));
+        session.client.execute(&drop, &[]).expect("executed");
+    }
+}
+
+fn dumped(database: &Database<'_>, table: &str) -> String {
+    let mut dump = database.tool("pg_dump");
+    dump.args(["--schema-only", "-t", table]);
+    let output = dump.output().expect("pg_dump");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    // Newer versions of pg_dump write a random word.
+    let is_same =
+        |line: &&str| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict");
+    text.lines()
+        .filter(is_same)
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+/// C32: a table that DDL made has the label and the dump of one that the function made, and is
+/// restored as that is.
+#[test]
+fn dumps_are_those_of_the_function() {
+    let database = server().database("forms");
+    let mut session = database.connect();
+    session.run(
+        "CREATE SCHEMA a; CREATE SCHEMA b;
+         CREATE TABLE a.t (id int PRIMARY KEY, doc jsonb);
+         SELECT ttl.enable('a.t', '30 days', document_column => 'doc', ts_granularity => 60);
+         CREATE TABLE b.t (id int PRIMARY KEY, doc jsonb)
+             WITH (ttl.default = '30 days', ttl.document_column = doc, ttl.granularity = 60);",
+    );
+    assert_eq!(policy(&mut session, "b.t"), policy(&mut session, "a.t"));
+    let oid_of = |session: &mut Session, table: &str| {
+        session.value(&format!("SELECT '{table}'::regclass::oid"))
+    };
+    let (a, b) = (oid_of(&mut session, "a.t"), oid_of(&mut session, "b.t"));
+    let by_ddl = dumped(&database, "b.t").replace("b.", "a.").replace(&b, &a);
+    let by_ddl = by_ddl.replace("Schema: b", "Schema: a");
+    assert_eq!(by_ddl, dumped(&database, "a.t"));
+    assert!(by_ddl.contains("SECURITY LABEL FOR ttl ON TABLE a.t"));
+    assert!(!by_ddl.contains("ttl.default"));
+
+    // Restored: it waits for its owner, and a copy of it is as new.
+    session.run("DROP TABLE a.t");
+    session.run(&by_ddl);
+    session.run("SET search_path = a");
+    assert!(policy(&mut session, "a.t").contains(r#""own": false"#));
+    session.run("CREATE TABLE a.u (LIKE a.t INCLUDING ALL)");
+    assert!(policy(&mut session, "a.u").contains(r#""own": true"#));
+}
