@@ -148,11 +148,13 @@ fn check_resets(options: &TableOptions) -> Result<()> {
 fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool) -> Error {
     let table = qualified_name(relid);
     let message = format!("parameter \"ttl.{name}\" needs a time to live on table {table}");
-    let mut hint =
-        "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none".to_owned();
-    if !is_new {
-        hint += &format!(": ALTER TABLE {table} SET (ttl.default = -1, ttl.{name} = ...)");
-    }
+    let hint = if is_new {
+        "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none.".to_owned()
+    } else {
+        format!(
+            "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none: ALTER TABLE {table} SET (ttl.default = -1, ttl.{name} = ...)."
+        )
+    };
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
@@ -162,7 +164,7 @@ fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool)
     } else {
         "It has none."
     })
-    .hint(hint + ".")
+    .hint(hint)
 }
 
 /// The statement that confirms, for a HINT.

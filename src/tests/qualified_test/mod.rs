@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 /// Strings that are not run: the file, a part of the string, why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
+        "src/policy/table_options.rs",
+        "ttl.{name} = ",
+        "an option, not an operator",
+    ),
+    (
         "src/api/columns.rs",
         "= '-1'::integer",
         "as PostgreSQL prints a constraint",
