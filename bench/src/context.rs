@@ -28,6 +28,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("max_locks_per_transaction", "256"),
     ("ttl.enabled", "off"),
     ("ttl.guard_fraction", "1"),
+    ("ttl.change_delay", "0"),
 ];
 
 /// A benchmark's surroundings.

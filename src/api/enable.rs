@@ -156,6 +156,8 @@ fn turn_on(
         index,
         drop_partitions: guard::required(options.drop_partitions, "drop_partitions")?,
         ts_granularity: options.ts_granularity.unwrap_or(0),
+        keep_expired: 0,
+        shortened: None,
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
@@ -235,7 +237,7 @@ fn change_default(
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let present = own_policy(relid)?;
-    let policy = match default_ttl {
+    let mut policy = match default_ttl {
         None => {
             label::tell_of_rules(relid, &present);
             present.turned_off()
@@ -249,7 +251,7 @@ fn change_default(
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }
@@ -279,6 +281,8 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
     if present.ts_column.is_none() {
         // So far its rows expire by TTL indexes only.
         return Ok(Policy {
+            keep_expired: present.keep_expired,
+            shortened: present.shortened,
             rules: present.rules,
             table_oid: present.table_oid,
             hidden,
@@ -414,7 +418,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };

@@ -9,6 +9,7 @@ mod expiry;
 mod label;
 mod rule;
 mod seconds;
+mod undo;
 
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
@@ -21,6 +22,7 @@ pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
+pub(crate) use undo::{Shortened, lagging, micros};
 
 #[cfg(test)]
 mod expiry_test;
@@ -30,3 +32,5 @@ mod label_test;
 mod rule_test;
 #[cfg(test)]
 mod seconds_test;
+#[cfg(test)]
+mod undo_test;
