@@ -46,7 +46,9 @@ SELECT ttl.revive('t', 'id = 6');
 DROP TRIGGER a ON t;
 DROP TRIGGER b ON t;
 ALTER TABLE t ADD CHECK (id <> 6) NOT VALID;
+\set VERBOSITY terse
 SELECT ttl.revive('t');
+\set VERBOSITY default
 ALTER TABLE t DROP CONSTRAINT t_id_check;
 -- 2 and 6 are left
 SELECT id FROM ttl.expired(NULL::t) ORDER BY id;
@@ -166,6 +168,7 @@ SELECT ttl.enable('dated', 3600);
 SET ttl.preserve_ts = on;
 UPDATE dated SET _ts = '2020-01-01' WHERE id > 2;
 RESET ttl.preserve_ts;
+INSERT INTO dated VALUES (1, '2020-01-01', NULL);
 SELECT id FROM ttl.expired(NULL::dated) ORDER BY id;
 SELECT ttl.revive('dated', 'id <> 4');
 SELECT id FROM dated;
@@ -195,5 +198,6 @@ SELECT ttl.set_default('t', 1800);
 SELECT ttl.policy('t') ? 'shortened' AS noted, ttl.policy('t') -> 'keep_expired' AS kept;
 SELECT ttl.row_is_kept(0, 1);
 
+SET client_min_messages = warning;
 DROP SCHEMA undo, "Odd ""schema""" CASCADE;
 DROP ROLE regress_undo_owner, regress_undo_other;
