@@ -106,7 +106,7 @@ fn c16_granularity() {
     }
     let lacking = r#"{"ts_column": null, "ttl_column": null, "ts_granularity": 1}"#;
     assert!(matches!(
-        Policy::parse(lacking),
+    assert_eq!(Policy::parse(lacking), Err(LabelError::NoClock));
         Err(LabelError::Malformed(_))
     ));
 }
