@@ -4,7 +4,7 @@ use super::mass_expiry::{self, Consent};
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
 use crate::pg::{background, catalog, locks};
-use crate::policy::{Policy, Shortened};
+use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
 use crate::store::{label_of, seclabel};
 use pgrx::pg_sys;
@@ -52,5 +52,26 @@ pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     let names: Vec<String> = former.rules.iter().map(|rule| rule.index.clone()).collect();
     if !names.is_empty() {
         Error::no_longer_ttl_indexes(relid, &names).notice();
+    }
+}
+
+/// The policy, if its granularity fits its default and clock (C16), and its `keep_expired` is one (C23).
+pub(super) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
+    let kept = Policy::check_keep_expired(i64::from(policy.keep_expired));
+    match policy.check_granularity().and(kept) {
+        Ok(_) => Ok(policy),
+        Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
+        Err(error) => Err(invalid(error)),
+    }
+}
+
+/// What is wrong with a policy.
+pub(super) fn invalid(error: LabelError) -> Error {
+    match error {
+        LabelError::Granularity(seconds, default_ttl) => {
+            Error::invalid_granularity(seconds, default_ttl)
+        }
+        LabelError::KeepExpired(value) => Error::invalid_keep_expired(value),
+        other => Error::invalid_label(&other),
     }
 }

@@ -25,6 +25,8 @@ mod resume;
 mod revive;
 mod rules;
 mod seconds;
+mod set_default;
+mod set_option;
 mod standing;
 mod stats;
 mod trigger_problems;

@@ -179,8 +179,12 @@ SELECT ttl.revive('dated');
 
 -- C23: keep_expired
 SECURITY LABEL FOR ttl ON TABLE t IS '{"default_ttl": 3600, "keep_expired": -1}';
-SECURITY LABEL FOR ttl ON TABLE t IS '{"default_ttl": 3600, "keep_expired": 86400}';
-SELECT ttl.resume('t');
+SELECT ttl.set_option('t', 'keep_expired', '-1');
+SELECT ttl.set_option('t', 'keep_expired', '1 month');
+SELECT ttl.set_option('t', 'keep_expired', '2147483648');
+SELECT ttl.set_option('t', 'keep_expired', '1 day');
+-- it stays with other changes
+SELECT ttl.enable('t', 3600);
 SELECT relation, keep_expired, deletion_waits_until FROM ttl.tables WHERE relation = 't'::regclass;
 SET ttl.preserve_ts = on;
 UPDATE t SET _ts = now() - interval '2 hours' WHERE id < 3;
@@ -196,6 +200,8 @@ SELECT id FROM ttl.expired(NULL::t) ORDER BY id;
 -- C24: no delay here
 SELECT ttl.set_default('t', 1800);
 SELECT ttl.policy('t') ? 'shortened' AS noted, ttl.policy('t') -> 'keep_expired' AS kept;
+SELECT ttl.set_option('t', 'keep_expired', NULL);
+SELECT keep_expired FROM ttl.tables WHERE relation = 't'::regclass;
 SELECT ttl.row_is_kept(0, 1);
 
 SET client_min_messages = warning;

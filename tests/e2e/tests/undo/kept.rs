@@ -12,9 +12,7 @@ fn server() -> &'static Server {
 /// Lets the table keep its expired rows for so many seconds.
 fn keep(disk: &mut Session, table: &str, seconds: i32) {
     disk.run(&format!(
-        "DO $do$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE {table} IS %L',
-            ttl.policy('{table}') || '{{\"keep_expired\": {seconds}}}'); END $do$;
-         SELECT ttl.resume('{table}')"
+        "SELECT ttl.set_option('{table}', 'keep_expired', '{seconds}')"
     ));
 }
 
