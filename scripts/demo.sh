@@ -16,7 +16,7 @@ use_postgres "$version"
 say "building the extension; the first time this takes a few minutes"
 install_extension
 make_workdir
-start_server "shared_preload_libraries = 'ttl_ext'"
+start_server "shared_preload_libraries = 'ttl_ext'" "ttl.change_delay = 0"
 
 sql() { "$BINDIR/psql" -X -q -At -F ' ' -v ON_ERROR_STOP=1 "$@"; }
 

@@ -93,7 +93,7 @@ internal "$OUTPUT/plain.log" | sed -E 's/^ *[0-9]+ //' >"$OUTPUT/plain.internal"
 rm -rf "$WORK/data" "$WORK/server.log"
 
 say "with it"
-start_server "${settings[@]}" "shared_preload_libraries = 'ttl_ext'" "ttl.naptime = 1s"
+start_server "${settings[@]}" "shared_preload_libraries = 'ttl_ext'" "ttl.naptime = 1s" "ttl.change_delay = 0"
 prepare with
 smith $((minutes * 60 * 4 / 5))
 ask() { as_server_user "$BINDIR/psql" -X -At -d smith -c "$1" 2>&1 || true; }

@@ -30,7 +30,7 @@ make_output upstream
 mkdir -p "$WORK/output"
 if is_root; then chown "$SERVER_USER:" "$WORK/output"; fi
 
-start_server "shared_preload_libraries = 'ttl_ext'" "max_connections = 60"
+start_server "shared_preload_libraries = 'ttl_ext'" "ttl.change_delay = 0" "max_connections = 60"
 status=0
 as_server_user "$PGXS_TEST/regress/pg_regress" --bindir="$BINDIR" --dlpath="$suite" \
     --host="$WORK" --port="$PGPORT" --user="$PGUSER" --load-extension=ttl_ext \

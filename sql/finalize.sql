@@ -8,6 +8,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
 -- As PostgreSQL's own functions that reset statistics.

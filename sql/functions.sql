@@ -199,6 +199,16 @@ CREATE FUNCTION ttl.purge(rel pg_catalog.regclass) RETURNS bigint
 COMMENT ON FUNCTION ttl.purge(pg_catalog.regclass) IS
     'delete the table''s expired rows now, in this transaction; returns how many';
 
+CREATE FUNCTION ttl.expired(rel pg_catalog.anyelement) RETURNS SETOF pg_catalog.anyelement
+    LANGUAGE c VOLATILE ROWS 1000 AS 'MODULE_PATHNAME', 'ttl_expired';
+COMMENT ON FUNCTION ttl.expired(pg_catalog.anyelement) IS
+    'the rows of a table that have expired and are still on disk, to its owner: SELECT * FROM ttl.expired(NULL::sessions)';
+
+CREATE FUNCTION ttl.revive(rel pg_catalog.regclass, condition pg_catalog.text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'revive_wrapper';
+COMMENT ON FUNCTION ttl.revive(pg_catalog.regclass, pg_catalog.text) IS
+    'bring back the table''s expired rows for which the condition holds, or all, by an UPDATE that stamps them anew; returns how many';
+
 CREATE FUNCTION ttl.preview(
         rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT NULL,
         OUT total bigint, OUT expired bigint, OUT oldest_expiry pg_catalog.timestamptz)
@@ -292,6 +302,15 @@ CREATE FUNCTION ttl.row_is_live(relation pg_catalog.oid, default_ttl integer) RE
     LANGUAGE c STABLE SUPPORT ttl.row_is_live_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
 COMMENT ON FUNCTION ttl.row_is_live(pg_catalog.oid, integer) IS
     'stands for the filter in the extension''s own queries; raises an error in others';
+
+CREATE FUNCTION ttl.row_is_kept_support(pg_catalog.internal) RETURNS pg_catalog.internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_row_is_kept_support';
+COMMENT ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) IS 'planner support function of ttl.row_is_kept';
+
+CREATE FUNCTION ttl.row_is_kept(relation pg_catalog.oid, seconds integer) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl.row_is_kept_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.row_is_kept(pg_catalog.oid, integer) IS
+    'stands for the condition that a row is live, or has expired less than so many seconds ago, in the extension''s own queries; raises an error in others';
 
 CREATE FUNCTION ttl.rule_applies(relation pg_catalog.oid, index pg_catalog.text) RETURNS boolean
     LANGUAGE c STABLE SUPPORT ttl.rule_applies_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';

@@ -18,7 +18,10 @@ CREATE VIEW ttl.tables AS
                          secs => (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4)) END AS default_interval,
            (s.standing OPERATOR(pg_catalog.->>) 'next_expiry')::pg_catalog.timestamptz AS next_expiry,
            (s.standing OPERATOR(pg_catalog.->>) 'backlog')::pg_catalog.int8 AS backlog,
-           s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker
+           s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker,
+           CASE WHEN p.policy IS NOT NULL
+                THEN COALESCE((p.policy OPERATOR(pg_catalog.->>) 'keep_expired')::pg_catalog.int4, 0) END AS keep_expired,
+           (s.standing OPERATOR(pg_catalog.->>) 'waits_until')::pg_catalog.timestamptz AS deletion_waits_until
       FROM pg_catalog.pg_seclabel AS l
      CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
@@ -123,3 +126,5 @@ COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NU
 COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
 COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, estimated, as backlog_estimate in ttl.stats; NULL where nobody looks';
 COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';
+COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row stays on disk, where ttl.expired shows it and ttl.revive brings it back';
+COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'nothing is deleted in the background before, because rows have expired by a change of the time to live; NULL = nothing waits for that';

@@ -66,6 +66,7 @@ pub mod pg_test {
             "shared_preload_libraries = 'ttl_ext'",
             // Expired rows stay on disk, to be looked at.
             "ttl.enabled = off",
+            "ttl.change_delay 0",
         ]
     }
 }

@@ -50,6 +50,9 @@ static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60);
 /// The part of a table that a change of policy may expire without being confirmed (C19); 1: all.
 static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
 
+/// Seconds: rows that expire by a change of policy stay on disk for so long (C24).
+static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
+
 /// Tables and partitions whose state is kept in shared memory, some 700 bytes each.
 static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
@@ -113,6 +116,11 @@ pub(crate) fn statement_timeout() -> Duration {
 /// The part of a table that a change of policy may expire without being confirmed.
 pub(crate) fn guard_fraction() -> f64 {
     GUARD_FRACTION.get()
+}
+
+/// How long rows stay on disk that expire by a change of policy, in microseconds.
+pub(crate) fn change_delay() -> i64 {
+    i64::from(CHANGE_DELAY.get()) * 1_000_000
 }
 
 /// Tables and partitions whose state is kept in shared memory.
@@ -268,6 +276,14 @@ fn define_reload() {
         &LOCK_TIMEOUT,
         (1, i32::MAX),
         GucFlags::UNIT_MS,
+    );
+    define(
+        c"ttl.change_delay",
+        c"Time for which rows that expire by a change of policy stay on disk.",
+        c"Until then a wrong change can be undone with revive_expired => true; 0 = none.",
+        &CHANGE_DELAY,
+        (0, i32::MAX),
+        GucFlags::UNIT_S,
     );
     define(
         c"ttl.statement_timeout",

@@ -14,7 +14,7 @@ use crate::results::{Benchmark, Row, Target};
 /// vacuumed before it is measured), and no checkpoint begins by itself within minutes.
 /// Commits do not wait for the disk where it is the work of statements that is measured:
 /// otherwise the disk would level everything.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("shared_buffers", "1GB"),
     ("maintenance_work_mem", "256MB"),
     ("max_wal_size", "8GB"),
@@ -28,6 +28,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("max_locks_per_transaction", "256"),
     ("ttl.enabled", "off"),
     ("ttl.guard_fraction", "1"),
+    ("ttl.change_delay", "0"),
 ];
 
 /// A benchmark's surroundings.

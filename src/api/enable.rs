@@ -132,6 +132,8 @@ pub(super) fn turn_on(
         index,
         drop_partitions: guard::required(options.drop_partitions, "drop_partitions")?,
         ts_granularity: options.ts_granularity.unwrap_or(0),
+        keep_expired: 0,
+        shortened: None,
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
@@ -205,6 +207,8 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
     if present.ts_column.is_none() {
         // So far its rows expire by TTL indexes only.
         return Ok(Policy {
+            keep_expired: present.keep_expired,
+            shortened: present.shortened,
             rules: present.rules,
             table_oid: present.table_oid,
             hidden,
@@ -332,7 +336,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };

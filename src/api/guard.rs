@@ -1,6 +1,7 @@
 //! Checks that the SQL functions make first.
 
 use crate::error::{Error, Result};
+use crate::pg::gate::{self, Visit};
 use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
@@ -82,4 +83,13 @@ pub(super) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
             .detail("It is not a partitioned table.")
             .hint("Leave out drop_partitions: expired rows are deleted one by one."),
     )
+}
+
+/// Runs a query on the table for a caller who may read it: as its owner, as planning it can run the
+/// owner's code; as the caller, where row-level security tells what they may read.
+pub(super) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> T) -> T {
+    match catalog::class(relid) {
+        Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
+        _ => gate::as_oneself(look),
+    }
 }

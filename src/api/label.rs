@@ -2,8 +2,11 @@
 
 use super::mass_expiry::{self, Consent};
 use crate::error::{Error, Result};
-use crate::policy::{LabelError, Policy};
-use crate::store::seclabel;
+use crate::pg::relation::Open;
+use crate::pg::{background, catalog, locks};
+use crate::policy::{LabelError, Policy, Shortened};
+use crate::settings;
+use crate::store::{label_of, seclabel};
 use pgrx::pg_sys;
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
@@ -16,9 +19,31 @@ pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     }
 }
 
-/// As [`write`], but refuses to expire most of a table without consent (C19).
-pub(super) fn change(relid: pg_sys::Oid, policy: &Policy, consent: &Consent) -> Result<()> {
+/// As [`write`], but refuses to expire most of a table without consent (C19), and notes when rows
+/// expire sooner by the change (C24).
+pub(super) fn change(relid: pg_sys::Oid, policy: &mut Policy, consent: &Consent) -> Result<()> {
+    let delay = settings::change_delay();
+    if delay > 0 && policy.shortens(label_of(relid).as_ref()) && may_have_rows(relid) {
+        let now = background::now();
+        policy.shortened = Some(Shortened::again(policy.shortened, now, delay));
+    }
+    let policy = &*policy;
     mass_expiry::watch(relid, consent, || write(relid, policy))
+}
+
+/// Whether the table or a partition has ever had a row since it was last truncated or vacuumed
+/// away. With more than so many partitions, or one that is locked, that is taken for granted.
+fn may_have_rows(relid: pg_sys::Oid) -> bool {
+    const TABLES: usize = 100;
+    let tables = catalog::all_inheritors(relid);
+    tables.len() > TABLES
+        || tables.into_iter().any(|table| {
+            if !locks::try_relation(table, pg_sys::AccessShareLock) {
+                return true;
+            }
+            let is_table = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
+            catalog::class(table).is_some_and(is_table) && Open::locked(table).blocks() > 0
+        })
 }
 
 /// Names the TTL indexes that become ordinary ones: the command that turns TTL off did not name
@@ -30,10 +55,11 @@ pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     }
 }
 
-/// The policy, if its granularity fits its default and clock (C16).
+/// The policy, if its granularity fits its default and clock (C16), and its `keep_expired` is one (C23).
 pub(super) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
-    match policy.check_granularity() {
-        Ok(()) => Ok(policy),
+    let kept = Policy::check_keep_expired(i64::from(policy.keep_expired));
+    match policy.check_granularity().and(kept) {
+        Ok(_) => Ok(policy),
         Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
         Err(error) => Err(invalid(error)),
     }
@@ -45,6 +71,7 @@ pub(super) fn invalid(error: LabelError) -> Error {
         LabelError::Granularity(seconds, default_ttl) => {
             Error::invalid_granularity(seconds, default_ttl)
         }
+        LabelError::KeepExpired(value) => Error::invalid_keep_expired(value),
         other => Error::invalid_label(&other),
     }
 }

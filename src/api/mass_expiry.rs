@@ -71,7 +71,15 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     let limit = settings::guard_fraction();
     if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
         let told = format!("{rows} expire with this change");
-        Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told).notice();
+        let told = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told);
+        match settings::change_delay() / 1_000_000 {
+            0 => told.notice(),
+            delay => told
+                .detail(format!(
+                    "They stay on disk for {delay} seconds; until then the former time to live, with revive_expired => true, brings them back."
+                ))
+                .notice(),
+        }
         return Ok(());
     }
     Err(Error::new(

@@ -2,8 +2,8 @@
 
 use super::guard;
 use crate::error::{Error, Result};
-use crate::pg::catalog::{self, qualified_name, quote_identifier, relation_name};
-use crate::pg::gate::{self, Visit};
+use crate::pg::catalog::{qualified_name, quote_identifier, relation_name};
+use crate::pg::gate::Visit;
 use crate::pg::report::or_raise;
 use crate::pg::{query, roles};
 use crate::policy::Policy;
@@ -62,11 +62,7 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let look = |visit: &Visit| {
         statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
     };
-    // Planning a query on a table can run its owner's code.
-    let row = match catalog::class(relid) {
-        Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
-        _ => gate::as_oneself(look),
-    };
+    let row = guard::reading(relid, look);
     let [total, expired, oldest] = row.unwrap_or_default();
     let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
     let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());

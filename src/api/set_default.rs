@@ -67,7 +67,7 @@ pub(super) fn change_default(
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let present = guard::present_policy(relid)?;
-    let policy = match default_ttl {
+    let mut policy = match default_ttl {
         None => {
             label::tell_of_rules(relid, &present);
             present.turned_off()
@@ -84,7 +84,7 @@ pub(super) fn change_default(
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }

@@ -90,14 +90,14 @@ pub(crate) fn change(
     guard::check_owner(relid)?;
     let mut policy = guard::present_policy(relid)?;
     change(&mut policy);
-    let policy = label::fitting(relid, policy)?;
+    let mut policy = label::fitting(relid, policy)?;
     if policy.drop_partitions {
         guard::require_partitioned(relid)?;
     }
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! `ttl.standing`: how deletion stands in a table, for whoever looks at `ttl.tables`.
 
 use super::stats;
-use crate::pg::look;
 use crate::pg::values::Json;
-use crate::policy::Policy;
+use crate::pg::{background, look};
+use crate::policy::{Policy, lagging};
+use crate::settings;
 use crate::store::label_of;
-use crate::worker::standing::{self, Halt};
+use crate::worker::standing::{self, Figures, Halt};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
@@ -21,8 +22,15 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
     let policy = label_of(rel).filter(Policy::is_on)?;
     let halt = standing::halted();
     let figures = stats::figures_of(rel, &policy, halt.is_some());
+    // Deletion counts from when a row is to be deleted.
+    let expiry = |figures: Figures| match figures.oldest_expiry {
+        0 => 0,
+        deletion => lagging(deletion, policy.keep_expired),
+    };
+    let waits_until = policy.waits_until(background::now(), settings::change_delay());
     Some(json!({
-        "next_expiry": figures.and_then(|figures| stats::instant(figures.oldest_expiry)),
+        "next_expiry": figures.and_then(|figures| stats::instant(expiry(figures))),
+        "waits_until": waits_until.and_then(stats::instant),
         "backlog": figures.map(|figures| figures.backlog),
         "worker": worker(&policy, rel, halt),
     }))

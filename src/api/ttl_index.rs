@@ -109,7 +109,7 @@ pub(super) fn set_rule(
     if !options.revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &policy, consent)?;
+    label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(former)
 }
@@ -125,6 +125,8 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         index: IndexMethod::default(),
         drop_partitions: false,
         ts_granularity: 0,
+        keep_expired: 0,
+        shortened: None,
         rules: vec![],
         hidden: true,
         table_oid: Some(relid.to_u32()),

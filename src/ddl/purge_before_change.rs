@@ -4,8 +4,9 @@
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
-use crate::pg::{catalog, txn};
+use crate::pg::{background, catalog, txn};
 use crate::policy::Policy;
+use crate::settings;
 use crate::store::{governing_label, policy_lock};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::HashSet;
@@ -48,9 +49,38 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
             }
             continue;
         }
+        let waits = label
+            .policy
+            .waits_until(background::now(), settings::change_delay());
+        if waits.is_some() && purge::has_expired(table) {
+            return Err(held_back(label.labelled_table, to));
+        }
         txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
     }
     Ok(())
+}
+
+/// The error if rows are kept because an earlier change has expired them (C24): the next one may be
+/// meant to undo it, and must not delete them without a word.
+fn held_back(relid: pg_sys::Oid, to: Option<&Policy>) -> Error {
+    let name = catalog::qualified_name(relid);
+    let table = catalog::quote_literal(&name);
+    let revive = match to {
+        None => format!("SELECT ttl.disable({table}, revive_expired => true)"),
+        Some(Policy {
+            default_ttl: Some(seconds),
+            ..
+        }) => format!("SELECT ttl.set_default({table}, {seconds}, revive_expired => true)"),
+        Some(_) => "revive_expired => true".to_owned(),
+    };
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("table {name} has expired rows that are kept for now"),
+    )
+    .detail("They may have expired by an earlier change of the time to live, and would live again by this one. \"ttl.change_delay\" keeps them on disk.")
+    .hint(format!(
+        "To bring them back: {revive}. To delete them first: SELECT ttl.purge({table})."
+    ))
 }
 
 /// Deletes until nothing is left: meanwhile other sessions may commit rows that have already

@@ -2,7 +2,8 @@
 
 use super::expiry_keys::{self, ExpiryKey};
 use crate::pg::catalog::qualified_name;
-use crate::store::{TablePolicy, cache, governing_label, live_condition};
+use crate::policy::micros;
+use crate::store::{TablePolicy, cache, governing_label, kept_condition, live_condition};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -36,23 +37,48 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
     pub(crate) expiry_keys: Vec<ExpiryKey>,
-    /// "The row is expired, and one of this table": whatever the name means when the query runs.
+    /// "The row is to be deleted, and one of this table": whatever the name means when the query runs.
     expired: String,
 }
 
+/// The condition of rows that are left, if expired ones are kept for so many seconds.
+pub(super) fn still_kept(policy: &TablePolicy, keep: i32) -> String {
+    if keep == 0 {
+        live_condition(policy.default_ttl)
+    } else {
+        kept_condition(keep)
+    }
+}
+
 impl Job {
-    /// For a table that the caller has locked; `None` if nothing in it can expire.
+    /// For a table that the caller has locked; `None` if nothing in it can expire. It deletes
+    /// whatever is expired.
     pub(crate) fn of(relid: pg_sys::Oid) -> Option<Self> {
+        Self::keeping(relid, |_| 0)
+    }
+
+    /// As [`Self::of`], but rows stay for as long as the policy keeps them (C23): a row "expires"
+    /// by its expiry keys when it is to be deleted.
+    pub(crate) fn lagging(relid: pg_sys::Oid) -> Option<Self> {
+        Self::keeping(relid, |policy| policy.keep_expired)
+    }
+
+    fn keeping(relid: pg_sys::Oid, keep: impl Fn(&TablePolicy) -> i32) -> Option<Self> {
         let policy = cache::policy(relid).filter(|policy| policy.expires())?;
         let label = governing_label(relid)?.policy;
+        let keep = keep(&policy);
+        let mut expiry_keys = expiry_keys::of(relid, &label, &policy);
+        for expiry_key in &mut expiry_keys {
+            expiry_key.offset += micros(keep);
+        }
         Some(Self {
             relid,
             name: qualified_name(relid),
-            expiry_keys: expiry_keys::of(relid, &label, &policy),
+            expiry_keys,
             // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
                 "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",
-                live_condition(policy.default_ttl),
+                still_kept(&policy, keep),
                 relid.to_u32()
             ),
             policy,
@@ -167,6 +193,50 @@ impl Job {
             })
             .collect();
         (!probes.is_empty()).then(|| format!("SELECT LEAST({})", probes.join(", ")))
+    }
+
+    /// Selects the expired rows of the table and of all that inherit from it, each as one value: a
+    /// column of that name would hide the row.
+    pub(crate) fn select_expired(&self) -> String {
+        format!(
+            "SELECT COALESCE(kept.*) FROM {} AS kept WHERE {}{}",
+            self.name,
+            self.past(),
+            self.gone()
+        )
+    }
+
+    /// Stamps those of the same rows anew for which the condition holds and that live then. The
+    /// condition stands on lines of its own: it may end with a comment.
+    pub(crate) fn update_expired(&self, ts: &str, condition: &str) -> String {
+        let by_rules = if self.policy.rules.is_empty() {
+            String::new()
+        } else {
+            format!(" AND {}", live_condition(None))
+        };
+        format!(
+            "UPDATE {} SET {ts} = ttl.current_ts() WHERE {}{}{by_rules} AND (\n{condition}\n)",
+            self.name,
+            self.past(),
+            self.gone()
+        )
+    }
+
+    /// Counts those that stay expired then, by their dates; `None` if the table has no such rows.
+    pub(crate) fn count_expired_by_rules(&self, condition: &str) -> Option<String> {
+        (!self.policy.rules.is_empty()).then(|| {
+            format!(
+                "SELECT pg_catalog.count(*) FROM {} WHERE CASE WHEN {} THEN false ELSE true END AND (\n{condition}\n)",
+                self.name,
+                live_condition(None)
+            )
+        })
+    }
+
+    /// "The row is expired."
+    fn gone(&self) -> String {
+        let live = live_condition(self.policy.default_ttl);
+        format!("CASE WHEN {live} THEN false ELSE true END")
     }
 
     /// Counts a sample of the table: rows that are expired.

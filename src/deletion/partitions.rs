@@ -6,11 +6,12 @@
 //! they may have changed during the wait; [`drop_whole`]; commit. An error rolls everything
 //! back.
 
+use super::job;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::Visit;
 use crate::pg::{cascade, encoding, locks, query};
-use crate::store::{TablePolicy, live_condition};
+use crate::store::TablePolicy;
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -46,7 +47,7 @@ pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
         .then_some(owner)
 }
 
-/// Whether a row of the partition is live, mostly by its override. Reads up to the first such
+/// Whether a row of the partition is live or kept (C23), mostly by its override. Reads up to the first such
 /// row.
 ///
 /// Sees everything committed at the time of the call. Under the locks of [`lock_for_drop`] the
@@ -56,7 +57,7 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
     let query = format!(
         "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
         qualified_name(leaf),
-        live_condition(policy.default_ttl)
+        job::still_kept(policy, policy.keep_expired)
     );
     let found = statement::with_expired_rows_of(leaf, || query::first_value(visit, &query, &[]));
     // NULL does not mean "none".

@@ -71,7 +71,7 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
         let bound = governing_label(relid)
             .is_some_and(|label| !label.policy.is_restored(label.labelled_table.to_u32()));
-        Ok(if bound { Job::of(relid) } else { None })
+        Ok(if bound { Job::lagging(relid) } else { None })
     })
 }
 

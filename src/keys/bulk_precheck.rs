@@ -6,7 +6,7 @@ use crate::clock::now::now;
 use crate::deletion::message;
 use crate::pg::context::Context;
 use crate::pg::scan::{self, Met};
-use crate::pg::{catalog, relation};
+use crate::pg::{background, catalog, relation};
 use crate::policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
@@ -43,8 +43,12 @@ pub(super) fn has_no_expired_row(
     // In a restored table only the row in a new row's way is deleted.
     let restored = governing_label(relid)
         .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
-    let may_delete =
-        !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
+    // Nor where expired rows are kept (C23, C24).
+    let kept = policy.keep_expired > 0 || policy.waits_until(background::now()).is_some();
+    let may_delete = !restored
+        && !kept
+        && !table.deletion_concerns_others()
+        && table.passes_replica_identity_check();
     Context::with_current(|memory| {
         let liveness = Liveness::of(&policy, relid, memory);
         expected_indexes(&policy).into_iter().all(|expected| {

@@ -42,6 +42,10 @@ unsafe extern "C-unwind" {
     pub(crate) fn GetCurrentCommandId(used: bool) -> pg_sys::CommandId;
     /// snapmgr.c; cannot fail while a query runs.
     pub(crate) fn GetActiveSnapshot() -> pg_sys::Snapshot;
+    /// fmgr.c; for receivers of rows.
+    pub(crate) fn pg_detoast_datum(datum: *mut pg_sys::varlena) -> *mut pg_sys::varlena;
+    /// tuplestore.c; likewise.
+    pub(crate) fn tuplestore_puttuple(store: *mut pg_sys::Tuplestorestate, row: pg_sys::HeapTuple);
     /// postgres.c; as a handler of SIGTERM.
     pub(crate) fn die(signal: c_int);
     /// interrupt.c; as a handler of SIGHUP.

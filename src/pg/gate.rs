@@ -195,6 +195,14 @@ pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
     result
 }
 
+/// For a statement that the current user wrote, and that they may as well run themselves: it is
+/// not more restricted than they are.
+pub(crate) fn own_statement() -> Visit {
+    Visit {
+        names: Identity::current(),
+    }
+}
+
 /// Restricts the current user's operation from here on, as other owners' code runs in it: it
 /// must leave nothing that would run later as this user. Until [`Bounded::end`], or the end of
 /// the (sub)transaction.

@@ -53,6 +53,7 @@ pub(crate) mod planner_input;
 pub(crate) mod query;
 pub(crate) mod relation;
 pub(crate) mod report;
+pub(crate) mod returned_rows;
 pub(crate) mod roles;
 pub(crate) mod rows;
 pub(crate) mod scan;

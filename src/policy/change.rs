@@ -26,6 +26,7 @@ impl Policy {
         Self {
             default_ttl: None,
             rules: vec![],
+            shortened: None,
             ..self.clone()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::added::Added;
 use super::rule::IndexRule;
+use super::undo::Shortened;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -48,6 +49,16 @@ pub(crate) struct Policy {
     /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds as it is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) ts_granularity: i32,
+    /// C23: expired rows stay on disk for so many seconds.
+    #[serde(
+        default,
+        skip_serializing_if = "is_zero",
+        deserialize_with = "keep_expired"
+    )]
+    pub(crate) keep_expired: i32,
+    /// C24: when rows last came to expire sooner by a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shortened: Option<Shortened>,
     /// M5: the TTL indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rules: Vec<IndexRule>,
@@ -124,6 +135,11 @@ fn default_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>
         .transpose()
 }
 
+fn keep_expired<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
+    let value = i64::deserialize(deserializer)?;
+    Policy::check_keep_expired(value).map_err(serde::de::Error::custom)
+}
+
 /// Why a label was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LabelError {
@@ -139,6 +155,8 @@ pub(crate) enum LabelError {
     Granularity(i32, Option<i32>),
     /// C16: a granularity without a `ts_column`.
     NoClock,
+    /// C23: below 0, or above 2147483647.
+    KeepExpired(i64),
     /// M1: below 0.
     Seconds(i32),
     /// An index has one rule.
@@ -178,6 +196,10 @@ impl fmt::Display for LabelError {
                 write!(f, "ts_granularity is {value}; it must be 0 to 2147483647")
             }
             Self::NoClock => f.write_str("ts_granularity needs a ts_column"),
+            Self::KeepExpired(value) => write!(
+                f,
+                "keep_expired is {value}; it must be 0 to 2147483647 seconds"
+            ),
             Self::Seconds(value) => write!(
                 f,
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
@@ -221,8 +243,11 @@ impl Policy {
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
             return Err(LabelError::Malformed("rules must be JSON objects".into()));
         }
-        if value.get("added").is_some_and(|added| !added.is_object()) {
-            return Err(LabelError::Malformed("added must be a JSON object".into()));
+        for name in ["added", "shortened"] {
+            if value.get(name).is_some_and(|it| !it.is_object()) {
+                let reason = format!("{name} must be a JSON object");
+                return Err(LabelError::Malformed(reason));
+            }
         }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));

@@ -139,13 +139,15 @@ proptest! {
         default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]), hidden in any::<bool>(),
         seconds in proptest::collection::vec(0i32.., 0..4),
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
-        table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(),
+        table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(), keep_expired in 0i32..,
         columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
+            keep_expired,
+            shortened: None,
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
                 index: format!("i \"{at}"), expire_after_seconds,

@@ -11,6 +11,7 @@ mod options;
 mod rule;
 mod seconds;
 mod table_options;
+mod undo;
 
 pub(crate) use added::Added;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
@@ -25,6 +26,7 @@ pub(crate) use rule::{
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 pub(crate) use table_options::{OptionError, TableOptions};
+pub(crate) use undo::{Shortened, lagging, micros};
 
 #[cfg(test)]
 mod expiry_test;
@@ -38,3 +40,5 @@ mod rule_test;
 mod seconds_test;
 #[cfg(test)]
 mod table_options_test;
+#[cfg(test)]
+mod undo_test;

@@ -36,6 +36,10 @@ pub(crate) const OPTIONS: &[TableOption] = &[
         name: "hidden",
         value: Value::Boolean(|policy, value| policy.hidden = value.unwrap_or(true)),
     },
+    TableOption {
+        name: "keep_expired",
+        value: Value::Seconds(|policy, seconds| policy.keep_expired = seconds.unwrap_or(0)),
+    },
 ];
 
 /// The option of that name.

@@ -135,6 +135,16 @@ impl Error {
         }
     }
 
+    /// 22023: C23, the range of `keep_expired`.
+    pub(crate) fn invalid_keep_expired(value: i64) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid time to keep expired rows: {value} s"),
+        )
+        .detail("It is a number of seconds from 0 to 2147483647.")
+        .hint("0, or NULL, keeps none: they are deleted as soon as possible.")
+    }
+
     /// 22023: C2, the range of a table's default.
     pub(crate) fn invalid_default_ttl(value: i64) -> Self {
         Self::new(

@@ -37,6 +37,8 @@ pub(crate) struct Functions {
     pub(crate) live_or_unneeded: pg_sys::Oid,
     /// `ttl.live_at(date, integer)` for each kind of date
     pub(crate) live_at: [pg_sys::Oid; 3],
+    /// `ttl.index_expires_at(date, integer)` for each kind of date
+    pub(crate) index_expires_at: [pg_sys::Oid; 3],
     /// `ttl.earliest(date[])` for each kind of date
     pub(crate) earliest: [pg_sys::Oid; 3],
     /// `ttl.evaluate_first(boolean)`
@@ -129,6 +131,7 @@ fn look_up() -> Option<Functions> {
         live_or_removed: function(c"live_or_removed", &[oid, tid, bool])?,
         live_or_unneeded: function(c"live_or_unneeded", &[oid, tid, bool])?,
         live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
+        index_expires_at: of_dates(|kind| function(c"index_expires_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(c"earliest", &[kind.array_oid()]))?,
         evaluate_first: function(c"evaluate_first", &[bool])?,
         locked_here: function(c"locked_here", &[oid, tid])?,

@@ -7,7 +7,8 @@ use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, labels, names};
-use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
+use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Shortened};
+use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -21,6 +22,10 @@ pub(crate) struct TablePolicy {
     pub(crate) clock: Option<Clock>,
     /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds.
     pub(crate) ts_granularity: i32,
+    /// C23: expired rows stay on disk for so many seconds.
+    pub(crate) keep_expired: i32,
+    /// C24: when rows last came to expire sooner by a change.
+    pub(crate) shortened: Option<Shortened>,
     /// The TTL indexes in force.
     pub(crate) rules: Vec<Rule>,
     /// Whether expired rows are hidden at once.
@@ -83,6 +88,11 @@ impl TablePolicy {
     /// Whether TTL is on by a default, -1 included, and so needs the clock's columns.
     pub(crate) fn needs_clock(&self) -> bool {
         self.default_ttl.is_some() && self.clock.is_some()
+    }
+
+    /// Until when a change of the policy keeps expired rows on disk (C24).
+    pub(crate) fn waits_until(&self, now: i64) -> Option<i64> {
+        self.shortened?.waits_until(now, settings::change_delay())
     }
 
     /// The default, if rows that inherit it expire.
@@ -151,6 +161,8 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         default_ttl: policy.default_ttl,
         clock,
         ts_granularity: policy.ts_granularity,
+        keep_expired: policy.keep_expired,
+        shortened: policy.shortened,
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),

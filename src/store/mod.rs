@@ -21,4 +21,4 @@ pub(crate) use lookup::{
     Clock, Inherited, Rule, TablePolicy, all_labels, expected_indexes, index_of, label_of, labels,
     read_label,
 };
-pub(crate) use sql::{live_condition, rule_applies};
+pub(crate) use sql::{kept_condition, live_condition, rule_applies};

@@ -12,6 +12,12 @@ pub(crate) fn live_condition(default_ttl: Option<i32>) -> String {
     format!("ttl.row_is_live(tableoid, {default})")
 }
 
+/// The condition "the row is live, or has expired less than so many seconds ago" (C23) by the
+/// policy in force, in such a query.
+pub(crate) fn kept_condition(seconds: i32) -> String {
+    format!("ttl.row_is_kept(tableoid, {seconds})")
+}
+
 /// The predicate of a TTL index, in such a query.
 pub(crate) fn rule_applies(index: &str) -> String {
     format!("ttl.rule_applies(tableoid, {})", quote_literal(index))

@@ -1,10 +1,10 @@
 //! Conditions in the extension's own queries, put in when these are planned.
 //!
-//! `ttl.row_is_live` and `ttl.rule_applies` are replaced by the expressions that hide rows, so
+//! `ttl.row_is_live`, `ttl.row_is_kept` and `ttl.rule_applies` are replaced by the expressions that hide rows, so
 //! no predicate is written out and parsed again under some `search_path`. In any other query, or
 //! if they are not replaced, they raise an error.
 
-use super::{restriction, statement};
+use super::{kept, restriction, statement};
 use crate::error::Error;
 use crate::pg::call::Call;
 use crate::pg::support::Request;
@@ -17,6 +17,7 @@ use pgrx::prelude::*;
 
 fmgr::finfo_v1!(
     pg_finfo_ttl_row_is_live_support,
+    pg_finfo_ttl_row_is_kept_support,
     pg_finfo_ttl_rule_applies_support,
     pg_finfo_ttl_own_query_only,
 );
@@ -42,6 +43,24 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
     })
 }
 
+/// `ttl.row_is_kept_support(internal) RETURNS internal`: replaces
+/// `ttl.row_is_kept(tableoid, seconds)` by the condition "the row is live, or has expired less than
+/// so many seconds ago" (C23).
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_row_is_kept_support(
+    call: Call<'_, (Request<'_>,)>,
+) -> pg_sys::Datum {
+    replace(call, |policy, varno, seconds| {
+        let functions = extension::functions()?;
+        let Some(policy) = policy else {
+            return Some(nodes::and(&[]));
+        };
+        let keep = (!seconds.constisnull).then(|| seconds.constvalue.value() as i32)?;
+        Some(kept::condition(&functions, policy, varno, keep))
+    })
+}
+
 /// `ttl.rule_applies_support(internal) RETURNS internal`: replaces
 /// `ttl.rule_applies(tableoid, index)` by the predicate of that TTL index (M4).
 #[pg_guard]
@@ -60,7 +79,8 @@ pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
     })
 }
 
-/// `ttl.row_is_live(oid, integer)` and `ttl.rule_applies(oid, text)` themselves.
+/// `ttl.row_is_live(oid, integer)`, `ttl.row_is_kept(oid, integer)` and `ttl.rule_applies(oid, text)`
+/// themselves.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_own_query_only(

@@ -75,17 +75,30 @@ fn by_clock(
 
 /// M2 to M4. Most rows are live by their date, so that comes first.
 fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
-    let column = nodes::var(varno, &rule.column);
-    let kind = rule.date.kind.number();
-    let (function, date) = if rule.date.is_array {
-        let earliest = functions.earliest[kind];
-        let date = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &[column]);
-        (functions.live_at[DateKind::Timestamptz.number()], date)
-    } else {
-        (functions.live_at[kind], column)
-    };
+    let (kind, date) = date(functions, rule, varno);
     let seconds = nodes::int4(Some(rule.seconds));
-    let live = nodes::filter_call(function, &[date, seconds]);
+    let live = nodes::filter_call(functions.live_at[kind.number()], &[date, seconds]);
+    unless_excluded(functions, rule, varno, live)
+}
+
+/// The date by which rows expire by the rule, and of which kind it is.
+pub(super) fn date(functions: &Functions, rule: &Rule, varno: u32) -> (DateKind, *mut Expr) {
+    let column = nodes::var(varno, &rule.column);
+    if !rule.date.is_array {
+        return (rule.date.kind, column);
+    }
+    let earliest = functions.earliest[rule.date.kind.number()];
+    let date = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &[column]);
+    (DateKind::Timestamptz, date)
+}
+
+/// The condition `live`, for rows that the rule's predicate does not leave out (M4).
+pub(super) fn unless_excluded(
+    functions: &Functions,
+    rule: &Rule,
+    varno: u32,
+    live: *mut Expr,
+) -> *mut Expr {
     match predicate(rule, varno) {
         None => live,
         Some(predicate) => {

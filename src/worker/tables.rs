@@ -6,7 +6,7 @@ use super::{adopt, blocked, shared};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{background, catalog};
-use crate::policy::Policy;
+use crate::policy::{Policy, micros};
 use crate::store::{self, Clock, TablePolicy, cache, extension};
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,7 @@ pub(super) struct Target {
     pub(super) labelled_table: pg_sys::Oid,
     pub(super) owner: pg_sys::Oid,
     pub(super) drop_partitions: bool,
-    /// How soon a row that is written now can expire, in microseconds.
+    /// How soon a row that is written now can be deleted, in microseconds.
     pub(super) shortest: i64,
 }
 
@@ -197,7 +197,7 @@ fn shortest(policy: &TablePolicy) -> i64 {
     } else {
         policy.expiring_default().unwrap_or(1)
     };
-    i64::from(seconds) * 1_000_000
+    micros(seconds) + micros(policy.keep_expired)
 }
 
 /// Changes with everything that a sweep depends on.

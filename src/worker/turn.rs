@@ -14,6 +14,7 @@ use crate::deletion::{batch_size, probe, transaction};
 use crate::error::Error;
 use crate::pg::{activity, background, catalog, timeout};
 use crate::settings;
+use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
@@ -117,6 +118,14 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         leftover: false,
         interval: 0,
     };
+    if let Some(until) = waits_until(key)? {
+        wait(key);
+        return Ok(Outcome::Done {
+            next_expiry: Some(until),
+            leftover: false,
+            interval: 0,
+        });
+    }
     if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
         return Ok(nothing);
     }
@@ -132,6 +141,24 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// Until when a change of the policy keeps the table's expired rows (C24).
+fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
+    transaction::run(|| {
+        let policy = cache::policy(key.relid.into());
+        Ok(policy.and_then(|policy| policy.waits_until(background::now())))
+    })
+}
+
+/// Notes that a table waits: how many rows it keeps, and that the next look is not to rely on
+/// this one.
+fn wait(key: TableKey) {
+    state::with_table(key, |state| state.progress.writes_seen = -1);
+    let owner = probe::owner(key.relid.into()).ok().flatten();
+    if transaction::clean_session_for(owner).is_ok() {
+        measure_backlog(key, background::now());
+    }
 }
 
 /// For a routine look at a table to which, by its statistics, nobody has written since the last

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::pg::gate::Stay;
 use crate::pg::timeout::Turn;
 use crate::pg::{background, catalog, locks, session};
+use crate::policy::lagging;
 use crate::settings;
 use crate::store::dates::DateKind;
 use crate::store::{Rule, TablePolicy, cache, governing_label, policy_lock};
@@ -146,6 +147,10 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
         return Ok(Candidate::NotYet);
     }
     let now = background::now();
+    if policy.waits_until(now).is_some() {
+        return Ok(Candidate::NotYet);
+    }
+    let now = lagging(now, policy.keep_expired);
     let past = match past_by_rule(leaf, &policy, now)? {
         Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
         past => past,

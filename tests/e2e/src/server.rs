@@ -61,6 +61,7 @@ impl Server {
             ("ttl.enabled", "off"),
             // Backlogs are what many tests begin with.
             ("ttl.guard_fraction", "1"),
+            ("ttl.change_delay", "0"),
         ]);
         server.configure(settings);
         server.configure(&[("unix_socket_directories", server.dir_text())]);

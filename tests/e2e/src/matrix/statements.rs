@@ -17,7 +17,8 @@ pub(super) const LOOKS: [(&str, &str); 5] = [
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 17] = [
+pub(super) const ACTS: [(&str, &str, &str); 18] = [
+    ("expired", "SELECT * FROM ttl.expired(NULL::{s}.t)", ""),
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
         "preview_other",

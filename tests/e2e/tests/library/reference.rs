@@ -15,7 +15,11 @@ const REFERENCE: &str = include_str!(concat!(
 fn connect() -> Session {
     static SERVER: OnceLock<Server> = OnceLock::new();
     let server = SERVER.get_or_init(|| {
-        let server = Server::start(&[("ttl.enabled", "on"), ("ttl.guard_fraction", "0.5")]);
+        let server = Server::start(&[
+            ("ttl.enabled", "on"),
+            ("ttl.guard_fraction", "0.5"),
+            ("ttl.change_delay", "300"),
+        ]);
         server.database("app");
         server
     });

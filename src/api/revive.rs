@@ -1,0 +1,97 @@
+//! `ttl.revive`: brings expired rows back.
+
+use super::guard;
+use crate::deletion::job::Job;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::report::or_raise;
+use crate::pg::values::Text;
+use crate::pg::{gate, query, stored_tree, txn};
+use crate::store::governing_label;
+use crate::visibility::statement;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// For a condition that is none.
+const HINT: &str = "It is what stands after WHERE, on the columns of the table: 'id = 5'.";
+
+/// `ttl.revive(rel, condition) RETURNS bigint` (C25): an UPDATE by the caller, who owns the table,
+/// of the expired rows for which the condition holds. It stamps them anew.
+#[pg_extern(sql = false)]
+fn revive(rel: Option<pg_sys::Oid>, condition: Option<Text>) -> i64 {
+    guard::check_writable(c"ttl.revive()");
+    or_raise(guard::required(rel, "rel").and_then(|relid| bring_back(relid, condition)))
+}
+
+fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
+    guard::check_owner(relid)?;
+    guard::lock(relid, pg_sys::RowExclusiveLock);
+    let Some(label) = governing_label(relid) else {
+        return Err(Error::no_policy(relid));
+    };
+    let Some(ts) = label.policy.ts_column.as_deref().map(quote_identifier) else {
+        return Err(expires_by_dates(relid));
+    };
+    let condition = match condition {
+        Some(Text(text)) => checked(relid, text)?,
+        None => "true".to_owned(),
+    };
+    let Some(job) = Job::of(relid) else {
+        return Ok(0);
+    };
+    // The caller's own statement: with their rights, and nothing more restricted than an UPDATE.
+    let visit = gate::own_statement();
+    let update = job.update_expired(&ts, &condition);
+    let revived = statement::with_expired_rows_of(relid, || query::execute(&visit, &update, &[]));
+    if let Some(count) = job.count_expired_by_rules(&condition) {
+        let left =
+            statement::with_expired_rows_of(relid, || query::first_value(&visit, &count, &[]));
+        tell_of_left(relid, left.map_or(0, |count| count.value() as i64));
+    }
+    Ok(i64::try_from(revived).unwrap_or(i64::MAX))
+}
+
+/// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the
+/// parser's errors.
+fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
+    let is_one = txn::naming("condition", HINT, || {
+        stored_tree::analyzed(relid, &condition, |_| ()).is_some()
+    });
+    if is_one {
+        return Ok(condition);
+    }
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+        "argument \"condition\" is not one expression",
+    )
+    .detail("It has another clause of a statement, or several expressions.")
+    .hint(HINT))
+}
+
+fn expires_by_dates(relid: pg_sys::Oid) -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("rows of table {} cannot be revived", qualified_name(relid)),
+    )
+    .detail("They expire by the dates in TTL indexes only, which are not changed.")
+    .hint(LONGER)
+}
+
+/// For rows that are expired by their dates.
+const LONGER: &str =
+    "More seconds bring them back: SELECT ttl.expire_index('...', ..., revive_expired => true).";
+
+fn tell_of_left(relid: pg_sys::Oid, left: i64) {
+    if left > 0 {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+            format!(
+                "{left} rows of table {} stay expired",
+                catalog::qualified_name(relid)
+            ),
+        )
+        .detail("They have expired by the date in a TTL index.")
+        .hint(LONGER)
+        .notice();
+    }
+}

@@ -1,0 +1,93 @@
+//! Rows that stay on disk after they have expired (C23, C24).
+
+use super::expiry::MICROS_PER_SECOND;
+use super::label::{LabelError, Policy};
+use serde::{Deserialize, Serialize};
+
+/// Changes that follow each other hold deletion back for so many times the delay at most: a job
+/// that changes a policy every minute must not stop deletion for ever.
+const LONGEST: i64 = 12;
+
+/// When the policy was last changed so that rows expire sooner (C24): instants as in timestamptz.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shortened {
+    /// The last such change,
+    at: i64,
+    /// and the first of those that followed each other within the delay.
+    since: i64,
+}
+
+impl Shortened {
+    /// A change now, after the former one.
+    pub(crate) fn again(former: Option<Self>, now: i64, delay: i64) -> Self {
+        let goes_on = former.filter(|former| former.waits_until(now, delay).is_some());
+        Self {
+            at: now,
+            since: goes_on.map_or(now, |former| former.since.min(now)),
+        }
+    }
+
+    /// Until when nothing is deleted in the background; `None`: deletion may go on.
+    ///
+    /// A change that lies in the future, because the clock was set back, holds deletion no longer
+    /// than one that is made now.
+    pub(crate) fn waits_until(self, now: i64, delay: i64) -> Option<i64> {
+        let until = self.at.saturating_add(delay);
+        let until = until.min(self.since.saturating_add(delay.saturating_mul(LONGEST)));
+        (until > now && self.at <= now.saturating_add(delay)).then_some(until)
+    }
+}
+
+/// What a number of seconds is in microseconds.
+pub(crate) fn micros(seconds: i32) -> i64 {
+    i64::from(seconds) * MICROS_PER_SECOND
+}
+
+/// The time by which deletion in the background judges rows that are kept for so many seconds
+/// (C23): what is expired by it, has been expired for as long.
+pub(crate) fn lagging(now: i64, keep: i32) -> i64 {
+    now.saturating_sub(micros(keep))
+}
+
+impl Policy {
+    /// Checks how long expired rows are kept (C23).
+    pub(crate) fn check_keep_expired(value: i64) -> Result<i32, LabelError> {
+        match i32::try_from(value) {
+            Ok(seconds) if seconds >= 0 => Ok(seconds),
+            _ => Err(LabelError::KeepExpired(value)),
+        }
+    }
+
+    /// Whether rows can expire, or be deleted, sooner by this policy than by the former one.
+    pub(crate) fn shortens(&self, former: Option<&Self>) -> bool {
+        let Some(former) = former.filter(|former| former.is_on()) else {
+            return self.is_on();
+        };
+        let default = match (former.default_ttl, self.default_ttl) {
+            // C9: nothing expires by the clock then.
+            (_, None) => false,
+            // With the default overrides begin to count, too.
+            (None, Some(_)) => true,
+            (Some(_), Some(-1)) => false,
+            (Some(-1), Some(_)) => true,
+            (Some(old), Some(new)) => new < old,
+        };
+        let is_shorter = |rule: &super::IndexRule| {
+            former
+                .rule(&rule.index)
+                .is_none_or(|old| rule.expire_after_seconds < old.expire_after_seconds)
+        };
+        self.is_on()
+            && (default
+                || self.keep_expired < former.keep_expired
+                || self.columns().ne(former.columns())
+                || self.rules.iter().any(is_shorter))
+    }
+
+    /// Until when a change of the policy keeps rows on disk (C24).
+    pub(crate) fn waits_until(&self, now: i64, delay: i64) -> Option<i64> {
+        self.shortened
+            .and_then(|shortened| shortened.waits_until(now, delay))
+    }
+}
