@@ -14,6 +14,10 @@ pub(super) struct RangeSweep {
     pub(super) offset: u16,
     /// How long it has read in vain, in microseconds.
     pub(super) vain: i64,
+    /// When one ended in this pass; 0 = none has.
+    ended: i64,
+    /// How long that one took.
+    took: i64,
     /// Blocks before this one have been summarised.
     pub(super) summarised: u32,
     /// No summary is made anew before this time, as those of late still lead to nothing,
@@ -23,8 +27,15 @@ pub(super) struct RangeSweep {
 }
 
 impl RangeSweep {
+    /// Whether one has just ended in this pass: another would read the same blocks again. What
+    /// expires meanwhile waits for no longer than that one took, twice.
+    pub(super) fn is_recent(&self, now: i64) -> bool {
+        let pause = self.took.saturating_mul(2);
+        self.began == 0 && self.ended != 0 && now.saturating_sub(self.ended) < pause
+    }
+
     /// What is left for the next pass.
-    fn ended(self) -> Self {
+    fn for_next_pass(self) -> Self {
         Self {
             summarised: self.summarised,
             not_before: self.not_before,
@@ -93,6 +104,8 @@ impl Progress {
                 block: 0,
                 offset: 0,
                 vain: 0,
+                ended: 0,
+                took: 0,
                 summarised: 0,
                 not_before: 0,
                 pause: 0,
@@ -139,8 +152,14 @@ impl Progress {
     }
 
     /// Ends the sweep by ranges for this expiry key.
-    pub(super) fn end_range_sweep(&mut self, expiry_key: usize) {
-        self.with_range_sweep(expiry_key, |sweep| *sweep = sweep.ended());
+    pub(super) fn end_range_sweep(&mut self, expiry_key: usize, now: i64) {
+        self.with_range_sweep(expiry_key, |sweep| {
+            *sweep = RangeSweep {
+                ended: now,
+                took: now.saturating_sub(sweep.began),
+                ..sweep.for_next_pass()
+            };
+        });
     }
 
     /// Begins a pass, where the last one stopped or at the very beginning.
@@ -152,7 +171,7 @@ impl Progress {
             } else {
                 self.low
             },
-            ranges: self.ranges.map(RangeSweep::ended),
+            ranges: self.ranges.map(RangeSweep::for_next_pass),
             pass_began: now,
             full_search: full,
             ..Self::new()

@@ -48,9 +48,15 @@ impl Turn<'_> {
         }
         report::phase(Phase::SweepingIndex);
         let number = expiry_key.number;
+        let now = background::now();
+        if self.progress.range_sweep(number).is_recent(now) {
+            let low = self.progress.low(number);
+            self.cutoffs[number] = low.saturating_add(expiry_key.offset);
+            return Ok(Step::Finished);
+        }
         self.progress.with_range_sweep(number, |sweep| {
             if sweep.began == 0 {
-                sweep.began = background::now();
+                sweep.began = now;
             }
         });
         let began = self.progress.range_sweep(number).began;
@@ -232,7 +238,7 @@ impl Turn<'_> {
                 }
             });
         }
-        self.progress.end_range_sweep(number);
+        self.progress.end_range_sweep(number, now);
         self.cutoffs[number] = began;
         let done = began.saturating_sub(search.expiry_key.offset + SLACK);
         self.progress.set_low(number, done);
