@@ -16,8 +16,8 @@ use ttl_ext_e2e::{Server, Session};
 
 use crate::context::{Context, Figures};
 use crate::fixtures::{
-    LIFETIME, copy_database, drop_databases, enable, keep_as_template, number, on_disk, set,
-    settle, timed, wait, worker_off, worker_on,
+    LIFETIME, copy_database, drop_databases, keep_as_template, number, on_disk, set, settle, timed,
+    wait, worker_off, worker_on,
 };
 use crate::numbers::show;
 use crate::results::{Benchmark, Target};
@@ -33,10 +33,17 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     bench.settings_of("own", &server);
     let many = context.options.pick(10_000_000, 1_000_000);
     let few = many / 5;
-    template(&server, "b8_many", many, "i");
-    template(&server, "b8_few", few, "i");
+    template(&server, "b8_many", many, "i", "btree");
+    template(&server, "b8_few", few, "i", "btree");
     // Neither the heap's order nor the key's tells which rows are expired.
-    template(&server, "b8_mixed", few, &format!("(i * 7919) % {few} + 1"));
+    template(
+        &server,
+        "b8_mixed",
+        few,
+        &format!("(i * 7919) % {few} + 1"),
+        "btree",
+    );
+    template(&server, "b8_brin", few, "i", "brin");
 
     let runs = context.alternate(5, false, &["ttl", "delete"], |side| {
         measure(&server, "b8_many", many / 2, side)
@@ -64,7 +71,11 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     );
 
     few_rows(context, bench, &server, few, cron);
-    drop_databases(&server, &["b8_run", "b8_many", "b8_few", "b8_mixed"]);
+    brin(context, bench, &server, few);
+    drop_databases(
+        &server,
+        &["b8_run", "b8_many", "b8_few", "b8_mixed", "b8_brin"],
+    );
 }
 
 /// With an old snapshot, with a trigger, scattered, and against pg_cron: of fewer rows, or
@@ -163,9 +174,67 @@ fn few_rows(
     }
 }
 
+/// By BRIN; and what a pass reads that finds nothing.
+fn brin(context: &Context, bench: &mut Benchmark, server: &Server, rows: u64) {
+    let runs = context.alternate(5, false, &["ttl brin", "delete brin"], |side| {
+        measure(server, "b8_brin", rows / 2, side)
+    });
+    let what = format!(
+        "deletion of {} of {} rows, in order, BRIN",
+        show(rows as f64 / 2.0),
+        show(rows as f64)
+    );
+    bench.compare(
+        &what,
+        "rows/s",
+        runs.of("ttl brin", "rows/s"),
+        ("one DELETE", runs.of("delete brin", "rows/s")),
+        Some(Target::AtLeast(0.95)),
+    );
+    let runs = context.alternate(3, false, &["pass", "table"], |side| {
+        vec![("blocks", blocks(server, side))]
+    });
+    bench.compare(
+        "blocks read by a pass that finds nothing, in order, BRIN",
+        "blocks",
+        runs.of("pass", "blocks"),
+        ("the table", runs.of("table", "blocks")),
+        None,
+    );
+}
+
+/// The blocks of the table, or those that a pass reads after all is deleted, on average of ten.
+fn blocks(server: &Server, side: &str) -> f64 {
+    const READ: &str =
+        "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'victim'";
+    let mut session = copy_database(server, "b8_brin", "b8_run");
+    if side == "table" {
+        return number(&mut session, "SELECT pg_relation_size('victim') / 8192");
+    }
+    set(server, "ttl.naptime", "1");
+    worker_on(server);
+    let passes = |session: &mut Session, more: u64| {
+        let query = "SELECT passes FROM ttl.stats WHERE relation = 'victim'::regclass";
+        let begun = number(session, query) as u64;
+        let done = format!("SELECT ({query}) >= {}", begun + more);
+        wait(session, &done, "t", 100, 600);
+        number(session, query) - begun as f64
+    };
+    let any = "SELECT passes > 0 FROM ttl.stats WHERE relation = 'victim'::regclass";
+    wait(&mut session, any, "t", 100, 600);
+    // Summaries are made anew meanwhile.
+    passes(&mut session, 10);
+    let before = number(&mut session, READ);
+    let done = passes(&mut session, 10);
+    let read = number(&mut session, READ) - before;
+    worker_off(server);
+    set(server, "ttl.naptime", "DEFAULT");
+    read / done
+}
+
 /// A database with a table whose older half is expired; times are whole seconds, 1,000
 /// rows each. `place` is a row's place in time, from 1 to `rows`.
-fn template(server: &Server, name: &str, rows: u64, place: &str) {
+fn template(server: &Server, name: &str, rows: u64, place: &str, index: &str) {
     let database = server.database(name);
     let mut session = database.connect();
     session.run(&format!(
@@ -189,7 +258,9 @@ fn template(server: &Server, name: &str, rows: u64, place: &str) {
          END $$",
         half = rows / 2,
     ));
-    enable(&mut session, "victim", LIFETIME as i64);
+    session.run(&format!(
+        "SELECT ttl.enable('victim', {LIFETIME}, index => '{index}')"
+    ));
     settle(&mut session, "victim");
     drop(session);
     keep_as_template(server, name);

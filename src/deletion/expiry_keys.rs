@@ -168,13 +168,12 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     }
 }
 
+/// What is no b-tree is BRIN: [`expiry_index`] finds no others.
 fn access(serving: &[pg_sys::Oid]) -> Access {
-    if serving.iter().any(|&index| catalog::is_btree(index)) {
-        Access::Ordered
-    } else if serving.is_empty() {
-        Access::Scan
-    } else {
-        Access::Unordered
+    match serving {
+        [] => Access::Scan,
+        _ if serving.iter().any(|&index| catalog::is_btree(index)) => Access::Ordered,
+        &[index, ..] => Access::Ranges(index),
     }
 }
 

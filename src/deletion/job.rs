@@ -23,8 +23,10 @@ pub(crate) enum DeletionWay {
 pub(crate) enum Access {
     /// A btree, in order.
     Ordered,
-    /// Another index.
+    /// The b-tree of one of too many expiry keys: its progress is not kept.
     Unordered,
+    /// This BRIN index, which leads to ranges of blocks.
+    Ranges(pg_sys::Oid),
     /// No index: the table must be read.
     Scan,
 }
@@ -237,6 +239,26 @@ impl Job {
     fn gone(&self) -> String {
         let live = live_condition(self.policy.default_ttl);
         format!("CASE WHEN {live} THEN false ELSE true END")
+    }
+
+    /// Selects when the first row of an expiry key expires between two instants, in these blocks.
+    pub(crate) fn first_between(
+        &self,
+        expiry_key: &ExpiryKey,
+        (after, until): (i64, i64),
+        (from, to): (u32, u32),
+    ) -> String {
+        format!(
+            "SELECT pg_catalog.min({}) OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
+             WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
+             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {} AND {} AND {}",
+            expiry_key.instant,
+            expiry_key.offset,
+            self.name,
+            expiry_key.predicate,
+            expiry_key.after(after.saturating_sub(expiry_key.offset)),
+            expiry_key.at_or_before(until.saturating_sub(expiry_key.offset)),
+        )
     }
 
     /// Counts a sample of the table: rows that are expired.

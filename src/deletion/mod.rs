@@ -13,6 +13,7 @@
 //! | `cascade` | the tables to which a deletion cascades |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
+//! | `ranges` | which blocks a BRIN index leads to, and its summaries |
 //! | `bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
@@ -30,6 +31,7 @@ pub(crate) mod piecemeal;
 pub(crate) mod probe;
 pub(crate) mod purge;
 mod queuing;
+pub(crate) mod ranges;
 pub(crate) mod receiver;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;

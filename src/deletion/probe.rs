@@ -27,7 +27,10 @@ impl Estimate {
 
 /// Runs `look` in a transaction of its own, as the table's owner, with a weak lock on the table
 /// if that needs no waiting.
-fn look<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> Result<T, Error>) -> Result<T, Error> {
+pub(super) fn look<T>(
+    relid: pg_sys::Oid,
+    look: impl FnOnce(&Visit) -> Result<T, Error>,
+) -> Result<T, Error> {
     transaction::run(|| {
         if !locks::try_relation(relid, pg_sys::AccessShareLock) {
             return Err(Error::new(

@@ -42,14 +42,19 @@ impl Entry<'_> {
         unsafe { *self.indkey.values.as_ptr() }
     }
 
+    /// The first column's operator class.
+    pub(crate) fn first_class(&self) -> Option<pg_sys::Oid> {
+        let classes = self.value(pg_sys::Anum_pg_index_indclass)?;
+        // SAFETY: an oidvector with at least one value.
+        let classes = unsafe { &*classes.cast_mut_ptr::<pg_sys::oidvector>() };
+        // SAFETY: as above.
+        Some(unsafe { *classes.values.as_ptr() })
+    }
+
     /// Whether the first column's operator class is of this family, for this type.
     pub(crate) fn is_ordered_by(&self, family: pg_sys::Oid, type_oid: pg_sys::Oid) -> bool {
-        let classes = self.value(pg_sys::Anum_pg_index_indclass);
-        // SAFETY: an oidvector with at least one value; syscache look-ups.
-        classes.is_some_and(|classes| unsafe {
-            let class = *(*classes.cast_mut_ptr::<pg_sys::oidvector>())
-                .values
-                .as_ptr();
+        // SAFETY: syscache look-ups.
+        self.first_class().is_some_and(|class| unsafe {
             pg_sys::get_opclass_family(class) == family
                 && pg_sys::get_opclass_input_type(class) == type_oid
         })

@@ -17,6 +17,7 @@ pub(crate) mod activity;
 pub(crate) mod after_delete;
 pub(crate) mod background;
 pub(crate) mod batch;
+pub(crate) mod brin;
 pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;

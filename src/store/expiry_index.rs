@@ -8,7 +8,7 @@ pub(crate) use super::ttl_index::{has_nulls_last, single_key};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::index_entry::{self, Entry};
 use crate::pg::syntax::Node;
-use crate::pg::{index, nodes};
+use crate::pg::{brin, index, nodes};
 use pgrx::pg_sys;
 
 /// What deletion needs of an index. One on `(ttl.expiry_key(_ts, ttl))` offers the last two
@@ -32,7 +32,7 @@ pub(crate) fn find(
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
     serving(relid, &|index, entry| {
-        has_method(index, &[pg_sys::BTREE_AM_OID, pg_sys::BRIN_AM_OID])
+        (has_method(index, &[pg_sys::BTREE_AM_OID]) || is_brin(index, entry))
             && offers(entry, expected, ts, ttl)
             || expected != ExpectedIndex::AllByTimestamp && is_by_expiry_key(index, entry, ts, ttl)
     })
@@ -74,6 +74,12 @@ fn serving(
         index_entry::with(index, |entry| entry.indisvalid && serves(index, entry)) == Some(true)
     };
     index::list(relid).into_iter().filter(is_wanted).collect()
+}
+
+/// Whether it is a BRIN index whose summaries tell times: those of bloom do not.
+fn is_brin(index: pg_sys::Oid, entry: &Entry<'_>) -> bool {
+    has_method(index, &[pg_sys::BRIN_AM_OID])
+        && entry.first_class().is_some_and(brin::compares_timestamps)
 }
 
 /// Whether the index is of one of these access methods.

@@ -8,6 +8,7 @@
 //! | `adopt` | tables that were restored empty |
 //! | `turn` | a turn at one table, and its outcome |
 //! | `sweep` | the two orders: an index's, and the heap's |
+//! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `blocked` | rows that cannot be deleted |
 //! | `whole` | dropping partitions as a whole |
@@ -41,9 +42,11 @@ pub(crate) mod shared;
 pub(crate) mod standing;
 pub(crate) mod state;
 mod sweep;
+mod sweep_ranges;
 mod tables;
 mod throttle;
 mod turn;
+mod vain;
 pub(crate) mod wakeups;
 mod whole;
 
@@ -57,6 +60,8 @@ mod schedule_test;
 mod tables_test;
 #[cfg(test)]
 mod throttle_test;
+#[cfg(test)]
+mod vain_test;
 
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {

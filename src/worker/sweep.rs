@@ -10,14 +10,24 @@ use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::background;
 use crate::settings;
+use std::time::Duration;
 
 /// After so many rows of a pass, the other order may be better.
-const MANY: u64 = 20_000;
+pub(super) const MANY: u64 = 20_000;
 
 /// How long rows may have been expired, in microseconds, before anybody is told of them: a
 /// transaction may commit after its rows have expired. [`super::wakeups::LONG_TRANSACTION`] is
 /// less.
-const SLACK: i64 = 10_000_000;
+pub(super) const SLACK: i64 = 10_000_000;
+
+/// Where a sweep of blocks has come to: rows after this one are left.
+pub(super) struct Left {
+    pub(super) block: i64,
+    pub(super) offset: u16,
+    /// There were expired rows before it.
+    pub(super) found: bool,
+    pub(super) took: Duration,
+}
 
 impl Turn<'_> {
     /// Continues where the last turn stopped.
@@ -77,6 +87,7 @@ impl Turn<'_> {
             let worked = !self.is_over();
             let step = match expiry_key.access {
                 Access::Scan => Step::Finished,
+                Access::Ranges(index) => self.sweep_ranges(expiry_key, index)?,
                 _ => self.sweep_index(expiry_key)?,
             };
             if let Step::Pause = step {
@@ -169,7 +180,7 @@ impl Turn<'_> {
         true
     }
 
-    fn estimate(&mut self) -> Result<SweepOrder, Error> {
+    pub(super) fn estimate(&mut self) -> Result<SweepOrder, Error> {
         self.progress.estimated = true;
         let estimate = probe::estimate(&self.job)?;
         let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
@@ -206,37 +217,10 @@ impl Turn<'_> {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
-            let limit = self.progress.batch.min(settings::batch_size());
-            // Enough blocks for a batch if every row is expired; but no more than one query can
-            // read in its time if few are.
-            let from = self.progress.next_block;
-            let to = (from + self.progress.blocks.max(16)).min(self.progress.end_block);
-            let query = self.job.heap_sweep(
-                from,
-                self.progress.next_offset,
-                to,
-                &self.aside.exclusion(),
-                limit,
-            );
-            let Some(done) = self.batch(&query, limit, None)? else {
-                continue;
-            };
-            match done.tally.last {
-                Some(last) if done.tally.found >= u64::from(limit) => {
-                    self.progress.next_block = i64::from(last.block);
-                    self.progress.next_offset = last.offset;
-                }
-                _ => {
-                    self.progress.next_block = to;
-                    self.progress.next_offset = 0;
-                    self.progress.blocks = i64::from(batch_size::after_success(
-                        u32::try_from((to - from).max(16)).unwrap_or(u32::MAX),
-                        1,
-                        done.took,
-                        1 << 20,
-                        self.pace.share(),
-                    ));
-                }
+            let from = (self.progress.next_block, self.progress.next_offset);
+            if let Some(left) = self.window(from, self.progress.end_block)? {
+                self.progress.next_block = left.block;
+                self.progress.next_offset = left.offset;
             }
         }
         self.progress.next_block = -1;
@@ -251,5 +235,45 @@ impl Turn<'_> {
             self.progress.set_low(expiry_key.number, low);
         }
         Ok(Step::Finished)
+    }
+
+    /// Deletes what is expired in the next blocks before `end`; `None` if that failed and is to be
+    /// tried again.
+    pub(super) fn window(
+        &mut self,
+        (from, offset): (i64, u16),
+        end: i64,
+    ) -> Result<Option<Left>, Error> {
+        let limit = self.progress.batch.min(settings::batch_size());
+        // Enough blocks for a batch if every row is expired; but no more than one query can
+        // read in its time if few are.
+        let to = (from + self.progress.blocks.max(16)).min(end);
+        let query = self
+            .job
+            .heap_sweep(from, offset, to, &self.aside.exclusion(), limit);
+        let Some(done) = self.batch(&query, limit, None)? else {
+            return Ok(None);
+        };
+        let (block, offset) = match done.tally.last {
+            Some(last) if done.tally.found >= u64::from(limit) => {
+                (i64::from(last.block), last.offset)
+            }
+            _ => {
+                self.progress.blocks = i64::from(batch_size::after_success(
+                    u32::try_from((to - from).max(16)).unwrap_or(u32::MAX),
+                    1,
+                    done.took,
+                    1 << 20,
+                    self.pace.share(),
+                ));
+                (to, 0)
+            }
+        };
+        Ok(Some(Left {
+            block,
+            offset,
+            found: done.tally.found > 0,
+            took: done.took,
+        }))
     }
 }

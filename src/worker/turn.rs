@@ -10,7 +10,7 @@ use super::whole::{self, Whole};
 use super::{blocked, claims, log};
 use crate::deletion::job::{Access, Job};
 use crate::deletion::set_aside::SetAside;
-use crate::deletion::{batch_size, probe, transaction};
+use crate::deletion::{batch_size, probe, ranges, transaction};
 use crate::error::Error;
 use crate::pg::{activity, background, catalog, timeout};
 use crate::settings;
@@ -36,6 +36,10 @@ pub(super) struct Turn<'a> {
     pub(super) aside: SetAside,
     /// The instant up to which each expiry key is done.
     pub(super) cutoffs: Vec<i64>,
+    /// The expiry key in whose ranges of blocks the turn is.
+    pub(super) in_ranges_of: Option<usize>,
+    /// How long the turn has read ranges of blocks in vain.
+    pub(super) vain: Duration,
     /// Rows written to the table when the turn began.
     written: Option<i64>,
 }
@@ -242,6 +246,10 @@ pub(super) fn note_failure(key: TableKey, failure: &Error, now: i64) {
     );
 }
 
+pub(super) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
 impl<'a> Turn<'a> {
     fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
         let now = background::now();
@@ -284,6 +292,8 @@ impl<'a> Turn<'a> {
             pace,
             began: Instant::now(),
             rows: 0,
+            in_ranges_of: None,
+            vain: Duration::ZERO,
             progress,
             aside: blocked::of(key, now),
         })
@@ -311,7 +321,9 @@ impl<'a> Turn<'a> {
         self.aside = blocked::of(self.key, now);
         let probing = Instant::now();
         let next = probe::next_expiry(&self.job, &self.cutoffs)?;
-        let probed = i64::try_from(probing.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
+        let next = [next, ahead.expiry].into_iter().flatten().min();
+        let probed = micros(probing.elapsed() + self.vain);
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
         let oldest = [oldest_locked, self.aside.oldest, next]
@@ -322,11 +334,10 @@ impl<'a> Turn<'a> {
             i64::try_from(self.progress.locked).unwrap_or(0),
             self.aside.count,
         );
-        let ordered = self
-            .job
-            .expiry_keys
-            .iter()
-            .all(|expiry_key| expiry_key.access == Access::Ordered);
+        let expiry_keys = || self.job.expiry_keys.iter();
+        let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
+        let all_read = expiry_keys()
+            .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
         let written = self.written.filter(|_| ordered && locked == 0);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);
@@ -340,14 +351,18 @@ impl<'a> Turn<'a> {
             state.counters.backlog = locked + aside;
             state.counters.blocked_rows = aside;
         });
-        let cost = i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX);
-        let next_expiry = [next, self.aside.next].into_iter().flatten().min();
+        let look = [next, ahead.look, self.aside.next];
+        let next_expiry = look.into_iter().flatten().min();
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0,
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
-            interval: schedule::interval(if ordered { probed } else { cost }),
+            interval: schedule::interval(if all_read {
+                micros(self.began.elapsed())
+            } else {
+                probed
+            }),
         })
     }
 }

@@ -46,6 +46,7 @@ fn with_an_old_snapshot() {
         ("in_order", false, "btree"),
         ("scattered", true, "btree"),
         ("in_order_brin", false, "brin"),
+        ("scattered_brin", true, "brin"),
         ("scattered_none", true, "none"),
     ];
     old.run("CREATE TABLE held (id integer); INSERT INTO held VALUES (1)");

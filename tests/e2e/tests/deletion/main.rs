@@ -2,6 +2,7 @@
 
 mod backlog;
 mod blocked;
+mod brin;
 mod locks;
 mod partitions;
 mod races;
