@@ -158,6 +158,9 @@ fn turn_on(
         ts_granularity: options.ts_granularity.unwrap_or(0),
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
+        archive_to: None,
+        archive_oid: None,
+        notify: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
@@ -281,6 +284,9 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
         return Ok(Policy {
             rules: present.rules,
             table_oid: present.table_oid,
+            archive_to: present.archive_to,
+            archive_oid: present.archive_oid,
+            notify: present.notify,
             hidden,
             ..wanted
         });

@@ -1,6 +1,8 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
+mod archive;
 mod columns;
+mod deleting;
 mod deletion_problems;
 mod disable;
 mod document;

@@ -127,6 +127,9 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         ts_granularity: 0,
         rules: vec![],
         hidden: true,
+        archive_to: None,
+        archive_oid: None,
+        notify: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     }

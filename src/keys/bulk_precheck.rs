@@ -43,8 +43,10 @@ pub(super) fn has_no_expired_row(
     // In a restored table only the row in a new row's way is deleted.
     let restored = governing_label(relid)
         .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
-    let may_delete =
-        !restored && !table.deletion_concerns_others() && table.passes_replica_identity_check();
+    let may_delete = !restored
+        && policy.archive.is_none()
+        && !table.deletion_concerns_others()
+        && table.passes_replica_identity_check();
     Context::with_current(|memory| {
         let liveness = Liveness::of(&policy, relid, memory);
         expected_indexes(&policy).into_iter().all(|expected| {

@@ -55,6 +55,13 @@ pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T 
     rewording(Some(field), hint, work)
 }
 
+/// Runs `work`; the message of its error ends with what was being done.
+pub(crate) fn explaining<T>(doing: &str, work: impl FnOnce() -> T) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_others(|error| Error::of(error).because(doing).raise())
+        .execute()
+}
+
 fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
         .catch_others(|error| reword(error, field, hint))

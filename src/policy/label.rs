@@ -1,6 +1,7 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
+use super::archive::Archive;
 use super::rule::IndexRule;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashSet;
@@ -55,6 +56,16 @@ pub(crate) struct Policy {
     /// deleted.
     #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
     pub(crate) hidden: bool,
+    /// C26: the table into which expired rows are inserted as they are deleted, qualified and
+    /// quoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_to: Option<String>,
+    /// That table, while the label is of this database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_oid: Option<u32>,
+    /// C28: the channel that is notified of each batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) notify: Option<String>,
     /// The OID of the table that the policy was made for: after a restore the table has another
     /// OID, so that it can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,6 +238,7 @@ impl Policy {
         policy.check_columns()?;
         policy.check_granularity()?;
         policy.check_rules()?;
+        policy.check_archive()?;
         Ok(policy)
     }
 
@@ -288,6 +300,35 @@ impl Policy {
             ));
         }
         Ok(())
+    }
+
+    /// Where expired rows go, if not nowhere (C26).
+    pub(crate) fn archive(&self) -> Option<Archive> {
+        self.archive_to.as_ref().map(|name| Archive {
+            name: name.clone(),
+            oid: self.archive_oid,
+        })
+    }
+
+    /// Whether this can be a channel of NOTIFY: in any encoding a character takes a byte or more.
+    pub(crate) fn is_channel(name: &str) -> bool {
+        is_name(name)
+    }
+
+    fn check_archive(&self) -> Result<(), LabelError> {
+        let malformed = |what: &str| Err(LabelError::Malformed(what.to_owned()));
+        match (&self.archive_to, self.archive_oid) {
+            (Some(name), _) if name.is_empty() || name.contains('\0') => {
+                malformed("archive_to must be the name of a table")
+            }
+            (None, Some(_)) => malformed("archive_oid needs an archive_to"),
+            _ => match &self.notify {
+                Some(channel) if !Self::is_channel(channel) => {
+                    malformed(&format!("\"{channel}\" is not the name of a channel"))
+                }
+                _ => Ok(()),
+            },
+        }
     }
 
     fn check_rules(&self) -> Result<(), LabelError> {

@@ -144,9 +144,11 @@ proptest! {
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
         table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(),
         columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
+        archive in proptest::option::of("[a-z\".é]{1,12}"),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
+            archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid), notify: archive,
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },

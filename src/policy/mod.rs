@@ -3,6 +3,7 @@
 //! They are those of `docs/semantics.md` (C, D and M), named where they are used.
 
 mod added;
+mod archive;
 mod change;
 mod document;
 mod expiry;
@@ -11,6 +12,7 @@ mod rule;
 mod seconds;
 
 pub(crate) use added::Added;
+pub(crate) use archive::{Archive, batch_payload};
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key, inheriting_key,

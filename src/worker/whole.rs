@@ -145,6 +145,10 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
     if !label.policy.drop_partitions || label.policy.is_restored(label.labelled_table.to_u32()) {
         return Ok(Candidate::NotYet);
     }
+    // C26: they are taken row by row.
+    if policy.archive.is_some() {
+        return Ok(Candidate::NotYet);
+    }
     let now = background::now();
     let past = match past_by_rule(leaf, &policy, now)? {
         Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
