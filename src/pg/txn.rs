@@ -55,10 +55,15 @@ pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T 
     rewording(Some(field), hint, work)
 }
 
-/// Runs `work`; the message of its error ends with what was being done.
-pub(crate) fn explaining<T>(doing: &str, work: impl FnOnce() -> T) -> T {
+/// Runs `work`; the message of its error ends with what was being done. Without `shows_rows` it has
+/// no DETAIL, which may have values of rows.
+pub(crate) fn explaining<T>(doing: &str, shows_rows: bool, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_others(|error| Error::of(error).because(doing).raise())
+        .catch_others(|error| {
+            let mut error = Error::of(error).because(doing);
+            error.detail = error.detail.filter(|_| shows_rows);
+            error.raise()
+        })
         .execute()
 }
 

@@ -22,7 +22,9 @@ SELECT ttl.archive_to('t', 'other_type');
 CREATE VIEW v AS SELECT * FROM t;
 SELECT ttl.archive_to('t', 'v');
 CREATE TEMPORARY TABLE temporary (LIKE t);
+\set VERBOSITY sqlstate
 SELECT ttl.archive_to('t', 'temporary');
+\set VERBOSITY default
 CREATE TABLE child () INHERITS (t);
 SELECT ttl.archive_to('t', 'child');
 SELECT ttl.archive_to('child', 't');
@@ -69,7 +71,11 @@ SELECT ttl.purge('t');
 SELECT id, _ts > '2021-01-01' AS stamped FROM log;
 DROP TRIGGER log ON a;
 -- chains that lead back
-SELECT ttl.archive_to('a', 't');
+CREATE TABLE circle (LIKE t);
+SELECT ttl.enable('circle', 100);
+SELECT ttl.archive_to('circle', 't');
+ALTER TABLE a DROP COLUMN extra;
+SELECT ttl.archive_to('a', 'circle');
 
 -- A key: INSERT, COPY, upsert, MERGE.
 TRUNCATE a;
@@ -165,8 +171,8 @@ SELECT ttl.archive_to('t', NULL);
 SELECT ttl.purge('t');
 
 -- A dump: by its name.
-CREATE TABLE restored (LIKE t);
-CREATE TABLE "the Archive" (LIKE t);
+CREATE TABLE restored (id int, ttl int, _ts timestamptz DEFAULT ttl.current_ts());
+CREATE TABLE "the Archive" (LIKE restored);
 SECURITY LABEL FOR ttl ON TABLE restored IS
     '{"default_ttl": 100, "archive_to": "archive.\"the Archive\"", "archive_oid": 1, "table_oid": 1}';
 SELECT ttl.resume('restored');
