@@ -244,14 +244,13 @@ RESET ROLE;
 REVOKE INSERT ON shared_archive FROM regress_archive_owner;
 SELECT ttl.purge('shared');
 
--- NOTIFY
-CREATE TABLE told (id int);
-SELECT ttl.enable('told', 100);
-SELECT fill('told', 1, 3);
-DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE archive.told IS %L',
-    (SELECT label::jsonb || '{"notify": "gone"}' FROM pg_seclabel WHERE objoid = 'archive.told'::regclass)); END $$;
-SELECT ttl.resume('told');
-DROP TABLE told;
+-- NOTIFY: what comes is seen by the other tests
+SELECT ttl.set_option('shared', 'notify', 'gone');
+SELECT label::jsonb -> 'notify' AS notify FROM pg_seclabel WHERE objoid = 'shared'::regclass AND provider = 'ttl';
+SELECT ttl.set_option('shared', 'notify', repeat('long', 20));
+SELECT ttl.set_option('shared', 'notify', '');
+SELECT ttl.set_option('shared', 'notify', NULL);
+SELECT label::jsonb -> 'notify' AS notify FROM pg_seclabel WHERE objoid = 'shared'::regclass AND provider = 'ttl';
 SET client_min_messages = warning;
 DROP SCHEMA archive CASCADE;
 DROP ROLE regress_archive_owner, regress_archive_writer;

@@ -169,16 +169,16 @@ fn as_the_owner() {
 #[test]
 fn notify() {
     let (_database, mut disk) = with_tables("archive_notify");
-    disk.run(
-        "DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE t IS %L', (SELECT label::jsonb || '{\"notify\": \"gone\"}'
-           FROM pg_seclabel WHERE provider = 'ttl' AND objoid = 't'::regclass)); END $$;
-         SELECT ttl.resume('t')",
-    );
+    disk.run("SELECT ttl.set_option('t', 'notify', 'gone')");
     disk.run("LISTEN gone");
     disk.insert_expired("t", 1, 10);
     disk.wait_for_ids("t", "0");
     let told = until("a notification", PATIENCE, || {
-        let told = disk.notifications();
+        let mut notifications = disk.client.notifications();
+        let told = notifications
+            .iter()
+            .map(|told| Ok(told.payload().to_owned()));
+        let told: Vec<String> = told.collect().expect("notifications");
         (!told.is_empty()).then_some(told)
     });
     let rows: u64 = told
