@@ -17,7 +17,7 @@ pub(super) const LOOKS: [(&str, &str); 5] = [
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 15] = [
+pub(super) const ACTS: [(&str, &str, &str); 17] = [
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
         "preview_other",
@@ -45,6 +45,12 @@ pub(super) const ACTS: [(&str, &str, &str); 15] = [
          SELECT ttl.enable('{s}.t', 3600); SELECT ttl.expire_index('{s}.t_d', 3600);",
     ),
     ("resume", "SELECT ttl.resume('{s}.t')", RESTORED),
+    ("archive_to", "SELECT ttl.archive_to('{s}.t', '{s}.gone')", "CREATE TABLE {s}.gone (LIKE {s}.t);"),
+    (
+        "purge_archived",
+        "SELECT ttl.purge('{s}.t')",
+        "CREATE TABLE {s}.gone (LIKE {s}.t); SELECT ttl.archive_to('{s}.t', '{s}.gone');",
+    ),
     (
         "expire_index",
         "SELECT ttl.expire_index('{s}.t_d', 864000)",

@@ -27,9 +27,9 @@ fn with_tables(name: &str) -> (Database<'static>, Session) {
 /// How many of so many rows are in `t`, in `gone`, and in both or in none.
 fn places(disk: &mut Session, rows: i32) -> Vec<i64> {
     let query = format!(
-        "SELECT (SELECT count(*) FROM t WHERE id > 0), (SELECT count(*) FROM gone),
-                (SELECT count(*) FROM generate_series(1, {rows}) AS n
-                  WHERE (SELECT count(*) FROM t WHERE id = n) + (SELECT count(*) FROM gone WHERE id = n) <> 1)"
+        "SELECT count(*) FILTER (WHERE place = 't'), count(*) FILTER (WHERE place = 'gone'),
+                count(*) - count(DISTINCT id) + {rows} - count(DISTINCT id)
+           FROM (SELECT 't' AS place, id FROM t WHERE id > 0 UNION ALL SELECT 'gone', id FROM gone) AS both_of_them"
     );
     let row = disk.rows(&query).remove(0);
     row.iter().map(|n| n.parse().expect("a count")).collect()
