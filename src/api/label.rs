@@ -4,7 +4,7 @@ use super::mass_expiry::{self, Consent};
 use crate::error::{Error, Result};
 use crate::policy::{LabelError, Policy};
 use crate::store::seclabel;
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
 /// `ttl.resume`: a migration script that changes it must not start deletion.
@@ -30,9 +30,12 @@ pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     }
 }
 
-/// The policy, if its granularity fits its default and clock (C16).
+/// The policy, if its granularity fits its default and clock (C16), and its channel is one (C28).
 pub(super) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
-    match policy.check_granularity() {
+    let checked = policy
+        .check_granularity()
+        .and_then(|()| policy.check_notify());
+    match checked {
         Ok(()) => Ok(policy),
         Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
         Err(error) => Err(invalid(error)),
@@ -45,6 +48,12 @@ pub(super) fn invalid(error: LabelError) -> Error {
         LabelError::Granularity(seconds, default_ttl) => {
             Error::invalid_granularity(seconds, default_ttl)
         }
+        LabelError::Channel(_) => Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "invalid value for option \"notify\"",
+        )
+        .detail(format!("{error}."))
+        .hint("Give the name of a channel, as LISTEN takes it."),
         other => Error::invalid_label(&other),
     }
 }

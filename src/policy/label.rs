@@ -154,6 +154,8 @@ pub(crate) enum LabelError {
     Seconds(i32),
     /// An index has one rule.
     SameIndex(String),
+    /// C28: not the name of a channel.
+    Channel(String),
     /// More bytes than [`MAX_LABEL_BYTES`].
     TooLarge(usize),
     /// More TTL indexes than [`MAX_RULES`].
@@ -194,6 +196,10 @@ impl fmt::Display for LabelError {
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
             ),
             Self::SameIndex(index) => write!(f, "index \"{index}\" is named twice"),
+            Self::Channel(name) => write!(
+                f,
+                "notify is \"{name}\"; the name of a channel has 1 to 63 bytes"
+            ),
             Self::TooLarge(bytes) => write!(
                 f,
                 "it has {bytes} bytes; a label has {MAX_LABEL_BYTES} at most"
@@ -311,11 +317,6 @@ impl Policy {
         })
     }
 
-    /// Whether this can be a channel of NOTIFY: in any encoding a character takes a byte or more.
-    pub(crate) fn is_channel(name: &str) -> bool {
-        is_name(name)
-    }
-
     fn check_archive(&self) -> Result<(), LabelError> {
         let malformed = |what: &str| Err(LabelError::Malformed(what.to_owned()));
         match (&self.archive_to, self.archive_oid) {
@@ -323,12 +324,17 @@ impl Policy {
                 malformed("archive_to must be the name of a table")
             }
             (None, Some(_)) => malformed("archive_oid needs an archive_to"),
-            _ => match &self.notify {
-                Some(channel) if !Self::is_channel(channel) => {
-                    malformed(&format!("\"{channel}\" is not the name of a channel"))
-                }
-                _ => Ok(()),
-            },
+            _ => self.check_notify(),
+        }
+    }
+
+    /// Checks that NOTIFY can have the channel (C28), in any encoding.
+    pub(crate) fn check_notify(&self) -> Result<(), LabelError> {
+        match &self.notify {
+            Some(channel) if !is_name(channel) || channel.len() > 63 => {
+                Err(LabelError::Channel(channel.clone()))
+            }
+            _ => Ok(()),
         }
     }
 
