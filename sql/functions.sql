@@ -161,6 +161,16 @@ CREATE FUNCTION ttl.resume(rel pg_catalog.regclass) RETURNS pg_catalog.void
 COMMENT ON FUNCTION ttl.resume(pg_catalog.regclass) IS
     'let background deletion begin on a table that was restored from a dump, or labelled by hand';
 
+CREATE FUNCTION ttl.archive_to(rel pg_catalog.regclass, target pg_catalog.regclass) RETURNS pg_catalog.void
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'archive_to_wrapper';
+COMMENT ON FUNCTION ttl.archive_to(pg_catalog.regclass, pg_catalog.regclass) IS
+    'insert expired rows into another table in the transaction that deletes them; NULL ends that';
+
+CREATE FUNCTION ttl.deleting() RETURNS boolean
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'deleting_wrapper';
+COMMENT ON FUNCTION ttl.deleting() IS
+    'whether what runs now was set off by a deletion of expired rows: in a trigger, that nobody else deletes';
+
 -- TTL indexes --------------------------------------------------------------
 
 CREATE FUNCTION ttl.expire_index(

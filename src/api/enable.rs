@@ -136,6 +136,9 @@ pub(super) fn turn_on(
         shortened: None,
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
+        archive_to: None,
+        archive_oid: None,
+        notify: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
@@ -211,6 +214,9 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             shortened: present.shortened,
             rules: present.rules,
             table_oid: present.table_oid,
+            archive_to: present.archive_to,
+            archive_oid: present.archive_oid,
+            notify: present.notify,
             hidden,
             ..wanted
         });

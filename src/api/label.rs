@@ -7,7 +7,7 @@ use crate::pg::{background, catalog, locks};
 use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
 use crate::store::{label_of, seclabel};
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
 /// `ttl.resume`: a migration script that changes it must not start deletion.
@@ -55,11 +55,13 @@ pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     }
 }
 
-/// The policy, if its granularity fits its default and clock (C16), and its `keep_expired` is one (C23).
+/// The policy, if its granularity fits its default and clock (C16), its `keep_expired` is one (C23), and
+/// its channel (C28).
 pub(super) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
     let kept = Policy::check_keep_expired(i64::from(policy.keep_expired));
-    match policy.check_granularity().and(kept) {
-        Ok(_) => Ok(policy),
+    let checked = policy.check_granularity().and(kept);
+    match checked.and_then(|_| policy.check_notify()) {
+        Ok(()) => Ok(policy),
         Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
         Err(error) => Err(invalid(error)),
     }
@@ -72,6 +74,12 @@ pub(super) fn invalid(error: LabelError) -> Error {
             Error::invalid_granularity(seconds, default_ttl)
         }
         LabelError::KeepExpired(value) => Error::invalid_keep_expired(value),
+        LabelError::Channel(_) => Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "invalid value for option \"notify\"",
+        )
+        .detail(format!("{error}."))
+        .hint("Give the name of a channel, as LISTEN takes it."),
         other => Error::invalid_label(&other),
     }
 }

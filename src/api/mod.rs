@@ -1,7 +1,9 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
+mod archive;
 pub(crate) mod asked;
 mod columns;
+mod deleting;
 mod deletion_problems;
 mod disable;
 mod document;

@@ -2,7 +2,7 @@
 
 use super::columns::is_generated_from;
 use super::ttl_index::how_to_validate;
-use super::{deletion_problems, indexes, rules, trigger_problems};
+use super::{archive, deletion_problems, indexes, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
@@ -55,6 +55,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
             problems.extend(guarded(rel, &policy));
             problems.extend(idle_drop_partitions(rel, &policy));
             problems.extend(hidden_conditions(rel, &policy));
+            problems.extend(archive::problems(rel, &policy));
         }
         if columns.needs_clock() {
             problems.extend(missing_indexes(rel, &policy, &columns));

@@ -1,7 +1,7 @@
 //! `ttl.purge`.
 
 use super::guard;
-use crate::deletion::purge as table;
+use crate::deletion::{batch, purge as table};
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
 use crate::store::governing_label;
@@ -23,7 +23,9 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
     }
     let mut deleted = 0;
     for child in table::lock_tree(relid, pg_sys::RowExclusiveLock) {
-        deleted += table::delete_from(child)?;
+        let rows = table::delete_from(child)?;
+        batch::notify(child, rows);
+        deleted += rows;
     }
     Ok(i64::try_from(deleted).unwrap_or(i64::MAX))
 }

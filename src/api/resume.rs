@@ -1,6 +1,6 @@
 //! `ttl.resume`.
 
-use super::guard;
+use super::{archive, guard};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::report::or_raise;
@@ -41,6 +41,7 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
         return Err(Error::no_policy(relid));
     };
     if policy.is_restored(relid.to_u32()) {
+        archive::bind(relid, &mut policy)?;
         policy.table_oid = Some(relid.to_u32());
         let missing = forget_missing_indexes(relid, &mut policy);
         let label = (!policy.is_empty()).then(|| policy.to_label());

@@ -68,7 +68,7 @@ pub(crate) fn change(
     revive_expired: bool,
     consent: &Consent,
 ) -> Result<()> {
-    let change: Box<dyn Fn(&mut Policy)> = match option.value {
+    let change: Box<dyn Fn(&mut Policy) + '_> = match option.value {
         Value::Default => {
             let seconds = value.map(read_seconds).transpose()?;
             return change_default(relid, seconds, None, revive_expired, consent);
@@ -83,6 +83,7 @@ pub(crate) fn change(
                 .transpose()?;
             Box::new(move |policy| put(policy, value))
         }
+        Value::Text(put) => Box::new(move |policy| put(policy, value)),
     };
     guard::check_owner(relid)?;
     guard::present_policy(relid)?;

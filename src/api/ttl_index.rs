@@ -129,6 +129,9 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         shortened: None,
         rules: vec![],
         hidden: true,
+        archive_to: None,
+        archive_oid: None,
+        notify: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     }

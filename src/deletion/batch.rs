@@ -1,9 +1,10 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
+use super::archive::Target;
 use super::cascade::heed_strangers;
 use super::job::{DeletionWay, Job};
 use super::receiver::{self, FoundRow, Manner, Tally};
-use super::{by_sql, message, probe, queuing, transaction};
+use super::{by_sql, message, notice, probe, queuing, transaction, underway};
 use crate::error::Error;
 use crate::pg::gate::{self, Stay, Visit};
 use crate::pg::timeout::Limit;
@@ -42,6 +43,13 @@ pub(crate) struct Purged {
     pub(crate) rows: u64,
 }
 
+/// Tells listeners what a purge has deleted.
+pub(crate) fn notify(relid: pg_sys::Oid, rows: u64) {
+    if let Some(job) = Job::of(relid) {
+        notice::send(&job, rows);
+    }
+}
+
 /// What [`run`] passes to the way of deletion.
 pub(super) struct Batch<'a> {
     pub(super) visit: &'a Visit,
@@ -66,6 +74,7 @@ pub(crate) fn run(
     let mut tally = Tally::default();
     let at_rows = Cell::new(false);
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
+    let former = underway::begin();
     let result = transaction::run(|| {
         let owner = enter(job)?;
         // Deferred triggers fire at commit: the worker stays the owner until after it.
@@ -80,7 +89,8 @@ pub(crate) fn run(
             on_single,
             at_rows: &at_rows,
         };
-        let done = match deletion_way(&table) {
+        let archive = Target::of(job.relid, &job.policy)?;
+        let done = match deletion_way(&table, archive.as_ref()) {
             DeletionWay::Direct => delete_directly(&batch, &table, &mut tally),
             DeletionWay::Queuing => {
                 user_code.set(true);
@@ -90,7 +100,7 @@ pub(crate) fn run(
             }
             DeletionWay::Sql => {
                 user_code.set(true);
-                let done = by_sql::delete(&batch, &table, &mut tally)?;
+                let done = by_sql::delete(&batch, &table, archive.as_ref(), &mut tally)?;
                 begun.set(at_rows.get());
                 done
             }
@@ -98,8 +108,11 @@ pub(crate) fn run(
         if tally.first.is_some() && (begun.get() || !user_code.get()) {
             message::end(&job.name, tally.deleted);
         }
+        notice::send(job, tally.deleted);
         Ok(done)
     });
+    // After the commit, so that deferred triggers know, too.
+    underway::end(former);
     let too_long = Limit::exceeded();
     if user_code.get()
         && let Err(failure) = transaction::discard_all()
@@ -120,8 +133,8 @@ pub(crate) fn run(
 /// Whether a row, the table or the server caused the failure.
 fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
     let reached_rows = at_rows || tally.last.is_some();
-    // Resources, shutdown, cancellation, the system.
-    let of_the_server = ["53", "57", "58"]
+    // Connections (of a foreign table), resources, shutdown, cancellation, the system.
+    let of_the_server = ["08", "53", "57", "58", "HV"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));
     if too_long && reached_rows {
@@ -174,8 +187,10 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
 }
 
 /// A heap whose DELETE has no side effects, or only AFTER triggers, is deleted from directly.
-fn deletion_way(table: &relation::Open) -> DeletionWay {
-    if !table.deletion_concerns_others() {
+fn deletion_way(table: &relation::Open, archive: Option<&Target>) -> DeletionWay {
+    if archive.is_some() {
+        DeletionWay::Sql
+    } else if !table.deletion_concerns_others() {
         DeletionWay::Direct
     } else if table.deletion_only_queues_triggers() {
         DeletionWay::Queuing
@@ -208,12 +223,17 @@ fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally)
 /// Deletes all expired rows of the table in the current transaction, as the current user; waits
 /// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
 pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
+    underway::during(|| delete_expired(visit, relid))
+}
+
+fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });
     };
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
-    let rows = match deletion_way(&table) {
+    let archive = Target::of(relid, &job.policy)?;
+    let rows = match deletion_way(&table, archive.as_ref()) {
         DeletionWay::Direct => {
             let mut tally = Tally::default();
             let begin = message::for_begin(&job.name);
@@ -235,7 +255,7 @@ pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Er
             heed_strangers(relid)?;
             message::begin(&job.name);
             let rows = statement::in_session(|| {
-                by_sql::update(visit, &job, &job.delete(&job.past()), &[])
+                by_sql::update(visit, &job, archive.as_ref(), &job.past(), &[])
             });
             message::end(&job.name, rows);
             rows

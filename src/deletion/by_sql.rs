@@ -1,6 +1,7 @@
 //! A batch deleted by DELETE, for what only a statement does: BEFORE triggers, conditions of
 //! triggers, rules, other table access methods.
 
+use super::archive::Target;
 use super::batch::{Batch, Done};
 use super::cascade::Cascade;
 use super::job::Job;
@@ -15,8 +16,16 @@ use crate::visibility::statement;
 
 /// Locks the rows that the query finds and nobody has locked, deletes them, and looks at what a
 /// trigger or rule has kept.
-pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Result<Done, Error> {
+pub(super) fn delete(
+    batch: &Batch<'_>,
+    table: &Open,
+    archive: Option<&Target>,
+    tally: &mut Tally,
+) -> Result<Done, Error> {
     let job = batch.job;
+    if let Some(archive) = archive {
+        archive.try_lock()?;
+    }
     let rows = looking(job, || {
         receiver::collect_locked(batch.visit, table, batch.query, batch.limit, tally)
     });
@@ -34,7 +43,7 @@ pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Resu
     let before = cascade.changed();
     message::begin(&job.name);
     let tids = [tids::parameter(rows.iter().map(FoundRow::tid))];
-    let deleted = update(batch.visit, job, &job.delete(AMONG), &tids);
+    let deleted = update(batch.visit, job, archive, AMONG, &tids);
     let mut done = Done {
         touched: deleted + cascade.changed().saturating_sub(before),
         ..Done::default()
@@ -59,6 +68,19 @@ fn looking<T>(job: &Job, work: impl FnOnce() -> T) -> T {
     session::index_only(|| statement::with_expired_rows_of(job.relid, work))
 }
 
-pub(super) fn update(visit: &Visit, job: &Job, query: &str, parameters: &[Parameter]) -> u64 {
-    statement::with_expired_rows_of(job.relid, || query::execute(visit, query, parameters))
+/// Deletes the expired rows that meet the condition, into the archive if there is one; returns
+/// their number.
+pub(super) fn update(
+    visit: &Visit,
+    job: &Job,
+    archive: Option<&Target>,
+    condition: &str,
+    parameters: &[Parameter],
+) -> u64 {
+    match archive {
+        Some(archive) => archive.take(visit, job, condition, parameters),
+        None => statement::with_expired_rows_of(job.relid, || {
+            query::execute(visit, &job.delete(condition), parameters)
+        }),
+    }
 }

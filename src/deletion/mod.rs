@@ -11,6 +11,8 @@
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
 //! | `cascade` | the tables to which a deletion cascades |
+//! | `archive` | the table into which deleted rows go |
+//! | `underway` | what `ttl.deleting()` says |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
 //! | `ranges` | which blocks a BRIN index leads to, and its summaries |
@@ -18,6 +20,7 @@
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 
+pub(crate) mod archive;
 pub(crate) mod batch;
 pub(crate) mod batch_size;
 pub(crate) mod bounds;
@@ -26,6 +29,7 @@ pub(crate) mod cascade;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
 pub(crate) mod message;
+mod notice;
 pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;
@@ -35,6 +39,7 @@ pub(crate) mod ranges;
 pub(crate) mod receiver;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;
+pub(crate) mod underway;
 
 #[cfg(test)]
 mod batch_size_test;

@@ -1,10 +1,11 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
+use super::archive::Target;
 use super::batch;
 use super::by_sql::update;
 use super::cascade::heed_strangers;
 use super::job::Job;
-use super::{message, receiver};
+use super::{message, receiver, underway};
 use crate::error::Error;
 use crate::pg::gate::Visit;
 use crate::pg::{relation, session, txn, xact};
@@ -45,15 +46,24 @@ pub(crate) fn delete_what_can_go(
     if let Err(failure) = heed_strangers(relid) {
         return Ok(Some(failure));
     }
+    let archive = match Target::of(relid, &job.policy) {
+        Ok(archive) => archive,
+        Err(failure) => return Ok(Some(failure)),
+    };
     let failure = match txn::nested(|| batch::delete_all(visit, relid)) {
         Ok(_) => return Ok(None),
         Err(failure) if is_of_rows(&failure) => failure,
         Err(failure) => return Err(failure),
     };
     let blocks = relation::Open::locked(relid).blocks();
-    let mut remaining = MAX_FAILURES;
+    let mut pieces = Pieces {
+        visit,
+        job: &job,
+        archive,
+        remaining: MAX_FAILURES,
+    };
     message::begin(&job.name);
-    let deleted = delete_blocks(visit, &job, 0, blocks, &mut remaining)?;
+    let deleted = underway::during(|| pieces.delete_blocks(0, blocks))?;
     message::end(&job.name, deleted);
     Ok(Some(failure))
 }
@@ -62,65 +72,68 @@ pub(crate) fn delete_what_can_go(
 /// deadlock, a lock timeout or a cancellation.
 fn is_of_rows(failure: &Error) -> bool {
     let sqlstate = failure.sqlstate();
-    !["40", "53", "55P03", "57", "58", "XX001", "XX002"]
-        .iter()
-        .any(|class| sqlstate.starts_with(class))
+    ![
+        "08", "40", "53", "55P03", "57", "58", "HV", "XX001", "XX002",
+    ]
+    .iter()
+    .any(|class| sqlstate.starts_with(class))
 }
 
-fn delete_blocks(
-    visit: &Visit,
-    job: &Job,
-    from: u32,
-    to: u32,
-    remaining: &mut u32,
-) -> Result<u64, Error> {
-    if from >= to || *remaining == 0 {
-        return Ok(0);
-    }
-    let condition = format!(
-        "ctid OPERATOR(pg_catalog.>=) '({from},0)'::pg_catalog.tid \
-         AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND "
-    );
-    if let Some(deleted) = attempt(visit, job, &condition, remaining)? {
-        return Ok(deleted);
-    }
-    let middle = from + (to - from) / 2;
-    if middle > from {
-        return Ok(delete_blocks(visit, job, from, middle, remaining)?
-            + delete_blocks(visit, job, middle, to, remaining)?);
-    }
-    let mut deleted = 0;
-    for row in collect(visit, job, &job.remaining(&condition), usize::MAX) {
-        let (block, offset) = row.tid();
-        let row = format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
-        deleted += attempt(visit, job, &row, remaining)?.unwrap_or(0);
-    }
-    Ok(deleted)
+/// A deletion in pieces.
+struct Pieces<'a> {
+    visit: &'a Visit,
+    job: &'a Job,
+    archive: Option<Target>,
+    /// How many attempts may still fail.
+    remaining: u32,
 }
 
-/// Deletes the expired ones of these rows; `None` if that fails, which was undone.
-fn attempt(
-    visit: &Visit,
-    job: &Job,
-    condition: &str,
-    remaining: &mut u32,
-) -> Result<Option<u64>, Error> {
-    if *remaining == 0 {
-        return Ok(None);
+impl Pieces<'_> {
+    fn delete_blocks(&mut self, from: u32, to: u32) -> Result<u64, Error> {
+        if from >= to || self.remaining == 0 {
+            return Ok(0);
+        }
+        let condition = format!(
+            "ctid OPERATOR(pg_catalog.>=) '({from},0)'::pg_catalog.tid \
+             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND "
+        );
+        if let Some(deleted) = self.attempt(&condition)? {
+            return Ok(deleted);
+        }
+        let middle = from + (to - from) / 2;
+        if middle > from {
+            return Ok(self.delete_blocks(from, middle)? + self.delete_blocks(middle, to)?);
+        }
+        let mut deleted = 0;
+        let query = self.job.remaining(&condition);
+        for row in collect(self.visit, self.job, &query, usize::MAX) {
+            let (block, offset) = row.tid();
+            let row =
+                format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
+            deleted += self.attempt(&row)?.unwrap_or(0);
+        }
+        Ok(deleted)
     }
-    match txn::nested(|| {
-        Ok(statement::in_session(|| {
-            update(visit, job, &job.delete(condition), &[])
-        }))
-    }) {
-        Ok(deleted) => {
-            xact::next_command();
-            Ok(Some(deleted))
+
+    /// Deletes the expired ones of these rows; `None` if that fails, which was undone.
+    fn attempt(&mut self, condition: &str) -> Result<Option<u64>, Error> {
+        if self.remaining == 0 {
+            return Ok(None);
         }
-        Err(failure) if is_of_rows(&failure) => {
-            *remaining -= 1;
-            Ok(None)
+        match txn::nested(|| {
+            Ok(statement::in_session(|| {
+                update(self.visit, self.job, self.archive.as_ref(), condition, &[])
+            }))
+        }) {
+            Ok(deleted) => {
+                xact::next_command();
+                Ok(Some(deleted))
+            }
+            Err(failure) if is_of_rows(&failure) => {
+                self.remaining -= 1;
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
         }
-        Err(failure) => Err(failure),
     }
 }

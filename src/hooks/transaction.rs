@@ -3,6 +3,7 @@
 
 use crate::clock::execution;
 use crate::ddl;
+use crate::deletion::underway;
 use crate::keys::copy_from;
 use crate::pg::xact;
 use crate::visibility::{constraint_ddl, row_locks, statement};
@@ -35,6 +36,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             execution::at_abort();
             copy_from::at_abort(0);
             ddl::at_abort(0);
+            underway::at_abort(0);
             wakeups::at_other_end(false);
             evict::readmit_all();
             row_locks::at_xact_end();
@@ -58,6 +60,7 @@ extern "C-unwind" fn at_subxact_end(
             execution::at_subxact_abort(level);
             copy_from::at_abort(level);
             ddl::at_abort(level);
+            underway::at_abort(level);
             statement::at_abort(level);
             constraint_ddl::at_end(level);
         }

@@ -47,6 +47,7 @@ pub(super) fn has_no_expired_row(
     let kept = policy.keep_expired > 0 || policy.waits_until(background::now()).is_some();
     let may_delete = !restored
         && !kept
+        && policy.archive.is_none()
         && !table.deletion_concerns_others()
         && table.passes_replica_identity_check();
     Context::with_current(|memory| {

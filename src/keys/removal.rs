@@ -4,9 +4,11 @@
 
 use super::liveness::Liveness;
 use super::{same_xact_children, with_triggers};
-use crate::deletion::message;
+use crate::deletion::{archive, message, underway};
+use crate::pg::report::or_raise;
 use crate::pg::table::{Slot, Table};
 use crate::pg::{catalog, externs};
+use crate::store::cache;
 use pgrx::pg_sys::{self, TM_Result};
 use pgrx::prelude::*;
 
@@ -17,6 +19,8 @@ pub(super) struct Deletion {
     direct: bool,
     /// A foreign key deletes or updates the rows that refer to a deleted one.
     has_actions: bool,
+    /// Deleted rows go to another table (C26).
+    archives: bool,
 }
 
 /// The outcome.
@@ -35,12 +39,13 @@ impl Deletion {
         Self {
             direct: !table.triggers().concern_delete(),
             has_actions: same_xact_children::has_actions(table),
+            archives: archives(table.oid()),
         }
     }
 
     /// Whether nothing but the deletion itself happens.
     pub(super) fn is_direct(self) -> bool {
-        self.direct && !self.has_actions
+        self.direct && !self.has_actions && !self.archives
     }
 }
 
@@ -50,7 +55,7 @@ pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
     row.end_command_if_own();
     // A transaction that has written nothing has no ID.
     let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
-    if !deletion.direct
+    if (!deletion.direct || deletion.archives)
         && let Some(other) = lock(row, 0)
     {
         return other;
@@ -58,7 +63,7 @@ pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
     if deletion.has_actions && has_written {
         same_xact_children::refuse(row, true);
     }
-    delete(row, true)
+    delete(row, deletion, true)
 }
 
 /// Removes the row with this TID if it is expired; if it has been updated meanwhile, its newest
@@ -81,7 +86,7 @@ pub(super) fn remove_if_expired(
     if deletion.has_actions {
         same_xact_children::refuse(slot, false);
     }
-    delete(slot, false)
+    delete(slot, deletion, false)
 }
 
 /// Locks the row for deletion and reads it again, or returns what has become of it. The DELETE
@@ -91,11 +96,17 @@ fn lock(row: Slot<'_>, flags: u32) -> Option<Removal> {
     (result != Some(TM_Result::TM_Ok)).then(|| outcome(result))
 }
 
+/// Whether the table's expired rows go to another table.
+pub(super) fn archives(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| policy.archive.is_some())
+}
+
 /// The transaction has locked the row, unless nothing but the deletion itself happens.
-fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
+fn delete(row: Slot<'_>, deletion: Deletion, for_new_row: bool) -> Removal {
     let table = row.table();
     table.check_replica_identity();
     announce(table.oid(), false);
+    let former = underway::begin();
     // Looked up again: deletion with triggers relies on them.
     let removal = if table.triggers().concern_delete() {
         with_triggers::delete(row, for_new_row)
@@ -103,9 +114,22 @@ fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
         delete_directly(row, None)
     };
     if removal == Removal::Gone {
+        if deletion.archives {
+            archive_row(row);
+        }
         announce(table.oid(), true);
     }
+    underway::end(former);
     removal
+}
+
+/// Inserts the deleted row, which the transaction had locked, into the archive.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn archive_row(row: Slot<'_>) {
+    if let Some(policy) = cache::policy(row.table().oid()) {
+        or_raise(archive::take_row(row, &policy));
+    }
 }
 
 /// Deletes the row, and nothing else. What the transaction has done to it since `command` began,

@@ -220,6 +220,8 @@ pub(crate) mod raising {
     use core::ffi::{c_char, c_int, c_void};
 
     unsafe extern "C-unwind" {
+        /// async.c
+        pub(crate) fn Async_Notify(channel: *const c_char, payload: *const c_char);
         /// makefuncs.c
         pub(crate) fn makeVar(
             varno: c_int,

@@ -15,6 +15,7 @@ macro_rules! at_boundary {
 
 pub(crate) mod activity;
 pub(crate) mod after_delete;
+pub(crate) mod assignment;
 pub(crate) mod background;
 pub(crate) mod batch;
 pub(crate) mod brin;
@@ -45,6 +46,7 @@ pub(crate) mod look;
 pub(crate) mod names;
 pub(crate) mod namespaced_options;
 pub(crate) mod nodes;
+pub(crate) mod notify;
 pub(crate) mod object_access;
 pub(crate) mod parallel;
 pub(crate) mod partition;

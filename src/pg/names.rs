@@ -5,7 +5,7 @@ use super::syntax::Node;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
-fn valid(oid: Oid) -> Option<Oid> {
+pub(super) fn valid(oid: Oid) -> Option<Oid> {
     (oid != pg_sys::InvalidOid).then_some(oid)
 }
 

@@ -69,13 +69,25 @@ pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
     has_privilege(relid, pg_sys::ACL_SELECT)
 }
 
+/// Whether `role` may INSERT into the relation as a whole.
+pub(crate) fn role_may_insert(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    role_has_privilege(relid, role, pg_sys::ACL_INSERT)
+}
+
+/// Whether `role` has the rights of `owner`.
+pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
+    // SAFETY: cached look-ups within a transaction.
+    unsafe { pg_sys::has_privs_of_role(role, owner) }
+}
+
 fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
+    role_has_privilege(relid, current_user(), privilege)
+}
+
+fn role_has_privilege(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
     let privilege = pg_sys::AclMode::from(privilege);
     // SAFETY: a syscache look-up within a transaction.
-    unsafe {
-        pg_sys::pg_class_aclcheck(relid, current_user(), privilege)
-            == pg_sys::AclResult::ACLCHECK_OK
-    }
+    unsafe { pg_sys::pg_class_aclcheck(relid, role, privilege) == pg_sys::AclResult::ACLCHECK_OK }
 }
 
 /// Whether row-level security of the relation applies to the current user.

@@ -55,6 +55,18 @@ pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T 
     rewording(Some(field), hint, work)
 }
 
+/// Runs `work`; the message of its error ends with what was being done. Without `shows_rows` it has
+/// no DETAIL, which may have values of rows.
+pub(crate) fn explaining<T>(doing: &str, shows_rows: bool, work: impl FnOnce() -> T) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_others(|error| {
+            let mut error = Error::of(error).because(doing);
+            error.detail = error.detail.filter(|_| shows_rows);
+            error.raise()
+        })
+        .execute()
+}
+
 fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
         .catch_others(|error| reword(error, field, hint))

@@ -1,6 +1,7 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
+use super::archive::Archive;
 use super::rule::IndexRule;
 use super::undo::Shortened;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -66,6 +67,16 @@ pub(crate) struct Policy {
     /// deleted.
     #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
     pub(crate) hidden: bool,
+    /// C26: the table into which expired rows are inserted as they are deleted, qualified and
+    /// quoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_to: Option<String>,
+    /// That table, while the label is of this database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_oid: Option<u32>,
+    /// C28: the channel that is notified of each batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) notify: Option<String>,
     /// The OID of the table that the policy was made for: after a restore the table has another
     /// OID, so that it can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,6 +172,8 @@ pub(crate) enum LabelError {
     Seconds(i32),
     /// An index has one rule.
     SameIndex(String),
+    /// C28: not the name of a channel.
+    Channel(String),
     /// More bytes than [`MAX_LABEL_BYTES`].
     TooLarge(usize),
     /// More TTL indexes than [`MAX_RULES`].
@@ -205,6 +218,10 @@ impl fmt::Display for LabelError {
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
             ),
             Self::SameIndex(index) => write!(f, "index \"{index}\" is named twice"),
+            Self::Channel(name) => write!(
+                f,
+                "notify is \"{name}\"; the name of a channel has 1 to 63 bytes"
+            ),
             Self::TooLarge(bytes) => write!(
                 f,
                 "it has {bytes} bytes; a label has {MAX_LABEL_BYTES} at most"
@@ -255,6 +272,7 @@ impl Policy {
         policy.check_columns()?;
         policy.check_granularity()?;
         policy.check_rules()?;
+        policy.check_archive()?;
         Ok(policy)
     }
 
@@ -314,6 +332,35 @@ impl Policy {
             return Err(LabelError::NoClock);
         }
         Ok(())
+    }
+
+    /// Where expired rows go, if not nowhere (C26).
+    pub(crate) fn archive(&self) -> Option<Archive> {
+        self.archive_to.as_ref().map(|name| Archive {
+            name: name.clone(),
+            oid: self.archive_oid,
+        })
+    }
+
+    fn check_archive(&self) -> Result<(), LabelError> {
+        let malformed = |what: &str| Err(LabelError::Malformed(what.to_owned()));
+        match (&self.archive_to, self.archive_oid) {
+            (Some(name), _) if name.is_empty() || name.contains('\0') => {
+                malformed("archive_to must be the name of a table")
+            }
+            (None, Some(_)) => malformed("archive_oid needs an archive_to"),
+            _ => self.check_notify(),
+        }
+    }
+
+    /// Checks that NOTIFY can have the channel (C28), in any encoding.
+    pub(crate) fn check_notify(&self) -> Result<(), LabelError> {
+        match &self.notify {
+            Some(channel) if !is_name(channel) || channel.len() > 63 => {
+                Err(LabelError::Channel(channel.clone()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_rules(&self) -> Result<(), LabelError> {

@@ -108,6 +108,39 @@ fn c16_granularity() {
     assert_eq!(Policy::parse(lacking), Err(LabelError::NoClock));
 }
 
+/// C26, C28: an archive has a name; a channel has one that NOTIFY takes.
+#[test]
+fn c26_archive() {
+    let policy = Policy::parse(r#"{"archive_to": "s.t", "archive_oid": 7, "notify": "gone"}"#);
+    let policy = policy.unwrap();
+    let archive = policy.archive().unwrap();
+    assert_eq!((archive.name.as_str(), archive.oid), ("s.t", Some(7)));
+    assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
+    assert!(Policy::parse("{}").unwrap().archive().is_none());
+    let long = "é".repeat(32);
+    for bad in ["", "a\\u0000b", &"c".repeat(64), &long] {
+        let label = format!(r#"{{"notify": "{bad}"}}"#);
+        assert!(
+            matches!(Policy::parse(&label), Err(LabelError::Channel(_))),
+            "{bad}"
+        );
+    }
+    for bad in [
+        r#"{"archive_to": ""}"#,
+        r#"{"archive_oid": 7}"#,
+        r#"{"archive_to": 7}"#,
+    ] {
+        assert!(
+            matches!(Policy::parse(bad), Err(LabelError::Malformed(_))),
+            "{bad}"
+        );
+    }
+    assert_eq!(
+        crate::policy::batch_payload("s.\"T\"", 7),
+        r#"{"rows":7,"table":"s.\"T\""}"#
+    );
+}
+
 /// M11: absent means false, and false is not written.
 #[test]
 fn m11_drop_partitions() {
@@ -141,9 +174,11 @@ proptest! {
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
         table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(), keep_expired in 0i32..,
         columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
+        archive in proptest::option::of("[a-z\".é]{1,12}"),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
+            archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid), notify: archive,
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,

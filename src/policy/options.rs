@@ -16,6 +16,8 @@ pub(crate) enum Value {
     /// A number of seconds (C17).
     Seconds(fn(&mut Policy, Option<i32>)),
     Boolean(fn(&mut Policy, Option<bool>)),
+    /// Any text.
+    Text(fn(&mut Policy, Option<&str>)),
 }
 
 /// All options, in the order of their names.
@@ -39,6 +41,10 @@ pub(crate) const OPTIONS: &[TableOption] = &[
     TableOption {
         name: "keep_expired",
         value: Value::Seconds(|policy, seconds| policy.keep_expired = seconds.unwrap_or(0)),
+    },
+    TableOption {
+        name: "notify",
+        value: Value::Text(|policy, channel| policy.notify = channel.map(str::to_owned)),
     },
 ];
 

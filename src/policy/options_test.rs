@@ -34,6 +34,10 @@ fn null_is_what_a_policy_has_unless_told() {
                 let set = if yes == plain { no } else { yes };
                 (set.clone(), changed(&set, |policy| put(policy, None)))
             }
+            Value::Text(put) => {
+                let set = changed(&plain, |policy| put(policy, Some("text")));
+                (set.clone(), changed(&set, |policy| put(policy, None)))
+            }
         };
         assert_ne!(set, plain, "{}", known.name);
         assert_eq!(reset, plain, "{}", known.name);

@@ -28,7 +28,7 @@ struct Target<'a> {
 /// top level only.
 pub(super) fn stamp_query(query: Query<'_>) {
     let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
-    if writes_nothing || settings::preserve_ts() {
+    if writes_nothing || settings::preserve_ts() || statement::current().archives {
         return;
     }
     let Some(functions) = extension::functions() else {

@@ -27,9 +27,10 @@ pub(crate) fn unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_s
         return None;
     }
     let policy = Policy::parse(&encoding::from_server(label)).ok()?;
-    policy.table_oid?;
+    policy.table_oid.or(policy.archive_oid)?;
     let unbound = Policy {
         table_oid: None,
+        archive_oid: None,
         ..policy
     };
     let text = encoding::to_server(&unbound.to_label())?;

@@ -7,7 +7,7 @@ use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, labels, names};
-use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Shortened};
+use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Shortened};
 use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -34,6 +34,10 @@ pub(crate) struct TablePolicy {
     pub(crate) is_on: bool,
     /// Whether the policy waits for `ttl.resume`.
     pub(crate) is_restored: bool,
+    /// Where expired rows go (C26).
+    pub(crate) archive: Option<Archive>,
+    /// The channel that is notified of each batch (C28).
+    pub(crate) notify: Option<String>,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,
 }
@@ -167,6 +171,8 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         hidden: policy.hidden,
         is_on: policy.is_on(),
         is_restored: policy.is_restored(labelled_table.to_u32()),
+        archive: policy.archive(),
+        notify: policy.notify.clone(),
         labelled_table,
     })
 }

@@ -7,6 +7,7 @@ use crate::pg::{externs, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char};
+use std::thread::LocalKey;
 
 /// The statement being planned.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,8 @@ pub(crate) struct Statement {
     pub(super) own_query_on: Option<pg_sys::Oid>,
     /// Whether that query belongs to a session's transaction, not to a worker's.
     pub(super) is_of_session: bool,
+    /// Whether that query moves rows elsewhere, which keep their `_ts`.
+    pub(crate) archives: bool,
     /// Whether its plan is right for the current role only.
     for_current_role: bool,
 }
@@ -26,6 +29,7 @@ impl Statement {
         referential: Referential::No,
         own_query_on: None,
         is_of_session: false,
+        archives: false,
         for_current_role: false,
     };
 
@@ -43,6 +47,8 @@ thread_local! {
     /// Set by [`with_expired_rows_of`]: the table and, once known, the address of the query's
     /// text.
     static OWN_QUERY: Cell<Option<(pg_sys::Oid, *const c_char)>> = const { Cell::new(None) };
+    /// Set by [`archiving`].
+    static ARCHIVING: Cell<bool> = const { Cell::new(false) };
     /// Set by [`in_session`].
     static OF_SESSION: Cell<bool> = const { Cell::new(false) };
 }
@@ -67,9 +73,11 @@ pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
     } else {
         Referential::No
     };
+    let own_query_on = own_query_on(text);
     let statement = Statement {
         referential,
-        own_query_on: own_query_on(text),
+        own_query_on,
+        archives: own_query_on.is_some() && ARCHIVING.get(),
         is_of_session: OF_SESSION.get(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
@@ -132,14 +140,30 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
     work()
 }
 
+/// Runs `work` as [`with_expired_rows_of`]; its query inserts rows of the table elsewhere, with the
+/// `_ts` that they have.
+pub(crate) fn archiving<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    let _outer = Flag::set(&ARCHIVING);
+    with_expired_rows_of(relid, work)
+}
+
 /// Runs `work`, whose own queries of the extension belong to a session's transaction.
 pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            OF_SESSION.set(self.0);
-        }
-    }
-    let _outer = Restore(OF_SESSION.replace(true));
+    let _outer = Flag::set(&OF_SESSION);
     work()
+}
+
+/// Sets a flag until it is dropped, after an error, too.
+struct Flag(&'static LocalKey<Cell<bool>>, bool);
+
+impl Flag {
+    fn set(flag: &'static LocalKey<Cell<bool>>) -> Self {
+        Self(flag, flag.replace(true))
+    }
+}
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
 }

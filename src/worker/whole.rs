@@ -146,6 +146,10 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
     if !label.policy.drop_partitions || label.policy.is_restored(label.labelled_table.to_u32()) {
         return Ok(Candidate::NotYet);
     }
+    // C26: they are taken row by row.
+    if policy.archive.is_some() {
+        return Ok(Candidate::NotYet);
+    }
     let now = background::now();
     if policy.waits_until(now).is_some() {
         return Ok(Candidate::NotYet);

@@ -52,6 +52,12 @@ pub(super) const ACTS: [(&str, &str, &str); 18] = [
          SELECT ttl.enable('{s}.t', 3600); SELECT ttl.expire_index('{s}.t_d', 3600);",
     ),
     ("resume", "SELECT ttl.resume('{s}.t')", RESTORED),
+    ("archive_to", "SELECT ttl.archive_to('{s}.t', '{s}.gone')", "CREATE TABLE {s}.gone (LIKE {s}.t);"),
+    (
+        "purge_archived",
+        "SELECT ttl.purge('{s}.t')",
+        "CREATE TABLE {s}.gone (LIKE {s}.t); SELECT ttl.archive_to('{s}.t', '{s}.gone');",
+    ),
     (
         "expire_index",
         "SELECT ttl.expire_index('{s}.t_d', 864000)",

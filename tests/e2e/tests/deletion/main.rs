@@ -1,5 +1,6 @@
 //! C7: which expired rows are deleted, which stay, and how deletion handles all kinds of tables.
 
+mod archive;
 mod backlog;
 mod blocked;
 mod brin;

@@ -1,0 +1,57 @@
+//! Rows of one table as rows of another.
+
+use super::table::Slot;
+use super::{catalog, encoding, names, query};
+use pgrx::pg_sys::{self, Oid};
+
+/// The table's columns that are not dropped, in order. The caller holds a lock on it.
+pub(crate) fn columns(relid: Oid) -> Vec<String> {
+    let no_lock = pg_sys::NoLock.cast_signed();
+    // SAFETY: locked by the caller.
+    let count = unsafe {
+        let relation = pg_sys::relation_open(relid, no_lock);
+        let count = (*(*relation).rd_att).natts as i16;
+        pg_sys::relation_close(relation, no_lock);
+        count
+    };
+    let names = (1..=count).map(|attno| catalog::column_name(relid, attno));
+    // The name of a dropped column finds none.
+    names
+        .filter(|name| catalog::attribute(relid, name).is_some())
+        .collect()
+}
+
+/// Whether INSERT takes a value of one type for a column of the other.
+pub(crate) fn is_assignable(from: Oid, to: Oid) -> bool {
+    let assignment = pg_sys::CoercionContext::COERCION_ASSIGNMENT;
+    // SAFETY: look-ups of two types.
+    unsafe { pg_sys::can_coerce_type(1, &from, &to, assignment) }
+}
+
+/// The relation of this name, qualified and quoted: `None` if there is none.
+pub(crate) fn relation_of_name(name: &str) -> Option<Oid> {
+    let name = encoding::to_server(name)?;
+    // SAFETY: parses a name, which may raise a syntax error; a syscache look-up.
+    unsafe {
+        let text = pg_sys::cstring_to_text(name.as_ptr());
+        let parts = pg_sys::textToQualifiedNameList(text);
+        let range = pg_sys::makeRangeVarFromNameList(parts);
+        let (lock, missing) = (
+            pg_sys::NoLock.cast_signed(),
+            pg_sys::RVROption::RVR_MISSING_OK,
+        );
+        let none = core::ptr::null_mut();
+        let found = pg_sys::RangeVarGetRelidExtended(range, lock, missing, None, none);
+        names::valid(found)
+    }
+}
+
+/// The slot's row as a parameter. Guarded.
+pub(crate) fn row(slot: Slot<'_>) -> query::Parameter {
+    let relid = slot.table().oid();
+    // SAFETY: the slot holds a row of the table, whose row type it has.
+    unsafe {
+        let value = pg_sys::ExecFetchSlotHeapTupleDatum(slot.as_ptr());
+        (pg_sys::get_rel_type_id(relid), Some(value))
+    }
+}
