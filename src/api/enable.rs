@@ -158,6 +158,8 @@ fn turn_on(
         ts_granularity: options.ts_granularity.unwrap_or(0),
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
+        paused_until: None,
+        delete_between: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
@@ -280,6 +282,8 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
         // So far its rows expire by TTL indexes only.
         return Ok(Policy {
             rules: present.rules,
+            paused_until: present.paused_until,
+            delete_between: present.delete_between,
             table_oid: present.table_oid,
             hidden,
             ..wanted

@@ -127,6 +127,8 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         ts_granularity: 0,
         rules: vec![],
         hidden: true,
+        paused_until: None,
+        delete_between: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     }

@@ -7,7 +7,7 @@ use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, labels, names};
-use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy};
+use crate::policy::{IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -29,6 +29,8 @@ pub(crate) struct TablePolicy {
     pub(crate) is_on: bool,
     /// Whether the policy waits for `ttl.resume`.
     pub(crate) is_restored: bool,
+    /// When background deletion rests. A batch that goes by another one ends.
+    pub(crate) rest: Rest,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,
 }
@@ -155,6 +157,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         hidden: policy.hidden,
         is_on: policy.is_on(),
         is_restored: policy.is_restored(labelled_table.to_u32()),
+        rest: policy.rest(),
         labelled_table,
     })
 }

@@ -1,7 +1,7 @@
 //! M11: drops a partition whose every row is expired.
 
-use super::log;
 use super::state::{self, TableKey};
+use super::{log, resting};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::deletion::{partitions, probe, transaction};
 use crate::error::Error;
@@ -146,6 +146,9 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
         return Ok(Candidate::NotYet);
     }
     let now = background::now();
+    if resting::at(policy.rest, now).is_some() {
+        return Ok(Candidate::NotYet);
+    }
     let past = match past_by_rule(leaf, &policy, now)? {
         Past::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
         past => past,
