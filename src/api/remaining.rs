@@ -114,5 +114,8 @@ fn not_of_a_table(function: &str) -> Error {
     .detail(
         "A row of a view, a sub-query or a join does not say which table's time to live it has.",
     )
-    .hint("Name the table's alias: SELECT ttl.remaining(s) FROM sessions AS s.")
+    .hint(format!(
+        "Name the table's alias: SELECT {}(s) FROM sessions AS s.",
+        function.trim_end_matches("()")
+    ))
 }

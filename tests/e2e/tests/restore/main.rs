@@ -2,4 +2,5 @@
 //! `ttl.resume`.
 
 mod dumps;
+mod live_views;
 mod resume;
