@@ -26,8 +26,6 @@ fn a_live_view_is_dumped_and_restored() {
     // The label's note is still about it.
     session.run("SELECT ttl.resume('s.t'); SELECT ttl.disable('s.t', drop_columns => true)");
     assert_eq!(session.value("SELECT to_regclass('s.a_view') IS NULL"), "t");
-    assert_eq!(
-        session.column("SELECT id FROM s.t ORDER BY 1"),
-        ["1001", "1002"]
-    );
+    // Those that were seen all the time live on.
+    assert_eq!(session.value("SELECT count(*) FROM s.t"), "7");
 }
