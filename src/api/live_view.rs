@@ -36,7 +36,7 @@ fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_s
     };
     let view = view_name(relid, name);
     encoding::run(&format!(
-        "CREATE VIEW {view} WITH (security_invoker = true) AS SELECT r.* FROM {} AS r WHERE ttl.is_live(r.*)",
+        "CREATE VIEW {view} WITH (security_invoker) AS SELECT r.* FROM {} AS r WHERE ttl.is_live(r.*)",
         qualified_name(relid)
     ))?;
     let created = resolve(&view)?.ok_or_else(|| {
