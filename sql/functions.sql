@@ -159,7 +159,12 @@ COMMENT ON FUNCTION ttl.disable(pg_catalog.regclass, boolean, boolean, boolean) 
 CREATE FUNCTION ttl.resume(rel pg_catalog.regclass) RETURNS pg_catalog.void
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
 COMMENT ON FUNCTION ttl.resume(pg_catalog.regclass) IS
-    'let background deletion begin on a table that was restored from a dump, or labelled by hand';
+    'let background deletion begin on a table that was restored from a dump, or labelled by hand, or go on where it was paused';
+
+CREATE FUNCTION ttl.pause(rel pg_catalog.regclass, until pg_catalog.timestamptz DEFAULT 'infinity') RETURNS pg_catalog.void
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'ttl_pause';
+COMMENT ON FUNCTION ttl.pause(pg_catalog.regclass, pg_catalog.timestamptz) IS
+    'let background deletion of a table wait until then, or until ttl.resume(); its rows are hidden when they expire, as ever';
 
 CREATE FUNCTION ttl.archive_to(rel pg_catalog.regclass, target pg_catalog.regclass) RETURNS pg_catalog.void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'archive_to_wrapper';
@@ -231,6 +236,23 @@ CREATE FUNCTION ttl.remaining(rec pg_catalog.record) RETURNS interval
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_remaining';
 COMMENT ON FUNCTION ttl.remaining(pg_catalog.record) IS
     'how long a row has to live: SELECT ttl.remaining(s) FROM sessions AS s; NULL if it never expires, not positive if it has expired';
+
+CREATE FUNCTION ttl.is_live_support(pg_catalog.internal) RETURNS pg_catalog.internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_is_live_support';
+COMMENT ON FUNCTION ttl.is_live_support(pg_catalog.internal) IS 'planner support function of ttl.is_live';
+
+-- Called for NULL, too: the same answer as the conditions that the planner puts in its place.
+CREATE FUNCTION ttl.is_live(rec pg_catalog.record) RETURNS boolean
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.is_live_support AS 'MODULE_PATHNAME', 'ttl_is_live';
+COMMENT ON FUNCTION ttl.is_live(pg_catalog.record) IS
+    'whether a row is not expired: SELECT * FROM sessions AS s WHERE ttl.is_live(s); by the table''s time to live and the time of the statement';
+
+CREATE FUNCTION ttl.create_live_view(
+        rel pg_catalog.regclass, view_name pg_catalog.text, drop_with_policy boolean DEFAULT false)
+    RETURNS pg_catalog.regclass
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_live_view_wrapper';
+COMMENT ON FUNCTION ttl.create_live_view(pg_catalog.regclass, pg_catalog.text, boolean) IS
+    'create a view of a table''s live rows, for tables and readers that see expired ones; with drop_with_policy it goes with ttl.disable(drop_columns => true)';
 
 CREATE FUNCTION ttl.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';

@@ -21,7 +21,13 @@ CREATE VIEW ttl.tables AS
            s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker,
            CASE WHEN p.policy IS NOT NULL
                 THEN COALESCE((p.policy OPERATOR(pg_catalog.->>) 'keep_expired')::pg_catalog.int4, 0) END AS keep_expired,
-           (s.standing OPERATOR(pg_catalog.->>) 'waits_until')::pg_catalog.timestamptz AS deletion_waits_until
+           (s.standing OPERATOR(pg_catalog.->>) 'waits_until')::pg_catalog.timestamptz AS deletion_waits_until,
+           -- NULL once it is over
+           CASE WHEN pg_catalog.to_timestamp((p.policy OPERATOR(pg_catalog.->>) 'paused_until')::pg_catalog.float8)
+                     OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
+                THEN pg_catalog.to_timestamp((p.policy OPERATOR(pg_catalog.->>) 'paused_until')::pg_catalog.float8)
+           END AS paused_until,
+           p.policy OPERATOR(pg_catalog.->>) 'delete_between' AS delete_between
       FROM pg_catalog.pg_seclabel AS l
      CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
@@ -128,3 +134,5 @@ COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, es
 COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';
 COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row stays on disk, where ttl.expired shows it and ttl.revive brings it back';
 COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'nothing is deleted in the background before, because rows have expired by a change of the time to live; NULL = nothing waits for that';
+COMMENT ON COLUMN ttl.tables.paused_until IS 'background deletion waits until then; NULL = it is not paused';
+COMMENT ON COLUMN ttl.tables.delete_between IS 'the hours of background deletion, in the server''s time zone (log_timezone); NULL = always';

@@ -2,7 +2,7 @@
 //! `backlog_estimate` of `ttl.stats` is NULL.
 
 use crate::pg::{catalog, roles, triggers};
-use crate::policy::Policy;
+use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
 use crate::worker::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
@@ -23,6 +23,7 @@ pub(super) fn of(rel: pg_sys::Oid) -> Vec<String> {
         None if policy.is_restored(rel.to_u32()) => vec![],
         None => troubles(rel, &tables),
     };
+    problems.extend(paused(rel, &policy));
     problems.extend(without_usage(&tables, policy.drop_partitions));
     problems
 }
@@ -39,6 +40,15 @@ fn halt_text(halt: Halt) -> Option<&'static str> {
         ),
         Halt::NoSlot => Some("no background worker slot is free: raise max_worker_processes"),
     }
+}
+
+/// A pause that somebody must end.
+fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    let is_endless = policy.paused_until.is_some_and(PauseEnd::is_endless);
+    is_endless.then(|| {
+        let table = catalog::quote_literal(&catalog::qualified_name(rel));
+        format!("nothing is deleted: paused without an end; SELECT ttl.resume({table}) ends it")
+    })
 }
 
 /// One line for each kind of trouble, however many partitions have it.

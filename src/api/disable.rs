@@ -1,6 +1,6 @@
 //! `ttl.disable`.
 
-use super::{giving_back, guard, label};
+use super::{giving_back, guard, label, live_view};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -84,6 +84,7 @@ pub(super) fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: boo
         Removal::Added => false,
         Removal::AllColumns => true,
     };
+    session::with_safe_search_path(|| live_view::remove(relid, &policy, adopted_too))?;
     seclabel::set(relid, None);
     trigger_placement::sync(relid);
     session::with_safe_search_path(|| giving_back::remove(relid, &policy, adopted_too))

@@ -139,6 +139,8 @@ pub(super) fn turn_on(
         archive_to: None,
         archive_oid: None,
         notify: None,
+        paused_until: None,
+        delete_between: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     };
@@ -213,6 +215,8 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             keep_expired: present.keep_expired,
             shortened: present.shortened,
             rules: present.rules,
+            paused_until: present.paused_until,
+            delete_between: present.delete_between,
             table_oid: present.table_oid,
             archive_to: present.archive_to,
             archive_oid: present.archive_oid,

@@ -27,6 +27,7 @@ pub(super) fn copy_policy(relid: pg_sys::Oid, source: pg_sys::Oid) -> Result<boo
         table_oid: Some(relid.to_u32()),
         // It has no rows that the source's last change could have expired.
         shortened: None,
+        paused_until: None,
         ..(*inherited.policy).clone()
     };
     policy.drop_partitions &= class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;

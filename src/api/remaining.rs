@@ -38,12 +38,7 @@ fn interval_until(expiry: i64) -> Option<pg_sys::Datum> {
 }
 
 fn expiry_of(row: &Columns<'_>) -> Result<i64> {
-    let is_table = |relid: &pg_sys::Oid| {
-        catalog::class(*relid).is_some_and(|class| {
-            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-        })
-    };
-    let relid = row.relation().filter(is_table).ok_or_else(not_of_a_table)?;
+    let relid = table_of(row, "ttl.remaining()")?;
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
@@ -51,8 +46,19 @@ fn expiry_of(row: &Columns<'_>) -> Result<i64> {
     Ok(cache::policy(relid).map_or(INFINITY, |policy| by_policy(&policy, row)))
 }
 
-/// M5: the earliest counts.
-fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 {
+/// The table of whose type the row is; raises 42809 if it is of none.
+pub(super) fn table_of(row: &Columns<'_>, function: &str) -> Result<pg_sys::Oid> {
+    let is_table = |relid: &pg_sys::Oid| {
+        catalog::class(*relid).is_some_and(|class| {
+            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
+        })
+    };
+    let relation = row.relation().filter(is_table);
+    relation.ok_or_else(|| not_of_a_table(function))
+}
+
+/// When a row expires. M5: the earliest counts.
+pub(super) fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 {
     let by_clock = policy.expiring_clock().map_or(INFINITY, |clock| {
         // SAFETY: columns of these types, as a policy in force has them.
         let (ts, ttl) = unsafe {
@@ -100,13 +106,16 @@ fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
     }
 }
 
-fn not_of_a_table() -> Error {
+fn not_of_a_table(function: &str) -> Error {
     Error::new(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        "ttl.remaining() needs a row of a table",
+        format!("{function} needs a row of a table"),
     )
     .detail(
         "A row of a view, a sub-query or a join does not say which table's time to live it has.",
     )
-    .hint("Name the table's alias: SELECT ttl.remaining(s) FROM sessions AS s.")
+    .hint(format!(
+        "Name the table's alias: SELECT {}(s) FROM sessions AS s.",
+        function.trim_end_matches("()")
+    ))
 }

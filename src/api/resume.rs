@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 
 /// `ttl.resume(rel)`: lets background deletion start on a table whose policy was restored from a
 /// dump or labelled by hand (docs/decisions/0010-restore-guard.md), and adds the trigger that frees
-/// keys if the dump had none. Does nothing if deletion may run already.
+/// keys if the dump had none; and ends a pause (C29). Does nothing if deletion may run already.
 #[pg_extern(sql = false)]
 fn resume(rel: pg_sys::Oid) {
     guard::check_writable(c"ttl.resume()");
@@ -40,6 +40,8 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
     let Some(mut policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));
     };
+    // C29: it ends a pause, too.
+    let was_paused = policy.paused_until.take().is_some();
     if policy.is_restored(relid.to_u32()) {
         archive::bind(relid, &mut policy)?;
         policy.table_oid = Some(relid.to_u32());
@@ -49,6 +51,8 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
         if !missing.is_empty() {
             Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
+    } else if was_paused {
+        seclabel::set(relid, Some(&policy.to_label()));
     }
     trigger_placement::sync(relid);
     Ok(())

@@ -10,7 +10,7 @@ use crate::pg::catalog::quote_literal;
 use crate::pg::encoding;
 use crate::pg::report::or_raise;
 use crate::pg::values::{self, Text};
-use crate::policy::{OPTIONS, Policy, TableOption, Value, option};
+use crate::policy::{OPTIONS, Policy, TableOption, Value, Window, option};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -84,6 +84,12 @@ pub(crate) fn change(
             Box::new(move |policy| put(policy, value))
         }
         Value::Text(put) => Box::new(move |policy| put(policy, value)),
+        Value::Window(put) => {
+            let window = value
+                .map(|value| read_window(option.name, value))
+                .transpose()?;
+            Box::new(move |policy| put(policy, window))
+        }
     };
     guard::check_owner(relid)?;
     guard::present_policy(relid)?;
@@ -114,5 +120,16 @@ fn read_boolean(option: &str, value: &str) -> Result<bool> {
             format!("invalid value for option \"{option}\": \"{value}\""),
         )
         .detail("It is true or false.")
+    })
+}
+
+fn read_window(option: &str, value: &str) -> Result<Window> {
+    Window::parse(value).map_err(|_| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid value for option \"{option}\": \"{value}\""),
+        )
+        .detail("It is the hours of the day in which rows are deleted, from 00:00 to 23:59, such as 22:00-06:00; the two ends differ.")
+        .hint("NULL: at any time.")
     })
 }

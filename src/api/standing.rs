@@ -6,6 +6,7 @@ use crate::pg::{background, look};
 use crate::policy::{Policy, lagging};
 use crate::settings;
 use crate::store::label_of;
+use crate::worker::resting;
 use crate::worker::standing::{self, Figures, Halt};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -38,6 +39,7 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
 
 /// Whether somebody deletes, in a word or two; `ttl.problems` says more.
 fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str {
+    let resting = resting::at(policy.rest(), background::now());
     match halt {
         Some(Halt::Standby) => "standby",
         Some(Halt::Off) => "off",
@@ -45,6 +47,8 @@ fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str
         Some(Halt::NoLauncher) => "no launcher",
         Some(Halt::NoSlot) => "no slot",
         None if policy.is_restored(rel.to_u32()) => "waits for ttl.resume",
+        None if resting.is_some_and(|resting| resting.paused) => "paused",
+        None if resting.is_some() => "outside delete_between",
         None if standing::is_worked_on() => "running",
         // The launcher starts one when something is due.
         None => "sleeping",

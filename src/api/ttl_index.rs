@@ -132,6 +132,8 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         archive_to: None,
         archive_oid: None,
         notify: None,
+        paused_until: None,
+        delete_between: None,
         table_oid: Some(relid.to_u32()),
         added: Added::default(),
     }

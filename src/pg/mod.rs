@@ -41,6 +41,7 @@ pub(crate) mod inheritance;
 pub(crate) mod insertion;
 pub(crate) mod labels;
 pub(crate) mod lists;
+pub(crate) mod local_time;
 pub(crate) mod locks;
 pub(crate) mod look;
 pub(crate) mod names;

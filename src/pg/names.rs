@@ -1,7 +1,7 @@
 //! Looks up objects by name.
 
-use super::encoding;
 use super::syntax::Node;
+use super::{encoding, lists};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
@@ -14,6 +14,18 @@ pub(crate) fn relation(schema: Oid, name: &str) -> Option<Oid> {
     let name = encoding::to_server(name)?;
     // SAFETY: a syscache look-up within a transaction.
     valid(unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) })
+}
+
+/// The parts of a name that may be qualified and quoted, as PostgreSQL reads it; raises its error
+/// for what is no name.
+pub(crate) fn parts(name: &str) -> Vec<String> {
+    let name = encoding::query(name);
+    // SAFETY: the text and the list are in the current memory context.
+    unsafe {
+        let text = pg_sys::cstring_to_text(name.as_ptr());
+        let names = pg_sys::textToQualifiedNameList(text);
+        lists::names(names).map(encoding::from_server).collect()
+    }
 }
 
 /// The schema of that name.

@@ -21,6 +21,47 @@ impl<'a> Request<'a> {
         self.0
     }
 
+    /// For a request to simplify a call whose only argument is a row of a table in the query: that
+    /// range table entry. `None` for the row of an outer query, or one that an outer join makes NULL.
+    pub(crate) fn of_whole_row(&self) -> Option<Entry<'a>> {
+        // SAFETY: a node, whose tag tells its type; so is that of the argument.
+        unsafe {
+            if (*self.0).type_ != NodeTag::T_SupportRequestSimplify {
+                return None;
+            }
+            let request = self.0.cast::<SupportRequestSimplify>();
+            let row = lists::nth::<pg_sys::Var>((*(*request).fcall).args, 0)?;
+            let fits = nodes::tag(row) == Some(NodeTag::T_Var)
+                && (*row).varattno == 0
+                && (*row).varlevelsup == 0
+                && is_plain(&*row);
+            let root = (*request).root.as_ref().filter(|_| fits)?;
+            #[allow(
+                clippy::unnecessary_cast,
+                reason = "PostgreSQL 15 declares it unsigned, others signed"
+            )]
+            Query::new(root.parse).entry((*row).varno as u32)
+        }
+    }
+
+    /// What the call is replaced by may have functions that must not run in parallel workers, as
+    /// the query had not.
+    pub(crate) fn mind_parallel_hazards(&self) {
+        // SAFETY: a node, whose tag tells its type; the planner's state, if it is there.
+        unsafe {
+            if (*self.0).type_ != NodeTag::T_SupportRequestSimplify {
+                return;
+            }
+            let root = (*self.0.cast::<SupportRequestSimplify>()).root;
+            let Some(global) = root.as_ref().and_then(|root| root.glob.as_mut()) else {
+                return;
+            };
+            if global.maxParallelHazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
+                global.maxParallelHazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+            }
+        }
+    }
+
     /// For a request to simplify a call whose arguments are the `tableoid` of a table in the query
     /// and a constant: that range table entry and the constant.
     pub(crate) fn of_table_and_constant(&self) -> Option<(Entry<'a>, pg_sys::Const)> {
@@ -46,4 +87,19 @@ impl<'a> Request<'a> {
             Some((entry, *constant))
         }
     }
+}
+
+/// Whether the row is as its table has it: no outer join makes it NULL (15 does not say), nor is it
+/// OLD or NEW of RETURNING.
+#[allow(unused_variables, reason = "15 has neither")]
+fn is_plain(row: &pg_sys::Var) -> bool {
+    #[cfg(not(feature = "pg15"))]
+    if !row.varnullingrels.is_null() {
+        return false;
+    }
+    #[cfg(feature = "pg18")]
+    if row.varreturningtype != pg_sys::VarReturningType::VAR_RETURNING_DEFAULT {
+        return false;
+    }
+    true
 }

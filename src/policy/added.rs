@@ -20,6 +20,9 @@ pub(crate) struct Added {
     /// Indexes for deletion, by name, like TTL indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) indexes: Vec<String>,
+    /// Views of live rows that go with the columns, qualified and quoted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) views: Vec<String>,
 }
 
 impl Added {

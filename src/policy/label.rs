@@ -2,6 +2,7 @@
 
 use super::added::Added;
 use super::archive::Archive;
+use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
 use super::undo::Shortened;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -77,6 +78,12 @@ pub(crate) struct Policy {
     /// C28: the channel that is notified of each batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<String>,
+    /// C29: background deletion waits until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused_until: Option<PauseEnd>,
+    /// C30: the hours of background deletion; `None` is always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delete_between: Option<Window>,
     /// The OID of the table that the policy was made for: after a restore the table has another
     /// OID, so that it can be told from the original.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,6 +298,14 @@ impl Policy {
     /// Whether TTL is on in any way (C9).
     pub(crate) fn is_on(&self) -> bool {
         self.default_ttl.is_some() || !self.rules.is_empty()
+    }
+
+    /// When background deletion rests.
+    pub(crate) fn rest(&self) -> Rest {
+        Rest {
+            paused_until: self.paused_until,
+            delete_between: self.delete_between,
+        }
     }
 
     /// Whether the policy has neither a clock nor a TTL index.

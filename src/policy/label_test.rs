@@ -182,8 +182,9 @@ proptest! {
             table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
+            paused_until: None, delete_between: None,
             shortened: None,
-            added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },
+            added: Added { indexes: columns.clone(), columns, ts_default, ttl_check, views: vec![] },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
                 index: format!("i \"{at}"), expire_after_seconds,
             }).collect(),

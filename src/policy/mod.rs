@@ -9,6 +9,7 @@ mod document;
 mod expiry;
 mod label;
 mod options;
+mod rest;
 mod rule;
 mod seconds;
 mod table_options;
@@ -23,6 +24,7 @@ pub(crate) use expiry::{
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
+pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
@@ -36,6 +38,8 @@ mod expiry_test;
 mod label_test;
 #[cfg(test)]
 mod options_test;
+#[cfg(test)]
+mod rest_test;
 #[cfg(test)]
 mod rule_test;
 #[cfg(test)]

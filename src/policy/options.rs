@@ -1,6 +1,7 @@
 //! The options of a table's time to live by name, as `ttl.set_option` takes them.
 
 use super::label::Policy;
+use super::rest::Window;
 
 /// An option of a policy that has one.
 pub(crate) struct TableOption {
@@ -18,6 +19,8 @@ pub(crate) enum Value {
     Boolean(fn(&mut Policy, Option<bool>)),
     /// Any text.
     Text(fn(&mut Policy, Option<&str>)),
+    /// Hours of the day.
+    Window(fn(&mut Policy, Option<Window>)),
 }
 
 /// All options, in the order of their names.
@@ -25,6 +28,10 @@ pub(crate) const OPTIONS: &[TableOption] = &[
     TableOption {
         name: "default",
         value: Value::Default,
+    },
+    TableOption {
+        name: "delete_between",
+        value: Value::Window(|policy, window| policy.delete_between = window),
     },
     TableOption {
         name: "drop_partitions",

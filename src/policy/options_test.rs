@@ -1,4 +1,4 @@
-use super::{OPTIONS, Policy, Value, option};
+use super::{OPTIONS, Policy, Value, Window, option};
 
 fn changed(policy: &Policy, change: impl FnOnce(&mut Policy)) -> Policy {
     let mut policy = policy.clone();
@@ -24,6 +24,11 @@ fn null_is_what_a_policy_has_unless_told() {
             Value::Default => continue,
             Value::Seconds(put) => {
                 let set = changed(&plain, |policy| put(policy, Some(7)));
+                (set.clone(), changed(&set, |policy| put(policy, None)))
+            }
+            Value::Window(put) => {
+                let window = Window::parse("22:00-06:00").ok();
+                let set = changed(&plain, |policy| put(policy, window));
                 (set.clone(), changed(&set, |policy| put(policy, None)))
             }
             Value::Boolean(put) => {

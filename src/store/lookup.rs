@@ -7,7 +7,7 @@ use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, labels, names};
-use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Shortened};
+use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened};
 use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -38,6 +38,8 @@ pub(crate) struct TablePolicy {
     pub(crate) archive: Option<Archive>,
     /// The channel that is notified of each batch (C28).
     pub(crate) notify: Option<String>,
+    /// When background deletion rests. A batch that goes by another one ends.
+    pub(crate) rest: Rest,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,
 }
@@ -173,6 +175,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         is_restored: policy.is_restored(labelled_table.to_u32()),
         archive: policy.archive(),
         notify: policy.notify.clone(),
+        rest: policy.rest(),
         labelled_table,
     })
 }

@@ -6,6 +6,7 @@ mod agreement;
 #[cfg(test)]
 mod documents_test;
 mod guards;
+mod local_time;
 mod matrix;
 mod partitions;
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub(crate) mod constraint_ddl;
 pub(crate) mod copy_to;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
+mod is_live;
 mod kept;
 mod own_query;
 mod referential;

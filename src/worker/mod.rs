@@ -15,6 +15,7 @@
 //! | `pace` | the pause between batches |
 //! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
 //! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
+//! | `resting` | whether deletion of a table is paused, or outside its window |
 //! | `report` | shared memory: what each worker is at |
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
@@ -37,6 +38,7 @@ pub(crate) mod prepared;
 mod process;
 mod progress;
 pub(crate) mod report;
+pub(crate) mod resting;
 mod schedule;
 pub(crate) mod shared;
 pub(crate) mod standing;

@@ -75,6 +75,13 @@ pub(super) enum Outcome {
         /// Looks are expensive here: no more often than this.
         interval: i64,
     },
+    /// Deletion rests, by the table's policy.
+    Resting {
+        /// When it goes on.
+        until: i64,
+        /// Looks are expensive here: no more often than this.
+        interval: i64,
+    },
     /// The table could not be worked on.
     Failed,
 }
@@ -231,6 +238,16 @@ impl Schedule {
                     self.due = self.due.min(then);
                 }
                 self.routine = self.due == latest && !self.full;
+            }
+            Outcome::Resting { until, interval } => {
+                self.failures = 0;
+                // Rows that come to be meanwhile may have expired by then.
+                self.full = true;
+                // Once in a naptime, so that the figures stay true.
+                let look = now.saturating_add(naptime.max(interval));
+                self.due = until.min(look).max(now.saturating_add(1));
+                // Writes do not shorten that.
+                self.not_before = self.due;
             }
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);

@@ -129,7 +129,7 @@ impl Model {
                 let void = table.schedule.after_turn(outcome, NAP, now);
                 let (done, delayed) = match outcome {
                     Outcome::Done { leftover, .. } => (true, leftover),
-                    Outcome::Failed => (false, true),
+                    Outcome::Failed | Outcome::Resting { .. } => (false, true),
                     Outcome::Unfinished => (false, false),
                 };
                 if done && table.searched && !void {
@@ -175,6 +175,10 @@ fn no_order_of_events_loses_one() {
     let outcomes = [
         Outcome::Unfinished,
         Outcome::Failed,
+        Outcome::Resting {
+            until: START + 30 * SECOND,
+            interval: 0,
+        },
         Outcome::Done {
             next_expiry: None,
             leftover: false,

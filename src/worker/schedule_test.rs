@@ -231,3 +231,34 @@ fn waiting_since() {
     schedule.never();
     assert_eq!(schedule.waiting_since(), None);
 }
+
+/// C29, C30: a rest is looked at when it ends, and once in a naptime; writes do not shorten it.
+#[test]
+fn a_rest_ends_in_time() {
+    let resting = |until| Outcome::Resting { until, interval: 0 };
+    let writes = Writes {
+        any: true,
+        kept_ts: true,
+    };
+    for (until, due) in [
+        (NOW + SECOND / 2, NOW + SECOND / 2),
+        (NOW + NAP / 2, NOW + NAP / 2),
+        (NOW + 10 * NAP, NOW + NAP),
+        (i64::MAX, NOW + NAP),
+    ] {
+        let mut schedule = after(resting(until));
+        schedule.after_writes(writes, SECOND, NOW + 1);
+        assert_eq!(schedule.due, due);
+        // what came meanwhile is found
+        assert!(schedule.begins_full(NAP, due));
+        assert!(!schedule.is_routine());
+        // Who ends it is heard at once.
+        schedule.now();
+        assert_eq!(schedule.due, i64::MIN);
+    }
+    let dear = Outcome::Resting {
+        until: NOW + 100 * NAP,
+        interval: 3 * NAP,
+    };
+    assert_eq!(after(dear).due, NOW + 3 * NAP);
+}

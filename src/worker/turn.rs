@@ -7,7 +7,7 @@ use super::schedule::{self, Outcome};
 use super::state::{self, Progress, TableKey};
 use super::tables::Target;
 use super::whole::{self, Whole};
-use super::{blocked, claims, log};
+use super::{blocked, claims, log, resting};
 use crate::deletion::job::{Access, Job};
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, ranges, transaction};
@@ -93,8 +93,8 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> b
     true
 }
 
-/// Estimates the backlog of a table that cannot be worked on. Errors here are ignored: the turn
-/// has had one.
+/// Estimates the backlog of a table that is not worked on. Errors here are ignored: what is
+/// unknown is shown as such.
 fn measure_backlog(key: TableKey, now: i64) {
     // The former figures are outdated.
     state::with_table(key, |state| state.is_seen = false);
@@ -142,6 +142,15 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
     let Some(job) = probe::job(key.relid.into())? else {
         return Ok(nothing);
     };
+    let began = background::now();
+    if let Some(resting) = resting::at(job.policy.rest, began) {
+        measure_backlog(key, began);
+        let cost = background::now().saturating_sub(began);
+        return Ok(Outcome::Resting {
+            until: resting.until,
+            interval: schedule::interval(cost),
+        });
+    }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
@@ -310,7 +319,9 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.rows >= ROWS || self.began.elapsed() >= TIME
+        self.rows >= ROWS
+            || self.began.elapsed() >= TIME
+            || resting::at(self.job.policy.rest, background::now()).is_some()
     }
 
     /// Ends a pass: nothing is left but locked rows and those set aside.

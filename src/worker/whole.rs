@@ -1,7 +1,7 @@
 //! M11: drops a partition whose every row is expired.
 
-use super::log;
 use super::state::{self, TableKey};
+use super::{log, resting};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::deletion::{partitions, probe, transaction};
 use crate::error::Error;
@@ -151,7 +151,7 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
         return Ok(Candidate::NotYet);
     }
     let now = background::now();
-    if policy.waits_until(now).is_some() {
+    if policy.waits_until(now).is_some() || resting::at(policy.rest, now).is_some() {
         return Ok(Candidate::NotYet);
     }
     let now = lagging(now, policy.keep_expired);

@@ -17,7 +17,7 @@ pub(super) const LOOKS: [(&str, &str); 5] = [
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 18] = [
+pub(super) const ACTS: [(&str, &str, &str); 24] = [
     ("expired", "SELECT * FROM ttl.expired(NULL::{s}.t)", ""),
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
@@ -50,6 +50,22 @@ pub(super) const ACTS: [(&str, &str, &str); 18] = [
         "SELECT ttl.enable('{s}.t', 864000, document_column => 'doc')",
         "SELECT ttl.disable('{s}.t', drop_columns => true); ALTER TABLE {s}.t DROP ttl, ADD doc jsonb;
          SELECT ttl.enable('{s}.t', 3600); SELECT ttl.expire_index('{s}.t_d', 3600);",
+    ),
+    ("pause", "SELECT ttl.pause('{s}.t')", ""),
+    (
+        "is_live",
+        "SELECT ttl.is_live(t), ttl.is_live(r) FROM (SELECT t, t AS r FROM {s}.t) AS t (t, r)",
+        NOT_HIDDEN,
+    ),
+    (
+        "live_view",
+        "SELECT ttl.create_live_view('{s}.t', 't_live'); SELECT * FROM {s}.t_live",
+        NOT_HIDDEN,
+    ),
+    (
+        "disable_view",
+        "SELECT ttl.disable('{s}.t', drop_columns => true)",
+        "SELECT ttl.create_live_view('{s}.t', 't_live', drop_with_policy => true);",
     ),
     ("resume", "SELECT ttl.resume('{s}.t')", RESTORED),
     ("archive_to", "SELECT ttl.archive_to('{s}.t', '{s}.gone')", "CREATE TABLE {s}.gone (LIKE {s}.t);"),

@@ -88,7 +88,7 @@ fn every_function() {
                      'timestamp with time zone', 'timestamptz', 'g'),
                      'timestamp without time zone', 'timestamp', 'g'),
                      '''(-?\d+)''::integer', '\1', 'g'),
-                     '::(name|text|integer|boolean|jsonb|regclass|ttl\.seconds)', '', 'g')
+                     '::(name|text|integer|boolean|jsonb|regclass|timestamptz|ttl\.seconds)', '', 'g')
             FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace",
     );
     let mut catalog = BTreeSet::new();

@@ -3,4 +3,5 @@
 
 mod ddl_forms;
 mod dumps;
+mod live_views;
 mod resume;

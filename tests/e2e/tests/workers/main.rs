@@ -4,4 +4,5 @@ mod crashes;
 mod databases;
 mod killing;
 mod presence;
+mod resting;
 mod wakeups;

@@ -1,0 +1,49 @@
+//! `ttl.pause`.
+
+use super::{guard, label};
+use crate::error::{Error, Result};
+use crate::pg::call::Call;
+use crate::pg::report::or_raise;
+use crate::pg::{background, catalog, fmgr};
+use crate::policy::PauseEnd;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+fmgr::finfo_v1!(pg_finfo_ttl_pause);
+
+/// `ttl.pause(rel regclass, until timestamptz) RETURNS void` (C29): background deletion of the
+/// table waits until then, or until `ttl.resume`.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_pause(call: Call<'_, (pg_sys::Oid, i64)>) -> pg_sys::Datum {
+    guard::check_writable(c"ttl.pause()");
+    let (rel, until) = call.args();
+    or_raise(pause(rel, until));
+    pg_sys::Datum::null()
+}
+
+fn pause(rel: Option<pg_sys::Oid>, until: Option<i64>) -> Result<()> {
+    let relid = guard::required(rel, "rel")?;
+    let until = guard::required(until, "until")?;
+    guard::check_owner(relid)?;
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    let Some(mut policy) = guard::own_policy(relid)? else {
+        return Err(Error::no_policy(relid));
+    };
+    if until <= background::now() {
+        return Err(in_the_past(relid));
+    }
+    policy.paused_until = Some(PauseEnd::at(until));
+    label::write(relid, &policy);
+    Ok(())
+}
+
+fn in_the_past(relid: pg_sys::Oid) -> Error {
+    let table = catalog::quote_literal(&catalog::qualified_name(relid));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "a pause must end in the future",
+    )
+    .detail("The time that was given has passed.")
+    .hint(format!("To end a pause: SELECT ttl.resume({table})."))
+}
