@@ -18,7 +18,8 @@ CREATE VIEW ttl.tables AS
                          secs => (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4)) END AS default_interval,
            (s.standing OPERATOR(pg_catalog.->>) 'next_expiry')::pg_catalog.timestamptz AS next_expiry,
            (s.standing OPERATOR(pg_catalog.->>) 'backlog')::pg_catalog.int8 AS backlog,
-           s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker
+           s.standing OPERATOR(pg_catalog.->>) 'worker' AS worker,
+           s.standing OPERATOR(pg_catalog.->>) 'index_state' AS index_state
       FROM pg_catalog.pg_seclabel AS l
      CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
@@ -122,4 +123,5 @@ COMMENT ON COLUMN ttl.tables.problems IS 'what keeps the time to live from worki
 COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL = never, or TTL is off';
 COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
 COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, estimated, as backlog_estimate in ttl.stats; NULL where nobody looks';
+COMMENT ON COLUMN ttl.tables.index_state IS 'the indexes that deletion works from: ready, building, waiting, missing, or failed and why; NULL = none is wanted, or TTL is off';
 COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';

@@ -17,7 +17,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
-/// hidden, ts_granularity, confirm)` (C2, C3, C11, C16, C19, D1, M11). On a table that has TTL it changes the
+/// hidden, ts_granularity, confirm, concurrently)` (C2, C3, C11, C16, C19, C21, D1, M11). On a table that has TTL it changes the
 /// default, `drop_partitions` and `hidden`. Expired rows are deleted before a change that would
 /// revive them.
 #[pg_extern(sql = false)]
@@ -36,10 +36,12 @@ fn enable(
     hidden: Option<bool>,
     ts_granularity: Option<i32>,
     confirm: Option<bool>,
+    concurrently: Option<bool>,
 ) {
     let name = |column: Option<&CStr>| column.map(encoding::from_server);
     let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
+    let concurrently = or_raise(guard::required(concurrently, "concurrently"));
     or_raise(turn_on(
         rel,
         default_ttl,
@@ -50,6 +52,7 @@ fn enable(
             hidden,
             ts_granularity,
             confirm,
+            concurrently,
         },
     ));
 }
@@ -92,6 +95,8 @@ struct Options {
     hidden: Option<bool>,
     ts_granularity: Option<i32>,
     confirm: Option<bool>,
+    /// C21: the indexes are built in the background.
+    concurrently: bool,
 }
 
 impl Options {
@@ -121,6 +126,7 @@ impl Options {
             ("drop_partitions", flag(self.drop_partitions), "false"),
             ("hidden", flag(self.hidden), "NULL"),
             ("ts_granularity", number(self.ts_granularity), "NULL"),
+            ("concurrently", self.concurrently.to_string(), "false"),
         ] {
             if value != usual {
                 call += &format!(", {argument} => {value}");
@@ -159,6 +165,7 @@ fn turn_on(
         rules: vec![],
         hidden: options.hidden.unwrap_or(true),
         table_oid: Some(relid.to_u32()),
+        build_pending: options.concurrently,
         added: Added::default(),
     };
     // Parse the label, so that only one that can be read again is stored.
@@ -198,6 +205,7 @@ pub(super) fn enable_or_change(
         hidden,
         ts_granularity: None,
         confirm: Some(consent.confirmed),
+        concurrently: false,
     };
     turn_on(
         Some(relid),
@@ -339,6 +347,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
         ttl_column,
         document_column,
         drop_partitions: wanted.drop_partitions,
+        build_pending: wanted.build_pending,
         ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
         hidden,
         index,
@@ -418,7 +427,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };
-    if indexes::are_missing(relid, &policy, &columns) {
+    let pending = policy.build_pending;
+    policy.build_pending = indexes::is_work_left(relid, &policy, &columns);
+    if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
         let built = indexes::build_missing(relid, &policy, &columns)?;
         // Another index may have taken the name of a dropped one.
         policy
@@ -426,6 +437,8 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
             .indexes
             .retain(|name| index_of(relid, name).is_some() && !built.contains(name));
         policy.added.indexes.extend(built);
+        seclabel::set(relid, Some(&policy.to_label()));
+    } else if pending != policy.build_pending {
         seclabel::set(relid, Some(&policy.to_label()));
     }
     trigger_placement::sync(relid);

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
+use crate::worker::builder;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
@@ -57,8 +58,12 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     }
 }
 
-/// Locks the table until the end of the transaction.
+/// Locks the table until the end of the transaction. A build of its indexes in the background,
+/// which may take hours, gives way. The caller has checked the owner.
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
+    if mode >= pg_sys::ShareUpdateExclusiveLock {
+        builder::give_way(relid);
+    }
     locks::relation(relid, mode);
 }
 

@@ -128,6 +128,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         rules: vec![],
         hidden: true,
         table_oid: Some(relid.to_u32()),
+        build_pending: false,
         added: Added::default(),
     }
 }

@@ -147,7 +147,8 @@ proptest! {
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
-            table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
+            table_oid, index: IndexMethod::Brin, build_pending: true,
+            drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
