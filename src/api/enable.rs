@@ -1,7 +1,8 @@
-//! `ttl.enable` and `ttl.set_default`.
+//! `ttl.enable`.
 
 use super::columns::missing_columns;
-use super::mass_expiry::Consent;
+use super::mass_expiry::{Consent, shown};
+use super::set_default::{change_default, checked_default};
 use super::{document_column, guard, indexes, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::pg::catalog::{self, qualified_name};
 use crate::pg::report::or_raise;
 use crate::pg::values::Text;
 use crate::pg::{encoding, session};
-use crate::policy::{Added, IndexMethod, LABEL_VERSION, LabelError, Policy};
+use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
 use crate::store::{cache, index_of, label_provider, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -55,37 +56,6 @@ fn enable(
             concurrently,
         },
     ));
-}
-
-/// `ttl.set_default(rel, default_ttl, revive_expired, confirm)` (C8, C19); NULL turns TTL off (C9).
-/// Rows that the change would revive are deleted first, unless `revive_expired` is true.
-#[pg_extern(sql = false)]
-fn set_default(
-    rel: Option<pg_sys::Oid>,
-    default_ttl: Option<i32>,
-    revive_expired: Option<bool>,
-    confirm: Option<bool>,
-) {
-    guard::check_writable(c"ttl.set_default()");
-    or_raise(guard::required(rel, "rel").and_then(|relid| {
-        let revive_expired = guard::required(revive_expired, "revive_expired")?;
-        let revives = if revive_expired {
-            ", revive_expired => true"
-        } else {
-            ""
-        };
-        let value = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
-        let consent = Consent::new(
-            confirm,
-            &format!("ttl.set_default({}, {value}{revives}", shown(relid)),
-        )?;
-        change_default(relid, default_ttl, None, revive_expired, &consent)
-    }));
-}
-
-/// The table as an argument, for a HINT.
-fn shown(relid: pg_sys::Oid) -> String {
-    catalog::quote_literal(&qualified_name(relid))
 }
 
 /// The other arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
@@ -169,7 +139,7 @@ fn turn_on(
         added: Added::default(),
     };
     // Parse the label, so that only one that can be read again is stored.
-    let wanted = Policy::parse(&wanted.to_label()).map_err(invalid)?;
+    let wanted = Policy::parse(&wanted.to_label()).map_err(label::invalid)?;
     let consent = options.consent(relid, &wanted)?;
     guard::check_owner(relid)?;
     if wanted.drop_partitions {
@@ -214,61 +184,6 @@ pub(super) fn enable_or_change(
         Some("btree"),
         options,
     )
-}
-
-fn change_default(
-    relid: pg_sys::Oid,
-    default_ttl: Option<i32>,
-    hidden: Option<bool>,
-    revive_expired: bool,
-    consent: &Consent,
-) -> Result<()> {
-    let default_ttl = default_ttl.map(checked_default).transpose()?;
-    guard::check_owner(relid)?;
-    let present = own_policy(relid)?;
-    if present.ts_column.is_none() && default_ttl.is_some() {
-        return Err(Error::no_clock(relid));
-    }
-    let was_off = present.default_ttl.is_none();
-    if was_off && default_ttl.is_some() {
-        let resulting = || {
-            let present = own_policy(relid)?;
-            fitting(Policy {
-                default_ttl,
-                hidden: hidden.unwrap_or(present.hidden),
-                ..present
-            })
-        };
-        return apply(relid, resulting, consent);
-    }
-    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let present = own_policy(relid)?;
-    let policy = match default_ttl {
-        None => {
-            label::tell_of_rules(relid, &present);
-            present.turned_off()
-        }
-        Some(_) => fitting(Policy {
-            default_ttl,
-            hidden: hidden.unwrap_or(present.hidden),
-            ..present
-        })?,
-    };
-    if !revive_expired {
-        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
-    }
-    label::change(relid, &policy, consent)?;
-    trigger_placement::sync(relid);
-    Ok(())
-}
-
-fn own_policy(relid: pg_sys::Oid) -> Result<Policy> {
-    guard::own_policy(relid)?.ok_or_else(|| Error::no_policy(relid))
-}
-
-fn checked_default(value: i32) -> Result<i32> {
-    Policy::check_default_ttl(i64::from(value))
-        .map_err(|_| Error::invalid_default_ttl(i64::from(value)))
 }
 
 fn index_method(name: Option<&str>) -> Result<IndexMethod> {
@@ -342,32 +257,20 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
     } else {
         (present.ttl_column, present.document_column)
     };
-    fitting(Policy {
-        default_ttl: wanted.default_ttl,
-        ttl_column,
-        document_column,
-        drop_partitions: wanted.drop_partitions,
-        build_pending: wanted.build_pending,
-        ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
-        hidden,
-        index,
-        ..present
-    })
-}
-
-/// The policy, if its granularity fits its default (C16).
-fn fitting(policy: Policy) -> Result<Policy> {
-    policy.check_granularity().map_err(invalid)?;
-    Ok(policy)
-}
-
-fn invalid(error: LabelError) -> Error {
-    match error {
-        LabelError::Granularity(seconds, default_ttl) => {
-            Error::invalid_granularity(seconds, default_ttl)
-        }
-        other => Error::invalid_label(&other),
-    }
+    label::fitting(
+        relid,
+        Policy {
+            default_ttl: wanted.default_ttl,
+            ttl_column,
+            document_column,
+            drop_partitions: wanted.drop_partitions,
+            build_pending: wanted.build_pending,
+            ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
+            hidden,
+            index,
+            ..present
+        },
+    )
 }
 
 fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
@@ -386,7 +289,11 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
 }
 
 /// Adds what the policy needs to the table, then stores it.
-fn apply(relid: pg_sys::Oid, policy: impl Fn() -> Result<Policy>, consent: &Consent) -> Result<()> {
+pub(super) fn apply(
+    relid: pg_sys::Oid,
+    policy: impl Fn() -> Result<Policy>,
+    consent: &Consent,
+) -> Result<()> {
     // Take the strongest lock first: upgrading a weaker one could deadlock. Compute the policy
     // again under the lock, since a column may have been renamed before it.
     let wanted = policy()?;

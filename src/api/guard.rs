@@ -58,6 +58,11 @@ pub(super) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
     }
 }
 
+/// As [`own_policy`]; refuses a table without one (55000).
+pub(super) fn present_policy(relid: pg_sys::Oid) -> Result<Policy> {
+    own_policy(relid)?.ok_or_else(|| Error::no_policy(relid))
+}
+
 /// Locks the table until the end of the transaction. A build of its indexes in the background,
 /// which may take hours, gives way. The caller has checked the owner.
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {

@@ -2,7 +2,7 @@
 
 use super::mass_expiry::{self, Consent};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
+use crate::policy::{LabelError, Policy};
 use crate::store::seclabel;
 use pgrx::pg_sys;
 
@@ -27,5 +27,24 @@ pub(super) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     let names: Vec<String> = former.rules.iter().map(|rule| rule.index.clone()).collect();
     if !names.is_empty() {
         Error::no_longer_ttl_indexes(relid, &names).notice();
+    }
+}
+
+/// The policy, if its granularity fits its default and clock (C16).
+pub(super) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
+    match policy.check_granularity() {
+        Ok(()) => Ok(policy),
+        Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
+        Err(error) => Err(invalid(error)),
+    }
+}
+
+/// What is wrong with a policy.
+pub(super) fn invalid(error: LabelError) -> Error {
+    match error {
+        LabelError::Granularity(seconds, default_ttl) => {
+            Error::invalid_granularity(seconds, default_ttl)
+        }
+        other => Error::invalid_label(&other),
     }
 }

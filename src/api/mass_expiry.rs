@@ -36,6 +36,11 @@ impl Consent {
     }
 }
 
+/// The table as an argument, for a HINT.
+pub(super) fn shown(relid: pg_sys::Oid) -> String {
+    catalog::quote_literal(&qualified_name(relid))
+}
+
 /// Estimates of a table's rows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {

@@ -23,6 +23,8 @@ mod reset_stats;
 mod resume;
 mod rules;
 mod seconds;
+mod set_default;
+mod set_option;
 mod standing;
 mod stats;
 mod trigger_problems;

@@ -49,7 +49,8 @@ pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo)
     unsafe { pg_sys::int4send(call) }
 }
 
-fn read(text: &CStr) -> Result<i32> {
+/// Reads a number of seconds as it is written (C17).
+pub(super) fn read(text: &CStr) -> Result<i32> {
     let shown = encoding::from_server(text);
     let read = policy::seconds_of_number(&shown).unwrap_or_else(|| {
         // SAFETY: the arguments of interval_in: text, no type of elements, no modifier.

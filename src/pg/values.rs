@@ -103,3 +103,10 @@ unsafe impl SqlTranslatable for Json {
     const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
         Ok(ReturnsRef::One(SqlMappingRef::literal("jsonb")));
 }
+
+/// A boolean as SQL writes it: `true`, `off`, `1`, and their beginnings.
+pub(crate) fn boolean(text: &std::ffi::CStr) -> Option<bool> {
+    let mut value = false;
+    // SAFETY: a string, and where the value goes.
+    unsafe { pg_sys::parse_bool(text.as_ptr(), &mut value) }.then_some(value)
+}

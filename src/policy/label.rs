@@ -140,6 +140,8 @@ pub(crate) enum LabelError {
     SameColumn(String),
     /// C16: below 0, or above half of the default.
     Granularity(i32, Option<i32>),
+    /// C16: a granularity without a `ts_column`.
+    NoClock,
     /// M1: below 0.
     Seconds(i32),
     /// An index has one rule.
@@ -178,6 +180,7 @@ impl fmt::Display for LabelError {
             Self::Granularity(value, _) => {
                 write!(f, "ts_granularity is {value}; it must be 0 to 2147483647")
             }
+            Self::NoClock => f.write_str("ts_granularity needs a ts_column"),
             Self::Seconds(value) => write!(
                 f,
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
@@ -286,9 +289,7 @@ impl Policy {
             return Err(LabelError::Granularity(seconds, self.default_ttl));
         }
         if seconds > 0 && self.ts_column.is_none() {
-            return Err(LabelError::Malformed(
-                "ts_granularity needs a ts_column".into(),
-            ));
+            return Err(LabelError::NoClock);
         }
         Ok(())
     }

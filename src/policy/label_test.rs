@@ -105,10 +105,7 @@ fn c16_granularity() {
         );
     }
     let lacking = r#"{"ts_column": null, "ttl_column": null, "ts_granularity": 1}"#;
-    assert!(matches!(
-        Policy::parse(lacking),
-        Err(LabelError::Malformed(_))
-    ));
+    assert_eq!(Policy::parse(lacking), Err(LabelError::NoClock));
 }
 
 /// M11: absent means false, and false is not written.

@@ -7,6 +7,7 @@ mod change;
 mod document;
 mod expiry;
 mod label;
+mod options;
 mod rule;
 mod seconds;
 
@@ -17,6 +18,7 @@ pub(crate) use expiry::{
     is_live, is_override, overriding_key, refreshed, stamp, truncate_to_second,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
+pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
 };
@@ -26,6 +28,8 @@ pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 mod expiry_test;
 #[cfg(test)]
 mod label_test;
+#[cfg(test)]
+mod options_test;
 #[cfg(test)]
 mod rule_test;
 #[cfg(test)]

@@ -15,7 +15,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let default = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../src"));
+    // Where cargo runs it, not where it was built: clones share a target directory.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let default = package.join("../../src");
     let root = std::env::args().nth(1).map_or(default, PathBuf::from);
     let source = match Source::read(&root) {
         Ok(source) => source,

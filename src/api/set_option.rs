@@ -1,0 +1,117 @@
+//! `ttl.set_option`: a table's options by name.
+
+use super::mass_expiry::{Consent, shown};
+use super::set_default::change_default;
+use super::{guard, label, seconds};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
+use crate::pg::catalog::quote_literal;
+use crate::pg::encoding;
+use crate::pg::report::or_raise;
+use crate::pg::values::{self, Text};
+use crate::policy::{OPTIONS, Policy, TableOption, Value, option};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// `ttl.set_option(rel, option, value, revive_expired, confirm)` (C20): sets an option of a table
+/// that has TTL; NULL gives it the value that it has unless it is set. Raises 22023 for names and
+/// values that are none, 42501 for others than the owner, 55000 if the table has no TTL. Rows that
+/// the change would revive are deleted first, unless `revive_expired` is true.
+#[pg_extern(sql = false)]
+fn set_option(
+    rel: Option<pg_sys::Oid>,
+    option: Option<Text>,
+    value: Option<Text>,
+    revive_expired: Option<bool>,
+    confirm: Option<bool>,
+) {
+    guard::check_writable(c"ttl.set_option()");
+    or_raise((|| {
+        let relid = guard::required(rel, "rel")?;
+        let option = known(&guard::required(option, "option")?.0)?;
+        let revive_expired = guard::required(revive_expired, "revive_expired")?;
+        let value = value.as_ref().map(|text| text.0.as_str());
+        let call = format!(
+            "ttl.set_option({}, {}, {}{}",
+            shown(relid),
+            quote_literal(option.name),
+            value.map_or("NULL".to_owned(), quote_literal),
+            if revive_expired {
+                ", revive_expired => true"
+            } else {
+                ""
+            }
+        );
+        let consent = Consent::new(confirm, &call)?;
+        change(relid, option, value, revive_expired, &consent)
+    })());
+}
+
+/// The option of that name; raises 22023 if there is none.
+pub(crate) fn known(name: &str) -> Result<&'static TableOption> {
+    option(name).ok_or_else(|| {
+        let names: Vec<_> = OPTIONS.iter().map(|option| option.name).collect();
+        Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("unrecognized option of a time to live: \"{name}\""),
+        )
+        .hint(format!("Available options: {}.", names.join(", ")))
+    })
+}
+
+/// Sets the option of a table that has TTL.
+pub(crate) fn change(
+    relid: pg_sys::Oid,
+    option: &TableOption,
+    value: Option<&str>,
+    revive_expired: bool,
+    consent: &Consent,
+) -> Result<()> {
+    let change: Box<dyn Fn(&mut Policy)> = match option.value {
+        Value::Default => {
+            let seconds = value.map(read_seconds).transpose()?;
+            return change_default(relid, seconds, None, revive_expired, consent);
+        }
+        Value::Seconds(put) => {
+            let seconds = value.map(read_seconds).transpose()?;
+            Box::new(move |policy| put(policy, seconds))
+        }
+        Value::Boolean(put) => {
+            let value = value
+                .map(|value| read_boolean(option.name, value))
+                .transpose()?;
+            Box::new(move |policy| put(policy, value))
+        }
+    };
+    guard::check_owner(relid)?;
+    guard::present_policy(relid)?;
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    guard::check_owner(relid)?;
+    let mut policy = guard::present_policy(relid)?;
+    change(&mut policy);
+    let policy = label::fitting(relid, policy)?;
+    if policy.drop_partitions {
+        guard::require_partitioned(relid)?;
+    }
+    if !revive_expired {
+        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+    }
+    label::change(relid, &policy, consent)?;
+    trigger_placement::sync(relid);
+    Ok(())
+}
+
+fn read_seconds(value: &str) -> Result<i32> {
+    seconds::read(&encoding::query(value))
+}
+
+fn read_boolean(option: &str, value: &str) -> Result<bool> {
+    values::boolean(&encoding::query(value)).ok_or_else(|| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid value for option \"{option}\": \"{value}\""),
+        )
+        .detail("It is true or false.")
+    })
+}
