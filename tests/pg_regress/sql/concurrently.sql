@@ -4,7 +4,7 @@ CREATE SCHEMA concurrently_;
 SET search_path = concurrently_;
 CREATE VIEW state AS
     SELECT relation, index_state, problems, ttl.policy(relation) -> 'build_pending' AS pending
-      FROM ttl.tables WHERE relation = 't'::regclass;
+      FROM ttl.tables WHERE relation::text = 't';
 CREATE VIEW indexes AS
     SELECT indexdef FROM pg_indexes WHERE schemaname = 'concurrently_' ORDER BY indexname;
 
@@ -59,7 +59,7 @@ SELECT index_state, ttl.policy('tmp') ? 'build_pending' AS pending FROM ttl.tabl
 SELECT ttl.enable('n', 3600, concurrently => NULL);
 
 -- An index with the builder's name that is not valid, but another's definition, is left alone by ttl.enable.
-SELECT format('CREATE INDEX n_ttl_%s_3 ON n (id)', 'n'::regclass::oid) \gexec
+DO $$ BEGIN EXECUTE format('CREATE INDEX n_ttl_%s_3 ON n (id)', 'n'::regclass::oid); END $$;
 UPDATE pg_index SET indisvalid = false WHERE indrelid = 'n'::regclass;
 SELECT ttl.enable('n', 3600);
 SELECT ttl.policy('n') ? 'build_pending' AS pending;

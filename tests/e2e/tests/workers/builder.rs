@@ -181,6 +181,52 @@ fn old_pair() {
     session.wait_until("SELECT count(*) FROM t", "500", PATIENCE);
 }
 
+/// A failure is shown, and tried again.
+#[test]
+fn fails() {
+    let database = server().database("builder_fails");
+    let mut session = table(&database);
+    session.run("CREATE ROLE builder_poor NOLOGIN; ALTER TABLE t OWNER TO builder_poor");
+    session.run(ENABLE);
+    let failed = "failed: permission denied for schema public";
+    session.wait_until(STATE, failed, PATIENCE);
+    let problem = session.value(PROBLEMS);
+    assert!(
+        problem.contains("whose building fails: permission denied"),
+        "{problem}"
+    );
+    assert_eq!(session.value("SELECT count(*) FROM t"), "1000");
+    session.run("GRANT CREATE ON SCHEMA public TO builder_poor");
+    is_ready(&mut session, "t");
+    session.run("DROP OWNED BY builder_poor; DROP ROLE builder_poor");
+}
+
+/// The table is dropped in the middle, the database after that: neither keeps the builder from others.
+#[test]
+fn dropped_in_the_middle() {
+    let dropped = server().database("builder_dropped");
+    let mut session = table(&dropped);
+    let holder = hold(&dropped);
+    session.run(ENABLE);
+    let pid = wait_until_built_but_for(&mut session);
+    session.run(&format!(
+        "BEGIN; SELECT pg_terminate_backend({pid}, 60000); DROP TABLE t; COMMIT"
+    ));
+    drop(holder);
+    session.run("CREATE TABLE t (id integer PRIMARY KEY)");
+    let mut holder = hold(&dropped);
+    session.run(ENABLE);
+    wait_until_built_but_for(&mut session);
+    drop(session);
+    holder.run("COMMIT");
+    drop(holder);
+    let other = server().database("builder_other");
+    let mut session = table(&other);
+    session.run(ENABLE);
+    session.run("DROP DATABASE builder_dropped");
+    is_ready(&mut session, "t");
+}
+
 #[test]
 fn switched_off() {
     let server = Server::start_sweeping(&[("ttl.build_indexes", "off")]);
