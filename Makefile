@@ -7,8 +7,8 @@
 #
 # PG=15, 16, 17 or 18 chooses the version of PostgreSQL; without it, the newest
 # one installed on this machine, or 15. On Debian 12, 15 is Debian's own, while
-# 17 and 18 are built from source once, a few minutes each; 16 has to be
-# installed under /usr/lib/postgresql/16.
+# 17 and 18 are built from source once, a few minutes each; 16 is unpacked from a
+# package of PyPI, without contrib: tests that need that are skipped, and counted.
 #
 # Nothing here touches the servers of this machine, `make install` excepted.
 # Tests and demo install the extension into private copies of PostgreSQL under

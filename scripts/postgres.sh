@@ -8,6 +8,9 @@
 # - installed on the system (Debian's own 15): a copy; PostgreSQL finds its
 #   files relative to its binaries, so a moved tree works. It is copied anew
 #   when the system's version changes.
+# - 16: unpacked from the PyPI package pgserver, which has a server with headers and
+#   pg_regress, but neither contrib modules nor assertions. Debian 12 and what came
+#   after it never had 16.
 # - 17, 18: built with assertions from the source packages of later Debian
 #   releases, whose binaries would need a newer C library. About three minutes
 #   each on two cores, once; to take a newer minor version, remove the tree.
@@ -100,6 +103,27 @@ compile_server() ( # DIRECTORY JOBS
         make -s -C contrib install
 )
 
+# The tree is the package as it is: its programs find their libraries by their place in it.
+unpack_server() { # VERSION_OF_THE_PACKAGE
+    local unpacked pgxs=$tree/pgserver/pginstall/lib/postgresql/pgxs
+    pg_config=$tree/pgserver/pginstall/bin/pg_config
+    [ "$(cat "$stamp" 2>/dev/null)" = "$recipe $1" ] && return
+    say "unpacking PostgreSQL $version from the package pgserver $1"
+    lock_server "$version"
+    unpacked=$(mktemp -d "$TTL_CACHE/unpack.XXXXXX")
+    # Which Python the package is for does not matter: only the server in it is used.
+    retry python3 -m pip --quiet --disable-pip-version-check --no-input download --no-deps \
+        --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
+        --dest "$unpacked" "pgserver==$1" || die "the package pgserver $1 cannot be had"
+    rm -rf "$tree"
+    python3 -m zipfile -e "$unpacked"/pgserver-*.whl "$tree" || die "the package pgserver $1 cannot be unpacked"
+    rm -rf "$unpacked"
+    # That forgets which files can be executed.
+    chmod 755 "${pg_config%/*}/"* "$pgxs/config/"* "$pgxs/src/test/regress/pg_regress" \
+        "$pgxs/src/test/isolation/pg_isolation_regress" "$pgxs/src/test/isolation/isolationtester"
+    printf '%s\n' "$recipe $1" >"$stamp"
+}
+
 # Two runs at the same time: the second waits for the first.
 exec 9>"$TTL_CACHE/pg$version.lock"
 flock -n 9 || {
@@ -112,6 +136,7 @@ if system_has_server "$version"; then
 else
     case $version in
         15) die "PostgreSQL 15 is not installed: run 'make deps PG=15'" ;;
+        16) unpack_server 0.1.4 ;;
         17) build_server trixie ;;
         18) build_server sid ;;
         *)

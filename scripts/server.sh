@@ -38,7 +38,8 @@ write_pgrx_home() {
     {
         echo "[configs]"
         for v in $PG_VERSIONS; do
-            for config in "$TTL_CACHE/pg$v/bin/pg_config" "$TTL_CACHE/pg$v/lib/postgresql/$v/bin/pg_config"; do
+            for config in bin "lib/postgresql/$v/bin" pgserver/pginstall/bin; do
+                config=$TTL_CACHE/pg$v/$config/pg_config
                 [ -x "$config" ] && [ -f "$TTL_CACHE/pg$v/.complete" ] && echo "pg$v = \"$config\""
             done
         done

@@ -10,6 +10,9 @@
 # `setup` comes first. A file `postgresql.conf` there is added to the server's
 # configuration. Every test must have its expected/NAME.out, and be in the
 # schedule: pg_regress does not miss what nobody told it about.
+#
+# A test that begins with `-- needs: EXTENSION …` is skipped, and counted as such, on a
+# server that lacks one of them.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -35,6 +38,23 @@ mapfile -t tests < <(list_tests)
 }
 
 use_postgres "$version"
+lacking() { # TEST
+    local extension
+    for extension in $(sed -n '1s/^-- needs: //p' "$REPO/$folder/$inputs/$1.$suffix"); do
+        [ -f "$("$PG_CONFIG" --sharedir)/extension/$extension.control" ] || echo "$extension"
+    done
+}
+left_out=0 rest=()
+for name in "${tests[@]}"; do
+    missing=$(lacking "$name")
+    if [ -n "$missing" ]; then
+        say "SKIPPED: $name: this server has no" $missing
+        left_out=$((left_out + 1))
+    else
+        rest+=("$name")
+    fi
+done
+tests=("${rest[@]}")
 program=$PGXS_TEST/$program
 [ -x "$program" ] || die "$program is missing from this PostgreSQL"
 install_extension
@@ -76,4 +96,4 @@ fi
 count_regress "$OUTPUT/log"
 FAILED=$((FAILED + unscheduled))
 [ "$status" = 0 ] || [ "$FAILED" -gt 0 ] || FAILED=1
-tally "$kind" "$PASSED" "$FAILED" "$SKIPPED"
+tally "$kind" "$PASSED" "$FAILED" "$((SKIPPED + left_out))"

@@ -47,5 +47,6 @@ pub use postgres::error::SqlState;
 pub use server::Server;
 pub use session::{Session, describe, fields, is_disconnect, row_text};
 pub use slow::SlowTable;
+pub use tools::lacks_library;
 pub use upgrade::Upgrade;
 pub use wait::{PATIENCE, catch_up, until};

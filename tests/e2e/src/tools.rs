@@ -11,6 +11,16 @@ pub(crate) struct Tools {
     pub(crate) major: u32,
 }
 
+/// Whether the server under test lacks a module of contrib that a test needs: it then leaves
+/// itself out, with a line that `scripts/test-e2e.sh` counts.
+pub fn lacks_library(name: &str, test: &str) -> bool {
+    let lacks = !Tools::from_env().has_library(name);
+    if lacks {
+        println!("SKIPPED test: {test}: this server has no {name}");
+    }
+    lacks
+}
+
 impl Tools {
     /// The installation that `PG_CONFIG` points at.
     ///
@@ -52,7 +62,8 @@ impl Tools {
             .ancestors()
             .find(|dir| dir.file_name().is_some_and(|name| *name == *own))?;
         let root = root.parent()?.join(format!("pg{major}"));
-        ["bin".to_owned(), format!("lib/postgresql/{major}/bin")]
+        let debian = format!("lib/postgresql/{major}/bin");
+        ["bin", &debian, "pgserver/pginstall/bin"]
             .iter()
             .map(|bin| root.join(bin).join("pg_config"))
             .find(|path| path.exists())
@@ -62,6 +73,15 @@ impl Tools {
     /// The directory of the programs.
     pub(crate) fn bindir(&self) -> &Path {
         &self.bindir
+    }
+
+    /// Whether the installation has the library of a module of contrib; what PyPI has of 16
+    /// has none.
+    fn has_library(&self, name: &str) -> bool {
+        let directory = stdout_of(Command::new(self.path("pg_config")).arg("--pkglibdir"));
+        Path::new(directory.trim())
+            .join(format!("{name}.so"))
+            .exists()
     }
 
     /// What CREATE EXTENSION makes in the schema `ttl`: the first lines of the

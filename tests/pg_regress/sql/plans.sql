@@ -1,3 +1,4 @@
+-- needs: pg_trgm
 -- C6: plans are those of the same query on a plain table: estimates, indexes, parallel workers.
 CREATE SCHEMA plans;
 SET search_path = plans;

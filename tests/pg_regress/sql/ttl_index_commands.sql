@@ -1,3 +1,4 @@
+-- needs: citext
 -- D4, M1, M6, M7: ttl.create_index, ttl.coll_mod and ttl.expire_index: what they answer,
 -- and what they refuse, each with its SQLSTATE, DETAIL and HINT.
 CREATE SCHEMA ttl_index_commands;

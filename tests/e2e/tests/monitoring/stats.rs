@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{PATIENCE, Server, Session};
+use ttl_ext_e2e::{PATIENCE, Server, Session, lacks_library};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -298,6 +298,9 @@ fn errors_are_for_the_owner() {
 /// Logical decoding: deletions by workers and `ttl.purge` are marked, those of users are not.
 #[test]
 fn deletions_are_marked() {
+    if lacks_library("test_decoding", "stats::deletions_are_marked") {
+        return;
+    }
     let database = server().database("decoded");
     let mut disk = database.disk();
     disk.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600)");

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{PATIENCE, Server, Session};
+use ttl_ext_e2e::{PATIENCE, Server, Session, lacks_library};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -113,6 +113,9 @@ fn partitions_stay() {
 /// TTL index.
 #[test]
 fn the_sweep_uses_the_index() {
+    if lacks_library("auto_explain", "partitions::the_sweep_uses_the_index") {
+        return;
+    }
     let server = Server::start_sweeping(&[
         ("shared_preload_libraries", "ttl_ext, auto_explain"),
         ("auto_explain.log_min_duration", "0"),
