@@ -17,7 +17,7 @@
 //! | `report` | shared memory: what each worker is at |
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
-//! | `builder`, `builds` | the index builder, a process of its own; what it is at, in shared memory |
+//! | `builder`, `build_work`, `builds` | the index builder, a process of its own; what it finds to do; what it is at, in shared memory |
 //! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
 //! | `evict` | leaving databases that a statement needs without connections |
 //! | `schedule`, `fairness`, `throttle`, `build_plan` | decisions, pure |
@@ -26,6 +26,7 @@ mod adopt;
 mod attempt;
 mod blocked;
 mod build_plan;
+mod build_work;
 pub(crate) mod builder;
 mod builds;
 mod claims;
