@@ -27,7 +27,8 @@ CREATE VIEW ttl.tables AS
                      OPERATOR(pg_catalog.>) pg_catalog.clock_timestamp()
                 THEN pg_catalog.to_timestamp((p.policy OPERATOR(pg_catalog.->>) 'paused_until')::pg_catalog.float8)
            END AS paused_until,
-           p.policy OPERATOR(pg_catalog.->>) 'delete_between' AS delete_between
+           p.policy OPERATOR(pg_catalog.->>) 'delete_between' AS delete_between,
+           s.standing OPERATOR(pg_catalog.->>) 'index_state' AS index_state
       FROM pg_catalog.pg_seclabel AS l
      CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
@@ -131,6 +132,7 @@ COMMENT ON COLUMN ttl.tables.problems IS 'what keeps the time to live from worki
 COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL = never, or TTL is off';
 COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
 COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, estimated, as backlog_estimate in ttl.stats; NULL where nobody looks';
+COMMENT ON COLUMN ttl.tables.index_state IS 'the indexes that deletion works from: ready, building, waiting, missing, or failed and why; NULL = none is wanted, or TTL is off';
 COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';
 COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row stays on disk, where ttl.expired shows it and ttl.revive brings it back';
 COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'nothing is deleted in the background before, because rows have expired by a change of the time to live; NULL = nothing waits for that';

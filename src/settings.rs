@@ -19,6 +19,9 @@ static PRESERVE_TS: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// The background worker's main switch; a reload is enough.
 static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
 
+/// Whether indexes are built in the background (C21); a reload is enough.
+static BUILD_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
+
 /// Seconds: the longest sleep between two looks at a table.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
 
@@ -59,6 +62,11 @@ static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 /// Whether rows are deleted in the background.
 pub(crate) fn enabled() -> bool {
     ENABLED.get()
+}
+
+/// Whether indexes are built in the background.
+pub(crate) fn build_indexes() -> bool {
+    BUILD_INDEXES.get()
 }
 
 /// The longest sleep between two looks at a table, in microseconds.
@@ -204,6 +212,14 @@ fn define_reload() {
         c"Deletes expired rows in the background.",
         c"Off: they stay on disk, hidden as ever.",
         &ENABLED,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"ttl.build_indexes",
+        c"Builds indexes for deletion in the background.",
+        c"Off: a table that was enabled concurrently, and has no index yet, is not swept.",
+        &BUILD_INDEXES,
         GucContext::Sighup,
         GucFlags::default(),
     );

@@ -112,6 +112,7 @@ fn set(
             ts_granularity: granularity,
             confirm: Some(consent.confirmed),
             is_exact: true,
+            concurrently: false,
         },
         Some(consent),
     )

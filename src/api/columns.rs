@@ -52,7 +52,7 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
         let ttl = quote_identifier(name);
         // A new column holds only NULLs: NOT VALID saves reading the table, unless an index is
         // built, which reads it anyway.
-        let unchecked = if policy.index == IndexMethod::None {
+        let unchecked = if policy.index == IndexMethod::None || policy.build_pending {
             " NOT VALID"
         } else {
             ""
@@ -89,7 +89,13 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
                 if column.type_oid == pg_sys::INT4OID && !has_check(relid, &ttl)? =>
             {
                 added.ttl_check = true;
-                statements.push(check);
+                // C21: the table is not read in the caller's transaction.
+                let unchecked = if policy.build_pending {
+                    " NOT VALID"
+                } else {
+                    ""
+                };
+                statements.push(format!("{check}{unchecked}"));
             }
             (Some(_), _) => {}
         }

@@ -18,7 +18,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
-/// hidden, ts_granularity, confirm)` (C2, C3, C11, C16, C19, D1, M11). On a table that has TTL it changes the
+/// hidden, ts_granularity, confirm, concurrently)` (C2, C3, C11, C16, C19, C21, D1, M11). On a table that has TTL it changes the
 /// default, `drop_partitions` and `hidden`. Expired rows are deleted before a change that would
 /// revive them.
 #[pg_extern(sql = false)]
@@ -37,10 +37,12 @@ fn enable(
     hidden: Option<bool>,
     ts_granularity: Option<i32>,
     confirm: Option<bool>,
+    concurrently: Option<bool>,
 ) {
     let name = |column: Option<&CStr>| column.map(encoding::from_server);
     let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
+    let concurrently = or_raise(guard::required(concurrently, "concurrently"));
     or_raise(turn_on(
         rel,
         default_ttl,
@@ -52,6 +54,7 @@ fn enable(
             ts_granularity,
             confirm,
             is_exact: false,
+            concurrently,
         },
         None,
     ));
@@ -66,6 +69,8 @@ pub(super) struct Options {
     pub(super) confirm: Option<bool>,
     /// Columns and index are meant even if they are those of the SQL function's defaults.
     pub(super) is_exact: bool,
+    /// C21: the indexes are built in the background.
+    pub(super) concurrently: bool,
 }
 
 impl Options {
@@ -95,6 +100,7 @@ impl Options {
             ("drop_partitions", flag(self.drop_partitions), "false"),
             ("hidden", flag(self.hidden), "NULL"),
             ("ts_granularity", number(self.ts_granularity), "NULL"),
+            ("concurrently", self.concurrently.to_string(), "false"),
         ] {
             if value != usual {
                 call += &format!(", {argument} => {value}");
@@ -142,6 +148,7 @@ pub(super) fn turn_on(
         paused_until: None,
         delete_between: None,
         table_oid: Some(relid.to_u32()),
+        build_pending: options.concurrently,
         added: Added::default(),
     };
     // Parse the label, so that only one that can be read again is stored.
@@ -185,6 +192,7 @@ pub(super) fn enable_or_change(
         ts_granularity: None,
         confirm: Some(consent.confirmed),
         is_exact: false,
+        concurrently: false,
     };
     turn_on(
         Some(relid),
@@ -281,6 +289,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             ttl_column,
             document_column,
             drop_partitions: wanted.drop_partitions,
+            build_pending: wanted.build_pending,
             ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
             hidden,
             index,
@@ -350,7 +359,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };
-    if indexes::are_missing(relid, &policy, &columns) {
+    let pending = policy.build_pending;
+    policy.build_pending = indexes::is_work_left(relid, &policy, &columns);
+    if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
         let built = indexes::build_missing(relid, &policy, &columns)?;
         // Another index may have taken the name of a dropped one.
         policy
@@ -358,6 +369,8 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
             .indexes
             .retain(|name| index_of(relid, name).is_some() && !built.contains(name));
         policy.added.indexes.extend(built);
+        seclabel::set(relid, Some(&policy.to_label()));
+    } else if pending != policy.build_pending {
         seclabel::set(relid, Some(&policy.to_label()));
     }
     trigger_placement::sync(relid);

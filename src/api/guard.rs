@@ -5,6 +5,7 @@ use crate::pg::gate::{self, Visit};
 use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
+use crate::worker::builder;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
@@ -63,8 +64,12 @@ pub(super) fn present_policy(relid: pg_sys::Oid) -> Result<Policy> {
     own_policy(relid)?.ok_or_else(|| Error::no_policy(relid))
 }
 
-/// Locks the table until the end of the transaction.
+/// Locks the table until the end of the transaction. A build of its indexes in the background,
+/// which may take hours, gives way. The caller has checked the owner.
 pub(super) fn lock(relid: pg_sys::Oid, mode: u32) {
+    if mode >= pg_sys::ShareUpdateExclusiveLock {
+        builder::give_way(relid);
+    }
     locks::relation(relid, mode);
 }
 

@@ -1,11 +1,11 @@
 //! Builds and drops the indexes that deletion uses (C11).
 
 use crate::error::Result;
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::catalog::{self, qualified_name};
 use crate::pg::{encoding, index};
 use crate::policy::{IndexMethod, Policy};
-use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::{Clock, TablePolicy, expected_indexes};
+use crate::store::missing_index::{self, MissingIndex, missing};
+use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 
 /// Builds the indexes that the policy wants and the table lacks; returns their names.
@@ -18,7 +18,7 @@ pub(super) fn build_missing(
         return Ok(vec![]);
     };
     let before = index::list(relid);
-    for definition in missing(relid, policy, columns, clock) {
+    for MissingIndex { definition, .. } in missing(relid, policy, columns, clock) {
         encoding::run(&format!(
             "CREATE INDEX ON {} USING {method} {definition}",
             qualified_name(relid)
@@ -37,29 +37,21 @@ pub(super) fn are_missing(relid: pg_sys::Oid, policy: &Policy, columns: &TablePo
             .is_some_and(|clock| !missing(relid, policy, columns, clock).is_empty())
 }
 
-/// What the table needs indexes on for deletion and has none, as in CREATE INDEX.
-pub(super) fn missing(
-    relid: pg_sys::Oid,
-    policy: &Policy,
-    columns: &TablePolicy,
-    clock: Clock,
-) -> Vec<String> {
-    let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
-    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
-    let is_missing = |&wanted: &ExpectedIndex| {
-        expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
-    };
-    let definition = |wanted| match wanted {
-        ExpectedIndex::AllByTimestamp => format!("({ts})"),
-        // One for both kinds of row.
-        _ if policy.index != IndexMethod::Brin => format!("(ttl.expiry_key({ts}, {ttl}))"),
-        ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-        ExpectedIndex::OverridingByExpiry => {
-            format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
-        }
-    };
-    let wanted = expected_indexes(columns).into_iter();
-    let mut definitions: Vec<String> = wanted.filter(is_missing).map(definition).collect();
-    definitions.dedup();
-    definitions
+/// C21: whether the builder has work at the table: to build what is missing, if that is asked for,
+/// or to drop what it left behind. A temporary table is its session's own.
+pub(super) fn is_work_left(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> bool {
+    let temporary =
+        catalog::class(relid).is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_TEMP);
+    !temporary
+        && (policy.build_pending && are_missing(relid, policy, columns)
+            || are_left_over(relid, columns))
+}
+
+/// Whether the builder has left indexes behind that are not valid: it alone drops them.
+fn are_left_over(relid: pg_sys::Oid, columns: &TablePolicy) -> bool {
+    columns.clock.is_some()
+        && catalog::all_inheritors(relid).into_iter().any(|table| {
+            let clock = cache::policy(table).and_then(|policy| policy.clock);
+            clock.is_some_and(|clock| !missing_index::left_over(table, clock).is_empty())
+        })
 }

@@ -28,6 +28,8 @@ pub(super) fn copy_policy(relid: pg_sys::Oid, source: pg_sys::Oid) -> Result<boo
         // It has no rows that the source's last change could have expired.
         shortened: None,
         paused_until: None,
+        // Those that are not copied are built at once.
+        build_pending: false,
         ..(*inherited.policy).clone()
     };
     policy.drop_partitions &= class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;

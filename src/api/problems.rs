@@ -1,14 +1,18 @@
 //! `ttl.problems`: what keeps a table's TTL from working.
 
 use super::columns::is_generated_from;
+use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, deletion_problems, indexes, rules, trigger_problems};
+use super::{archive, deletion_problems, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
+use crate::settings;
 use crate::store::dates::DateKind;
+use crate::store::missing_index::{MissingIndex, missing};
 use crate::store::{TablePolicy, cache, index_of, label_provider, read_label, ttl_index};
+use crate::worker::builder::{self, Standing};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -137,12 +141,31 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
         IndexMethod::None => " (index => 'none')",
         _ => "",
     };
-    let problem = |definition: String| {
-        let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
-        format!("no valid index on {definition}{choice}: deletion reads the whole table")
+    let effect = if policy.build_pending {
+        waits_for_builder(relid)
+    } else {
+        "deletion reads the whole table".to_owned()
     };
-    let missing = indexes::missing(relid, policy, columns, clock).into_iter();
+    let problem = |index: MissingIndex| {
+        let definition = index.definition.replace("OPERATOR(pg_catalog.>)", ">");
+        format!("no valid index on {definition}{choice}: {effect}")
+    };
+    let missing = missing(relid, policy, columns, clock).into_iter();
     missing.map(problem).collect()
+}
+
+/// C21: what deletion waits for.
+fn waits_for_builder(relid: pg_sys::Oid) -> String {
+    let why = match builder::standing(relid) {
+        _ if !settings::build_indexes() => {
+            "which is not built while ttl.build_indexes is off".to_owned()
+        }
+        Standing::Building => "which is being built".to_owned(),
+        Standing::Waiting => "which is to be built".to_owned(),
+        Standing::Failed(error) if may_see(relid) => format!("whose building fails: {error}"),
+        Standing::Failed(_) => "whose building fails: its owner sees why".to_owned(),
+    };
+    format!("deletion waits for one, {why}")
 }
 
 /// M8: TTL indexes by which no row expires.

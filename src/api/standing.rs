@@ -1,11 +1,12 @@
 //! `ttl.standing`: how deletion stands in a table, for whoever looks at `ttl.tables`.
 
-use super::stats;
+use super::{indexes, stats};
 use crate::pg::values::Json;
-use crate::pg::{background, look};
-use crate::policy::{Policy, lagging};
+use crate::pg::{background, look, roles};
+use crate::policy::{IndexMethod, Policy, lagging};
 use crate::settings;
-use crate::store::label_of;
+use crate::store::{cache, label_of};
+use crate::worker::builder::{self, Standing};
 use crate::worker::resting;
 use crate::worker::standing::{self, Figures, Halt};
 use pgrx::pg_sys;
@@ -34,7 +35,26 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
         "waits_until": waits_until.and_then(stats::instant),
         "backlog": figures.map(|figures| figures.backlog),
         "worker": worker(&policy, rel, halt),
+        "index_state": index_state(rel, &policy),
     }))
+}
+
+/// How the indexes for deletion stand (C21).
+fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    let columns = cache::policy(rel).filter(|columns| columns.needs_clock());
+    let is_wanted = columns.is_some() && policy.index != IndexMethod::None;
+    let is_missing = columns.is_some_and(|columns| indexes::are_missing(rel, policy, &columns));
+    let standing = match builder::standing(rel) {
+        // The message may quote rows.
+        Standing::Failed(_) if !may_see(rel) => Standing::Failed("its owner sees why".to_owned()),
+        standing => standing,
+    };
+    builder::state(is_wanted, is_missing, policy.build_pending, standing)
+}
+
+/// Whether the current user may see messages of errors at the table.
+pub(super) fn may_see(rel: pg_sys::Oid) -> bool {
+    roles::reads_all_statistics() || roles::owns_relation(rel, roles::current_user())
 }
 
 /// Whether somebody deletes, in a word or two; `ttl.problems` says more.

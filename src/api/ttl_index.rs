@@ -135,6 +135,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         paused_until: None,
         delete_between: None,
         table_oid: Some(relid.to_u32()),
+        build_pending: false,
         added: Added::default(),
     }
 }

@@ -72,8 +72,10 @@ pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
 /// restored meanwhile.
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
-        let bound = governing_label(relid)
-            .is_some_and(|label| !label.policy.is_restored(label.labelled_table.to_u32()));
+        // C21: nor while its indexes are still to be built.
+        let bound = governing_label(relid).is_some_and(|label| {
+            !label.policy.build_pending && !label.policy.is_restored(label.labelled_table.to_u32())
+        });
         Ok(if bound { Job::lagging(relid) } else { None })
     })
 }

@@ -45,6 +45,9 @@ pub(crate) struct Policy {
     /// C11: the kind of index that deletion uses.
     #[serde(default)]
     pub(crate) index: IndexMethod,
+    /// C21: its indexes are built in the background; deletion waits for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) build_pending: bool,
     /// M11: whether a partition whose every row is expired is dropped as a whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) drop_partitions: bool,

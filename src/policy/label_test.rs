@@ -179,7 +179,7 @@ proptest! {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
             archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid), notify: archive,
-            table_oid, index: IndexMethod::Brin, drop_partitions, hidden,
+            table_oid, index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
             paused_until: None, delete_between: None,

@@ -65,6 +65,31 @@ pub(crate) fn find_by_date(
     })
 }
 
+/// The relation's indexes that are not valid, also those half dropped, and would offer any of this
+/// if they were. Otherwise as [`find`].
+pub(crate) fn find_invalid(
+    relid: pg_sys::Oid,
+    ts: &Attribute,
+    ttl: Option<&Attribute>,
+) -> Vec<pg_sys::Oid> {
+    let kinds = [
+        ExpectedIndex::AllByTimestamp,
+        ExpectedIndex::InheritingByTimestamp,
+        ExpectedIndex::OverridingByExpiry,
+    ];
+    let mut found = Vec::new();
+    index_entry::each_of(relid, &mut |entry| {
+        if !entry.indisvalid
+            && (is_by_expiry_key(entry.indexrelid, entry, ts, ttl)
+                || kinds.into_iter().any(|kind| offers(entry, kind, ts, ttl)))
+        {
+            found.push(entry.indexrelid);
+        }
+        false
+    });
+    found
+}
+
 /// The relation's valid indexes that `serves` accepts.
 fn serving(
     relid: pg_sys::Oid,

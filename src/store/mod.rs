@@ -9,6 +9,7 @@ pub(crate) mod extension;
 mod functions_used;
 pub(crate) mod label_provider;
 mod lookup;
+pub(crate) mod missing_index;
 pub(crate) mod policy_lock;
 pub(crate) mod predicate;
 pub(crate) mod seclabel;

@@ -1,7 +1,7 @@
 //! DROP DATABASE, CREATE DATABASE from a template and several forms of ALTER DATABASE fail while
 //! others are connected. So the workers leave the database before such a statement checks.
 
-use super::shared;
+use super::{builder, shared};
 use crate::pg::background;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -34,6 +34,7 @@ pub(crate) fn vacate(database: u32) {
             // A worker that is being started checks `held_until` first.
             background::terminate(worker.pid.load(Ordering::Acquire));
         }
+        any |= builder::leave(database);
         if !any {
             return;
         }

@@ -19,13 +19,18 @@
 //! | `report` | shared memory: what each worker is at |
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
+//! | `builder`, `build_work`, `builds` | the index builder, a process of its own; what it finds to do; what it is at, in shared memory |
 //! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
 //! | `evict` | leaving databases that a statement needs without connections |
-//! | `schedule`, `fairness`, `throttle` | decisions, pure |
+//! | `schedule`, `fairness`, `throttle`, `build_plan` | decisions, pure |
 
 mod adopt;
 mod attempt;
 mod blocked;
+mod build_plan;
+mod build_work;
+pub(crate) mod builder;
+mod builds;
 mod claims;
 pub(crate) mod evict;
 mod fairness;
@@ -52,6 +57,8 @@ mod vain;
 pub(crate) mod wakeups;
 mod whole;
 
+#[cfg(test)]
+mod build_plan_test;
 #[cfg(test)]
 mod fairness_test;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! after each start of the server and each crash.
 
 use super::blocked::BlockedRow;
+use super::builds::Builder;
 use super::kept;
 use super::owners::{Account, OWNERS};
 use super::prepared::{PREPARED, Prepared};
@@ -41,6 +42,7 @@ pub(super) struct Control {
     pub(super) workers: [Worker; WORKERS],
     pub(super) marks: [AtomicU8; MARKS],
     pub(super) prepared: [Prepared; PREPARED],
+    pub(super) builder: Builder,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
     pub(super) owners: UnderLock<[Account; OWNERS]>,
 }

@@ -2,7 +2,7 @@
 
 use super::state::{self, TableKey};
 use super::wakeups::{self, Writes};
-use super::{adopt, blocked, shared};
+use super::{adopt, blocked, builder, shared};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{background, catalog};
@@ -70,6 +70,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         let mut targets = FoundTargets::new();
         let mut restored = Vec::new();
         let labels = store::labels();
+        let unfinished = builder::unfinished(&labels);
         let mut bound = HashMap::new();
         for (labelled_table, policy) in &labels {
             // C9: TTL is off.
@@ -97,11 +98,11 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
             .iter()
             .map(|(labelled_table, _)| labelled_table.to_u32())
             .collect();
-        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables)))
+        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables, unfinished)))
     })?;
     // Another worker may have seen a change that was committed too late for this one.
     let late = changes() != before;
-    let Some((targets, restored, labelled_tables)) = found else {
+    let Some((targets, restored, labelled_tables, unfinished)) = found else {
         if late {
             return Ok(Some(Targets::new(database, HashMap::new())));
         }
@@ -151,6 +152,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         slot.without_room.store(full, Ordering::Relaxed);
     }
     warn(full, &restored);
+    builder::start(database, &unfinished);
     let targets = targets
         .into_iter()
         .map(|(relid, (target, _))| (relid, target));

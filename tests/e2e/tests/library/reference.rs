@@ -79,17 +79,18 @@ fn every_function() {
     let internal: BTreeSet<String> = rows("### Internal functions")
         .map(|row| row[0].to_owned())
         .collect();
-    // As the reference writes them: short names of types, and no casts of defaults.
+    // As the reference writes them: short names of types, no casts of defaults, and names of
+    // arguments as in a call, where "concurrently" needs no quotes.
     let functions = connect().rows(
-        r"SELECT oid::regprocedure,
+        r#"SELECT oid::regprocedure,
                  regexp_replace(regexp_replace(regexp_replace(regexp_replace(
-                     format('ttl.%s(%s) → %s', proname, pg_get_function_arguments(oid),
+                     format('ttl.%s(%s) → %s', proname, replace(pg_get_function_arguments(oid), '"', ''),
                             pg_get_function_result(oid)),
                      'timestamp with time zone', 'timestamptz', 'g'),
                      'timestamp without time zone', 'timestamp', 'g'),
                      '''(-?\d+)''::integer', '\1', 'g'),
                      '::(name|text|integer|boolean|jsonb|regclass|timestamptz|ttl\.seconds)', '', 'g')
-            FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace",
+            FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace"#,
     );
     let mut catalog = BTreeSet::new();
     for function in functions {

@@ -1,5 +1,6 @@
 //! C7, C9, M9: launcher and workers: when they run, what they wait for, and what ends them.
 
+mod builder;
 mod crashes;
 mod databases;
 mod killing;

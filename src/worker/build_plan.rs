@@ -1,0 +1,110 @@
+//! What the index builder does next, and when it tries again (C21). Pure.
+
+/// The first pause after an attempt that failed, in microseconds, and the longest.
+const FIRST_PAUSE: i64 = 5_000_000;
+const LONGEST_PAUSE: i64 = 3_600_000_000;
+
+/// A statement, and the table that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub(super) table: u32,
+    pub(super) text: String,
+}
+
+/// What is there to do at a table, as it stands in the catalogs.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Whether TTL is on: else nothing is built.
+    pub(super) is_on: bool,
+    /// Drops an index that was not completed.
+    pub(super) left_over: Vec<Statement>,
+    /// Builds an index of a table or partition, concurrently.
+    pub(super) missing: Vec<Statement>,
+    /// Joins the partitions' indexes; builds none.
+    pub(super) joined: Vec<Statement>,
+    /// Validates a constraint.
+    pub(super) checks: Vec<Statement>,
+    /// The label does not say what there is.
+    pub(super) is_label_stale: bool,
+    /// Drops an index that another has replaced.
+    pub(super) replaced: Vec<Statement>,
+}
+
+/// The next step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A statement that nobody waits for.
+    Concurrently(Statement),
+    /// One that needs that no partition lacks an index.
+    Join(Statement),
+    /// A constraint: rows may violate it.
+    Validate(Statement),
+    /// The label is written.
+    Record,
+    Done,
+}
+
+impl Work {
+    /// The next step. Whatever has ended the builder in the middle, it begins with what that left
+    /// behind; nothing is dropped before what replaces it is there.
+    pub(super) fn next(mut self) -> Step {
+        let first = |statements: &mut Vec<Statement>| {
+            (!statements.is_empty()).then(|| statements.swap_remove(0))
+        };
+        if let Some(drop) = first(&mut self.left_over) {
+            return Step::Concurrently(drop);
+        }
+        if !self.is_on {
+            return Step::Done;
+        }
+        if let Some(create) = first(&mut self.missing) {
+            return Step::Concurrently(create);
+        }
+        if let Some(join) = first(&mut self.joined) {
+            return Step::Join(join);
+        }
+        if let Some(check) = first(&mut self.checks) {
+            return Step::Validate(check);
+        }
+        if self.is_label_stale {
+            return Step::Record;
+        }
+        first(&mut self.replaced).map_or(Step::Done, Step::Concurrently)
+    }
+}
+
+/// The pause after so many attempts.
+pub(super) fn pause(attempts: u32) -> i64 {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(20));
+    doubled.min(LONGEST_PAUSE)
+}
+
+/// How the builder stands with a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is at the table.
+    Building,
+    /// It was not there yet, or had to wait for a lock.
+    Waiting,
+    /// The last attempt failed, so.
+    Failed(String),
+}
+
+/// `index_state` of `ttl.tables`.
+pub(crate) fn state(
+    is_wanted: bool,
+    is_missing: bool,
+    is_pending: bool,
+    standing: Standing,
+) -> Option<String> {
+    if !is_wanted {
+        return None;
+    }
+    Some(match (is_pending, is_missing, standing) {
+        (_, _, Standing::Building) => "building".to_owned(),
+        (false, false, _) => "ready".to_owned(),
+        (false, true, _) => "missing".to_owned(),
+        (true, _, Standing::Waiting) => "waiting".to_owned(),
+        (true, _, Standing::Failed(error)) => format!("failed: {error}"),
+    })
+}
