@@ -146,7 +146,7 @@ CREATE FUNCTION ttl.set_option(
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_option_wrapper';
 COMMENT ON FUNCTION ttl.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text, boolean, boolean) IS
-    'set an option of a table''s time to live by name: default, drop_partitions, granularity, hidden; NULL = as if it were not set; rows that are expired and would live again are deleted first, unless with revive_expired; confirm: also if most rows expire with it';
+    'set an option of a table''s time to live by name, such as default or hidden; NULL = as if it were not set; rows that are expired and would live again are deleted first, unless with revive_expired; confirm: also if most rows expire with it';
 
 CREATE FUNCTION ttl.disable(
         rel pg_catalog.regclass, drop_columns boolean DEFAULT false, revive_expired boolean DEFAULT false,
