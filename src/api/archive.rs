@@ -5,8 +5,8 @@ use crate::deletion::archive;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
 use crate::pg::{catalog, xact};
-use crate::policy::Policy;
-use crate::store::{label_of, seclabel};
+use crate::policy::{ExpiredThere, Policy};
+use crate::store::{governing_label, label_of, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -32,12 +32,51 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
         check(relid, target)?;
         guard::lock(target, pg_sys::AccessShareLock);
         check(relid, target)?;
+        match expired_there(&policy, target) {
+            Some(ExpiredThere::ByDefault(seconds)) => {
+                return Err(born_expired(relid, target, seconds));
+            }
+            Some(ExpiredThere::ByOverride) => told_of_overrides(target).notice(),
+            None => {}
+        }
     }
     policy.archive_to = target.map(catalog::qualified_name);
     policy.archive_oid = target.map(pg_sys::Oid::to_u32);
     seclabel::set(relid, Some(&policy.to_label()));
     xact::next_command();
     Ok(())
+}
+
+fn expired_there(policy: &Policy, target: pg_sys::Oid) -> Option<ExpiredThere> {
+    let there = governing_label(target)?;
+    ExpiredThere::of(policy, &there.policy)
+}
+
+fn born_expired(relid: pg_sys::Oid, target: pg_sys::Oid, seconds: i32) -> Error {
+    let (table, archive) = (
+        catalog::qualified_name(relid),
+        catalog::qualified_name(target),
+    );
+    let quoted = catalog::quote_literal(&archive);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("cannot archive rows of table {table} in {archive}"),
+    )
+    .detail(format!(
+        "They are expired there, too: its default time to live is {seconds} s."
+    ))
+    .hint(format!(
+        "Turn that off, SELECT ttl.disable({quoted}), or make it longer than that of {table}, SELECT ttl.set_default({quoted}, ...)."
+    ))
+}
+
+fn told_of_overrides(target: pg_sys::Oid) -> Error {
+    let archive = catalog::qualified_name(target);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("archived rows with an override are expired in {archive}, too"),
+    )
+    .detail("It has a time to live with the same column for overrides.")
 }
 
 /// Refuses a target for which the table's owner, who deletes, lacks a right, or rows a column.
@@ -88,13 +127,19 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
         Err(failure) => vec![format!("nothing is deleted: {}", failure.text())],
         Ok(oid) => {
             let name = catalog::qualified_name(oid);
-            if name == target.name {
-                return vec![];
+            let mut problems = vec![];
+            if name != target.name {
+                problems.push(format!(
+                    "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
+                    target.name
+                ));
             }
-            vec![format!(
-                "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
-                target.name
-            )]
+            if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
+                problems.push(format!(
+                    "archived rows are expired in {name}, too: its default time to live is {seconds} s"
+                ));
+            }
+            problems
         }
     }
 }

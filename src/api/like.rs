@@ -1,6 +1,6 @@
 //! `CREATE TABLE … (LIKE source INCLUDING ALL)`: the new table gets the source's policy (C33).
 
-use super::enable::apply;
+use super::building::apply;
 use super::label;
 use super::mass_expiry::Consent;
 use crate::error::{Error, Result};

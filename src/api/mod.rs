@@ -2,6 +2,7 @@
 
 mod archive;
 pub(crate) mod asked;
+mod building;
 mod columns;
 mod deleting;
 mod deletion_problems;

@@ -1,7 +1,7 @@
 //! `ttl.set_default`.
 
 use super::mass_expiry::{Consent, shown};
-use super::{enable, guard, label};
+use super::{building, guard, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -63,7 +63,7 @@ pub(super) fn change_default(
                 },
             )
         };
-        return enable::apply(relid, resulting, consent);
+        return building::apply(relid, resulting, consent);
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let present = guard::present_policy(relid)?;

@@ -204,7 +204,7 @@ pub(crate) fn compares_timestamps(class: Oid) -> bool {
 pub(crate) fn summarise(visit: &Visit, index: Oid, block: BlockNumber, anew: bool) {
     let index = index.to_u32();
     let call = |name: &str| {
-        let sql = format!("SELECT pg_catalog.{name}('{index}'::pg_catalog.regclass, {block})");
+        let sql = format!("SELECT pg_catalog.{name}({index}::pg_catalog.oid, {block})");
         query::execute(visit, &sql, &[]);
     };
     if anew {

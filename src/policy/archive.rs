@@ -1,5 +1,7 @@
 //! Where expired rows go.
 
+use super::label::Policy;
+
 /// The table into which rows are inserted as they are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Archive {
@@ -9,7 +11,75 @@ pub(crate) struct Archive {
     pub(crate) oid: Option<u32>,
 }
 
+/// Why rows that are archived may be expired in the archive, which has a time to live of its own:
+/// one that was made LIKE the table has the same (C33).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExpiredThere {
+    /// All that follow the table's default: the archive's is not longer.
+    ByDefault(i32),
+    /// Those with an override, which counts there, too.
+    ByOverride,
+}
+
+impl ExpiredThere {
+    /// Of rows that go from a table with one policy to a table with the other.
+    pub(crate) fn of(from: &Policy, to: &Policy) -> Option<Self> {
+        let there = to.default_ttl?;
+        // A time that the archive takes from elsewhere is its own affair.
+        if to.ts_column.is_none() || to.ts_column != from.ts_column {
+            return None;
+        }
+        let has_default = from
+            .default_ttl
+            .is_some_and(|here| here > 0 && there <= here);
+        if has_default && there > 0 {
+            return Some(Self::ByDefault(there));
+        }
+        (to.ttl_column.is_some() && to.ttl_column == from.ttl_column).then_some(Self::ByOverride)
+    }
+}
+
 /// What a NOTIFY of a batch says (C28).
 pub(crate) fn batch_payload(table: &str, rows: u64) -> String {
     serde_json::json!({ "table": table, "rows": rows }).to_string()
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    #[test]
+    fn rows_can_be_expired_in_the_archive() {
+        let of = |from: &str, to: &str| {
+            let policy = |text| Policy::parse(text).unwrap();
+            ExpiredThere::of(&policy(from), &policy(to))
+        };
+        let hour = r#"{"default_ttl": 3600}"#;
+        assert_eq!(of(hour, hour), Some(ExpiredThere::ByDefault(3600)));
+        assert_eq!(
+            of(hour, r#"{"default_ttl": 60}"#),
+            Some(ExpiredThere::ByDefault(60))
+        );
+        assert_eq!(
+            of(hour, r#"{"default_ttl": 3601}"#),
+            Some(ExpiredThere::ByOverride)
+        );
+        assert_eq!(
+            of(hour, r#"{"default_ttl": -1}"#),
+            Some(ExpiredThere::ByOverride)
+        );
+        assert_eq!(
+            of(hour, r#"{"default_ttl": 3601, "ttl_column": null}"#),
+            None
+        );
+        assert_eq!(of(hour, r#"{"default_ttl": null}"#), None);
+        assert_eq!(
+            of(hour, r#"{"default_ttl": 60, "ts_column": "archived_at"}"#),
+            None
+        );
+        assert_eq!(
+            of(r#"{"default_ttl": -1}"#, hour),
+            Some(ExpiredThere::ByOverride)
+        );
+    }
 }

@@ -33,6 +33,15 @@ CREATE TABLE ruled (LIKE t);
 CREATE RULE r AS ON INSERT TO ruled DO ALSO SELECT 1;
 SELECT ttl.archive_to('t', 'ruled');
 SELECT ttl.archive_to('t', 'pg_class');
+-- one in which the rows are expired, too: it has the same policy
+CREATE TABLE alike (LIKE t INCLUDING ALL);
+SELECT ttl.archive_to('t', 'alike');
+SELECT ttl.set_default('alike', '3650 days');
+SELECT ttl.archive_to('t', 'alike');
+SELECT ttl.problems('t');
+SELECT ttl.set_default('alike', 1);
+SELECT ttl.problems('t');
+SELECT ttl.archive_to('t', NULL);
 CREATE ROLE regress_archive_owner;
 GRANT USAGE, CREATE ON SCHEMA archive TO regress_archive_owner;
 CREATE TABLE hers (LIKE t);
@@ -72,7 +81,7 @@ SELECT id, _ts > '2021-01-01' AS stamped FROM log;
 DROP TRIGGER log ON a;
 -- chains that lead back
 CREATE TABLE circle (LIKE t);
-SELECT ttl.enable('circle', 100);
+SELECT ttl.enable('circle', 50);
 SELECT ttl.archive_to('circle', 't');
 ALTER TABLE a DROP COLUMN extra;
 SELECT ttl.archive_to('a', 'circle');
