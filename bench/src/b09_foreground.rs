@@ -23,15 +23,13 @@ use crate::machine::now;
 use crate::numbers::quantile;
 use crate::options::Size;
 use crate::results::{Benchmark, Curve, Target};
+use crate::transactions::{self, Log};
 
 /// With pgbench itself they keep two processors busy.
 const CLIENTS: &str = "2";
 
 /// Seconds of pgbench before deletion begins.
 const BEFORE: u64 = 2;
-
-/// Transactions: when each ended, in seconds since 1970, and how long it took in ms.
-type Log = Vec<(f64, f64)>;
 
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
@@ -170,7 +168,6 @@ fn measure(server: &Server, side: &str, backlog: u64, seconds: u64) -> (Figures,
                  'DELETE FROM backlog WHERE _ts < now() - interval ''86400 s''', 'b9_run')",
         );
     }
-    let prefix = server.dir().join("transactions");
     let mut command = server.tool("pgbench", "b9");
     command
         .args([
@@ -183,9 +180,8 @@ fn measure(server: &Server, side: &str, backlog: u64, seconds: u64) -> (Figures,
             "prepared",
             "-T",
             &seconds.to_string(),
-            "-l",
         ])
-        .arg(format!("--log-prefix={}", prefix.display()))
+        .args(transactions::arguments(server))
         .current_dir(server.dir())
         .stdout(std::process::Stdio::null());
     let mut pgbench = command.spawn().expect("pgbench");
@@ -229,7 +225,7 @@ fn measure(server: &Server, side: &str, backlog: u64, seconds: u64) -> (Figures,
         until > from,
         "{side}: pgbench had ended before deletion began"
     );
-    let log = read_log(server, from, until);
+    let log = transactions::read(server, from, until);
     let latencies: Vec<f64> = log.iter().map(|(_, ms)| *ms).collect();
     let span = until - from;
     let figures = vec![
@@ -238,38 +234,6 @@ fn measure(server: &Server, side: &str, backlog: u64, seconds: u64) -> (Figures,
         ("rows/s", deleted / span),
     ];
     (figures, log)
-}
-
-/// What pgbench has logged, of that time: client, number, microseconds, script, time.
-fn read_log(server: &Server, from: f64, until: f64) -> Log {
-    let mut log = Log::new();
-    for entry in std::fs::read_dir(server.dir()).expect("the server's directory") {
-        let path = entry.expect("an entry").path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        if !name.starts_with("transactions.") {
-            continue;
-        }
-        for line in std::fs::read_to_string(&path)
-            .expect("pgbench's log")
-            .lines()
-        {
-            let fields: Vec<f64> = line
-                .split(' ')
-                .filter_map(|field| field.parse().ok())
-                .collect();
-            let end = fields[4] + fields[5] / 1e6;
-            if end >= from && end < until {
-                log.push((end, fields[2] / 1000.0));
-            }
-        }
-        std::fs::remove_file(&path).expect("pgbench's log");
-    }
-    assert!(!log.is_empty(), "pgbench has logged nothing");
-    log
 }
 
 /// The share of transactions that took longer: of all repetitions.

@@ -107,13 +107,22 @@ impl Context {
         sides: &[&str],
         mut measure: impl FnMut(&str) -> Figures,
     ) -> Runs {
-        let mut runs = Runs::default();
         if warm_up && self.options.size == Size::Full {
             for side in sides {
                 measure(side);
             }
         }
-        for repetition in 0..self.options.repetitions(repetitions) {
+        Self::in_turn(self.options.repetitions(repetitions), sides, measure)
+    }
+
+    /// As [`Context::alternate`], so often: for what takes minutes.
+    pub fn in_turn(
+        repetitions: usize,
+        sides: &[&str],
+        mut measure: impl FnMut(&str) -> Figures,
+    ) -> Runs {
+        let mut runs = Runs::default();
+        for repetition in 0..repetitions {
             let mut order = sides.to_vec();
             if repetition % 2 == 1 {
                 order.reverse();

@@ -17,6 +17,7 @@ mod options;
 mod plots;
 mod results;
 mod table;
+mod transactions;
 
 mod b01_count_override;
 mod b02_count_default;
@@ -35,6 +36,7 @@ mod b14_tables;
 mod b15_many_tables;
 mod b16_two_tables;
 mod b17_many_partitions;
+mod b18_turning_on;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -48,7 +50,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 17] = [
+const BENCHMARKS: [(&str, &str, Run); 18] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -86,6 +88,11 @@ const BENCHMARKS: [(&str, &str, Run); 17] = [
     ("B15", "growth with TTL tables", b15_many_tables::run),
     ("B16", "deletion on two tables at once", b16_two_tables::run),
     ("B17", "growth with partitions", b17_many_partitions::run),
+    (
+        "B18",
+        "turning it on for a large table in use",
+        b18_turning_on::run,
+    ),
 ];
 
 fn main() -> ExitCode {

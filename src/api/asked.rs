@@ -1,11 +1,10 @@
-//! What CREATE TABLE and ALTER TABLE ask by options `ttl.*` or LIKE (C32, C33), done as the functions
-//! do it.
+//! What CREATE TABLE and ALTER TABLE ask by options `ttl.*` (C32), done as the functions do it.
 
 use super::disable::{Removal, turn_off};
 use super::enable::{Options, turn_on};
 use super::mass_expiry::Consent;
 use super::set_default::change_default;
-use super::{guard, like, seconds, set_option};
+use super::{guard, seconds, set_option};
 use crate::ddl::table_options::Asked;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
@@ -16,17 +15,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// Does what a statement asks, once it has run.
 pub(crate) fn carry_out(asked: &Asked) -> Result<()> {
     // Rows of CREATE TABLE AS are newer than the statement's snapshot.
-    xact::with_latest_snapshot(|| {
-        for &source in &asked.like {
-            if like::copy_policy(asked.table, source)? {
-                break;
-            }
-        }
-        match &asked.options {
-            Some(options) => follow(asked.table, options, asked.is_new),
-            None => Ok(()),
-        }
-    })
+    xact::with_latest_snapshot(|| follow(asked.table, &asked.options, asked.is_new))
 }
 
 fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()> {

@@ -17,7 +17,6 @@ mod indexes;
 mod invalidate;
 mod is_live;
 mod label;
-mod like;
 mod live_view;
 mod looking;
 mod mass_expiry;

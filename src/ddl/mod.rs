@@ -10,7 +10,7 @@
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
-//! | `table_options` | `ttl.*` among a table's options, and LIKE: what is asked, for `api` to do |
+//! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `dropped` | what a statement really drops |
 //! | `databases` | statements for which nobody may be connected to a database |
 

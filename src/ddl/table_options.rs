@@ -1,6 +1,5 @@
-//! `ttl.*` in `CREATE TABLE … WITH (…)` and `ALTER TABLE … SET (…)`, and `LIKE … INCLUDING ALL`: what
-//! is asked of which table (C32, C33). The options are taken out before PostgreSQL sees the statement,
-//! and followed once it has run.
+//! `ttl.*` in `CREATE TABLE … WITH (…)` and `ALTER TABLE … SET (…)`: what is asked of which table (C32).
+//! The options are taken out before PostgreSQL sees the statement, and followed once it has run.
 
 use crate::error::Error;
 use crate::keys::trigger_placement;
@@ -11,11 +10,10 @@ use crate::pg::report::or_raise;
 use crate::pg::syntax::Node;
 use crate::pg::{background, relation, session, xact};
 use crate::policy::{OptionError, TableOptions};
-use crate::store::{extension, governing_label, label_of};
+use crate::store::{extension, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
-    self, AlterTableStmt, CreateStmt, CreateTableAsStmt, NodeTag, ObjectType, PlannedStmt,
-    RangeVar, TableLikeClause,
+    self, AlterTableStmt, CreateStmt, CreateTableAsStmt, NodeTag, ObjectType, PlannedStmt, RangeVar,
 };
 use std::cell::RefCell;
 
@@ -23,9 +21,7 @@ use std::cell::RefCell;
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) table: pg_sys::Oid,
-    pub(crate) options: Option<TableOptions>,
-    /// The tables of `LIKE … INCLUDING ALL`.
-    pub(crate) like: Vec<pg_sys::Oid>,
+    pub(crate) options: TableOptions,
     pub(crate) is_new: bool,
 }
 
@@ -33,7 +29,7 @@ pub(crate) struct Asked {
 struct Running {
     /// The transaction nesting level at which it runs.
     level: i32,
-    options: Option<TableOptions>,
+    options: TableOptions,
     table: Table,
 }
 
@@ -42,7 +38,6 @@ enum Table {
     Created {
         /// The relation that had the name before: with IF NOT EXISTS it may stay.
         former: Option<pg_sys::Oid>,
-        like: Vec<pg_sys::Oid>,
     },
     /// ALTER TABLE IF EXISTS of a table that does not exist.
     Missing,
@@ -58,37 +53,26 @@ pub(crate) fn before(
     planned: Node<'_, PlannedStmt>,
     node: Node<'_>,
 ) -> Option<(*mut PlannedStmt, usize)> {
-    let like = clauses(node);
-    let has_options = namespaced_options::has_any(planned, c"ttl");
-    if !has_options && like.is_empty() {
+    if !namespaced_options::has_any(planned, c"ttl") {
         return None;
     }
     if session::is_binary_upgrade() || background::in_recovery() || extension::functions().is_none()
     {
         return None;
     }
-    // Before the statement: it may create a temporary table of the same name.
-    let has_policy = |table: &pg_sys::Oid| governing_label(*table).is_some();
-    let like: Vec<_> = like.into_iter().filter_map(Name::resolve).collect();
-    let like: Vec<_> = like.into_iter().filter(has_policy).collect();
-    if has_options {
-        or_raise(check_kind(node));
-    } else if like.is_empty() {
-        return None;
-    }
-    let taken = namespaced_options::take(planned, c"ttl");
-    let statement = taken.as_ref().map_or(planned.as_ptr(), |it| it.statement);
-    let options = taken.map(|taken| or_raise(read(taken.options)));
-    // SAFETY: the statement, or its copy, which lives as long.
+    or_raise(check_kind(node));
+    let taken = namespaced_options::take(planned, c"ttl")?;
+    let statement = taken.statement;
+    let options = or_raise(read(taken.options));
+    // SAFETY: the copy, which lives as long as the statement.
     let node = unsafe { Node::new((*statement).utilityStmt) }?;
     let table = match name_of(node) {
         Some(name) => Table::Created {
             former: names::created_as(name),
-            like,
         },
         None => node
             .cast::<AlterTableStmt>()
-            .and_then(|stmt| altered(stmt, options.as_ref()?))
+            .and_then(|stmt| altered(stmt, &options))
             .map_or(Table::Missing, Table::Altered),
     };
     let running = Running {
@@ -112,16 +96,14 @@ pub(crate) fn after(place: usize, node: Node<'_>) -> Option<Asked> {
         Table::Altered(table) => Some(Asked {
             table,
             options,
-            like: vec![],
             is_new: false,
         }),
-        Table::Created { former, like } => {
+        Table::Created { former } => {
             let table = names::created_as(name_of(node)?)?;
             let is_new = former != Some(table) && relation::is_new(table);
             is_new.then_some(Asked {
                 table,
                 options,
-                like,
                 is_new,
             })
         }
@@ -192,18 +174,6 @@ fn name_of(node: Node<'_>) -> Option<Node<'_, RangeVar>> {
     }
     let stmt = node.cast::<CreateTableAsStmt>()?;
     stmt.node(|stmt| &stmt.into)?.node(|into| &into.rel)
-}
-
-/// The tables that a CREATE TABLE names by LIKE with INCLUDING ALL. ALL has bits that no part has,
-/// and which EXCLUDING of a part leaves.
-fn clauses(node: Node<'_>) -> Vec<Name<'_>> {
-    let Some(stmt) = node.cast::<CreateStmt>() else {
-        return vec![];
-    };
-    stmt.list::<TableLikeClause>(|stmt| &stmt.tableElts)
-        .filter(|clause| clause.options >> 30 == 1)
-        .filter_map(|clause| clause.node(|clause| &clause.relation).map(Name::Range))
-        .collect()
 }
 
 /// The relation to alter, locked as strongly as the change will need: a lock that grows later could

@@ -54,7 +54,7 @@ tagged! {
     IndexStmt T_IndexStmt, List T_List, PartitionCmd T_PartitionCmd, RangeVar T_RangeVar,
     RawStmt T_RawStmt, ReindexStmt T_ReindexStmt, RenameStmt T_RenameStmt,
     ResTarget T_ResTarget, SecLabelStmt T_SecLabelStmt, SelectStmt T_SelectStmt,
-    String T_String, TableLikeClause T_TableLikeClause, TransactionStmt T_TransactionStmt, Var T_Var, ViewStmt T_ViewStmt
+    String T_String, TransactionStmt T_TransactionStmt, Var T_Var, ViewStmt T_ViewStmt
 }
 #[cfg(not(feature = "pg15"))]
 tagged!(JsonConstructorExpr T_JsonConstructorExpr);

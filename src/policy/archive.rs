@@ -11,8 +11,7 @@ pub(crate) struct Archive {
     pub(crate) oid: Option<u32>,
 }
 
-/// Why rows that are archived may be expired in the archive, which has a time to live of its own:
-/// one that was made LIKE the table has the same (C33).
+/// Why rows that are archived may be expired in the archive, which has a time to live of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredThere {
     /// All that follow the table's default: the archive's is not longer.

@@ -15,7 +15,7 @@ use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
 /// `ttl.coll_mod(rel, command, confirm) RETURNS jsonb`: changes the seconds of a TTL index, makes an
-/// ordinary index a TTL index, or with the key pattern `{"_ts": 1}` changes the table's default.
+/// ordinary index a TTL index, or with the key pattern `{"_ts": 1}` or the name `_ts_1` changes the table's default.
 /// Raises the same errors as `ttl.create_index`.
 #[pg_extern(sql = false)]
 fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>, confirm: Option<bool>) -> Json {
@@ -55,9 +55,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
         )
         .hint("Leave it out: the table is the first argument."));
     }
-    if let IndexRef::KeyPattern { column, .. } = &wanted.index
-        && means_default(relid, column)?
-    {
+    if means_clock(relid, &wanted.index)? {
         let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
         let Some(policy) = guard::own_policy(relid)?.filter(|policy| policy.ts_column.is_some())
         else {
@@ -91,6 +89,19 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
     };
     let old = ttl_index::set_rule(index, Some(seconds), Options::default(), consent)?;
     Ok(CollModReply::new(old, seconds))
+}
+
+/// Whether the table's default is meant: by the key pattern of its clock, or by the name that MongoDB
+/// gives an index on that, `_ts_1`, which no index here has.
+fn means_clock(relid: pg_sys::Oid, index: &IndexRef) -> Result<bool> {
+    match index {
+        IndexRef::KeyPattern { column, .. } => means_default(relid, column),
+        IndexRef::Name(name) if index_of(relid, name).is_none() => {
+            let clock = guard::own_policy(relid)?.and_then(|policy| policy.ts_column);
+            Ok(clock.is_some() && clock.as_deref() == name.strip_suffix("_1"))
+        }
+        IndexRef::Name(_) => Ok(false),
+    }
 }
 
 /// The only index with this key pattern.

@@ -163,42 +163,19 @@ ALTER TABLE a SET (ttl.default = 60);
 ALTER TABLE a RESET (ttl.default);
 RESET ROLE;
 
--- LIKE
+-- C33: LIKE copies columns, constraints and indexes, but no policy; they are adopted
 CREATE TABLE src (id int PRIMARY KEY, at timestamptz, done boolean) WITH (ttl.default = 3600, ttl.granularity = 60);
-CREATE INDEX src_at ON src (at DESC);
-CREATE INDEX src_at_done ON src (at) WHERE done;
-CREATE INDEX ON src (at) WHERE NOT done;
-SELECT ttl.expire_index('src_at_done', 60);
-SELECT ttl.expire_index('src_at', 120);
 CREATE TABLE like_all (LIKE src INCLUDING ALL);
-SELECT label('src') AS src UNION ALL SELECT label('like_all');
-SELECT ttl.problems('like_all');
-SELECT indexdef FROM pg_indexes WHERE tablename = 'like_all' ORDER BY indexname;
-SELECT tgname FROM pg_trigger WHERE tgrelid = 'like_all'::regclass;
-CREATE TABLE like_most (note text, LIKE src INCLUDING ALL EXCLUDING INDEXES EXCLUDING DEFAULTS);
-SELECT label('like_most');
-CREATE TABLE like_plain (LIKE src INCLUDING DEFAULTS INCLUDING INDEXES INCLUDING CONSTRAINTS);
-CREATE TABLE like_none (LIKE src INCLUDING ALL EXCLUDING ALL);
-SELECT label('like_plain'), label('like_none');
-CREATE TABLE like_other (LIKE src INCLUDING ALL) WITH (ttl.default = 60, ttl.granularity = 0);
-SELECT label('like_other') - 'added' - 'rules' AS like_other;
-CREATE TEMP TABLE src (LIKE src INCLUDING ALL);
-SELECT label('pg_temp.src') ->> 'default_ttl' AS temporary;
-CREATE TABLE like_doc (LIKE d INCLUDING ALL);
-CREATE TABLE like_doc_plain (LIKE d INCLUDING ALL EXCLUDING GENERATED);
-SELECT label('like_doc') - 'added' AS generated, label('like_doc_plain') - 'added' AS plain;
--- a partition's policy is its table's; whole partitions only where there are any
-CREATE TABLE like_partition (LIKE p1 INCLUDING ALL);
-CREATE TABLE like_partitioned (LIKE p INCLUDING ALL) PARTITION BY RANGE (_ts);
-SELECT label('like_partition') - 'added' AS plain, label('like_partitioned') - 'added' AS partitioned;
--- the parent's holds
-CREATE TABLE parent (id int) WITH (ttl.default = 60);
-CREATE TABLE child (LIKE c INCLUDING ALL) INHERITS (parent);
-SELECT label('child');
-SELECT ttl.disable('like_all', drop_columns => true);
-\d like_all
-CREATE TABLE IF NOT EXISTS like_all (LIKE src INCLUDING ALL);
 SELECT label('like_all');
+SELECT ttl.problems('like_all');
+CREATE TABLE like_other (LIKE src INCLUDING ALL) WITH (ttl.default = 60);
+SELECT label('like_other');
+SELECT indexdef FROM pg_indexes WHERE tablename = 'like_other' ORDER BY indexname;
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'like_other'::regclass;
+CREATE TABLE like_doc (LIKE d INCLUDING ALL) WITH (ttl.default = 60, ttl.document_column = doc);
+SELECT label('like_doc') AS generated;
+CREATE TABLE like_partitioned (LIKE p INCLUDING ALL) PARTITION BY RANGE (_ts) WITH (ttl.default = 60, ttl.drop_partitions);
+SELECT label('like_partitioned') AS partitioned;
 
 -- functions, DO, prepared plans: the statement stays as it is
 CREATE FUNCTION make(name text) RETURNS text LANGUAGE plpgsql AS $$
@@ -240,12 +217,11 @@ CREATE EVENT TRIGGER regress_ttl_told ON ddl_command_end EXECUTE FUNCTION told()
 CREATE TABLE seen (id int PRIMARY KEY) WITH (ttl.default = 60);
 ALTER TABLE seen SET (ttl.default = 61);
 ALTER TABLE seen SET (ttl.default = 62, fillfactor = 50);
-CREATE TABLE seen_like (LIKE seen INCLUDING ALL);
-SELECT ttl.enable('like_plain', 60);
+SELECT ttl.enable('like_all', 60);
 DROP EVENT TRIGGER regress_ttl_told;
 
 DROP OWNED BY regress_ttl_other;
 DROP ROLE regress_ttl_other;
 SET client_min_messages = warning;
 DROP SCHEMA ddl_options, other CASCADE;
-DROP TABLE pg_temp.tmp, pg_temp.src;
+DROP TABLE pg_temp.tmp;

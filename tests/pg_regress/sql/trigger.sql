@@ -190,7 +190,7 @@ ALTER TABLE heir NO INHERIT parent;
 SELECT * FROM triggers;
 ALTER TABLE heir INHERIT parent;
 SELECT * FROM triggers;
-CREATE TABLE like_parent (LIKE parent INCLUDING DEFAULTS INCLUDING INDEXES);
+CREATE TABLE like_parent (LIKE parent INCLUDING ALL);
 SELECT * FROM triggers;
 CREATE TEMP TABLE parent (id int) INHERITS (trigger.parent);
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pg_temp.parent'::regclass;

@@ -91,6 +91,9 @@ SELECT try($$ SELECT ttl.coll_mod('t', '{"index": {"keyPattern": {"_ts": 1}, "ex
 CREATE TABLE clock (id int, changed timestamptz, _ts timestamptz);
 SELECT ttl.enable('clock', 100, ts_column => 'changed');
 SELECT ttl.coll_mod('clock', '{"index": {"keyPattern": {"changed": 1}, "expireAfterSeconds": 200}}');
+SELECT ttl.coll_mod('clock', '{"index": {"name": "changed_1", "expireAfterSeconds": 300}}');
+SELECT try($$ SELECT ttl.coll_mod('clock', '{"index": {"name": "_ts_1", "expireAfterSeconds": 300}}') $$);
+SELECT ttl.coll_mod('clock', '{"index": {"name": "changed_1", "expireAfterSeconds": 200}}');
 SELECT ttl.create_index('clock', '{"_ts": 1}', '{"expireAfterSeconds": 3}');
 SELECT default_ttl, rules FROM ttl.tables WHERE relation = 'clock'::regclass;
 -- after ttl.disable, and with an option of the table that must stay

@@ -199,7 +199,7 @@ SELECT ttl.resume('r');
 DROP INDEX r_d;
 SELECT * FROM state('r');
 
--- the table goes, and its copy has its rules
+-- the table goes, and its copy has no rule
 CALL make();
 BEGIN;
 CREATE TABLE like_t (LIKE t INCLUDING ALL);

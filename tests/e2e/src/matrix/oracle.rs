@@ -90,6 +90,17 @@ pub(super) fn instead(carrier: &Carrier, visitor: &Visitor) -> Option<(Carrier, 
             visitor.sql = statements::REWRITE;
             Some((carrier.clone(), visitor))
         }
+        // These read the table, by a SELECT of the visitor's.
+        Kind::Act
+            if ["is_live", "live_view"]
+                .iter()
+                .any(|name| visitor.name.starts_with(name)) =>
+        {
+            (visitor.kind, visitor.same, visitor.dead) = (Kind::Control, true, true);
+            visitor.before = "";
+            visitor.sql = statements::CONTROLS[0].1;
+            Some((carrier.clone(), visitor))
+        }
         _ => None,
     }
 }

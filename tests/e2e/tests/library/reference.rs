@@ -51,7 +51,11 @@ fn signatures() -> BTreeSet<String> {
     for line in section("## Functions") {
         match line {
             "```sql" => inside = true,
-            "```" => inside = false,
+            // What had no result was an example.
+            "```" => {
+                inside = false;
+                text.clear();
+            }
             _ if inside => {
                 text = format!("{text} {}", line.trim());
                 if text.contains('→') {
