@@ -1,5 +1,5 @@
 -- From 0.1.0 to 0.2.0. What is made is what the installation script of 0.2.0 makes, object by object;
--- tests/e2e/tests/library/upgrade.rs compares the catalogs.
+-- tests/e2e/tests/upgrade/catalog.rs compares the catalogs.
 --
 -- A function whose arguments or results have changed is made anew, under another symbol. Views are
 -- replaced, so that privileges on them, and the views of others that read them, stay.
