@@ -31,7 +31,7 @@ PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 MINUTES ?= 30
 
-.PHONY: help deps deps-drivers build install demo demo-svg test test-lint test-unit test-pgrx \
+.PHONY: help deps deps-drivers build install demo demo-svg test test-lint check-release test-unit test-pgrx \
 	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-docs clean
 
 help: ## This list
@@ -65,6 +65,9 @@ test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith, to t
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
 	@scripts/test-lint.sh $(PG)
+
+check-release: ## What must hold of the files of a release, on its day (docs/releasing.md)
+	@scripts/check-release.sh --final
 
 test-unit: deps ## Only the pure tests in the crate, quickly (test-pgrx has them, too)
 	@scripts/test-unit.sh $(PG) $(FILTER)

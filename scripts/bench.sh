@@ -90,6 +90,7 @@ cd "$REPO"
 say "making a release build of the extension; the first time this takes minutes"
 cargo pgrx install --release --pg-config "$PG_CONFIG" --no-default-features --features "pg$version" >&2 ||
     die "the extension does not build or install for PostgreSQL $version"
+install_former_versions "$PG_CONFIG"
 # The harness itself does no work that is measured.
 cargo build --package ttl_bench || die "bench/ does not build"
 

@@ -30,6 +30,7 @@ if ! is_root && ! { [ -w "$("$pg_config" --pkglibdir)" ] && [ -w "$("$pg_config"
 fi
 cd "$REPO"
 cargo pgrx install "${options[@]}" || die "the extension was not installed; see the messages above"
+install_former_versions "$pg_config"
 
 cat <<END
 
@@ -40,4 +41,7 @@ ttl_ext is installed in PostgreSQL $version ($pg_config). To use it:
   2. Restart the server.
   3. In each database that is to use it, as superuser:
          CREATE EXTENSION ttl_ext;
+
+Was another version installed before? Then restart, and in each database that has it:
+         ALTER EXTENSION ttl_ext UPDATE;
 END

@@ -97,3 +97,16 @@ lock_server() { # VERSION
     }
     export TTL_LOCKED=$1
 }
+
+# cargo-pgrx installs the scripts that upgrade, but not those that former versions were created by.
+install_former_versions() { # PG_CONFIG
+    local directory script run=()
+    directory=$("$1" --sharedir)/extension
+    [ -w "$directory" ] || run=(as_root)
+    for script in "$REPO"/sql/ttl_ext--*.sql; do
+        case ${script##*/} in
+            ttl_ext--*--*.sql) ;;
+            *) "${run[@]}" install -m 644 "$script" "$directory/" ;;
+        esac
+    done
+}

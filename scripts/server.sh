@@ -55,6 +55,7 @@ write_pgrx_home() {
 install_extension() {
     (cd "$REPO" && cargo pgrx install --pg-config "$PG_CONFIG" "${FEATURES[@]}") >&2 ||
         die "the extension does not build or install for PostgreSQL $PG_VERSION"
+    install_former_versions "$PG_CONFIG"
 }
 
 # Root gives up its rights by setpriv, not su or sudo: the command keeps our

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test-lint.sh VERSION: what can be said without running anything: rustfmt,
-# clippy and rustdoc, warnings being errors, and the layers of src/. Counts as
-# five tests.
+# clippy and rustdoc, warnings being errors, the layers of src/, and the files of
+# a release. Counts as seven tests.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -33,5 +33,8 @@ check "clippy" cargo clippy "${members[@]}" --features "ttl_ext/pg$version,ttl_e
     --all-targets -- -D warnings
 export RUSTDOCFLAGS="-D warnings"
 check "rustdoc" cargo doc "${members[@]}" --features "ttl_ext/pg$version" --no-deps
+
+check "files of a release" "$REPO/scripts/check-release.sh"
+check "what finds faults in them" "$REPO/scripts/check-release-test.sh"
 
 tally lint "$PASSED" "$FAILED" 0

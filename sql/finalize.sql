@@ -11,6 +11,7 @@ REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
+REVOKE ALL ON FUNCTION ttl.check_library() FROM PUBLIC;
 -- As PostgreSQL's own functions that reset statistics.
 REVOKE ALL ON FUNCTION ttl.reset_stats(pg_catalog.regclass) FROM PUBLIC;
 

@@ -1,13 +1,13 @@
 //! C19: a change of policy tells how many rows it expires, and is refused where these are most of a
 //! table, unless it is confirmed.
 
-use super::guard;
+use super::{guard, label};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::{self, Visit};
 use crate::pg::{locks, query, relation};
 use crate::settings;
-use crate::store::{cache, governing_label, live_condition};
+use crate::store::{cache, extension, governing_label, live_condition};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -72,7 +72,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
         let told = format!("{rows} expire with this change");
         let told = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told);
-        match settings::change_delay() / 1_000_000 {
+        match label::delay() / 1_000_000 {
             0 => told.notice(),
             delay => told
                 .detail(format!(
@@ -82,6 +82,11 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
         }
         return Ok(());
     }
+    let update = if extension::is_of_0_1() {
+        "ALTER EXTENSION ttl_ext UPDATE; "
+    } else {
+        ""
+    };
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
         format!("this change would expire {rows}"),
@@ -89,7 +94,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     .detail(format!(
         "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
     ))
-    .hint(format!("If that is meant: {}", consent.call)))
+    .hint(format!("If that is meant: {update}{}", consent.call)))
 }
 
 /// Where a table's rows are counted.

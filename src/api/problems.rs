@@ -3,7 +3,7 @@
 use super::columns::is_generated_from;
 use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, deletion_problems, rules, trigger_problems};
+use super::{archive, deletion_problems, library, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
@@ -25,6 +25,8 @@ fn problems(rel: pg_sys::Oid) -> Vec<Text> {
     // Separate from the checks above: these read only catalogs and shared memory, so they work even
     // if the table cannot be opened.
     found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
+    let versions = look::at(|| read_label(rel).and_then(|_| library::problem()));
+    found.extend(versions.ok().flatten());
     found.into_iter().map(Text).collect()
 }
 

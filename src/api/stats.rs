@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
     clippy::type_complexity,
     reason = "the columns, as pgrx wants them named"
 )]
-fn table_stats() -> TableIterator<
+pub(super) fn table_stats_0_2() -> TableIterator<
     'static,
     (
         name!(relid, pg_sys::Oid),

@@ -2,7 +2,7 @@
 //! (C21).
 
 use super::expiry_index::{self, ExpectedIndex};
-use super::{Clock, TablePolicy, expected_indexes};
+use super::{Clock, TablePolicy, expected_indexes, extension};
 use crate::pg::catalog::{self, quote_identifier};
 use crate::policy::{IndexMethod, Policy};
 use pgrx::pg_sys;
@@ -48,8 +48,10 @@ pub(crate) fn missing(
     let index = |wanted| {
         let (number, definition) = match wanted {
             ExpectedIndex::AllByTimestamp => (0, format!("({ts})")),
-            // One for both kinds of row.
-            _ if policy.index != IndexMethod::Brin => return by_expiry_key(policy),
+            // One for both kinds of row, where there is the function that it is on.
+            _ if policy.index != IndexMethod::Brin && !extension::is_of_0_1() => {
+                return by_expiry_key(policy);
+            }
             ExpectedIndex::InheritingByTimestamp => (1, format!("({ts}) WHERE {ttl} IS NULL")),
             ExpectedIndex::OverridingByExpiry => (
                 2,

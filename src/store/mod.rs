@@ -12,6 +12,7 @@ mod lookup;
 pub(crate) mod missing_index;
 pub(crate) mod policy_lock;
 pub(crate) mod predicate;
+pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
 pub(crate) mod ttl_index;
@@ -23,3 +24,6 @@ pub(crate) use lookup::{
     read_label,
 };
 pub(crate) use sql::{kept_condition, live_condition, rule_applies};
+
+#[cfg(test)]
+mod release_test;

@@ -8,7 +8,7 @@ use crate::pg::{encoding, locks};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::missing_index::{self, MissingIndex};
-use crate::store::{Clock, TablePolicy, cache, index_of, label_of, seclabel};
+use crate::store::{Clock, TablePolicy, cache, extension, index_of, label_of, seclabel};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -102,10 +102,11 @@ fn drop_index(table: pg_sys::Oid, index: pg_sys::Oid) -> Statement {
 
 /// Indexes that `ttl.enable` built when there was one for each kind of row, by name and definition
 /// (docs/decisions/0042-one-index.md). Those of a partitioned table stay: they cannot be dropped
-/// concurrently.
+/// concurrently. None while the objects of 0.1.0 have nothing to put in their place.
 pub(super) fn old_pair(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Vec<pg_sys::Oid> {
     let is_plain =
         catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION);
+    let is_plain = is_plain && !extension::is_of_0_1();
     let (Some(ttl), IndexMethod::Btree, true) = (clock.ttl, policy.index, is_plain) else {
         return vec![];
     };

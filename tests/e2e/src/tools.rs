@@ -90,17 +90,16 @@ impl Tools {
     pub(crate) fn extension_objects(&self) -> Vec<String> {
         let share = stdout_of(Command::new(self.path("pg_config")).arg("--sharedir"));
         let dir = Path::new(share.trim()).join("extension");
-        let entries = std::fs::read_dir(&dir)
-            .unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display()));
-        let script = entries
-            .map(|entry| entry.expect("an entry").path())
-            .find(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with("ttl_ext--") && name.matches("--").count() == 1
-            });
-        let Some(script) = script else {
+        // The scripts of former versions are there, too.
+        let control = std::fs::read_to_string(dir.join("ttl_ext.control")).unwrap_or_default();
+        let version = control.lines().find_map(|line| {
+            let value = line.strip_prefix("default_version = '")?;
+            value.strip_suffix('\'')
+        });
+        let Some(version) = version else {
             return Vec::new();
         };
+        let script = dir.join(format!("ttl_ext--{version}.sql"));
         let text = std::fs::read_to_string(&script)
             .unwrap_or_else(|error| panic!("cannot read {}: {error}", script.display()));
         let lines = text

@@ -19,7 +19,28 @@ impl Upgrade {
     /// of the version under test that sweeps. `None` if there is no older version: the
     /// test says that it is skipped.
     pub fn of_app(fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
-        let upgrade = match Upgrade::prepare(&[]) {
+        let upgrade = Upgrade::prepare(&[]);
+        Upgrade::of_database(upgrade, "CREATE EXTENSION ttl_ext", fill)
+    }
+
+    /// The same, with the extension's objects of that version; without an older server, from one
+    /// cluster to another of the same version.
+    pub fn of_version(version: &str, fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
+        let upgrade = Upgrade::prepare(&[]).or_else(|_| {
+            let tools = Tools::from_env();
+            let old = Server::create(tools.clone(), &[], &[]);
+            Ok(Upgrade { tools, old })
+        });
+        let create = format!("CREATE EXTENSION ttl_ext VERSION '{version}'");
+        Upgrade::of_database(upgrade, &create, fill)
+    }
+
+    fn of_database(
+        upgrade: Result<Upgrade, String>,
+        create: &str,
+        fill: impl FnOnce(&Database<'_>),
+    ) -> Option<Server> {
+        let upgrade = match upgrade {
             Ok(upgrade) => upgrade,
             Err(reason) => {
                 // Past the test harness, which shows what is printed in failures only.
@@ -28,7 +49,8 @@ impl Upgrade {
             }
         };
         upgrade.old.launch();
-        let source = upgrade.old.database("app");
+        let source = upgrade.old.plain_database("app");
+        source.connect().run(create);
         fill(&source);
         // Debian's 15 may store an option of columns that no newer version knows.
         source.connect().run(
