@@ -1,6 +1,6 @@
 # ttl_ext: build, install, test and show the extension.
 #
-#   make demo                   see it work: about a minute after the build
+#   make demo                   see it work: three minutes with the first build, later one
 #   make test                   every test, on one version of PostgreSQL
 #   make install PG_CONFIG=…    into a server of your own
 #   make help                   all targets
@@ -14,7 +14,8 @@
 # Tests and demo install the extension into private copies of PostgreSQL under
 # TTL_CACHE (/var/cache/ttl_ext as root, else ~/.cache/ttl_ext) and run
 # throw-away servers under /tmp: as you, or, if you are root, as `postgres`.
-# Each target installs what it lacks, with apt-get and cargo; Rust must be there.
+# Each target installs what it lacks, with apt-get and cargo; Rust must be there,
+# cargo-pgrx need not.
 #
 # `make bench` measures: 20 minutes on two processors, with QUICK=1 three, on a
 # machine that does nothing else. Results of a full run: bench/results/.

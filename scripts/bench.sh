@@ -13,6 +13,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
+. "$REPO/scripts/apt.sh"
 
 version=${1:-}
 check_version "$version"
@@ -52,7 +53,7 @@ add_package() { # NAME CONTROL_FILE
     local share=$tree/share/postgresql/$version
     [ ! -f "$share/extension/$2" ] || return 0
     unpacked=$(mktemp -d "$TTL_CACHE/bench/unpack.XXXXXX")
-    if (cd "$unpacked" && apt-get -qq -o APT::Sandbox::User=root download "$package" &&
+    if (cd "$unpacked" && apt_download "$package" &&
         dpkg-deb -x "$package"_*.deb .) >&2; then
         cp -R "$unpacked/usr/lib/postgresql" "$tree/lib/"
         cp -R "$unpacked/usr/share/postgresql" "$tree/share/"
@@ -88,9 +89,9 @@ config="[configs]"$'\n'"pg$version = \"$PG_CONFIG\""
     printf '%s\n' "$config" >"$PGRX_HOME/config.toml"
 cd "$REPO"
 say "making a release build of the extension; the first time this takes minutes"
-cargo pgrx install --release --pg-config "$PG_CONFIG" --no-default-features --features "pg$version" >&2 ||
+"$REPO/scripts/install-extension.sh" --release --pg-config "$PG_CONFIG" \
+    --no-default-features --features "pg$version" ||
     die "the extension does not build or install for PostgreSQL $version"
-install_former_versions "$PG_CONFIG"
 # The harness itself does no work that is measured.
 cargo build --package ttl_bench || die "bench/ does not build"
 

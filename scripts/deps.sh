@@ -3,15 +3,15 @@
 # PostgreSQL VERSION, to test it on that version; with `drivers`, by other languages' drivers
 # and with Prometheus, too. Rust itself must be there.
 #
-# Silent and quick when nothing is missing. Packages come by apt-get,
-# cargo-pgrx by cargo install.
+# Silent and quick when nothing is missing. Packages come by apt-get.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$REPO/scripts/apt.sh"
 
 version=${1:-}
 exec 1>&2
 
-# libclang reads the server's headers; cargo-pgrx changes users by sudo.
+# libclang reads the server's headers; pgrx-tests changes users by sudo.
 packages=(build-essential pkg-config libclang-dev sudo)
 case $version in
     '') ;;
@@ -31,17 +31,6 @@ installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-install_packages() {
-    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::Retries=2
-        -o DPkg::Lock::Timeout=120 install --no-install-recommends "$@")
-    say "installing: $*"
-    # The lists may be missing, or name versions that are old by now. apt-get takes it
-    # for a success when it keeps an old list, unless told otherwise.
-    retry as_root apt-get -qq -o Acquire::Retries=2 -o APT::Update::Error-Mode=any update ||
-        say "apt-get update failed: trying with the lists that are here"
-    retry as_root "${apt[@]}"
-}
-
 # Debian creates and starts a server with the package postgresql-NN. We only
 # want the programs, so this is switched off while we install.
 no_cluster=/etc/postgresql-common/createcluster.d/ttl_ext.conf
@@ -59,15 +48,10 @@ done
 if [ ${#missing[@]} -gt 0 ]; then
     command -v apt-get >/dev/null || die "no apt-get here: install what stands for ${missing[*]}"
     case " ${missing[*]} " in *" postgresql-15 "*) forbid_cluster ;; esac
-    install_packages "${missing[@]}" || die "cannot install ${missing[*]}; see apt-get's message above"
+    apt_install "${missing[@]}" || die "cannot install ${missing[*]}; see apt-get's message above"
 fi
 
 command -v cargo >/dev/null || die "cargo is missing: install Rust 1.95 with rustup and run this again"
-if [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $PGRX_VERSION" ]; then
-    say "installing cargo-pgrx $PGRX_VERSION, a few minutes"
-    retry cargo install --locked --quiet "cargo-pgrx@$PGRX_VERSION" ||
-        die "cannot install cargo-pgrx $PGRX_VERSION; see cargo's message above"
-fi
 
 # Tests by Prometheus are left out, and counted as such, where it cannot be had.
 if [ "${2:-}" = drivers ]; then

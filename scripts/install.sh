@@ -24,13 +24,13 @@ config="[configs]"$'\n'"pg$version = \"$pg_config\""
 [ "$(cat "$PGRX_HOME/config.toml" 2>/dev/null)" = "$config" ] ||
     printf '%s\n' "$config" >"$PGRX_HOME/config.toml"
 
-options=(--release --pg-config "$pg_config" --no-default-features --features "pg$version")
+options=()
 if ! is_root && ! { [ -w "$("$pg_config" --pkglibdir)" ] && [ -w "$("$pg_config" --sharedir)/extension" ]; }; then
     options+=(--sudo)
 fi
-cd "$REPO"
-cargo pgrx install "${options[@]}" || die "the extension was not installed; see the messages above"
-install_former_versions "$pg_config"
+say "making a release build of the extension; the first time this takes minutes"
+"$REPO/scripts/install-extension.sh" --release --pg-config "$pg_config" \
+    --no-default-features --features "pg$version" "${options[@]}" || die "the extension was not installed; see the messages above"
 
 cat <<END
 

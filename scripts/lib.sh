@@ -29,11 +29,8 @@ if [ -z "${TTL_CACHE:-}" ]; then
 fi
 export REPO TTL_CACHE
 
-# The versions the extension has a cargo feature for, and that of cargo-pgrx,
-# which must be exactly the version of the crate.
+# The versions the extension has a cargo feature for.
 PG_VERSIONS="15 16 17 18"
-# shellcheck disable=SC2034 # used by others
-PGRX_VERSION=0.18.1
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
@@ -53,6 +50,28 @@ as_root() {
     else
         die "this needs root: '$*'. Install sudo, or run it as root yourself"
     fi
+}
+
+# Run a command that is silent for long: say what it does, how long that takes on two
+# processors, and every so often that it still runs. The one that tells the time has none of
+# our files open: whoever reads our output, or waits for a lock, does not wait for it.
+patiently() { # WHAT HOW_LONG COMMAND...
+    local what=$1 usual=$2 status=0 ticker
+    shift 2
+    say "$what: $usual"
+    (
+        exec 3>&- 7>&- 8>&- 9>&- </dev/null >/dev/null
+        every=${TTL_TICK:-20} seconds=0
+        while sleep "$every" 2>/dev/null && kill -0 $$ 2>/dev/null; do
+            seconds=$((seconds + every))
+            say "$what: $seconds s so far; $usual"
+        done
+    ) &
+    ticker=$!
+    "$@" || status=$?
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+    return "$status"
 }
 
 # A network may time out: try a command three times in all.
@@ -96,17 +115,4 @@ lock_server() { # VERSION
         flock 8
     }
     export TTL_LOCKED=$1
-}
-
-# cargo-pgrx installs the scripts that upgrade, but not those that former versions were created by.
-install_former_versions() { # PG_CONFIG
-    local directory script run=()
-    directory=$("$1" --sharedir)/extension
-    [ -w "$directory" ] || run=(as_root)
-    for script in "$REPO"/sql/ttl_ext--*.sql; do
-        case ${script##*/} in
-            ttl_ext--*--*.sql) ;;
-            *) "${run[@]}" install -m 644 "$script" "$directory/" ;;
-        esac
-    done
 }

@@ -5,6 +5,7 @@
 # from the next boot on.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$REPO/scripts/apt.sh"
 
 packages=(prometheus prometheus-sql-exporter prometheus-postgres-exporter)
 programs=(prometheus promtool prometheus-sql-exporter prometheus-postgres-exporter)
@@ -16,16 +17,10 @@ make_cache
 exec 7>"$TTL_CACHE/prometheus.lock"
 flock 7
 [ ! -d "$to" ] || exit 0
-say "fetching: ${packages[*]}"
 new=$(mktemp -d "$TTL_CACHE/prometheus.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 cd "$new"
-download() {
-    apt-get -qq -o APT::Sandbox::User=root -o Acquire::Retries=2 download "${packages[@]}" >&2
-}
-# The lists may be missing, or name versions that are old by now.
-download || { as_root apt-get -qq -o Acquire::Retries=2 update && download; } ||
-    die "cannot download ${packages[*]}; see apt-get's message above"
+apt_download "${packages[@]}" >&2 || die "cannot download ${packages[*]}; see apt-get's message above"
 mkdir bin tree
 for package in *.deb; do dpkg-deb -x "$package" tree; done
 for program in "${programs[@]}"; do mv "tree/usr/bin/$program" bin/; done

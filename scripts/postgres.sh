@@ -66,10 +66,11 @@ build_server() { # SUITE
     "$REPO/scripts/source-package.sh" "postgresql-$version" "$1" "$TTL_CACHE/download"
     archive=$(find "$TTL_CACHE/download" -name "postgresql-${version}_*.orig.tar.*" \
         ! -name '*.asc' | sort -V | tail -n 1)
-    say "building PostgreSQL $version from ${archive##*/}, a few minutes; log: $build.log"
+    say "${archive##*/} is unpacked and built; log: $build.log"
     mkdir -p "$build"
     tar -xf "$archive" -C "$build" --strip-components=1 --no-same-owner
-    if ! compile_server "$build" "${TTL_JOBS:-$(nproc)}" >"$build.log" 2>&1; then
+    if ! patiently "building PostgreSQL $version" "three to five minutes, once" \
+        compile_server "$build" "${TTL_JOBS:-$(nproc)}"; then
         tail -n 30 "$build.log"
         die "PostgreSQL $version did not build; the whole log: $build.log"
     fi
@@ -90,6 +91,7 @@ build_server() { # SUITE
 # Its output goes to a log. ICU, OpenSSL and readline are not needed here.
 # (Chained: `set -e` does not hold inside a condition.)
 compile_server() ( # DIRECTORY JOBS
+    exec >"$1.log" 2>&1
     unset MAKEFLAGS MAKELEVEL MFLAGS # of the make that may be running us
     local checks=(--enable-cassert --enable-debug)
     [ "$kind" != release ] || checks=()
@@ -112,7 +114,7 @@ unpack_server() { # VERSION_OF_THE_PACKAGE
     lock_server "$version"
     unpacked=$(mktemp -d "$TTL_CACHE/unpack.XXXXXX")
     # Which Python the package is for does not matter: only the server in it is used.
-    retry python3 -m pip --quiet --disable-pip-version-check --no-input download --no-deps \
+    patiently "fetching pgserver $1" "some seconds" retry python3 -m pip --quiet --disable-pip-version-check --no-input download --no-deps \
         --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
         --dest "$unpacked" "pgserver==$1" || die "the package pgserver $1 cannot be had"
     rm -rf "$tree"

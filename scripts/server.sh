@@ -14,7 +14,7 @@
 # user needs is copied into $WORK, for the repository may be out of its reach.
 
 if is_root; then SERVER_USER=postgres; else SERVER_USER=$(id -un); fi
-export USER=${USER:-$(id -un)} # cargo-pgrx asks for it
+export USER=${USER:-$(id -un)} # pgrx-tests asks for it
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$REPO/target}
 
 use_postgres() { # VERSION
@@ -53,9 +53,8 @@ write_pgrx_home() {
 }
 
 install_extension() {
-    (cd "$REPO" && cargo pgrx install --pg-config "$PG_CONFIG" "${FEATURES[@]}") >&2 ||
+    "$REPO/scripts/install-extension.sh" --pg-config "$PG_CONFIG" "${FEATURES[@]}" ||
         die "the extension does not build or install for PostgreSQL $PG_VERSION"
-    install_former_versions "$PG_CONFIG"
 }
 
 # Root gives up its rights by setpriv, not su or sudo: the command keeps our

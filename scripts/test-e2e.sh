@@ -46,6 +46,7 @@ prometheus=$TTL_CACHE/prometheus
 export filter
 run_binary() { # BINARY
     local name=${1##*/} status=0
+    say "$name: started"
     as_server_user env TMPDIR="$WORK" PG_CONFIG="$PG_CONFIG" TTL_PG="$PG_VERSION" \
         TTL_PROMETHEUS="$prometheus" \
         "$WORK/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?

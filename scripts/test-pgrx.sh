@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# test-pgrx.sh VERSION [FILTER]: the tests within the extension's crate, by
-# cargo pgrx test: the pure ones (#[test]) and those that run inside a server
-# (#[pg_test]).
+# test-pgrx.sh VERSION [FILTER]: the tests within the extension's crate: the pure ones
+# (#[test]) and those that run inside a server (#[pg_test]).
 #
-# As root the server runs as `postgres`, to which cargo-pgrx changes by sudo.
+# It is what `cargo pgrx test` does: pgrx-tests learns from the environment what to build,
+# by which program, and where its server's data go. As root that server runs as `postgres`,
+# to which pgrx-tests changes by sudo.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -15,11 +16,13 @@ use_postgres "$version"
 make_workdir
 make_output pgrx
 
-options=(--pgdata "$WORK")
-is_root && options+=(--runas "$SERVER_USER")
+features="pg$version pg_test"
+export CARGO_PGRX=$REPO/scripts/install-extension.sh
+export CARGO_PGRX_TEST_PGDATA=$WORK PGRX_NO_DEFAULT_FEATURES=true PGRX_FEATURES=$features
+if is_root; then export CARGO_PGRX_TEST_RUNAS=$SERVER_USER; fi
 cd "$REPO"
 status=0
-cargo pgrx test "${options[@]}" "${FEATURES[@]}" "pg$version" ${filter:+"$filter"} 2>&1 |
+cargo test --package ttl_ext --no-default-features --features "$features" ${filter:+"$filter"} 2>&1 |
     tee "$OUTPUT/log" || status=$?
 
 count_cargo "$OUTPUT/log"

@@ -14,13 +14,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
 . "$REPO/scripts/tally.sh"
+. "$REPO/scripts/apt.sh"
 
 version=${1:-} minutes=${2:-30}
 check_version "$version"
 [[ $minutes =~ ^[0-9]+$ ]] && [ "$minutes" -gt 0 ] || die "MINUTES='$minutes' is not a number of minutes"
 use_postgres "$version"
-command -v sqlsmith >/dev/null || retry as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends sqlsmith >&2 ||
+command -v sqlsmith >/dev/null || apt_install sqlsmith >&2 ||
     die "cannot install the package sqlsmith"
 install_extension
 make_workdir

@@ -9,6 +9,8 @@ use crate::wait::until;
 /// How to stop a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
+    /// When the last client has left.
+    Smart,
     /// Sessions are ended, and a checkpoint is written.
     Fast,
     /// As in a crash: processes end at once, and the next start recovers.
@@ -22,6 +24,7 @@ impl Server {
     /// If it does not stop within two minutes.
     pub fn stop(&self, how: Stop) -> Duration {
         let mode = match how {
+            Stop::Smart => "smart",
             Stop::Fast => "fast",
             Stop::Immediate => "immediate",
         };
