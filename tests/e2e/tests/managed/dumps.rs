@@ -40,7 +40,11 @@ fn restore(server: &Server, name: &str, path: &PathBuf) -> Result<(), String> {
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]);
     let output = psql.arg(path).output().expect("psql");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(said) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(said)
+    }
 }
 
 #[test]
@@ -52,10 +56,16 @@ fn by_pg_read_all_data() {
     // Live rows only, so a child may miss its parent.
     let live = dump(&source, "backup", "");
     let said = text(&live);
-    assert!(said.contains("it is live") && !said.contains("it has expired"), "{said}");
+    assert!(
+        said.contains("it is live") && !said.contains("it has expired"),
+        "{said}"
+    );
     assert!(said.contains("SECURITY LABEL FOR ttl ON TABLE"), "{said}");
     let failed = restore(&server, "live", &live).expect_err("the child's parent is missing");
-    assert!(failed.contains("violates foreign key constraint"), "{failed}");
+    assert!(
+        failed.contains("violates foreign key constraint"),
+        "{failed}"
+    );
 
     // With one privilege more it is the dump that a superuser makes.
     let shows = "-c ttl.show_expired=on";

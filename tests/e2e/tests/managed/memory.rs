@@ -38,10 +38,12 @@ fn huge_pages_are_counted() {
     server.stop(ttl_ext_e2e::Stop::Fast);
     let size = |setting: &str| -> i64 {
         let mut postgres = server.tool("postgres", "");
-        postgres
-            .arg("-D")
-            .arg(server.dir().join("data"))
-            .args(["-C", "shared_memory_size", "-c", setting]);
+        postgres.arg("-D").arg(server.dir().join("data")).args([
+            "-C",
+            "shared_memory_size",
+            "-c",
+            setting,
+        ]);
         let output = server.must_run(&mut postgres);
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         text.parse().expect("a number of megabytes")
@@ -72,8 +74,15 @@ fn processes_are_small() {
     disk.wait_for_none("t");
     let launcher = disk.pids("ttl_ext launcher", None)[0];
     let worker = database.worker();
-    let session: i32 = disk.value("SELECT pg_backend_pid()").parse().expect("a PID");
-    for (what, pid) in [("launcher", launcher), ("worker", worker), ("session", session)] {
+    let session: i32 = disk
+        .value("SELECT pg_backend_pid()")
+        .parse()
+        .expect("a PID");
+    for (what, pid) in [
+        ("launcher", launcher),
+        ("worker", worker),
+        ("session", session),
+    ] {
         let [own, pss, rss] = ["Anonymous", "Pss", "Rss"].map(|name| figure(pid, name) / 1024);
         println!("{what}: {own} kB of its own, Pss {pss} kB, RSS {rss} kB");
     }
@@ -108,6 +117,8 @@ fn small_servers() {
     disk.wait_for_none("parts");
     // Keys of expired rows are free here, too.
     disk.insert_expired("t", 1, 2000);
-    disk.run("RESET ttl.show_expired; INSERT INTO t SELECT n, 'new' FROM generate_series(1, 2000) AS n");
+    disk.run(
+        "RESET ttl.show_expired; INSERT INTO t SELECT n, 'new' FROM generate_series(1, 2000) AS n",
+    );
     disk.wait_until("SELECT count(*) FROM t", "2001", PATIENCE);
 }

@@ -26,9 +26,8 @@ fn goes_on_after_each_start() {
         disk.insert_expired("changed", 1, 100);
         disk.run("SELECT ttl.set_default('changed', 3600)");
     }
-    let decided = |server: &Server| {
-        names.map(|name| server.existing_database(name).connect().rows(DECIDED))
-    };
+    let decided =
+        |server: &Server| names.map(|name| server.existing_database(name).connect().rows(DECIDED));
     let before = decided(&server);
     assert!(before[0].iter().any(|row| row[3] != "∅"), "{before:?}");
 
