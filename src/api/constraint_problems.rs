@@ -7,7 +7,7 @@ use crate::policy::Policy;
 use crate::store::{TablePolicy, extension, governing_label, override_check};
 use pgrx::pg_sys;
 
-/// The constraints of the columns that `ttl.enable` added, dropped where nothing guarded them:
+/// The constraints that `ttl.enable` added, dropped where nothing guarded them:
 /// under `row_security = off`, or while TTL was off. The caller has checked that TTL is on.
 pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
     let Some(clock) = columns.clock else {
@@ -15,25 +15,23 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
     };
     let mut problems = Vec::new();
     let table = qualified_name(relid);
-    let added = |column: &Option<String>| {
-        let name = column.as_deref()?;
-        policy
-            .added
-            .has_column(name)
-            .then(|| quote_identifier(name))
-    };
-    if let Some(ts) = added(&policy.ts_column).filter(|_| !clock.ts.not_null) {
+    let added = &policy.added;
+    let ts = policy.ts_column.as_deref();
+    let ts = ts.filter(|name| added.has_column(name) && !clock.ts.not_null);
+    if let Some(ts) = ts.map(quote_identifier) {
         problems.push(format!(
             "column {ts} may be NULL, and such a row never expires: \
              ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL"
         ));
     }
+    let ttl = policy.ttl_column.as_deref();
+    let ttl = ttl.filter(|name| added.has_column(name) || added.ttl_check);
     // A generated override needs no constraint; one of the user's on that column will do.
-    if let (Some(ttl), Some(name)) = (clock.ttl, added(&policy.ttl_column))
-        && !ttl.generated
+    if let (Some(column), Some(name)) = (clock.ttl, ttl.map(quote_identifier))
+        && !column.generated
         && !constraints::of(relid)
             .iter()
-            .any(|it| !it.is_not_null() && it.columns == [ttl.attno])
+            .any(|it| !it.is_not_null() && it.columns == [column.attno])
     {
         let condition = override_check::condition(&name);
         problems.push(format!(

@@ -6,7 +6,8 @@ CREATE FUNCTION problems(rel regclass) RETURNS SETOF text LANGUAGE sql AS 'SELEC
 \pset tuples_only on
 CREATE TABLE t (id int PRIMARY KEY, ends timestamptz);
 SELECT ttl.enable('t', 3600);
-SELECT ttl.create_index('t', 'ends', 0);
+CREATE INDEX ends ON t (ends);
+SELECT ttl.expire_index('ends', 0);
 -- shown in two pairs of parentheses, without which ActiveRecord cannot read it
 SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';
 SELECT (regexp_match(pg_get_constraintdef(oid), 'CHECK \({2}(.+)\){2}'))[1] FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';
@@ -65,7 +66,7 @@ SELECT conname FROM pg_constraint WHERE conrelid = 'adopted'::regclass AND conty
 -- turned off: nothing is needed; on again: it is said
 SELECT ttl.disable('t');
 ALTER TABLE t DROP CONSTRAINT former, ALTER _ts DROP NOT NULL;
-SELECT ttl.enable('t', 3600);
+SELECT ttl.set_default('t', 3600);
 SELECT problems('t');
 ALTER TABLE t ALTER COLUMN _ts SET NOT NULL;
 ALTER TABLE t ADD CHECK (ttl.is_override(ttl) IS NOT FALSE);
