@@ -22,6 +22,10 @@ static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Whether indexes are built in the background (C21); a reload is enough.
 static BUILD_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 
+/// Whether deletions are marked for consumers of logical decoding, some of which cannot read
+/// messages.
+static LOGICAL_MESSAGES: GucSetting<bool> = GucSetting::<bool>::new(false);
+
 /// Seconds: the longest sleep between two looks at a table.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
 
@@ -67,6 +71,11 @@ pub(crate) fn enabled() -> bool {
 /// Whether indexes are built in the background.
 pub(crate) fn build_indexes() -> bool {
     BUILD_INDEXES.get()
+}
+
+/// Whether deletions are marked for consumers of logical decoding.
+pub(crate) fn logical_messages() -> bool {
+    LOGICAL_MESSAGES.get()
 }
 
 /// The longest sleep between two looks at a table, in microseconds.
@@ -174,6 +183,14 @@ pub(crate) fn init() {
         0.0,
         1.0,
         GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"ttl.logical_messages",
+        c"Marks deletions of expired rows by messages in the stream of logical decoding.",
+        c"With wal_level = logical. Some consumers fail at messages.",
+        &LOGICAL_MESSAGES,
+        GucContext::Suset,
         GucFlags::default(),
     );
     // SAFETY: the hook neither panics nor keeps its arguments. The prefix is reserved after its

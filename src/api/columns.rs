@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::{defaults, encoding, nodes};
 use crate::policy::{Added, IndexMethod, Policy};
-use crate::store::{extension, label_provider};
+use crate::store::{extension, label_provider, override_check};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -57,9 +57,8 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
         } else {
             ""
         };
-        // A function call, not the expression: PostgreSQL parses a stored constraint again for each
-        // statement.
-        let check = format!("ALTER TABLE {table} ADD CHECK ({})", override_check(&ttl));
+        let condition = override_check::condition(&ttl);
+        let check = format!("ALTER TABLE {table} ADD CHECK ({condition})");
         match (catalog::attribute(relid, name), &policy.document_column) {
             (None, None) => {
                 added.note_column(name);
@@ -127,23 +126,16 @@ fn generated_override(table: &str, ttl: &str, document: &str) -> String {
     )
 }
 
-/// The constraint of C3 on the quoted column.
-pub(super) fn override_check(ttl: &str) -> String {
-    format!("ttl.is_override({ttl})")
-}
-
-/// Whether the constraint of C3 is there already, in either form.
+/// Whether the constraint of C3 is there already, in any form.
 fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
-    let forms = [
-        override_check(ttl),
-        format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))"),
-    ];
+    let written_out = format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))");
     let query = format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint \
           WHERE conrelid OPERATOR(pg_catalog.=) {} AND contype OPERATOR(pg_catalog.=) 'c' \
-            AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]))",
+            AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}, {}]))",
         relid.to_u32(),
-        forms.map(|form| catalog::quote_literal(&form)).join(", ")
+        override_check::shown(ttl),
+        catalog::quote_literal(&written_out)
     );
     let query = encoding::query(&query);
     let found = Spi::connect_mut(|client| {

@@ -1,13 +1,12 @@
 //! Removes from a table what `ttl.enable` added, and nothing else.
 
-use super::columns::override_check;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::encoding;
 use crate::pg::values::Text;
 use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::index_of;
+use crate::store::{index_of, override_check};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -109,10 +108,10 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
     let query = format!(
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
          WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
-           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} \
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]) \
            AND coninhcount OPERATOR(pg_catalog.=) 0 ORDER BY oid LIMIT 1",
         relid.to_u32(),
-        quote_literal(&override_check(&quote_identifier(column)))
+        override_check::shown(&quote_identifier(column))
     );
     let name = Spi::connect(|client| {
         client

@@ -4,6 +4,7 @@ mod archive;
 pub(crate) mod asked;
 mod building;
 mod columns;
+mod constraint_problems;
 mod deleting;
 mod deletion_problems;
 mod disable;

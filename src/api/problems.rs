@@ -3,7 +3,7 @@
 use super::columns::is_generated_from;
 use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, deletion_problems, library, rules, trigger_problems};
+use super::{archive, constraint_problems, deletion_problems, library, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
@@ -32,7 +32,11 @@ fn problems(rel: pg_sys::Oid) -> Vec<Text> {
 
 fn of(rel: pg_sys::Oid) -> Vec<String> {
     let policy = match read_label(rel) {
-        None => return vec![],
+        None => {
+            return constraint_problems::without_policy(rel)
+                .into_iter()
+                .collect();
+        }
         Some(Ok(policy)) => policy,
         Some(Err(error)) => {
             return vec![format!(
@@ -65,6 +69,9 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         }
         if columns.needs_clock() {
             problems.extend(missing_indexes(rel, &policy, &columns));
+            if columns.labelled_table == rel {
+                problems.extend(constraint_problems::of(rel, &policy, &columns));
+            }
         }
         if columns.labelled_table == rel && columns.hidden {
             problems.extend(trigger_problems::of(rel, &policy));

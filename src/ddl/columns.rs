@@ -2,9 +2,9 @@
 //! (C11), as they are likely mistakes. With TTL off, the label forgets what `ttl.enable` added and
 //! the statement drops.
 
-use super::added;
 use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
 use super::statement::{Command, Statement, table_of};
+use super::{added, needed};
 use crate::pg::{catalog, roles};
 use crate::store::{cache, expected_indexes, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
@@ -32,8 +32,9 @@ pub(super) fn check_drop_index(statement: &Statement<'_>) {
     }
 }
 
-/// Refuses to drop, or to change the type of, a column of a policy, and to drop or change the
-/// expression that computes the override from its document (D1).
+/// Refuses to drop, or to change the type of, a column of a policy, to drop or change the
+/// expression that computes the override from its document (D1), and to drop the constraints of
+/// both columns.
 pub(super) fn check_alter_table(statement: &Statement<'_>) {
     let Some(relid) = statement.relation else {
         return;
@@ -47,9 +48,11 @@ pub(super) fn check_alter_table(statement: &Statement<'_>) {
         .commands
         .iter()
         .filter_map(|command| match command {
-            Command::DropColumn(name) | Command::AlterType(name) | Command::Expression(_, name) => {
-                Some((name.as_str(), command))
-            }
+            Command::DropColumn(name)
+            | Command::AlterType(name, _)
+            | Command::Expression(_, name)
+            | Command::DropNotNull(name)
+            | Command::DropConstraint(name) => Some((name.as_str(), command)),
             _ => None,
         })
         .collect();
@@ -80,14 +83,31 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
     // column that it names: otherwise it is not in force, and rows that expired by a TTL index
     // would live again.
     let needs_clock = policy.needs_clock() || !label.rules.is_empty();
+    let dropped: Vec<&str> = touching
+        .iter()
+        .filter(|(_, command)| matches!(command, Command::DropConstraint(_)))
+        .map(|&(name, _)| name)
+        .collect();
     for &(name, command) in touching {
+        if let Command::DropConstraint(_) | Command::DropNotNull(_) = command {
+            if policy.needs_clock() {
+                needed::check(table, &policy, &label, command, &dropped);
+            }
+            continue;
+        }
+        if let Command::AlterType(_, Some(wanted)) = command
+            && catalog::attribute(table, name).is_some_and(|it| (it.type_oid, it.typmod) == *wanted)
+        {
+            // As migrations write it; PostgreSQL builds the column's indexes and constraints anew.
+            continue;
+        }
         let column = catalog::quote_identifier(name);
         let (what, needed) = match command {
             Command::Expression(verb, _) => {
                 let what = format!("{verb} expression of column {column}");
                 (what, Needed::Expression)
             }
-            Command::AlterType(_) => (format!("alter type of column {column}"), Needed::Type),
+            Command::AlterType(..) => (format!("alter type of column {column}"), Needed::Type),
             _ => (format!("drop column {column}"), Needed::Column(name)),
         };
         if needs_clock && label.columns().any(|column| column == name) {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `statement`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
-//! | `trigger_guard`, `columns`, `refusal` | what is refused |
+//! | `trigger_guard`, `columns`, `needed`, `refusal` | what is refused |
 //! | `purge_before_ddl` | rows that nobody sees are not in the way of what reads all rows |
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
@@ -19,6 +19,7 @@ mod columns;
 pub(crate) mod databases;
 mod drop_index;
 mod dropped;
+mod needed;
 mod parse;
 pub(crate) mod purge_before_change;
 mod purge_before_ddl;

@@ -3,13 +3,13 @@
 use super::statement::{Command, Kind};
 use crate::keys::TRIGGER_NAME;
 use crate::pg::encoding;
-use crate::pg::names::Name;
+use crate::pg::names::{self, Name};
 use crate::pg::syntax::Node;
 use crate::store::{extension, seclabel};
 use pgrx::pg_sys::{
-    self, AlterTableCmd, AlterTableStmt, AlterTableType, ConstrType, Constraint, CreateStmt,
-    CreateTrigStmt, DropStmt, IndexStmt, List, NodeTag, ObjectType, PartitionCmd, ReindexStmt,
-    RenameStmt, SecLabelStmt,
+    self, AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef, ConstrType, Constraint,
+    CreateStmt, CreateTrigStmt, DropStmt, IndexStmt, List, NodeTag, ObjectType, PartitionCmd,
+    ReindexStmt, RenameStmt, SecLabelStmt,
 };
 use std::ffi::CStr;
 
@@ -97,7 +97,13 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> Command {
     match command.subtype {
         AlterTableType::AT_AddColumn => Command::AddColumn,
         AlterTableType::AT_DropColumn => Command::DropColumn(name()),
-        AlterTableType::AT_AlterColumnType => Command::AlterType(name()),
+        AlterTableType::AT_AlterColumnType => {
+            let column = definition.and_then(Node::cast::<ColumnDef>);
+            let plain = column.filter(|column| column.node(|it| &it.raw_default).is_none());
+            let type_name = plain.and_then(|column| column.node(|it| &it.typeName));
+            Command::AlterType(name(), type_name.and_then(names::named_type))
+        }
+        AlterTableType::AT_DropNotNull => Command::DropNotNull(name()),
         AlterTableType::AT_DropExpression => Command::Expression("drop", name()),
         #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         AlterTableType::AT_SetExpression => Command::Expression("alter", name()),

@@ -19,6 +19,10 @@ pub(crate) enum Needed<'a> {
     Index,
     /// The trigger that frees keys.
     Trigger,
+    /// The constraint on the override.
+    Constraint,
+    /// NOT NULL of the time that `ttl.enable` added.
+    NotNull,
 }
 
 /// Refuses a statement that would remove from a table what the policy of `labelled_table` needs.
@@ -62,6 +66,12 @@ fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
         ),
         Needed::Index => format!(
             "Leave the index, by which expired rows are found; or create another like it first. {for_good}."
+        ),
+        Needed::Constraint => format!(
+            "Leave the constraint, by which an override is -1 or a positive number of seconds; or add another like it first. {for_good}, which drops what ttl.enable() added."
+        ),
+        Needed::NotNull => format!(
+            "Leave it: a row without this time never expires. {for_good}, which drops this column as well."
         ),
         Needed::Trigger => format!(
             "Leave the trigger, by which keys of expired rows are free. {for_good}: the trigger goes as well."

@@ -52,7 +52,9 @@ pub(crate) enum Kind {
 pub(crate) enum Command {
     AddColumn,
     DropColumn(String),
-    AlterType(String),
+    /// The column; without USING, the type and its modifier.
+    AlterType(String, Option<(pg_sys::Oid, i32)>),
+    DropNotNull(String),
     /// DROP or SET EXPRESSION: the action, and the column.
     Expression(&'static str, String),
     /// With the index of PRIMARY KEY USING INDEX.

@@ -2,17 +2,22 @@
 //! decoding.
 
 use crate::pg::wal;
+use crate::settings;
 use serde::Serialize;
 use std::ffi::{CStr, CString};
-pub(crate) use wal::is_logical as is_wanted;
 
 /// The prefix by which a consumer tells the extension's messages.
 pub(super) const PREFIX: &CStr = c"ttl";
 
-/// The text of the message before the first deletion in a table; `None` if the WAL is not
-/// written for logical decoding.
+/// Whether deletions are marked.
+pub(crate) fn is_wanted() -> bool {
+    settings::logical_messages() && wal::is_logical()
+}
+
+/// The text of the message before the first deletion in a table; `None` if
+/// deletions are not marked.
 pub(crate) fn for_begin(table: &str) -> Option<CString> {
-    wal::is_logical().then(|| text(table, "begin", None))?
+    is_wanted().then(|| text(table, "begin", None))?
 }
 
 /// Writes the message before the deletions in a table.
@@ -22,7 +27,7 @@ pub(crate) fn begin(table: &str) {
 
 /// Writes the message after the deletions in a table.
 pub(crate) fn end(table: &str, rows: u64) {
-    if wal::is_logical() {
+    if is_wanted() {
         emit(text(table, "end", Some(rows)).as_deref());
     }
 }

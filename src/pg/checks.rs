@@ -7,7 +7,7 @@ use pgrx::pg_sys::{self, ExprState, Oid};
 
 impl Target<'_> {
     /// Keeps the table's only CHECK constraint from being evaluated in this statement, if it calls
-    /// this function with this column, and is known to hold for the rows on disk. Beside others it
+    /// this function with this column (`function(column)`, or that IS NOT FALSE), and is known to hold for the rows on disk. Beside others it
     /// stays: PostgreSQL prepares all or none.
     ///
     /// The catalog is unchanged. PostgreSQL prepares the constraints where it meets the first row,
@@ -51,15 +51,26 @@ unsafe fn prepared(target: *mut pg_sys::ResultRelInfo) -> *mut *mut *mut ExprSta
     }
 }
 
-/// Whether a stored expression is `function(column)`, by its text: parsing it is most of what the
-/// constraint costs.
-fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
+/// Whether a stored expression is `function(column)`, or `function(column) IS NOT FALSE`, by its
+/// text: parsing it is most of what the constraint costs.
+pub(super) fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
+    const TESTED: &[u8] = b"{BOOLEANTEST :arg ";
+    // `IS_NOT_FALSE` of primnodes.h.
+    const NOT_FALSE: &[u8] = b"} :booltesttype 3 :location ";
     // The result is a boolean, the form that of a call.
     const BETWEEN: &[u8] =
         b" :funcresulttype 16 :funcretset false :funcvariadic false :funcformat 0 \
         :funccollid 0 :inputcollid 0 :args ({VAR :varno 1 :varattno ";
     let find = || {
-        let called = stored.to_bytes().strip_prefix(b"{FUNCEXPR :funcid ")?;
+        let stored = stored.to_bytes();
+        let call = match stored.strip_prefix(TESTED) {
+            Some(call) => {
+                let tests = |part: &[u8]| part == NOT_FALSE;
+                call.windows(NOT_FALSE.len()).any(tests).then_some(call)?
+            }
+            None => stored,
+        };
+        let called = call.strip_prefix(b"{FUNCEXPR :funcid ")?;
         let (called, rest) = number(called);
         let (column, _) = number(rest.strip_prefix(BETWEEN)?);
         Some(called == function.to_u32() && Ok(attno) == column.try_into())

@@ -88,7 +88,7 @@ pub(crate) mod foreign_keys {
     #[repr(C)]
     pub(crate) struct Constraint {
         oid: pg_sys::Oid,
-        conname: pg_sys::NameData,
+        pub(crate) conname: pg_sys::NameData,
         connamespace: pg_sys::Oid,
         pub(crate) contype: u8,
         condeferrable: bool,

@@ -24,6 +24,7 @@ pub(crate) mod cascade;
 pub(crate) mod catalog;
 pub(crate) mod checks;
 pub(crate) mod composite;
+pub(crate) mod constraints;
 pub(crate) mod context;
 pub(crate) mod databases;
 pub(crate) mod defaults;

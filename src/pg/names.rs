@@ -60,6 +60,25 @@ pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) ->
     }
 }
 
+/// The type of that name and its modifier; `None` if there is none. `%TYPE` is not looked up.
+pub(crate) fn named_type(name: Node<'_, pg_sys::TypeName>) -> Option<(Oid, i32)> {
+    if name.pct_type {
+        return None;
+    }
+    let mut typmod = -1;
+    // SAFETY: a name of the parser; the tuple is read before its release.
+    unsafe {
+        let none = core::ptr::null_mut();
+        let tuple = pg_sys::LookupTypeName(none, name.as_ptr(), &mut typmod, true);
+        let row = tuple
+            .as_ref()
+            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>())?;
+        let type_oid = (*row).oid;
+        pg_sys::ReleaseSysCache(tuple);
+        Some((type_oid, typmod))
+    }
+}
+
 /// A type, as a user would write it.
 pub(crate) fn of_type(type_oid: Oid) -> String {
     // SAFETY: a palloc'd C string.

@@ -6,7 +6,7 @@
 
 use super::gate::Visit;
 use super::relation::Open;
-use super::{encoding, externs, lists, table};
+use super::{encoding, externs, lists, session, table};
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
@@ -107,14 +107,17 @@ fn run_seeing(
         let former = pg_sys::MemoryContextSwitchTo(context);
         let types: Vec<pg_sys::Oid> = parameters.iter().map(|&(oid, _)| oid).collect();
         let analyzed = visit.resolve(|| {
-            let trees = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-            pg_sys::pg_analyze_and_rewrite_fixedparams(
-                lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut()),
-                text.as_ptr(),
-                types.as_ptr(),
-                c_int::try_from(types.len()).unwrap_or(0),
-                core::ptr::null_mut(),
-            )
+            session::without_query_id(|| {
+                let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
+                let trees = pg_sys::raw_parser(text.as_ptr(), mode);
+                pg_sys::pg_analyze_and_rewrite_fixedparams(
+                    lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut()),
+                    text.as_ptr(),
+                    types.as_ptr(),
+                    c_int::try_from(types.len()).unwrap_or(0),
+                    core::ptr::null_mut(),
+                )
+            })
         });
         let values = parameter_list(parameters);
         let planned = pg_sys::pg_plan_queries(analyzed, text.as_ptr(), 0, values);

@@ -126,6 +126,13 @@ pub(crate) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
     with_settings(&[(c"lock_timeout", c"1")], work)
 }
 
+/// Analyzes the queries of `work` without identifiers, without which pg_stat_statements and its like
+/// do not keep them. Queries of a user's code that these run have theirs. An error ends the setting
+/// with the subtransaction.
+pub(crate) fn without_query_id<T>(work: impl FnOnce() -> T) -> T {
+    with_settings(&[(c"compute_query_id", c"off")], work)
+}
+
 fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; the nest level begun here is ended here.
     unsafe {

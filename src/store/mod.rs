@@ -10,6 +10,7 @@ mod functions_used;
 pub(crate) mod label_provider;
 mod lookup;
 pub(crate) mod missing_index;
+pub(crate) mod override_check;
 pub(crate) mod policy_lock;
 pub(crate) mod predicate;
 pub(crate) mod release;

@@ -2,13 +2,15 @@
 
 use super::build_plan::{Statement, Step, Work};
 use crate::error::Result;
-use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::values::Text;
 use crate::pg::{encoding, locks};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::missing_index::{self, MissingIndex};
-use crate::store::{Clock, TablePolicy, cache, extension, index_of, label_of, seclabel};
+use crate::store::{
+    Clock, TablePolicy, cache, extension, index_of, label_of, override_check, seclabel,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -174,14 +176,13 @@ fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
     let Some(column) = &policy.ttl_column else {
         return Ok(vec![]);
     };
-    let text = format!("ttl.is_override({})", quote_identifier(column));
     let query = format!(
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
          WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
            AND NOT convalidated \
-           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} ORDER BY oid",
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]) ORDER BY oid",
         relid.to_u32(),
-        quote_literal(&text)
+        override_check::shown(&quote_identifier(column))
     );
     let names = Spi::connect(|client| {
         client

@@ -57,6 +57,7 @@ fn nobody_gains_by_it() {
         ("shared_preload_libraries", ""),
         ("autovacuum", "off"),
         ("wal_level", "logical"),
+        ("ttl.logical_messages", "on"),
         ("wal_retrieve_retry_interval", "10ms"),
         ("max_worker_processes", "24"),
     ]);

@@ -10,8 +10,8 @@ ALTER TABLE p2 DROP COLUMN x;
 ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (10) TO (20);
 CREATE TABLE p2a PARTITION OF p2 FOR VALUES IN (0);
 SELECT ttl.enable('p', 100);
-CREATE TABLE p2b (ttl int CHECK (ttl.is_override(ttl)), dropped int, a int NOT NULL, _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), b int, v text,
-    CONSTRAINT p_ttl_check CHECK (ttl.is_override(ttl)));
+CREATE TABLE p2b (ttl int CHECK (ttl.is_override(ttl) IS NOT FALSE), dropped int, a int NOT NULL, _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), b int, v text,
+    CONSTRAINT p_ttl_check CHECK (ttl.is_override(ttl) IS NOT FALSE));
 ALTER TABLE p2b DROP COLUMN dropped;
 ALTER TABLE p2 ATTACH PARTITION p2b FOR VALUES IN (1);
 SET ttl.preserve_ts = on;
@@ -133,7 +133,7 @@ CREATE TABLE grand (a int);
 CREATE TABLE mid (a int);
 CREATE TABLE leaf () INHERITS (mid);
 SELECT ttl.enable('grand', 60);
-ALTER TABLE mid ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int, ADD CONSTRAINT grand_ttl_check CHECK (ttl.is_override(ttl));
+ALTER TABLE mid ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int, ADD CONSTRAINT grand_ttl_check CHECK (ttl.is_override(ttl) IS NOT FALSE);
 INSERT INTO leaf (a, _ts) VALUES (1, now() - interval '1 h');
 SELECT count(*) FROM leaf;
 ALTER TABLE mid INHERIT grand;

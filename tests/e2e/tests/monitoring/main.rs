@@ -4,4 +4,5 @@ mod problems;
 mod programs;
 mod progress;
 mod prometheus;
+mod statements;
 mod stats;

@@ -1,0 +1,91 @@
+//! CHECK and NOT NULL constraints of a table, as stored: the table is not locked, and nothing is
+//! parsed or simplified.
+
+use super::checks;
+use super::encoding;
+use super::externs::foreign_keys::Constraint as Row;
+use super::rows::{Catalog, Key};
+use core::ffi::CStr;
+use pgrx::pg_sys::{self, Oid};
+use pgrx::prelude::*;
+use std::ffi::CString;
+
+/// catalog/pg_constraint.h, which pgrx does not bind.
+mod pg_constraint {
+    use pgrx::pg_sys::Oid;
+
+    pub(super) const RELATION: Oid = Oid::from_u32(2606);
+    pub(super) const CONRELID_CONTYPID_CONNAME_INDEX: Oid = Oid::from_u32(2665);
+    /// Version 18 has `conenforced` before this one, and `conperiod` before the others.
+    #[cfg(not(feature = "pg18"))]
+    mod columns {
+        pub(crate) const CONRELID: i16 = 8;
+        pub(crate) const CONKEY: u32 = 19;
+        pub(crate) const CONBIN: u32 = 26;
+    }
+    #[cfg(feature = "pg18")]
+    mod columns {
+        pub(crate) const CONRELID: i16 = 9;
+        pub(crate) const CONKEY: u32 = 21;
+        pub(crate) const CONBIN: u32 = 28;
+    }
+    pub(super) use columns::{CONBIN, CONKEY, CONRELID};
+}
+
+// SAFETY: pg_constraint and its index by table, type and name.
+const CONSTRAINTS: Catalog<Row> = unsafe {
+    Catalog::new(
+        pg_constraint::RELATION,
+        Some(pg_constraint::CONRELID_CONTYPID_CONNAME_INDEX),
+    )
+};
+
+/// A CHECK or NOT NULL constraint.
+pub(crate) struct Constraint {
+    pub(crate) name: String,
+    /// The columns that it mentions.
+    pub(crate) columns: Vec<i16>,
+    /// The stored expression of a CHECK.
+    expression: Option<CString>,
+}
+
+impl Constraint {
+    /// Whether it is a CHECK that calls this function with one column, by its text.
+    pub(crate) fn calls(&self, function: Oid) -> bool {
+        let (Some(stored), [column]) = (&self.expression, self.columns.as_slice()) else {
+            return false;
+        };
+        checks::is_call(stored, function, *column)
+    }
+
+    /// NOT NULL, which has a row here from version 18 on.
+    pub(crate) fn is_not_null(&self) -> bool {
+        self.expression.is_none()
+    }
+}
+
+/// The table's CHECK and NOT NULL constraints, in the order of their names.
+pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
+    let mut found = Vec::new();
+    let key = (pg_constraint::CONRELID, Key::Oid(relid));
+    CONSTRAINTS.scan(&[key], &mut |row| {
+        if [b'c', b'n'].contains(&row.contype) {
+            // SAFETY: the name is a C string, the columns are an array of smallint, the expression
+            // is a text.
+            found.push(unsafe {
+                Constraint {
+                    name: encoding::from_pointer(row.conname.data.as_ptr()),
+                    columns: row
+                        .value(pg_constraint::CONKEY)
+                        .and_then(|columns| Vec::<i16>::from_datum(columns, false))
+                        .unwrap_or_default(),
+                    expression: row.value(pg_constraint::CONBIN).map(|text| {
+                        CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).to_owned()
+                    }),
+                }
+            });
+        }
+        false
+    });
+    found
+}

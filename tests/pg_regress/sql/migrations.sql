@@ -1,0 +1,94 @@
+-- C34: what migration tools do to a table's columns and constraints; P9: what they read.
+CREATE SCHEMA migrations;
+SET search_path = migrations;
+CREATE FUNCTION problems(rel regclass) RETURNS SETOF text LANGUAGE sql AS 'SELECT unnest(ttl.problems(rel))';
+\pset format unaligned
+\pset tuples_only on
+CREATE TABLE t (id int PRIMARY KEY, ends timestamptz);
+SELECT ttl.enable('t', 3600);
+CREATE INDEX ends ON t (ends);
+SELECT ttl.expire_index('ends', 0);
+-- shown in two pairs of parentheses, without which ActiveRecord cannot read it
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';
+SELECT (regexp_match(pg_get_constraintdef(oid), 'CHECK \({2}(.+)\){2}'))[1] FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';
+
+-- the constraint on the override, and NOT NULL of the time
+ALTER TABLE t DROP CONSTRAINT t_ttl_check;
+ALTER TABLE t DROP CONSTRAINT IF EXISTS nosuch, DROP CONSTRAINT t_ttl_check CASCADE;
+ALTER TABLE t ALTER COLUMN _ts DROP NOT NULL;
+ALTER TABLE t ALTER _ts DROP NOT NULL, ADD x int;
+-- what TTL does not need
+ALTER TABLE t ALTER ttl DROP NOT NULL, ALTER ends DROP NOT NULL;
+ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0);
+ALTER TABLE t DROP CONSTRAINT positive;
+-- another like it will do, also in the form of 0.1.0
+ALTER TABLE t ADD CONSTRAINT former CHECK (ttl.is_override(ttl));
+ALTER TABLE t DROP CONSTRAINT t_ttl_check, DROP CONSTRAINT former;
+ALTER TABLE t DROP CONSTRAINT t_ttl_check;
+ALTER TABLE t DROP CONSTRAINT former;
+-- not the contrary
+ALTER TABLE t ADD CONSTRAINT contrary CHECK (ttl.is_override(id) IS NOT FALSE AND ttl IS NULL OR true);
+ALTER TABLE t DROP CONSTRAINT former;
+ALTER TABLE t DROP CONSTRAINT contrary;
+INSERT INTO t (id, ttl) VALUES (1, 0);
+
+-- an unchanged type
+INSERT INTO t (id, ttl, ends) VALUES (1, 60, 'infinity'), (2, NULL, NULL);
+ALTER TABLE t ALTER COLUMN ttl TYPE integer, ALTER COLUMN _ts TYPE timestamptz, ALTER COLUMN ends SET DATA TYPE timestamp with time zone;
+ALTER TABLE t ALTER ttl TYPE int4, ALTER ttl DROP NOT NULL, ALTER ttl DROP DEFAULT;
+ALTER TABLE t ALTER _ts TYPE timestamptz(3);
+ALTER TABLE t ALTER ttl TYPE integer USING 60;
+ALTER TABLE t ALTER ttl TYPE smallint;
+ALTER TABLE t ALTER ends TYPE timestamp;
+ALTER TABLE t ALTER ttl TYPE nosuch;
+SELECT rules FROM ttl.tables WHERE relation = 't'::regclass;
+SELECT problems('t');
+SELECT id, ttl FROM t ORDER BY id;
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'migrations' ORDER BY indexname;
+INSERT INTO t (id, ttl) VALUES (3, 0);
+
+-- partitions
+CREATE TABLE p (id int) PARTITION BY LIST (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
+SELECT ttl.enable('p', 3600);
+ALTER TABLE p DROP CONSTRAINT p_ttl_check;
+ALTER TABLE p ALTER _ts DROP NOT NULL;
+ALTER TABLE p ALTER ttl TYPE integer;
+SELECT problems('p');
+
+-- columns that were adopted: NOT NULL is the owner's
+CREATE TABLE adopted (at timestamptz NOT NULL, ttl int);
+SELECT ttl.enable('adopted', 3600, ts_column => 'at', index => 'none');
+ALTER TABLE adopted ALTER at DROP NOT NULL;
+ALTER TABLE adopted DROP CONSTRAINT adopted_ttl_check;
+SELECT ttl.disable('adopted', drop_columns => true);
+SELECT conname FROM pg_constraint WHERE conrelid = 'adopted'::regclass AND contype = 'c';
+-- turned off: nothing is needed; on again: it is said
+SELECT ttl.disable('t');
+ALTER TABLE t DROP CONSTRAINT former, ALTER _ts DROP NOT NULL;
+SELECT ttl.set_default('t', 3600);
+SELECT problems('t');
+ALTER TABLE t ALTER COLUMN _ts SET NOT NULL;
+ALTER TABLE t ADD CHECK (ttl.is_override(ttl) IS NOT FALSE);
+SELECT problems('t');
+-- with row_security off, as pg_restore --clean
+SET row_security = off;
+ALTER TABLE t DROP CONSTRAINT t_ttl_check, ALTER _ts DROP NOT NULL;
+RESET row_security;
+SELECT problems('t');
+ALTER TABLE t ADD CONSTRAINT own CHECK (ttl > 0);
+SELECT problems('t');
+
+-- without a policy: a schema diff, or a restore without security labels
+SECURITY LABEL FOR ttl ON TABLE p IS NULL;
+SELECT problems('p');
+SELECT problems('p1');
+CREATE TABLE bare (id int PRIMARY KEY, ttl int CHECK (ttl.is_override(ttl)));
+CREATE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT OR UPDATE ON bare FOR EACH ROW EXECUTE FUNCTION ttl.free_expired_keys();
+SELECT problems('bare');
+SELECT tgrelid::regclass FROM pg_trigger WHERE tgfoid = 'ttl.free_expired_keys'::regproc AND cardinality(ttl.problems(tgrelid)) > 0 ORDER BY 1;
+CREATE TABLE plain (id int PRIMARY KEY CHECK (id > 0));
+SELECT problems('plain');
+SELECT problems(0::regclass);
+SET client_min_messages = warning;
+DROP SCHEMA migrations CASCADE;
