@@ -32,8 +32,8 @@ PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 MINUTES ?= 30
 
-.PHONY: help deps deps-drivers build install demo demo-svg test test-lint check-release test-unit test-pgrx \
-	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-docs clean
+.PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
+	test-pgrx test-regress test-isolation test-e2e test-package test-matrix test-sqlsmith test-upstream bench bench-docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -54,6 +54,16 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 	@[ -n "$(PG_CONFIG)" ] || { echo "which server? make install PG_CONFIG=/path/to/pg_config" >&2; exit 2; }
 	@scripts/deps.sh
 	@scripts/install.sh "$(PG_CONFIG)"
+
+# What PGXN's client calls before `install`, which builds.
+all:
+	@:
+
+package: ## A Debian package of a release build, for the PG that is installed here
+	@scripts/package.sh $(PG)
+
+dist: ## The archives of a release, of what is committed: .tar.gz, and .zip for PGXN
+	@scripts/dist.sh
 
 demo: deps ## Three tables, some traffic, and what users see against what is on disk
 	@scripts/demo.sh $(PG)
@@ -84,6 +94,9 @@ test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_reg
 
 test-e2e: deps-drivers ## tests/e2e: servers of their own, seen from outside
 	@scripts/test-e2e.sh $(PG) $(FILTER)
+
+test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
+	@scripts/test-package.sh $(PG) release
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# deps.sh [VERSION [drivers]]: install what is missing to build the extension and, with a
-# PostgreSQL VERSION, to test it on that version; with `drivers`, by other languages' drivers
-# and with Prometheus, too. Rust itself must be there.
+# deps.sh [VERSION [drivers|package|test-package]]: install what is missing to build the
+# extension and, with a PostgreSQL VERSION, to test it on that version; with `drivers`, by
+# other languages' drivers and with Prometheus, too; with `package` to make a package of it,
+# with `test-package` to test that. Rust itself must be there.
 #
 # Silent and quick when nothing is missing. Packages come by apt-get.
 
@@ -26,6 +27,11 @@ if [ "${2:-}" = drivers ]; then
     # Whatever JDK there is will do.
     command -v javac >/dev/null || packages+=(default-jdk-headless)
 fi
+
+case ${2:-} in
+    package) packages+=(debhelper) ;;
+    test-package) packages+=(debhelper lintian debootstrap unzip) ;;
+esac
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -116,3 +116,15 @@ lock_server() { # VERSION
     }
     export TTL_LOCKED=$1
 }
+
+# The version of the extension stands in one place.
+crate_version() { # CARGO_TOML
+    sed -nE '/^\[package\]/,/^version/s/^version = "(.*)"$/\1/p' "$1"
+}
+
+# Where this machine gets the packages of its own release from, as apt says.
+debian_archive() { # CODENAME
+    # shellcheck disable=SC2016 # apt's placeholder, not the shell's
+    apt-get indextargets --format '$(SITE)' "Identifier: Packages" \
+        "Codename: $1" "Component: main" | sort -u | head -n 1
+}

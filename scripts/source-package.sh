@@ -18,9 +18,7 @@ make_cache
 
 # Where this machine's own release has its main archive.
 codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-# shellcheck disable=SC2016 # apt's placeholder, not the shell's
-site=$(apt-get indextargets --format '$(SITE)' "Identifier: Packages" \
-    "Codename: $codename" "Component: main" | sort -u | head -n 1)
+site=$(debian_archive "$codename")
 [ -n "$site" ] ||
     die "apt knows no archive of Debian $codename main: check /etc/apt, and run 'apt-get update' as root"
 

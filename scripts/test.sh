@@ -22,7 +22,7 @@ run_tier() { # TIER
 }
 
 status=0
-for tier in lint pgrx regress isolation e2e upstream; do
+for tier in lint pgrx regress isolation e2e package upstream; do
     run_tier "$tier" || {
         # One that did not come as far as counting has failed, too.
         grep -qE "^$tier [0-9]+ [1-9]" "$TTL_TALLY" || echo "$tier 0 1 0" >>"$TTL_TALLY"

@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# test-package.sh VERSION [release]: the release archive and the Debian package, as users meet them.
+#
+# The archive must hold what is committed. lintian must find no error in the package. A bare Debian
+# installs it by apt, runs the README's first session, takes a newer one, and removes it:
+# tests/packages/session.sh.
+#
+# Of the dev profile, and of the files that are here: they are compiled already when all tests run.
+# With `release` the package is built of the unpacked archive. Neither has git to call.
+#
+# Only for the PostgreSQL of this Debian, of which there is a package; for the others this says
+# so, and counts nothing. What needs root or a tool that is missing is skipped, and counted.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$REPO/scripts/tally.sh"
+
+version=${1:-} profile=${2:-dev}
+check_version "$version"
+if [ "$version" != 15 ] && ! system_has_server "$version"; then
+    echo "package: NOT RUN on PostgreSQL $version: Debian has no package of it to depend on." \
+        "It runs with PG=15; nothing is counted here."
+    exit 0
+fi
+"$REPO/scripts/deps.sh" "$version" test-package
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$REPO/target}
+make_output package
+PASSED=0 FAILED=0 SKIPPED=0
+
+skip() { # NAME WHY
+    say "SKIPPED: $1: $2"
+    SKIPPED=$((SKIPPED + 1))
+}
+
+# In a shell of its own, so that the first command that fails ends it; not within a condition,
+# where bash forgets that. CHECKED is its status.
+check() { # NAME FUNCTION
+    local status
+    say "$1"
+    set +e
+    (
+        set -e
+        "$2"
+    ) >"$OUTPUT/$2.log" 2>&1
+    status=$?
+    set -e
+    if [ "$status" = 0 ]; then
+        PASSED=$((PASSED + 1))
+    else
+        cat "$OUTPUT/$2.log" >&2
+        say "$1: failed; $OUTPUT/$2.log"
+        FAILED=$((FAILED + 1))
+    fi
+    CHECKED=$status
+}
+
+source=$REPO
+archive_is_complete() {
+    "$REPO/scripts/dist.sh" >"$OUTPUT/archives"
+    rm -rf "$unpacked"
+    mkdir -p "$unpacked"
+    # With the present time: cargo takes older files for those that it has compiled before.
+    tar -xmzf "$(grep 'tar.gz$' "$OUTPUT/archives")" -C "$unpacked" --strip-components=1
+    (git -C "$REPO" ls-tree -r --name-only HEAD && echo META.json) | sort >"$OUTPUT/committed"
+    (cd "$unpacked" && find . ! -type d) | sed 's/^\.\///' | sort | diff -u "$OUTPUT/committed" -
+    unzip -Z1 "$(grep 'zip$' "$OUTPUT/archives")" | sed -e 's/^[^/]*\///' -e '/\/$/d' -e '/^$/d' | sort |
+        diff -u "$OUTPUT/committed" -
+    grep -F "\"version\": \"$(crate_version "$unpacked/Cargo.toml")\"" "$unpacked/META.json"
+}
+if [ -e "$REPO/.git" ]; then
+    unpacked=$CARGO_TARGET_DIR/dist/unpacked
+    check "the archives of a release" archive_is_complete
+    [ "$CHECKED$profile" != 0release ] || source=$unpacked
+else
+    skip "the archives of a release" "this is no clone by git"
+fi
+
+# Two revisions: the second is what a user takes for a newer one.
+build_packages() {
+    mkdir "$OUTPUT/bin" "$OUTPUT/packages"
+    printf '#!/bin/sh\necho "git $*" >>"%s"\nexit 127\n' "$OUTPUT/git-was-called" >"$OUTPUT/bin/git"
+    chmod 755 "$OUTPUT/bin/git"
+    for revision in 1 2; do
+        PATH=$OUTPUT/bin:$PATH REVISION=$revision "$source/scripts/package.sh" "$version" "$profile" >"$OUTPUT/path"
+        cp "$(cat "$OUTPUT/path")" "$OUTPUT/packages/"
+    done
+    [ ! -e "$OUTPUT/git-was-called" ] || {
+        cat "$OUTPUT/git-was-called"
+        return 1
+    }
+}
+check "the package, built without git" build_packages
+[ "$CHECKED" = 0 ] || tally package "$PASSED" "$FAILED" "$SKIPPED" # which ends it
+mapfile -t packages < <(find "$OUTPUT/packages" -name '*.deb' | sort -V)
+
+lint_package() {
+    # A test's package has no maintainer; Debian has no bug that it closes.
+    lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "${packages[0]}"
+}
+if command -v lintian >/dev/null; then
+    check "lintian" lint_package
+else
+    skip "lintian" "it is not installed"
+fi
+
+# A bare Debian, kept for a week. Its packages come from where this machine's come from.
+codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+bare=$TTL_CACHE/bare-$codename.tar root=
+clean_up() { [ -z "$root" ] || as_root rm -rf --one-file-system "$root"; }
+trap clean_up EXIT
+bare_debian() {
+    make_cache
+    root=$(mktemp -d "$TTL_CACHE/bare.XXXXXX")
+    chmod 755 "$root"
+    if [ -n "$(find "$bare" -mtime -7 2>/dev/null)" ]; then
+        as_root tar -xpf "$bare" -C "$root"
+    else
+        say "making a bare Debian: a minute or two"
+        as_root debootstrap --variant=minbase "$codename" "$root" "$(debian_archive "$codename")" \
+            >"$OUTPUT/debootstrap.log" 2>&1 || return
+        as_root tar -cpf "$bare" -C "$root" .
+    fi
+    as_root cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+    as_root rm -rf "$root/etc/apt/sources.list" "$root/etc/apt/sources.list.d"
+    as_root cp -R /etc/apt/sources.list* "$root/etc/apt/"
+    as_root mkdir -p "$root/usr/share/keyrings" "$root/etc/apt/keyrings" "$root/packages"
+    as_root cp -R /usr/share/keyrings/. "$root/usr/share/keyrings/"
+    [ ! -d /etc/apt/keyrings ] || as_root cp -R /etc/apt/keyrings/. "$root/etc/apt/keyrings/"
+    apt-config dump Acquire | as_root tee "$root/etc/apt/apt.conf.d/99ttl_ext" >/dev/null
+    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$root/packages/"
+}
+
+# With mounts and processes of its own: they are gone when the session ends.
+inside() { # COMMAND…
+    # shellcheck disable=SC2016 # expanded by the shell that is called
+    as_root unshare --mount --pid --ipc --fork --kill-child -- sh -c '
+        root=$1 && shift && mount --make-rprivate / && mount -t proc proc "$root/proc" &&
+        mkdir -p "$root/dev/shm" && mount -t tmpfs tmpfs "$root/dev/shm" &&
+        exec chroot "$root" "$@"' sh "$root" "$@"
+}
+
+why_not_inside() {
+    if ! is_root && ! sudo -n true 2>/dev/null; then
+        echo "it needs root, or sudo without a password"
+    elif ! command -v debootstrap >/dev/null; then
+        echo "debootstrap is not installed"
+    elif ! as_root unshare --mount --pid --ipc --fork -- true 2>/dev/null; then
+        echo "namespaces cannot be made here"
+    elif ! bare_debian; then
+        echo "a bare Debian cannot be made: $OUTPUT/debootstrap.log"
+    fi
+}
+why_not_inside >"$OUTPUT/why-not"
+if [ -s "$OUTPUT/why-not" ]; then
+    skip "session in a bare Debian" "$(cat "$OUTPUT/why-not")"
+else
+    status=0
+    say "a session in a bare Debian"
+    inside /bin/bash /packages/session.sh "$version" "${packages[@]##*/}" >"$OUTPUT/session.log" 2>&1 || status=$?
+    [ "$status" = 0 ] || cat "$OUTPUT/session.log" >&2
+    grep -E '^(not )?ok ' "$OUTPUT/session.log" || true
+    passed=$(grep -c '^ok ' "$OUTPUT/session.log" || true)
+    failed=$(grep -c '^not ok ' "$OUTPUT/session.log" || true)
+    [ "$status" = 0 ] || [ "$failed" -gt 0 ] || failed=1
+    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
+fi
+tally package "$PASSED" "$FAILED" "$SKIPPED"
