@@ -20,7 +20,9 @@ fn main() -> ExitCode {
     };
     let written = script(Path::new(library), Path::new(control)).and_then(|script| {
         let mut out = std::io::stdout().lock();
-        out.write_all(script.as_bytes()).and_then(|()| out.flush()).map_err(|e| e.to_string())
+        out.write_all(script.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(|e| e.to_string())
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,7 +38,10 @@ fn script(library: &Path, control: &Path) -> Result<String, String> {
     let read = |path: &Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
     let bytes = read(library)?;
     let text = String::from_utf8(read(control)?).map_err(|e| e.to_string())?;
-    let name = control.file_stem().and_then(|name| name.to_str()).ok_or("no control file")?;
+    let name = control
+        .file_stem()
+        .and_then(|name| name.to_str())
+        .ok_or("no control file")?;
     let control = ControlFile::from_str(&text).map_err(|e| e.to_string())?;
     // Without that, PostgreSQL looks for a library with the version in its name.
     let versioned = control.module_pathname.is_none();
@@ -50,8 +55,8 @@ fn script(library: &Path, control: &Path) -> Result<String, String> {
 /// What pgrx's macros have left in the library.
 fn section(library: &[u8]) -> Result<&[u8], String> {
     let file = object::File::parse(library).map_err(|e| format!("not a library: {e}"))?;
-    let section = file
-        .section_by_name(ELF_SECTION_NAME)
-        .ok_or_else(|| format!("the library has no section {ELF_SECTION_NAME}: was it stripped?"))?;
+    let section = file.section_by_name(ELF_SECTION_NAME).ok_or_else(|| {
+        format!("the library has no section {ELF_SECTION_NAME}: was it stripped?")
+    })?;
     section.data().map_err(|e| e.to_string())
 }

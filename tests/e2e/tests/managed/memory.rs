@@ -27,8 +27,8 @@ fn shared_memory_is_as_documented() {
     let each = (default - few) / 9900;
     println!("shared memory: {few} bytes for 100 tables, {default} for 10,000: {each} a table");
     assert!(few < 3 * MB, "{few}");
-    assert!(default < 12 * MB, "{default}");
-    assert!((300..=1000).contains(&each), "{each}");
+    assert!(default < 14 * MB, "{default}");
+    assert!((300..=1200).contains(&each), "{each}");
 }
 
 /// What one asks the server for before it starts, to reserve huge pages, has our part in it.
@@ -38,17 +38,19 @@ fn huge_pages_are_counted() {
     server.stop(ttl_ext_e2e::Stop::Fast);
     let size = |setting: &str| -> i64 {
         let mut postgres = server.tool("postgres", "");
-        postgres
-            .arg("-D")
-            .arg(server.dir().join("data"))
-            .args(["-C", "shared_memory_size", "-c", setting]);
+        postgres.arg("-D").arg(server.dir().join("data")).args([
+            "-C",
+            "shared_memory_size",
+            "-c",
+            setting,
+        ]);
         let output = server.must_run(&mut postgres);
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         text.parse().expect("a number of megabytes")
     };
     let more = size("ttl.max_tables=1000000") - size("ttl.max_tables=10000");
     println!("{more} MB for 990,000 tables more");
-    assert!((300..=1000).contains(&more), "{more}");
+    assert!((300..=1200).contains(&more), "{more}");
     server.launch();
 }
 
@@ -72,8 +74,15 @@ fn processes_are_small() {
     disk.wait_for_none("t");
     let launcher = disk.pids("ttl_ext launcher", None)[0];
     let worker = database.worker();
-    let session: i32 = disk.value("SELECT pg_backend_pid()").parse().expect("a PID");
-    for (what, pid) in [("launcher", launcher), ("worker", worker), ("session", session)] {
+    let session: i32 = disk
+        .value("SELECT pg_backend_pid()")
+        .parse()
+        .expect("a PID");
+    for (what, pid) in [
+        ("launcher", launcher),
+        ("worker", worker),
+        ("session", session),
+    ] {
         let [own, pss, rss] = ["Anonymous", "Pss", "Rss"].map(|name| figure(pid, name) / 1024);
         println!("{what}: {own} kB of its own, Pss {pss} kB, RSS {rss} kB");
     }
@@ -108,6 +117,8 @@ fn small_servers() {
     disk.wait_for_none("parts");
     // Keys of expired rows are free here, too.
     disk.insert_expired("t", 1, 2000);
-    disk.run("RESET ttl.show_expired; INSERT INTO t SELECT n, 'new' FROM generate_series(1, 2000) AS n");
+    disk.run(
+        "RESET ttl.show_expired; INSERT INTO t SELECT n, 'new' FROM generate_series(1, 2000) AS n",
+    );
     disk.wait_until("SELECT count(*) FROM t", "2001", PATIENCE);
 }

@@ -7,9 +7,9 @@ use ttl_ext_e2e::{Server, SqlState};
 #[test]
 fn session_preload_libraries_is_refused() {
     let server = Server::start(&[("shared_preload_libraries", "")]);
-    server.connect("postgres", "postgres").run(
-        "CREATE ROLE app LOGIN; ALTER ROLE app SET session_preload_libraries = 'ttl_ext'",
-    );
+    server
+        .connect("postgres", "postgres")
+        .run("CREATE ROLE app LOGIN; ALTER ROLE app SET session_preload_libraries = 'ttl_ext'");
     let refused = server.try_connect("postgres", "app", "").err();
     let refused = refused.expect("a session that has loaded it");
     let error = refused.as_db_error().expect("an error of the server");
@@ -23,9 +23,16 @@ fn session_preload_libraries_is_refused() {
     let mut boss = server.connect("postgres", "postgres");
     boss.run("ALTER ROLE app RESET session_preload_libraries");
     assert_eq!(
-        server.connect("postgres", "app").value("SELECT count(*) FROM pg_extension WHERE extname = 'ttl_ext'"),
+        server
+            .connect("postgres", "app")
+            .value("SELECT count(*) FROM pg_extension WHERE extname = 'ttl_ext'"),
         "0"
     );
+    // Not by users themselves either: such libraries are looked for elsewhere.
+    let options = "-c local_preload_libraries=ttl_ext";
+    let refused = server.try_connect("postgres", "app", options).err();
+    let error = refused.expect("a session that has loaded it");
+    assert_eq!(error.code(), Some(&SqlState::UNDEFINED_FILE), "{error:?}");
 }
 
 /// Where the server has preloaded it, the setting changes nothing.

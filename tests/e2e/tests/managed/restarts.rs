@@ -26,9 +26,8 @@ fn goes_on_after_each_start() {
         disk.insert_expired("changed", 1, 100);
         disk.run("SELECT ttl.set_default('changed', 3600)");
     }
-    let decided = |server: &Server| {
-        names.map(|name| server.existing_database(name).connect().rows(DECIDED))
-    };
+    let decided =
+        |server: &Server| names.map(|name| server.existing_database(name).connect().rows(DECIDED));
     let before = decided(&server);
     assert!(before[0].iter().any(|row| row[3] != "∅"), "{before:?}");
 
@@ -55,7 +54,7 @@ fn goes_on_after_each_start() {
         server.launch();
 
         // Nobody connects to these databases until it is done.
-        for (name, base) in names.iter().zip(before_stop) {
+        for (name, base) in names.into_iter().zip(before_stop) {
             until(&format!("deletion in {name}"), PATIENCE, || {
                 (deleted(name) >= base + 1000).then_some(())
             });

@@ -32,14 +32,17 @@ fn without_superuser() {
     // The owner sees what is on disk.
     tenant.run("SET row_security = off");
     tenant.insert_expired("t", 1, 100);
-    tenant.run("INSERT INTO d SELECT n, now() - interval '1 day' FROM generate_series(1, 100) AS n");
+    tenant
+        .run("INSERT INTO d SELECT n, now() - interval '1 day' FROM generate_series(1, 100) AS n");
     tenant.wait_for_ids("t", "1001");
     tenant.wait_for_ids("d", "1001");
     tenant.run("SELECT ttl.pause('t')");
     tenant.insert_expired("t", 1, 100);
     tenant.run("SELECT ttl.resume('t')");
     tenant.run("SELECT ttl.set_default('t', 7200)");
-    tenant.run("SELECT * FROM ttl.stats; SELECT * FROM ttl.progress; SELECT * FROM ttl.preview('t', 60)");
+    tenant.run(
+        "SELECT * FROM ttl.stats; SELECT * FROM ttl.progress; SELECT * FROM ttl.preview('t', 60)",
+    );
     tenant.wait_until(
         "SELECT string_agg(DISTINCT problems::text, ' ') FROM ttl.tables",
         "{}",

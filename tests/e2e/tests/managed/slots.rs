@@ -36,9 +36,8 @@ fn five_of_eight() {
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
          SET max_parallel_workers_per_gather = 2",
     );
-    let plan = session.column(
-        "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM u",
-    );
+    let plan = session
+        .column("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM u");
     let launched = plan.iter().any(|line| line.contains("Workers Launched: 2"));
     assert!(launched, "{plan:#?}");
     holder.run("COMMIT");
