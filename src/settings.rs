@@ -60,7 +60,7 @@ static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
 /// Seconds: rows that expire by a change of policy stay on disk for so long (C24).
 static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
 
-/// Tables and partitions whose state is kept in shared memory, some 700 bytes each.
+/// Tables and partitions whose state is kept in shared memory, some 1 kB each.
 static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
 /// Whether rows are deleted in the background.
@@ -168,7 +168,7 @@ pub(crate) fn init() {
     GucRegistry::define_int_guc(
         c"ttl.max_tables",
         c"Tables and partitions with a time to live whose state is kept in shared memory.",
-        c"In all databases. Tables beyond that are not swept. Some 700 bytes each.",
+        c"In all databases. Tables beyond that are not swept. Some 1 kB each.",
         &MAX_TABLES,
         100,
         10_000_000,

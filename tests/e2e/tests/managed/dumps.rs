@@ -1,6 +1,6 @@
 //! Dumps by a role that may only read: `pg_read_all_data`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ttl_ext_e2e::{Database, Server};
 
@@ -27,14 +27,14 @@ fn dump(database: &Database<'_>, user: &str, options: &str) -> PathBuf {
 }
 
 /// Without the lines that differ from one run to the next.
-fn text(path: &PathBuf) -> String {
+fn text(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("the dump");
     let lines = text.lines().filter(|line| !line.starts_with('\\'));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Restores a dump; what psql says if it fails.
-fn restore(server: &Server, name: &str, path: &PathBuf) -> Result<(), String> {
+fn restore(server: &Server, name: &str, path: &Path) -> Result<(), String> {
     let target = server.plain_database(name);
     let mut psql = target.tool("psql");
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]);
@@ -74,8 +74,8 @@ fn by_pg_read_all_data() {
         .run("GRANT SET ON PARAMETER ttl.show_expired TO backup");
     let all = dump(&source, "backup", shows);
     assert_eq!(text(&all), text(&dump(&source, "postgres", "")));
-    restore(&server, "all", &all).expect("a complete dump");
-    let target = server.existing_database("all");
+    restore(&server, "complete", &all).expect("a complete dump");
+    let target = server.existing_database("complete");
     assert_eq!(target.disk().count("parent"), 3);
     assert_eq!(target.connect().column("SELECT id FROM parent"), ["1"]);
     assert_eq!(target.connect().column("SELECT parent FROM child"), ["3"]);

@@ -28,6 +28,11 @@ fn session_preload_libraries_is_refused() {
             .value("SELECT count(*) FROM pg_extension WHERE extname = 'ttl_ext'"),
         "0"
     );
+    // Not by users themselves either: such libraries are looked for elsewhere.
+    let options = "-c local_preload_libraries=ttl_ext";
+    let refused = server.try_connect("postgres", "app", options).err();
+    let error = refused.expect("a session that has loaded it");
+    assert_eq!(error.code(), Some(&SqlState::UNDEFINED_FILE), "{error:?}");
 }
 
 /// Where the server has preloaded it, the setting changes nothing.

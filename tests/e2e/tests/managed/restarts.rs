@@ -54,7 +54,7 @@ fn goes_on_after_each_start() {
         server.launch();
 
         // Nobody connects to these databases until it is done.
-        for (name, base) in names.iter().zip(before_stop) {
+        for (name, base) in names.into_iter().zip(before_stop) {
             until(&format!("deletion in {name}"), PATIENCE, || {
                 (deleted(name) >= base + 1000).then_some(())
             });
