@@ -30,7 +30,9 @@ ALTER TABLE t DROP CONSTRAINT former;
 ALTER TABLE t ADD CONSTRAINT contrary CHECK (ttl.is_override(id) IS NOT FALSE AND ttl IS NULL OR true);
 ALTER TABLE t DROP CONSTRAINT former;
 ALTER TABLE t DROP CONSTRAINT contrary;
+\set VERBOSITY terse
 INSERT INTO t (id, ttl) VALUES (1, 0);
+\set VERBOSITY default
 
 -- an unchanged type
 INSERT INTO t (id, ttl, ends) VALUES (1, 60, 'infinity'), (2, NULL, NULL);
@@ -45,7 +47,9 @@ SELECT rules FROM ttl.tables WHERE relation = 't'::regclass;
 SELECT problems('t');
 SELECT id, ttl FROM t ORDER BY id;
 SELECT indexdef FROM pg_indexes WHERE schemaname = 'migrations' ORDER BY indexname;
+\set VERBOSITY terse
 INSERT INTO t (id, ttl) VALUES (3, 0);
+\set VERBOSITY default
 
 -- partitions
 CREATE TABLE p (id int) PARTITION BY LIST (id);

@@ -4,7 +4,10 @@ use ttl_ext_e2e::{Server, lacks_library};
 
 #[test]
 fn workers_leave_no_statements() {
-    if lacks_library("pg_stat_statements", "statements::workers_leave_no_statements") {
+    if lacks_library(
+        "pg_stat_statements",
+        "statements::workers_leave_no_statements",
+    ) {
         return;
     }
     let server = Server::start_sweeping(&[
