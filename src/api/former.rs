@@ -45,11 +45,7 @@ fn enable(
 }
 
 #[pg_extern(sql = false)]
-fn set_default(
-    rel: Option<pg_sys::Oid>,
-    default_ttl: Option<i32>,
-    revive_expired: Option<bool>,
-) {
+fn set_default(rel: Option<pg_sys::Oid>, default_ttl: Option<i32>, revive_expired: Option<bool>) {
     set_default_0_2(rel, default_ttl, revive_expired, Some(false));
 }
 
@@ -113,10 +109,9 @@ fn table_stats() -> TableIterator<
         name!(last_error_at, Option<TimestampWithTimeZone>),
     ),
 > {
-    TableIterator::new(
-        table_stats_0_2()
-            .map(|(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, _)| {
-                (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
-            }),
-    )
+    TableIterator::new(table_stats_0_2().map(
+        |(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, _)| {
+            (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+        },
+    ))
 }

@@ -26,14 +26,8 @@ fn labels_of_0_1() {
 fn what_came_later() {
     for (label, expected) in [
         (r#"{"default_ttl":1,"keep_expired":60}"#, "keep_expired"),
-        (
-            r#"{"default_ttl":1,"build_pending":true}"#,
-            "build_pending",
-        ),
-        (
-            r#"{"default_ttl":1,"archive_to":"public.a"}"#,
-            "archive_to",
-        ),
+        (r#"{"default_ttl":1,"build_pending":true}"#, "build_pending"),
+        (r#"{"default_ttl":1,"archive_to":"public.a"}"#, "archive_to"),
         (r#"{"default_ttl":1,"notify":"gone"}"#, "notify"),
         (
             r#"{"default_ttl":1,"added":{"views":["public.v"]}}"#,

@@ -34,7 +34,9 @@ fn an_old_library_refuses_new_objects() {
     let server = Server::start(&[("ttl.enabled", "on")]);
     let database = server.database("app");
     let mut session = database.connect();
-    session.run("CREATE TABLE t (id integer); SELECT ttl.enable('t', 3600); SELECT ttl.check_library()");
+    session.run(
+        "CREATE TABLE t (id integer); SELECT ttl.enable('t', 3600); SELECT ttl.check_library()",
+    );
     // As ALTER EXTENSION has it before it runs the script of a later version.
     session.run(
         "BEGIN; SET LOCAL allow_system_table_mods = on;
@@ -43,11 +45,16 @@ fn an_old_library_refuses_new_objects() {
     let error = session.error("SELECT ttl.check_library()");
     assert_eq!(*error.code(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
     assert!(error.message().contains("1000.0.0"), "{error:?}");
-    assert!(error.hint().unwrap_or_default().contains("restart"), "{error:?}");
+    assert!(
+        error.hint().unwrap_or_default().contains("restart"),
+        "{error:?}"
+    );
     let found = problems(&mut session, "t");
     assert!(found.contains("install the newer version"), "{found}");
     session.run("CREATE ROLE guest LOGIN");
-    let error = database.connect_as("guest").error("SELECT ttl.check_library()");
+    let error = database
+        .connect_as("guest")
+        .error("SELECT ttl.check_library()");
     assert_eq!(*error.code(), SqlState::INSUFFICIENT_PRIVILEGE);
 }
 
@@ -97,5 +104,8 @@ fn labels_stay_readable_for_the_old_library() {
     assert_eq!(session.value("SELECT count(*) FROM w"), "0");
     session.run("ALTER TABLE t SET (ttl.keep_expired = 60); SELECT ttl.set_default('t', 1800)");
     let label = session.value(label);
-    assert!(label.contains("shortened") && label.contains("keep_expired"), "{label}");
+    assert!(
+        label.contains("shortened") && label.contains("keep_expired"),
+        "{label}"
+    );
 }

@@ -137,7 +137,8 @@ fn before_and_after_update() {
     }
     // C21: the builder puts one index in the place of the two.
     server.reload(&[("ttl.enabled", "on")]);
-    let new = "SELECT string_agg(indexdef, '; ') LIKE '%expiry_key%' AND count(*) = 1 FROM pg_indexes
+    let new =
+        "SELECT string_agg(indexdef, '; ') LIKE '%expiry_key%' AND count(*) = 1 FROM pg_indexes
                 WHERE tablename = 'plain' AND indexname NOT LIKE '%_pkey'";
     disk.wait_until(new, "t", PATIENCE);
     server.reload(&[("ttl.enabled", "off")]);
@@ -145,7 +146,10 @@ fn before_and_after_update() {
     // C23, C25
     disk.run("SELECT ttl.set_option('plain', 'keep_expired', '60')");
     disk.insert_expired("plain", 30, 39);
-    assert_eq!(disk.value("SELECT count(*) FROM ttl.expired(NULL::plain)"), "10");
+    assert_eq!(
+        disk.value("SELECT count(*) FROM ttl.expired(NULL::plain)"),
+        "10"
+    );
     // What was added under 0.1.0 is known, and goes.
     disk.run("SELECT ttl.disable('plain', drop_columns => true); SELECT ttl.disable('parts', drop_columns => true)");
     assert!(indexes(&mut disk, "plain").is_empty());
