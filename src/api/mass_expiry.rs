@@ -82,11 +82,11 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
         }
         return Ok(());
     }
-    let update = if extension::is_of_0_1() {
-        "ALTER EXTENSION ttl_ext UPDATE; "
-    } else {
-        ""
-    };
+    let mut statements = vec![consent.call.as_str()];
+    if extension::is_of_0_1() {
+        // Its functions have no `confirm`.
+        statements.insert(0, "ALTER EXTENSION ttl_ext UPDATE");
+    }
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
         format!("this change would expire {rows}"),
@@ -94,7 +94,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     .detail(format!(
         "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
     ))
-    .hint(format!("If that is meant: {update}{}", consent.call)))
+    .hint(format!("If that is meant: {}", statements.join("; "))))
 }
 
 /// Where a table's rows are counted.
