@@ -32,7 +32,7 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help deps deps-drivers build install demo demo-svg test test-lint test-unit test-pgrx \
-	test-regress test-isolation test-e2e test-matrix test-sqlsmith test-upstream bench bench-docs clean
+	test-regress test-isolation test-e2e test-matrix test-ecosystem test-sqlsmith test-upstream bench bench-docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -83,6 +83,9 @@ test-e2e: deps-drivers ## tests/e2e: servers of their own, seen from outside
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)
+
+test-ecosystem: deps ## Other people's software with TTL: all of tests/ecosystem, or TOOL=django
+	@scripts/test-ecosystem.sh $(PG) $(TOOL)
 
 test-sqlsmith: deps ## Random statements by sqlsmith for MINUTES=30; best with PG=17 or 18
 	@scripts/test-sqlsmith.sh $(PG) $(MINUTES)

@@ -11,3 +11,5 @@ mod matrix;
 mod partitions;
 #[cfg(test)]
 mod qualified_test;
+#[cfg(test)]
+mod tools_test;

@@ -1,0 +1,11 @@
+import { MigrationInterface, QueryRunner } from "typeorm";
+
+export class Ttl1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner) {
+    await runner.query("SELECT ttl.enable('cart', '30 days')");
+  }
+
+  async down(runner: QueryRunner) {
+    await runner.query("SELECT ttl.disable('cart', drop_columns => true)");
+  }
+}
