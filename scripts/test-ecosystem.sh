@@ -52,9 +52,10 @@ for tool in "${tools[@]}"; do
     (
         set -e
         cd "$WORK/$tool"
-        export PGUSER=app PGDATABASE=$tool HOME=$WORK/$tool
+        export PGUSER=app PGDATABASE=$tool
         export DATABASE_URL=postgresql://app@127.0.0.1:$port/$tool
-        TOOL=$tool . "$tests/lib.sh"
+        export TOOL=$tool
+        . "$tests/lib.sh"
         . ./test.sh
     ) >"$OUTPUT/$tool.log" 2>&1 </dev/null
     status=$?

@@ -54,6 +54,10 @@ fn pages_of_tools_show_what_is_run() {
             }
         }
     }
-    assert!(wrong.is_empty(), "not in the file named:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "not in the file named:\n{}",
+        wrong.join("\n")
+    );
     assert!(compared > 10, "{compared} blocks");
 }

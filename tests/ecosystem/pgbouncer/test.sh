@@ -6,7 +6,7 @@ if [ ! -x "$TOOL_HOME/root/usr/sbin/pgbouncer" ]; then
         for package in ./*.deb; do dpkg-deb -x "$package" root; done) || skip "apt-get download does not get it"
 fi
 # Its library path is not for others.
-program=$(find "$TOOL_HOME/root" -name pgbouncer -type f -perm -1 | head -n 1)
+program=$TOOL_HOME/root/usr/sbin/pgbouncer
 libraries=$(dirname "$(find "$TOOL_HOME/root" -name 'libevent-2.1.so*' | head -n 1)")
 version_of "$(LD_LIBRARY_PATH=$libraries "$program" --version | head -n 1)"
 pool=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -19,15 +19,19 @@ PGUSER=postgres sql -f role.sql
 sql -c "CREATE TABLE cart (id integer PRIMARY KEY); SELECT ttl.enable('cart', '30 days'); GRANT ALL ON cart TO importer" >/dev/null
 
 with_pool() { # INI COMMAND...
-    as_server_user env LD_LIBRARY_PATH="$libraries" "$program" -q "$1" >pgbouncer.log 2>&1 &
+    local user=()
+    ! is_root || user=(-u "$SERVER_USER")
+    LD_LIBRARY_PATH=$libraries "$program" -q "${user[@]}" "$1" >pgbouncer.log 2>&1 8>&- &
     local pid=$!
+    # shellcheck disable=SC2064 # this one
+    trap "kill $pid 2>/dev/null || true" EXIT
     for _ in $(seq 100); do
-        PGPORT=$pool sql -c "SELECT 1" >/dev/null 2>&1 && break
+        PGPORT=$pool PGDATABASE=pooled sql -c "SELECT 1" >/dev/null 2>&1 && break
         sleep 0.1
     done
     shift
-    PGPORT=$pool "$@"
-    kill -INT "$pid"
+    PGPORT=$pool PGDATABASE=pooled "$@"
+    kill "$pid"
     wait "$pid" || true
 }
 # Another client's session shares the only connection.

@@ -1,5 +1,6 @@
 # Migrations, structure.sql, and what an application sees of expired rows.
 require "active_record"
+require "stringio"
 require_relative "schema_format"
 
 class Cart < ActiveRecord::Base; end
@@ -11,7 +12,12 @@ end
 
 ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL"))
 puts "VERSION activerecord #{ActiveRecord.version}"
-migrations = ActiveRecord::MigrationContext.new("db/migrate")
+migrations =
+  if ActiveRecord.version < Gem::Version.new("7.2")
+    ActiveRecord::MigrationContext.new("db/migrate", ActiveRecord::Base.connection.schema_migration)
+  else
+    ActiveRecord::MigrationContext.new("db/migrate")
+  end
 migrations.migrate
 migrations.rollback
 check((Cart.reset_column_information; Cart.column_names) == %w[id owner items], "there and back")
@@ -32,7 +38,8 @@ check(Cart.count == 5, "their keys are free")
 check(!Cart.where(id: held.id).exists? && Cart.where(id: held.id).update_all(items: 9).zero?, "and not written")
 
 begin
-  ActiveRecord::SchemaDumper.dump(ActiveRecord::Base.connection_pool, schema = StringIO.new)
+  source = ActiveRecord.version < Gem::Version.new("7.2") ? ActiveRecord::Base.connection : ActiveRecord::Base.connection_pool
+  ActiveRecord::SchemaDumper.dump(source, schema = StringIO.new)
   puts "schema.rb: #{schema.string[/^  create_table "carts".*?^  end/m] || "cannot dump carts: #{schema.string[/Could not.*/]}"}"
 rescue StandardError => error
   puts "schema.rb: #{error.class}: #{error.message}"

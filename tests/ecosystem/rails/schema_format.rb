@@ -1,2 +1,3 @@
-ActiveRecord.schema_format = :sql # config.active_record.schema_format in an application
+base = ActiveRecord.respond_to?(:schema_format=) ? ActiveRecord : ActiveRecord::Base
+base.schema_format = :sql
 ActiveRecord::Tasks::DatabaseTasks.structure_dump_flags = ["--no-comments"]

@@ -1,4 +1,4 @@
-class CreateCarts < ActiveRecord::Migration[7.0]
+class CreateCarts < ActiveRecord::Migration[6.1]
   def change
     create_table :carts do |t|
       t.string :owner, null: false, index: { unique: true }

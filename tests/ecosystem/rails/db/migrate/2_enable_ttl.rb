@@ -1,4 +1,4 @@
-class EnableTtl < ActiveRecord::Migration[7.0]
+class EnableTtl < ActiveRecord::Migration[6.1]
   def up
     execute "SELECT ttl.enable('carts', '30 days')"
   end
