@@ -33,7 +33,8 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
-	test-pgrx test-regress test-isolation test-e2e test-package test-matrix test-sqlsmith test-upstream bench bench-docs clean
+	test-pgrx test-regress test-isolation test-e2e test-package test-matrix test-ecosystem test-sqlsmith test-upstream \
+	bench bench-docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -71,7 +72,7 @@ demo: deps ## Three tables, some traffic, and what users see against what is on 
 demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
-test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith, to the first that fails
+test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's), to the first that fails
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
@@ -100,6 +101,9 @@ test-package: ## The package in a bare Debian, of a release build: install, use,
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)
+
+test-ecosystem: deps ## Other people's software with TTL: all of tests/ecosystem, or TOOL=django
+	@scripts/test-ecosystem.sh $(PG) $(TOOL)
 
 test-sqlsmith: deps ## Random statements by sqlsmith for MINUTES=30; best with PG=17 or 18
 	@scripts/test-sqlsmith.sh $(PG) $(MINUTES)

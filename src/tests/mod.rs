@@ -13,3 +13,5 @@ mod partitions;
 mod qualified_test;
 #[cfg(test)]
 mod release_test;
+#[cfg(test)]
+mod tools_test;

@@ -1,0 +1,1 @@
+SELECT ttl.enable('cart', '30 days');

@@ -1,0 +1,1 @@
+CREATE TABLE cart (id integer PRIMARY KEY, owner text NOT NULL UNIQUE);

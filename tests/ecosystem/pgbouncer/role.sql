@@ -1,0 +1,2 @@
+CREATE ROLE importer LOGIN;
+ALTER ROLE importer SET ttl.preserve_ts = on;

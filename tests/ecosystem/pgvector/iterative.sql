@@ -1,0 +1,1 @@
+SET hnsw.iterative_scan = strict_order;
