@@ -41,7 +41,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         &waits,
         "ms",
         of("concurrently", "longest"),
-        Some(Target::AtMost(200.0)),
+        Some(Target::ValueAtMost(200.0)),
     );
     for (side, name) in [
         ("by hand", "CREATE INDEX CONCURRENTLY by hand"),

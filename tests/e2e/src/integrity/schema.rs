@@ -74,6 +74,10 @@ pub(super) struct Table {
     pub(super) by_index: bool,
     /// Its updates leave a recent `_ts` (C16).
     pub(super) granular: bool,
+    /// Workers leave its expired rows on disk (C23), which no statement may notice.
+    pub(super) kept: bool,
+    /// What is deleted goes to a table beside it (C26).
+    archived: bool,
     pub(super) partitioned: bool,
     pub(super) unique: Unique,
 }
@@ -85,14 +89,32 @@ impl Table {
     /// What turns its TTL on, or sets it as it was.
     pub(super) fn enable(&self) -> String {
         let (name, ttl) = (self.name, self.ttl.unwrap_or(-1));
+        let options = self.options();
         if !self.by_index {
             // Half of the shortest default and override that a sequence sets.
             let granularity = if self.granular { 30 } else { 0 };
-            return format!("SELECT ttl.enable('{name}', {ttl}, ts_granularity => {granularity});");
+            return format!(
+                "SELECT ttl.enable('{name}', {ttl}, ts_granularity => {granularity}); {options}"
+            );
         }
         format!(
-            "SELECT ttl.expire_index('{name}_by_default', {ttl}), ttl.expire_index('{name}_by_override', 60);"
+            "SELECT ttl.expire_index('{name}_by_default', {ttl}), ttl.expire_index('{name}_by_override', 60); {options}"
         )
+    }
+
+    fn options(&self) -> String {
+        let name = self.name;
+        let mut options = String::new();
+        if self.kept {
+            options += &format!("SELECT ttl.set_option('{name}', 'keep_expired', '1 day');");
+        }
+        if self.archived {
+            options += &format!(
+                "CREATE TABLE IF NOT EXISTS {name}_gone (LIKE {name}); \
+                 SELECT ttl.archive_to('{name}', '{name}_gone');"
+            );
+        }
+        options
     }
 
     /// What TTL indexes need beforehand: C1 is the application's own business.
@@ -225,6 +247,8 @@ impl Schema {
             ttl: random.pick(&[Some(3600), Some(3600), Some(3600), Some(-1), None]),
             by_index: false,
             granular: random.chance(0.3),
+            kept: random.chance(0.2),
+            archived: random.chance(0.2),
             partitioned,
             unique: if partitioned {
                 random.pick(&[Unique::None, Unique::None, WithId, Leaf])
