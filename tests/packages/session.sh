@@ -155,7 +155,9 @@ purged_nothing_is_left() {
     rm "$settings/ttl_ext.conf"
     apt-get -qq -y purge "$package"
     is "" "$(installed || true)"
-    left=$(find / -xdev \( -name '*ttl_ext*' -o -name '*ttl-ext*' \) ! -path '/packages/*' ! -path '/etc/apt/*')
+    # What is among the data is the server's: the workers' statistics.
+    left=$(find / -xdev \( -name '*ttl_ext*' -o -name '*ttl-ext*' \) ! -path '/packages/*' ! -path '/etc/apt/*' \
+        ! -path '/var/lib/postgresql/*')
     is "" "$left"
     server start
     server stop
