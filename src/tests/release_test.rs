@@ -56,8 +56,21 @@ fn pgxn_metadata_have_what_is_required() {
 
 #[test]
 fn pgxn_metadata_have_no_other_keys() {
-    const OPTIONAL: &[&str] = &["description", "release_status", "prereqs", "tags", "provides"];
-    const REQUIRED: &[&str] = &["name", "abstract", "maintainer", "license", "version", "meta-spec"];
+    const OPTIONAL: &[&str] = &[
+        "description",
+        "release_status",
+        "prereqs",
+        "tags",
+        "provides",
+    ];
+    const REQUIRED: &[&str] = &[
+        "name",
+        "abstract",
+        "maintainer",
+        "license",
+        "version",
+        "meta-spec",
+    ];
     for key in meta().keys().map(String::as_str) {
         let known = OPTIONAL.contains(&key) || REQUIRED.contains(&key);
         assert!(known, "{key} is no key of the specification");
@@ -98,7 +111,9 @@ fn one_version_of_rust() {
 #[test]
 fn the_image_copies_files_that_are_there() {
     let dockerfile = read("packaging/docker/Dockerfile");
-    let copies = dockerfile.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let copies = dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "));
     let ours = copies.filter(|copy| !copy.starts_with("--from=") && !copy.starts_with(". "));
     let ours: Vec<&str> = ours.filter_map(|copy| copy.split(' ').next()).collect();
     assert_eq!(ours.len(), 1, "{ours:?}");
