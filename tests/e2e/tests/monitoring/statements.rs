@@ -1,4 +1,4 @@
-//! Decision 0057: what the extension runs does not fill pg_stat_statements.
+//! Decision 0059: what the extension runs does not fill pg_stat_statements.
 
 use ttl_ext_e2e::{Server, lacks_library};
 
