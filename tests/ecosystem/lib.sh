@@ -7,7 +7,7 @@
 set -euo pipefail
 
 skip() {
-    echo "SKIPPED test: $TOOL: $*"
+    printf '\nSKIPPED test: %s: %s\n' "$TOOL" "$*"
     exit 77
 }
 
