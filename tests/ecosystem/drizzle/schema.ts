@@ -11,6 +11,6 @@ export const cart = pgTable(
   },
   () => [
     index("cart_expiry_key_idx").using("btree", sql`ttl.expiry_key(_ts, ttl)`),
-    check("cart_ttl_check", sql`ttl.is_override(ttl)`),
+    check("cart_ttl_check", sql`ttl.is_override(ttl) IS NOT FALSE`),
   ],
 );

@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from "typeorm";
 
 @Entity("cart")
 @Index("cart_expiry_key_idx", { synchronize: false })
-@Check("cart_ttl_check", "ttl.is_override(ttl)")
+@Check("cart_ttl_check", "ttl.is_override(ttl) IS NOT FALSE")
 export class Cart {
   @PrimaryColumn("integer")
   id!: number;
