@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use postgres::fallible_iterator::FallibleIterator;
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop, until};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop, lacks_library, until};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -197,6 +197,9 @@ fn notify() {
 /// A foreign table, by postgres_fdw; the rows wait while the other server cannot be reached.
 #[test]
 fn foreign() {
+    if lacks_library("postgres_fdw", "archive::foreign") {
+        return;
+    }
     let (database, mut disk) = with_tables("archive_foreign");
     let address = database.server().conninfo("archive_foreign");
     let host = address

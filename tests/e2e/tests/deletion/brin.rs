@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, until};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, lacks_library, until};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -79,6 +79,9 @@ fn a_pass_that_finds_nothing_reads_little() {
 /// summarises them.
 #[test]
 fn new_ranges_are_summarised() {
+    if lacks_library("pageinspect", "brin::new_ranges_are_summarised") {
+        return;
+    }
     let database = server().database("brin_new");
     let mut disk = load(&database, "t", 20_000);
     disk.run(

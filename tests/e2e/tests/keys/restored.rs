@@ -70,6 +70,22 @@ fn psql(database: &Database<'_>, file: &PathBuf) {
     server().must_run(psql.arg(file));
 }
 
+/// Whether `--clean` of these programs restores a plain table with an indexed partition: those of
+/// 16.2 drop the partition's index by itself, which the server refuses.
+fn cleans_partitions() -> bool {
+    let database = server().plain_database("probe");
+    database.connect().run(
+        "CREATE TABLE plain (id integer) PARTITION BY RANGE (id);
+         CREATE TABLE plain1 PARTITION OF plain FOR VALUES FROM (0) TO (100);
+         CREATE INDEX ON plain (id)",
+    );
+    let file = dump(&database, &["-Fc"]);
+    let mut restore = database.tool("pg_restore");
+    restore.args(["--exit-on-error", "--clean", "-d", &database.name]);
+    let restored = restore.arg(&file).output().expect("pg_restore runs");
+    restored.status.success()
+}
+
 fn pg_restore(database: &Database<'_>, arguments: &[&str], file: &PathBuf) {
     let mut restore = database.tool("pg_restore");
     restore.args(["--exit-on-error", "-d", &database.name]);
@@ -183,9 +199,14 @@ fn over_the_same_tables() {
     let (database, before) = source("clean");
     // PostgreSQL's own DROP of a partition's part of a key fails.
     database.connect().run("DROP TABLE whole");
+    let mut dropped = vec!["whole"];
+    if !cleans_partitions() {
+        database.connect().run("DROP TABLE part");
+        dropped.push("part");
+    }
     let before: Vec<String> = before
         .into_iter()
-        .filter(|trigger| !trigger.starts_with("whole"))
+        .filter(|trigger| !dropped.iter().any(|table| trigger.starts_with(table)))
         .collect();
     let file = dump(&database, &["-Fc"]);
     for _ in 0..2 {
