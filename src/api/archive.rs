@@ -22,7 +22,10 @@ fn archive_to(rel: Option<pg_sys::Oid>, target: Option<pg_sys::Oid>) {
 }
 
 fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
-    guard::check_owner(relid)?;
+    match target {
+        Some(_) => guard::check_changeable(relid)?,
+        None => guard::check_owner(relid)?,
+    }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let Some(mut policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));

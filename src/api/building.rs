@@ -30,7 +30,7 @@ pub(super) fn apply(
         (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
     };
     guard::lock(relid, lock);
-    guard::check_owner(relid)?;
+    guard::check_changeable(relid)?;
     let wanted = policy()?;
     purge_before_change::prevent(relid, Some(&wanted), children_lock)?;
     session::with_safe_search_path(|| build(relid, wanted, consent))

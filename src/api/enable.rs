@@ -154,7 +154,7 @@ pub(super) fn turn_on(
         Some(consent) => consent.clone(),
         None => options.consent(relid, &wanted)?,
     };
-    guard::check_owner(relid)?;
+    guard::check_changeable(relid)?;
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
     }

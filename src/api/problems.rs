@@ -5,6 +5,7 @@ use super::standing::may_see;
 use super::ttl_index::how_to_validate;
 use super::{archive, constraint_problems, deletion_problems, library, rules, trigger_problems};
 use crate::deletion::bounds::{self, DateColumn};
+use crate::pg::citus::{self, Part};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
@@ -59,6 +60,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
     };
     let mut problems = overruled(rel, &columns);
     if policy.is_on() {
+        problems.extend(of_citus(rel));
         if columns.labelled_table == rel {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
@@ -223,6 +225,18 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
             format!("expired rows of foreign table {name} are hidden, and never deleted")
         })
         .collect()
+}
+
+/// C35: Citus has got a table that had a policy, or a shard was labelled by hand.
+fn of_citus(relid: pg_sys::Oid) -> Option<String> {
+    let table = catalog::quote_literal(&catalog::qualified_name(relid));
+    let what = match citus::part(relid)? {
+        Part::Table => "its rows are in shards of Citus, which do not follow its time to live",
+        Part::Shard(_) => "it is a shard of Citus: live rows can be lost when it is moved",
+    };
+    Some(format!(
+        "not supported: {what}; SELECT ttl.disable({table}) turns it off"
+    ))
 }
 
 /// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.

@@ -28,7 +28,7 @@ fn forget_missing_indexes(relid: pg_sys::Oid, policy: &mut Policy) -> Vec<String
 }
 
 fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
-    guard::check_owner(relid)?;
+    guard::check_changeable(relid)?;
     guard::lock(
         relid,
         if trigger_placement::will_be_created(relid) {

@@ -45,7 +45,10 @@ pub(super) fn change_default(
     consent: &Consent,
 ) -> Result<()> {
     let default_ttl = default_ttl.map(checked_default).transpose()?;
-    guard::check_owner(relid)?;
+    match default_ttl {
+        Some(_) => guard::check_changeable(relid)?,
+        None => guard::check_owner(relid)?,
+    }
     let present = guard::present_policy(relid)?;
     if present.ts_column.is_none() && default_ttl.is_some() {
         return Err(Error::no_clock(relid));

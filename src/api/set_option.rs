@@ -91,10 +91,10 @@ pub(crate) fn change(
             Box::new(move |policy| put(policy, window))
         }
     };
-    guard::check_owner(relid)?;
+    guard::check_changeable(relid)?;
     guard::present_policy(relid)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    guard::check_owner(relid)?;
+    guard::check_changeable(relid)?;
     let mut policy = guard::present_policy(relid)?;
     change(&mut policy);
     let mut policy = label::fitting(relid, policy)?;

@@ -68,7 +68,10 @@ pub(super) fn set_rule(
     consent: &Consent,
 ) -> Result<Option<i32>> {
     let relid = table_of(index)?;
-    guard::check_owner(relid)?;
+    match seconds {
+        Some(_) => guard::check_changeable(relid)?,
+        None => guard::check_owner(relid)?,
+    }
     let lock = if trigger_placement::will_be_created(relid) {
         pg_sys::ShareRowExclusiveLock
     } else {
