@@ -28,7 +28,7 @@ impl Upgrade {
     pub fn of_version(version: &str, fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
         let upgrade = Upgrade::prepare(&[]).or_else(|_| {
             let tools = Tools::from_env();
-            let old = Server::create(tools.clone(), &[], &[]);
+            let old = Server::create(tools.clone(), as_older_versions(tools.major), &[]);
             Ok(Upgrade { tools, old })
         });
         let create = format!("CREATE EXTENSION ttl_ext VERSION '{version}'");
@@ -87,11 +87,7 @@ impl Upgrade {
 
     /// Upgrade the old server, which is stopped, to a new one, and start that.
     fn run(self, settings: &[(&str, &str)]) -> Server {
-        // 18 makes clusters with checksums, the older ones make them without.
-        let initdb: &[&str] = match self.tools.major {
-            ..18 => &[],
-            _ => &["--no-data-checksums"],
-        };
+        let initdb = as_older_versions(self.tools.major);
         let new = Server::create(self.tools, initdb, settings);
         let mut upgrade = new.tools.command("pg_upgrade");
         upgrade
@@ -109,5 +105,13 @@ impl Upgrade {
         new.must_run(&mut upgrade);
         new.launch();
         new
+    }
+}
+
+/// What initdb must be told: 18 makes clusters with checksums, the older ones make them without.
+fn as_older_versions(major: u32) -> &'static [&'static str] {
+    match major {
+        ..18 => &[],
+        _ => &["--no-data-checksums"],
     }
 }
