@@ -54,9 +54,9 @@ pub(super) fn still_kept(policy: &TablePolicy, keep: i32) -> String {
 
 impl Job {
     /// For a table that the caller has locked; `None` if nothing in it can expire. It deletes
-    /// whatever is expired.
+    /// whatever is expired, but in copies of a reference table.
     pub(crate) fn of(relid: pg_sys::Oid) -> Option<Self> {
-        Self::keeping(relid, |_| 0)
+        Self::keeping(relid, |policy| policy.reference_margin())
     }
 
     /// As [`Self::of`], but rows stay for as long as the policy keeps them (C23): a row "expires"

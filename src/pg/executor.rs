@@ -87,6 +87,26 @@ impl Plan<'_> {
         }
     }
 
+    /// The functions that a SELECT without tables calls, one a column.
+    pub(crate) fn functions_called(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        let kinds = [pg_sys::NodeTag::T_Result, pg_sys::NodeTag::T_ProjectSet];
+        // SAFETY: a node, which tells its type, and its target list.
+        unsafe {
+            let top = self.planTree.as_ref();
+            let top = top.filter(|top| kinds.contains(&top.type_) && self.relationOids.is_null());
+            let columns = top.map_or(core::ptr::null_mut(), |top| top.targetlist);
+            lists::iter::<pg_sys::TargetEntry>(columns).filter_map(|column| {
+                let call = (*column).expr.cast::<pg_sys::FuncExpr>().as_ref()?;
+                (call.xpr.type_ == pg_sys::NodeTag::T_FuncExpr).then_some(call.funcid)
+            })
+        }
+    }
+
+    /// Whether it writes to a relation.
+    pub(crate) fn writes(&self) -> bool {
+        !self.resultRelations.is_null()
+    }
+
     /// The relations that it writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
         // SAFETY: indexes into the range table.
