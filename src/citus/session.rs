@@ -72,7 +72,7 @@ pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Running {
     if outer.0 == Doing::Nothing
         && catalogs::is_present()
         && let Some(plan) = query.plan()
-        && let Some(doing) = plan.functions_called().find_map(doing)
+        && let Some(doing) = plan.functions_called().find_map(|(function, _)| doing(function))
     {
         RUNNING.set(Running(doing, xact::nest_level()));
     }
@@ -86,6 +86,19 @@ fn doing(function: pg_sys::Oid) -> Option<Doing> {
         Some(Doing::Copying)
     } else {
         CONVERTING.iter().any(is).then_some(Doing::Converting)
+    }
+}
+
+/// Whether the function, one of those that convert a table, does so in transactions of its own.
+pub(crate) fn commits_within(function: pg_sys::Oid) -> bool {
+    names::built_in(function).is_some_and(|name| *name == *c"create_distributed_table_concurrently")
+}
+
+impl Running {
+    /// Whether a function that converts a table began when this was what was running.
+    #[inline]
+    pub(crate) fn began_to_convert(self) -> bool {
+        self.0 == Doing::Nothing && converts_table()
     }
 }
 

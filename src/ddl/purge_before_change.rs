@@ -8,7 +8,7 @@ use crate::pg::relation::Open;
 use crate::pg::{background, catalog, txn};
 use crate::policy::Policy;
 use crate::settings;
-use crate::store::{Inherited, governing_label, policy_lock};
+use crate::store::{Inherited, cache, governing_label, policy_lock};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::HashSet;
 
@@ -69,7 +69,26 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
     if waits.is_some() && purge::has_expired(table) {
         return Err(held_back(label.labelled_table, to));
     }
-    txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))
+    let deleted = txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
+    let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
+    if is_copy && purge::has_any_expired(table) {
+        return Err(kept_in_copies(label.labelled_table));
+    }
+    Ok(deleted)
+}
+
+/// The error if rows of a reference table have expired so recently that they stay in all its copies.
+fn kept_in_copies(relid: pg_sys::Oid) -> Error {
+    let name = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("reference table {name} has expired rows that are kept for now"),
+    )
+    .detail(format!(
+        "They stay on disk for {} seconds, so that all copies of the table are equal.",
+        citus::REFERENCE_MARGIN
+    ))
+    .hint(HINT)
 }
 
 /// As [`prevent`] on the table of Citus, for one of its shards and what inherits from that: nothing

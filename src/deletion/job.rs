@@ -59,6 +59,11 @@ impl Job {
         Self::keeping(relid, |policy| policy.reference_margin())
     }
 
+    /// As [`Self::of`], of all that is expired, also in a copy of a reference table.
+    pub(crate) fn of_all(relid: pg_sys::Oid) -> Option<Self> {
+        Self::keeping(relid, |_| 0)
+    }
+
     /// As [`Self::of`], but rows stay for as long as the policy keeps them (C23): a row "expires"
     /// by its expiry keys when it is to be deleted.
     pub(crate) fn lagging(relid: pg_sys::Oid) -> Option<Self> {

@@ -4,6 +4,7 @@
 
 use crate::citus;
 use crate::clock::{distributed, execution};
+use crate::ddl::conversion;
 use crate::keys::restoring;
 use crate::keys::skip_trigger;
 use crate::pg::executor::{self, Around, Plan, Query};
@@ -48,9 +49,22 @@ unsafe impl Around for Hooks {
             run();
         } else {
             let running = citus::session::enter(query);
+            let plan = query.plan().filter(|_| running.began_to_convert());
+            if let Some(plan) = plan {
+                before_conversion(plan);
+            }
             run();
+            if plan.is_some() {
+                after_conversion();
+            }
             citus::session::leave(running);
         }
+        outer.resume();
+    }
+
+    fn finish(query: Query<'_>, finish: impl FnOnce()) {
+        let outer = execution::go_on(query);
+        finish();
         outer.resume();
     }
 
@@ -94,6 +108,17 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>) {
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn at_start_on_citus(plan: Plan<'_>) {
     or_raise(distributed::begin(plan));
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn before_conversion(plan: Plan<'_>) {
+    or_raise(conversion::before(plan));
+}
+
+#[pg_guard]
+extern "C-unwind" fn after_conversion() {
+    conversion::after();
 }
 
 #[pg_guard]
