@@ -5,7 +5,7 @@
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
-GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress TO PUBLIC;
+GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress, ttl.placements TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;

@@ -217,6 +217,17 @@ CREATE FUNCTION ttl.purge(rel pg_catalog.regclass) RETURNS bigint
 COMMENT ON FUNCTION ttl.purge(pg_catalog.regclass) IS
     'delete the table''s expired rows now, in this transaction; returns how many';
 
+CREATE FUNCTION ttl.purge_strictly(rel pg_catalog.regclass) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_strictly_wrapper';
+COMMENT ON FUNCTION ttl.purge_strictly(pg_catalog.regclass) IS
+    'as ttl.purge, but fails if an expired row stays; called on shards of Citus before a change that would revive it';
+
+CREATE FUNCTION ttl.node_reports(OUT nodename pg_catalog.text, OUT nodeport integer, OUT success boolean, OUT report pg_catalog.text)
+    RETURNS SETOF pg_catalog.record ROWS 10
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'node_reports_wrapper';
+COMMENT ON FUNCTION ttl.node_reports() IS
+    'for the view ttl.placements: what each node of Citus says of its tables with a time to live';
+
 CREATE FUNCTION ttl.expired(rel pg_catalog.anyelement) RETURNS SETOF pg_catalog.anyelement
     LANGUAGE c VOLATILE ROWS 1000 AS 'MODULE_PATHNAME', 'ttl_expired';
 COMMENT ON FUNCTION ttl.expired(pg_catalog.anyelement) IS

@@ -334,10 +334,57 @@ COMMENT ON COLUMN ttl.progress.heap_blocks_swept IS 'how many of them it has rea
 COMMENT ON COLUMN ttl.progress.effort IS 'the share of its time that it deletes, in percent; NULL before its first batch';
 COMMENT ON COLUMN ttl.progress.waits_for IS 'why it pauses: clients, standbys, disks, ttl.max_effort; expired rows, if none is known; NULL while it works';
 
+-- Citus --------------------------------------------------------------------
+
+CREATE FUNCTION ttl.purge_strictly(rel pg_catalog.regclass) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_strictly_wrapper';
+COMMENT ON FUNCTION ttl.purge_strictly(pg_catalog.regclass) IS
+    'as ttl.purge, but fails if an expired row stays; called on shards of Citus before a change that would revive it';
+
+CREATE FUNCTION ttl.node_reports(OUT nodename pg_catalog.text, OUT nodeport integer, OUT success boolean, OUT report pg_catalog.text)
+    RETURNS SETOF pg_catalog.record ROWS 10
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'node_reports_wrapper';
+COMMENT ON FUNCTION ttl.node_reports() IS
+    'for the view ttl.placements: what each node of Citus says of its tables with a time to live';
+
+CREATE VIEW ttl.placements AS
+    SELECT r.nodename,
+           r.nodeport,
+           p.relation,
+           p.rows_deleted,
+           p.partitions_dropped,
+           p.lag_seconds,
+           p.backlog_estimate,
+           p.blocked_rows,
+           p.last_error,
+           p.last_error_at,
+           p.problems,
+           CASE WHEN NOT r.success THEN r.report END AS error
+      FROM ttl.node_reports() AS r
+      LEFT JOIN LATERAL pg_catalog.json_to_recordset(CASE WHEN r.success THEN r.report::pg_catalog.json END)
+             AS p (relation pg_catalog.text, rows_deleted pg_catalog.int8, partitions_dropped pg_catalog.int8,
+                   lag_seconds pg_catalog.float8, backlog_estimate pg_catalog.int8, blocked_rows pg_catalog.int8,
+                   last_error pg_catalog.text, last_error_at pg_catalog.timestamptz, problems pg_catalog.text[])
+        ON true;
+
+COMMENT ON VIEW ttl.placements IS 'background deletion on each node of Citus; asks all of them. Without Citus: on this server';
+COMMENT ON COLUMN ttl.placements.nodename IS 'the node, as in pg_dist_node; NULL without Citus';
+COMMENT ON COLUMN ttl.placements.nodeport IS 'its port';
+COMMENT ON COLUMN ttl.placements.relation IS 'the table; its shards on that node are summed up in it';
+COMMENT ON COLUMN ttl.placements.rows_deleted IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.partitions_dropped IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.lag_seconds IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.backlog_estimate IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.blocked_rows IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.last_error IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.last_error_at IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.problems IS 'what ttl.problems says on that node';
+COMMENT ON COLUMN ttl.placements.error IS 'why the node could not be asked; NULL if it was';
+
 -- Privileges of what is new: those on other objects stay as they were set -----
 
 GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
-GRANT SELECT ON ttl.progress TO PUBLIC;
+GRANT SELECT ON ttl.progress, ttl.placements TO PUBLIC;
 GRANT EXECUTE ON FUNCTION
     ttl.seconds_in(pg_catalog.cstring), ttl.seconds_out(ttl.seconds), ttl.seconds_recv(pg_catalog.internal),
     ttl.seconds_send(ttl.seconds), ttl.expiry_key(pg_catalog.timestamptz, integer),
@@ -351,7 +398,7 @@ GRANT EXECUTE ON FUNCTION
     ttl.revive(pg_catalog.regclass, pg_catalog.text), ttl.preview(pg_catalog.regclass, ttl.seconds),
     ttl.remaining(pg_catalog.record), ttl.is_live_support(pg_catalog.internal), ttl.is_live(pg_catalog.record),
     ttl.create_live_view(pg_catalog.regclass, pg_catalog.text, boolean), ttl.standing(pg_catalog.regclass),
-    ttl.table_stats(), ttl.worker_progress(), ttl.row_is_kept(pg_catalog.oid, integer)
+    ttl.table_stats(), ttl.worker_progress(), ttl.purge_strictly(pg_catalog.regclass), ttl.node_reports(), ttl.row_is_kept(pg_catalog.oid, integer)
     TO PUBLIC;
 REVOKE ALL ON FUNCTION ttl.check_library() FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;

@@ -138,3 +138,37 @@ COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row s
 COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'nothing is deleted in the background before, because rows have expired by a change of the time to live; NULL = nothing waits for that';
 COMMENT ON COLUMN ttl.tables.paused_until IS 'background deletion waits until then; NULL = it is not paused';
 COMMENT ON COLUMN ttl.tables.delete_between IS 'the hours of background deletion, in the server''s time zone (log_timezone); NULL = always';
+
+CREATE VIEW ttl.placements AS
+    SELECT r.nodename,
+           r.nodeport,
+           p.relation,
+           p.rows_deleted,
+           p.partitions_dropped,
+           p.lag_seconds,
+           p.backlog_estimate,
+           p.blocked_rows,
+           p.last_error,
+           p.last_error_at,
+           p.problems,
+           CASE WHEN NOT r.success THEN r.report END AS error
+      FROM ttl.node_reports() AS r
+      LEFT JOIN LATERAL pg_catalog.json_to_recordset(CASE WHEN r.success THEN r.report::pg_catalog.json END)
+             AS p (relation pg_catalog.text, rows_deleted pg_catalog.int8, partitions_dropped pg_catalog.int8,
+                   lag_seconds pg_catalog.float8, backlog_estimate pg_catalog.int8, blocked_rows pg_catalog.int8,
+                   last_error pg_catalog.text, last_error_at pg_catalog.timestamptz, problems pg_catalog.text[])
+        ON true;
+
+COMMENT ON VIEW ttl.placements IS 'background deletion on each node of Citus; asks all of them. Without Citus: on this server';
+COMMENT ON COLUMN ttl.placements.nodename IS 'the node, as in pg_dist_node; NULL without Citus';
+COMMENT ON COLUMN ttl.placements.nodeport IS 'its port';
+COMMENT ON COLUMN ttl.placements.relation IS 'the table; its shards on that node are summed up in it';
+COMMENT ON COLUMN ttl.placements.rows_deleted IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.partitions_dropped IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.lag_seconds IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.backlog_estimate IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.blocked_rows IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.last_error IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.last_error_at IS 'as in ttl.stats, on that node';
+COMMENT ON COLUMN ttl.placements.problems IS 'what ttl.problems says on that node';
+COMMENT ON COLUMN ttl.placements.error IS 'why the node could not be asked; NULL if it was';

@@ -7,6 +7,7 @@
 use pgrx::prelude::*;
 
 mod api;
+mod citus;
 mod clock;
 mod ddl;
 mod deletion;
@@ -45,6 +46,7 @@ pub extern "C-unwind" fn _PG_init() {
         error::Error::not_preloaded().raise();
     }
     settings::init();
+    citus::init();
     clock::init();
     store::extension::init();
     store::cache::init();

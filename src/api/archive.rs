@@ -1,6 +1,6 @@
 //! `ttl.archive_to`.
 
-use super::guard;
+use super::{cluster, guard};
 use crate::deletion::archive;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
@@ -23,7 +23,11 @@ fn archive_to(rel: Option<pg_sys::Oid>, target: Option<pg_sys::Oid>) {
 
 fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
     match target {
-        Some(_) => guard::check_changeable(relid)?,
+        Some(_) => {
+            guard::check_changeable(relid)?;
+            let hint = "Copy rows before they expire, or use a table that Citus does not manage.";
+            cluster::refuse_on_shell(relid, "ttl.archive_to()", hint)?;
+        }
         None => guard::check_owner(relid)?,
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);

@@ -1,5 +1,6 @@
 //! The columns that a policy needs: which the table lacks, and which conflict with it.
 
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::{defaults, encoding, nodes};
@@ -58,7 +59,13 @@ pub(super) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<Mis
             ""
         };
         let condition = override_check::condition(&ttl);
-        let check = format!("ALTER TABLE {table} ADD CHECK ({condition})");
+        // Citus reads the condition of a constraint without a name twice, and fails with this one.
+        let constraint = if citus::is_shell(relid) {
+            "CONSTRAINT ttl_is_override CHECK"
+        } else {
+            "CHECK"
+        };
+        let check = format!("ALTER TABLE {table} ADD {constraint} ({condition})");
         match (catalog::attribute(relid, name), &policy.document_column) {
             (None, None) => {
                 added.note_column(name);

@@ -3,7 +3,7 @@
 use super::building::apply;
 use super::mass_expiry::{Consent, shown};
 use super::set_default::{change_default, checked_default};
-use super::{document_column, guard, label};
+use super::{cluster, document_column, guard, label};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::encoding;
@@ -155,6 +155,14 @@ pub(super) fn turn_on(
         None => options.consent(relid, &wanted)?,
     };
     guard::check_changeable(relid)?;
+    cluster::check_partitions(relid, wanted.drop_partitions)?;
+    if wanted.build_pending {
+        cluster::refuse_on_shell(
+            relid,
+            "concurrently",
+            "Build the index first: CREATE INDEX CONCURRENTLY ... (ttl.expiry_key(_ts, ttl)); ttl.enable() then uses it.",
+        )?;
+    }
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
     }

@@ -1,6 +1,6 @@
 //! `ttl.expired`: the rows of a table that have expired and are still on disk.
 
-use super::guard;
+use super::{cluster, guard};
 use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
@@ -30,6 +30,8 @@ fn select(call: &SetCall<'_>) -> Result<()> {
     };
     let relid = call.relation().filter(is_table).ok_or_else(not_a_row)?;
     guard::check_owner(relid)?;
+    let hint = "Ask a shard where it is: SELECT * FROM ttl.expired(NULL::..._102008). ttl.preview() counts them in all.";
+    cluster::refuse_on_shell(relid, "ttl.expired()", hint)?;
     guard::lock(relid, pg_sys::AccessShareLock);
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));

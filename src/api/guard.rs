@@ -1,7 +1,7 @@
 //! Checks that the SQL functions make first.
 
+use super::cluster;
 use crate::error::{Error, Result};
-use crate::pg::citus::{self, Part};
 use crate::pg::gate::{self, Visit};
 use crate::pg::{catalog, locks, roles};
 use crate::policy::Policy;
@@ -30,29 +30,11 @@ pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
 }
 
-/// As [`check_owner`], for a change after which the table has a time to live. Refuses tables of
-/// Citus and their shards (C35, 0A000).
+/// As [`check_owner`], for a change after which the table has a time to live. Refuses what Citus has
+/// and cannot have one (C35).
 pub(super) fn check_changeable(relid: pg_sys::Oid) -> Result<()> {
     check_owner(relid)?;
-    let Some(part) = citus::part(relid) else {
-        return Ok(());
-    };
-    let message = format!(
-        "cannot set a time to live on {}",
-        catalog::qualified_name(relid)
-    );
-    let error = Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
-    Err(match part {
-        Part::Table => error
-            .detail("Its rows are in shards of Citus, which would not follow it.")
-            .hint("Use a table that Citus does not manage, or delete expired rows by a scheduled DELETE."),
-        Part::Shard(table) => error
-            .detail(format!(
-                "It is a shard of table {}: Citus would lose live rows when it moves the shard.",
-                catalog::qualified_name(table)
-            ))
-            .hint("Use a table that Citus does not manage, or delete expired rows by a scheduled DELETE."),
-    })
+    cluster::check(relid)
 }
 
 /// The argument's value; raises 22004 for NULL.

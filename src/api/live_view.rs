@@ -1,6 +1,6 @@
 //! `ttl.create_live_view`: a view of a table's live rows (C31).
 
-use super::{guard, label};
+use super::{cluster, guard, label};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_literal};
 use crate::pg::report::or_raise;
@@ -30,6 +30,8 @@ fn create_live_view(
 
 fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_sys::Oid> {
     guard::check_owner(relid)?;
+    let hint = "Hide expired rows from all: SELECT ttl.enable(..., hidden => true).";
+    cluster::refuse_on_shell(relid, "ttl.create_live_view()", hint)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let Some(mut policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));

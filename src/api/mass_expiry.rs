@@ -2,6 +2,7 @@
 //! table, unless it is confirmed.
 
 use super::{guard, label};
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::{self, Visit};
@@ -114,7 +115,7 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
             class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid)
         })
     };
-    let all: Vec<_> = catalog::all_inheritors(relid)
+    let all: Vec<_> = citus::with_shards([relid])
         .into_iter()
         .filter(has_rows)
         .collect();

@@ -3,6 +3,7 @@
 mod archive;
 pub(crate) mod asked;
 mod building;
+mod cluster;
 mod columns;
 mod constraint_problems;
 mod deleting;
@@ -24,6 +25,7 @@ mod live_view;
 mod looking;
 mod mass_expiry;
 mod mongo;
+mod node_reports;
 mod pause;
 mod preview;
 mod problems;

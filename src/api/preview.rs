@@ -1,6 +1,7 @@
 //! `ttl.preview`.
 
 use super::guard;
+use crate::citus::placements;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{qualified_name, quote_identifier, relation_name};
 use crate::pg::gate::Visit;
@@ -14,6 +15,9 @@ use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::str::FromStr;
 
 type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
 
@@ -58,6 +62,9 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
         let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
         return Err(Error::new(code, message));
     }
+    if in_force.is_shell() {
+        return count_in_shards(relid, default_ttl);
+    }
     let query = expiring(relid, &policy, &in_force, default_ttl);
     let look = |visit: &Visit| {
         statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
@@ -67,6 +74,29 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
     let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());
     Ok((count(total), count(expired), oldest))
+}
+
+/// The sum over the shards; each copy of a shard has the same rows.
+fn count_in_shards(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
+    let default = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
+    let (mut seen, mut total, mut expired) = (HashSet::new(), 0, 0);
+    let mut oldest: Option<TimestampWithTimeZone> = None;
+    for answer in placements::call(relid, "ttl.preview", &[default])? {
+        if !seen.insert(answer.shard) {
+            continue;
+        }
+        let counts: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+        let number = |name: &str| counts.get(name).and_then(Value::as_i64).unwrap_or(0);
+        total += number("total");
+        expired += number("expired");
+        let at = counts.get("oldest_expiry").and_then(Value::as_str);
+        let at = at.and_then(|at| TimestampWithTimeZone::from_str(at).ok());
+        oldest = match (oldest, at) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok((Some(total), Some(expired), oldest))
 }
 
 fn expiring(

@@ -3,9 +3,9 @@
 use super::columns::is_generated_from;
 use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, constraint_problems, deletion_problems, library, rules, trigger_problems};
+use super::{archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems};
+use crate::citus;
 use crate::deletion::bounds::{self, DateColumn};
-use crate::pg::citus::{self, Part};
 use crate::pg::values::Text;
 use crate::pg::{catalog, look};
 use crate::policy::{IndexMethod, IndexRule, Policy};
@@ -227,16 +227,11 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
         .collect()
 }
 
-/// C35: Citus has got a table that had a policy, or a shard was labelled by hand.
+/// C35: a table of Citus that cannot have a time to live.
 fn of_citus(relid: pg_sys::Oid) -> Option<String> {
-    let table = catalog::quote_literal(&catalog::qualified_name(relid));
-    let what = match citus::part(relid)? {
-        Part::Table => "its rows are in shards of Citus, which do not follow its time to live",
-        Part::Shard(_) => "it is a shard of Citus: live rows can be lost when it is moved",
-    };
-    Some(format!(
-        "not supported: {what}; SELECT ttl.disable({table}) turns it off"
-    ))
+    citus::part(relid)?;
+    let failure = cluster::check(relid).err()?;
+    Some(format!("not supported: {}", failure.text()))
 }
 
 /// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.

@@ -1,6 +1,8 @@
 //! `ttl.purge`.
 
 use super::guard;
+use crate::citus::{self, placements};
+use crate::ddl::purge_before_change;
 use crate::deletion::{batch, purge as table};
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
@@ -15,8 +17,22 @@ fn purge(rel: pg_sys::Oid) -> i64 {
     or_raise(delete_expired(rel))
 }
 
+/// `ttl.purge_strictly(rel) RETURNS bigint`: as `ttl.purge`, but an error if an expired row stays.
+#[pg_extern(sql = false)]
+fn purge_strictly(rel: pg_sys::Oid) -> i64 {
+    guard::check_writable(c"ttl.purge_strictly()");
+    let purged = guard::check_owner(rel).and_then(|()| {
+        guard::lock(rel, pg_sys::RowExclusiveLock);
+        purge_before_change::clear_shard(rel)
+    });
+    i64::try_from(or_raise(purged)).unwrap_or(i64::MAX)
+}
+
 fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
     guard::check_owner(relid)?;
+    if citus::is_shell(relid) {
+        return purge_shards(relid);
+    }
     guard::lock(relid, pg_sys::RowExclusiveLock);
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
@@ -28,4 +44,12 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
         deleted += rows;
     }
     Ok(i64::try_from(deleted).unwrap_or(i64::MAX))
+}
+
+/// On each copy of each shard, in transactions of their own.
+fn purge_shards(relid: pg_sys::Oid) -> Result<i64> {
+    if governing_label(relid).is_none() {
+        return Err(Error::no_policy(relid));
+    }
+    placements::call(relid, "ttl.purge", &[]).map(|answers| placements::sum(&answers))
 }

@@ -1,6 +1,7 @@
 //! `ttl.revive`: brings expired rows back.
 
-use super::guard;
+use super::{cluster, guard};
+use crate::citus::{self, placements};
 use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
@@ -25,6 +26,9 @@ fn revive(rel: Option<pg_sys::Oid>, condition: Option<Text>) -> i64 {
 
 fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
     guard::check_owner(relid)?;
+    if citus::is_shell(relid) {
+        return bring_back_in_shards(relid, condition);
+    }
     guard::lock(relid, pg_sys::RowExclusiveLock);
     let Some(label) = governing_label(relid) else {
         return Err(Error::no_policy(relid));
@@ -49,6 +53,21 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
         tell_of_left(relid, left.map_or(0, |count| count.value() as i64));
     }
     Ok(i64::try_from(revived).unwrap_or(i64::MAX))
+}
+
+/// In each shard, in a transaction of its own. Copies of a reference table would get different times.
+fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
+    if governing_label(relid).is_none() {
+        return Err(Error::no_policy(relid));
+    }
+    if citus::catalogs::is_reference_table(relid) {
+        let hint = "A longer time to live, with revive_expired => true, brings all of its expired rows back.";
+        cluster::refuse_on_shell(relid, "ttl.revive()", hint)?;
+    }
+    let condition = condition.map(|Text(text)| checked(relid, text)).transpose()?;
+    let condition = condition.map_or("NULL".to_owned(), |text| catalog::quote_literal(&text));
+    let answers = placements::call(relid, "ttl.revive", &[condition])?;
+    Ok(placements::sum(&answers))
 }
 
 /// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the

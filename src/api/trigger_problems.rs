@@ -1,5 +1,6 @@
 //! `ttl.problems`: what keeps the keys of expired rows from being reusable.
 
+use crate::citus;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::{encoding, index, triggers};
@@ -13,7 +14,7 @@ pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     let follows = |table: &pg_sys::Oid| {
         cache::policy(*table).is_some_and(|p| p.labelled_table == labelled_table)
     };
-    catalog::all_inheritors(labelled_table)
+    citus::with_shards([labelled_table])
         .into_iter()
         .filter(follows)
         .flat_map(|table| {

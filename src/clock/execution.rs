@@ -13,6 +13,8 @@ use std::cell::RefCell;
 
 /// The time of the running query; 0 if none is running.
 static TIME: AtomicI64 = AtomicI64::new(0);
+/// The time that queries of this transaction were given ([`super::distributed`]); 0: none was.
+static GIVEN: AtomicI64 = AtomicI64::new(0);
 /// Its snapshot.
 static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -115,6 +117,26 @@ pub(crate) fn go_on(query: Query<'_>) -> Running {
 /// Whether a time is kept in this memory.
 pub(super) fn is_kept_in(memory: Context<'_>) -> bool {
     KEPT.find(memory).is_some()
+}
+
+/// The running query judges rows by this time, and goes on to when it has waited: until
+/// [`Running::resume`] what is kept of it, until [`forget_given`] that a wait does not count.
+pub(super) fn give(time: i64) {
+    GIVEN.store(time, Relaxed);
+    let given = Running { time, ..Running::current() };
+    given.resume();
+}
+
+/// Whether the running query's time was given.
+#[inline]
+pub(super) fn is_given() -> bool {
+    let time = TIME.load(Relaxed);
+    time != 0 && time == GIVEN.load(Relaxed)
+}
+
+/// The transaction to which a time was given has ended. Raises no error.
+pub(crate) fn forget_given() {
+    GIVEN.store(0, Relaxed);
 }
 
 /// The running query has waited: from here on it judges rows by this time, until

@@ -1,5 +1,6 @@
 //! The clock: what time it is for a statement (C5, C13, C14).
 
+pub(crate) mod distributed;
 pub(crate) mod execution;
 pub(crate) mod moment;
 pub(crate) mod now;

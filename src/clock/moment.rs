@@ -34,8 +34,11 @@ pub(crate) unsafe fn is_check_again<A>(call: &Call<'_, A>) -> bool {
     unsafe { call.once(checks_again) }
 }
 
-/// The time after a wait: never before the query's own.
+/// The time after a wait: never before the query's own, and that if it was given.
 pub(crate) fn after_wait() -> i64 {
+    if execution::is_given() {
+        return now();
+    }
     now().max(externs::GetCurrentTimestamp())
 }
 

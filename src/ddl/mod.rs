@@ -11,11 +11,13 @@
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
 //! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
+//! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped` | what a statement really drops |
 //! | `databases` | statements for which nobody may be connected to a database |
 
 mod added;
 mod columns;
+pub(crate) mod conversion;
 pub(crate) mod databases;
 mod drop_index;
 mod dropped;

@@ -2,6 +2,7 @@
 
 use super::statement::{Command, Kind};
 use crate::keys::TRIGGER_NAME;
+use crate::citus;
 use crate::pg::encoding;
 use crate::pg::names::{self, Name};
 use crate::pg::syntax::Node;
@@ -76,14 +77,16 @@ pub(super) fn kind(node: Node<'_>) -> Option<(Kind, Option<Name<'_>>)> {
         }
         NodeTag::T_SecLabelStmt => {
             let stmt = node.cast::<SecLabelStmt>()?;
-            let removes = stmt.label.is_null()
-                && stmt.objtype == ObjectType::OBJECT_TABLE
-                && seclabel::is_ours(stmt);
-            let names = stmt
-                .node(|it| &it.object)
-                .filter(|_| removes)?
-                .cast::<List>()?;
-            return Some((Kind::RemoveLabel, Some(Name::Parts(names, names.length))));
+            let is_ours = stmt.objtype == ObjectType::OBJECT_TABLE && seclabel::is_ours(stmt);
+            let names = stmt.node(|it| &it.object).filter(|_| is_ours)?;
+            let names = names.cast::<List>()?;
+            let name = Name::Parts(names, names.length);
+            // A table of Citus gets its label by such a statement, on each node.
+            let is_shell = || name.resolve().is_some_and(citus::is_shell);
+            if stmt.label.is_null() || !citus::is_known_to_be_absent() && is_shell() {
+                return Some((Kind::SetLabel, Some(name)));
+            }
+            return None;
         }
         _ => return None,
     };

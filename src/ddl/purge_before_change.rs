@@ -1,13 +1,14 @@
 //! A change of policy does not revive expired rows, unless the user asks for that
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
+use crate::citus::{self, placements};
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
 use crate::pg::{background, catalog, txn};
 use crate::policy::Policy;
 use crate::settings;
-use crate::store::{governing_label, policy_lock};
+use crate::store::{Inherited, cache, governing_label, policy_lock};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::collections::HashSet;
 
@@ -40,24 +41,66 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     if !tree.iter().any(|table| revived(table).is_some()) {
         return Ok(());
     }
+    if citus::is_shell(relid) {
+        // Before this transaction locks anything that a shard's might wait for.
+        let purged = placements::call(relid, "ttl.purge_strictly", &[]);
+        return purged.map(drop).map_err(|error| error.or_hint(HINT));
+    }
     purge::lock_tree(relid, children_lock);
     for (table, label) in tree.iter().filter_map(revived) {
         policy_lock::lock_policy_for_change(label.labelled_table);
-        if label.policy.is_restored(label.labelled_table.to_u32()) {
-            if purge::has_expired(table) {
-                return Err(Error::restored_rows_in_the_way(label.labelled_table));
-            }
-            continue;
-        }
-        let waits = label
-            .policy
-            .waits_until(background::now(), settings::change_delay());
-        if waits.is_some() && purge::has_expired(table) {
-            return Err(held_back(label.labelled_table, to));
-        }
-        txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
+        clear(table, &label, to)?;
     }
     Ok(())
+}
+
+/// Deletes the expired rows of one table, of which `label` is in force. Returns how many; an error
+/// if one stays.
+fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u64> {
+    if label.policy.is_restored(label.labelled_table.to_u32()) {
+        if purge::has_expired(table) {
+            return Err(Error::restored_rows_in_the_way(label.labelled_table));
+        }
+        return Ok(0);
+    }
+    let waits = label
+        .policy
+        .waits_until(background::now(), settings::change_delay());
+    if waits.is_some() && purge::has_expired(table) {
+        return Err(held_back(label.labelled_table, to));
+    }
+    let deleted = txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
+    let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
+    if is_copy && purge::has_any_expired(table) {
+        return Err(kept_in_copies(label.labelled_table));
+    }
+    Ok(deleted)
+}
+
+/// The error if rows of a reference table have expired so recently that they stay in all its copies.
+fn kept_in_copies(relid: pg_sys::Oid) -> Error {
+    let name = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("reference table {name} has expired rows that are kept for now"),
+    )
+    .detail(format!(
+        "They stay on disk for {} seconds, so that all copies of the table are equal.",
+        citus::REFERENCE_MARGIN
+    ))
+    .hint(HINT)
+}
+
+/// As [`prevent`] on the table of Citus, for one of its shards and what inherits from that: nothing
+/// that is expired by the present policy stays. The caller has locked it.
+pub(crate) fn clear_shard(relid: pg_sys::Oid) -> Result<u64> {
+    let mut deleted = 0;
+    for table in purge::lock_tree(relid, pg_sys::RowExclusiveLock) {
+        if let Some(label) = governing_label(table) {
+            deleted += clear(table, &label, None)?;
+        }
+    }
+    Ok(deleted)
 }
 
 /// The error if rows are kept because an earlier change has expired them (C24): the next one may be
@@ -85,19 +128,21 @@ fn held_back(relid: pg_sys::Oid, to: Option<&Policy>) -> Error {
 
 /// Deletes until nothing is left: meanwhile other sessions may commit rows that have already
 /// expired, and the owner's triggers may write some.
-fn empty(relid: pg_sys::Oid) -> Result<()> {
+fn empty(relid: pg_sys::Oid) -> Result<u64> {
+    let mut deleted = 0;
     for _ in 0..ROUNDS {
         if !purge::has_expired(relid) {
-            return Ok(());
+            return Ok(deleted);
         }
-        if purge::delete_from(relid)? == 0 {
-            break;
+        match purge::delete_from(relid)? {
+            0 => break,
+            rows => deleted += rows,
         }
     }
     if purge::has_expired(relid) {
         return Err(kept(relid));
     }
-    Ok(())
+    Ok(deleted)
 }
 
 /// The error if no row could be deleted: the owner's triggers keep the rows, or they were changed

@@ -6,6 +6,7 @@
 
 use super::reads::Extent;
 use super::statement::{Command, Kind, Statement};
+use crate::citus;
 use crate::deletion::{piecemeal, purge};
 use crate::error::Error;
 use crate::pg::{catalog, locks, roles, txn, xact};
@@ -48,7 +49,9 @@ pub(super) fn delete_expired(statement: &Statement<'_>) {
 
 /// Whether the user may run the statement, and the table can have expired rows.
 fn concerns(relid: pg_sys::Oid) -> bool {
-    roles::owns_relation(relid, roles::current_user())
+    // Citus repeats the statement for each shard, where these are.
+    !citus::is_shell(relid)
+        && roles::owns_relation(relid, roles::current_user())
         && !roles::reads_physically(relid)
         && catalog::all_inheritors(relid)
             .into_iter()

@@ -43,8 +43,8 @@ pub(crate) enum Kind {
     CreateTrigger {
         replace: bool,
     },
-    /// `SECURITY LABEL … IS NULL` of a table.
-    RemoveLabel,
+    /// `SECURITY LABEL … IS NULL` of a table, or any label of a table of Citus.
+    SetLabel,
 }
 
 /// A command of ALTER TABLE.

@@ -33,7 +33,7 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
         Kind::CreateIndex { unique: true } | Kind::CreateTable => {}
         Kind::AlterTable | Kind::AlterType | Kind::DropOwned => {}
         Kind::DropIndex | Kind::DropTrigger | Kind::DropExtension | Kind::DropOther => {}
-        Kind::CreateTrigger { .. } | Kind::RemoveLabel => {}
+        Kind::CreateTrigger { .. } | Kind::SetLabel => {}
         _ => return None,
     }
     let outermost = LEVEL.get() == 0;
@@ -47,7 +47,7 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
         // The trigger comes from a dump, or a user created it.
         Kind::CreateTrigger { .. } => note(&TABLES, relation),
         // The policy ends.
-        Kind::RemoveLabel => note(&REDUCED, relation),
+        Kind::SetLabel => note(&REDUCED, relation),
         _ => {
             object_access::install(dropped::CALLS);
             if statement.kind == Kind::DropExtension {

@@ -1,6 +1,7 @@
 //! `ttl.*` in `CREATE TABLE … WITH (…)` and `ALTER TABLE … SET (…)`: what is asked of which table (C32).
 //! The options are taken out before PostgreSQL sees the statement, and followed once it has run.
 
+use crate::citus;
 use crate::error::Error;
 use crate::keys::trigger_placement;
 use crate::pg::catalog;
@@ -72,6 +73,7 @@ pub(crate) fn before(
         },
         None => node
             .cast::<AlterTableStmt>()
+            .filter(|stmt| !is_of_citus(*stmt))
             .and_then(|stmt| altered(stmt, &options))
             .map_or(Table::Missing, Table::Altered),
     };
@@ -85,6 +87,18 @@ pub(crate) fn before(
         all.len() - 1
     });
     Some((statement, place))
+}
+
+/// Whether Citus repeats an ALTER TABLE for a shard, or on another node: the node to which it was sent
+/// does what it asks, for all.
+fn is_of_citus(stmt: Node<'_, AlterTableStmt>) -> bool {
+    if citus::is_known_to_be_absent() {
+        return false;
+    }
+    let name = stmt.node(|stmt| &stmt.relation);
+    let table = name.and_then(|name| Name::Range(name).resolve());
+    citus::session::is_of_citus()
+        || table.is_some_and(|table| citus::catalogs::shell_of(table).is_some())
 }
 
 /// Called after the statement, if it has succeeded: what is left to do, to which table.

@@ -54,8 +54,13 @@ pub(super) fn still_kept(policy: &TablePolicy, keep: i32) -> String {
 
 impl Job {
     /// For a table that the caller has locked; `None` if nothing in it can expire. It deletes
-    /// whatever is expired.
+    /// whatever is expired, but in copies of a reference table.
     pub(crate) fn of(relid: pg_sys::Oid) -> Option<Self> {
+        Self::keeping(relid, |policy| policy.reference_margin())
+    }
+
+    /// As [`Self::of`], of all that is expired, also in a copy of a reference table.
+    pub(crate) fn of_all(relid: pg_sys::Oid) -> Option<Self> {
         Self::keeping(relid, |_| 0)
     }
 

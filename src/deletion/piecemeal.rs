@@ -18,11 +18,14 @@ const MAX_FAILURES: u32 = 1000;
 /// Whether an expired row is still in the table. The caller holds a lock on the table, and is
 /// its owner.
 pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
-    Job::of(relid).is_some_and(|job| {
-        let query = format!("{} LIMIT 1", job.remaining(&job.past()));
-        // By the indexes, whatever the planner expects to find early in the table.
-        !session::index_only(|| collect(visit, &job, &query, 1)).is_empty()
-    })
+    Job::of(relid).is_some_and(|job| has_row_of(visit, &job))
+}
+
+/// Whether a row is still in the table that a job would delete.
+pub(super) fn has_row_of(visit: &Visit, job: &Job) -> bool {
+    let query = format!("{} LIMIT 1", job.remaining(&job.past()));
+    // By the indexes, whatever the planner expects to find early in the table.
+    !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
 }
 
 fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {

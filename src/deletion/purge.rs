@@ -1,5 +1,6 @@
 //! Deletes expired rows in a session's own transaction, as the tables' owners.
 
+use super::job::Job;
 use super::{batch, piecemeal};
 use crate::error::Result;
 use crate::pg::gate::{self, Visit};
@@ -25,6 +26,14 @@ pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
 /// Whether an expired row is still in the table.
 pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
     as_owner(relid, |visit| piecemeal::has_expired(visit, relid)).unwrap_or(false)
+}
+
+/// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
+pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
+    let has_any = |visit: &Visit| {
+        Job::of_all(relid).is_some_and(|job| piecemeal::has_row_of(visit, &job))
+    };
+    as_owner(relid, has_any).unwrap_or(false)
 }
 
 /// Runs `work` as the table's owner, as whom its triggers and the functions in its indexes are

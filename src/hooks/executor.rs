@@ -2,10 +2,13 @@
 //! leaves out a trigger and a constraint that the statement does not need. End: records which tables with TTL the
 //! statement has written to.
 
-use crate::clock::execution;
+use crate::citus;
+use crate::clock::{distributed, execution};
+use crate::ddl::conversion;
 use crate::keys::restoring;
 use crate::keys::skip_trigger;
 use crate::pg::executor::{self, Around, Plan, Query};
+use crate::pg::report::or_raise;
 use crate::pg::roles;
 use crate::stamp::override_check;
 use crate::store::{cache, written};
@@ -25,6 +28,10 @@ struct Hooks;
 unsafe impl Around for Hooks {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce()) {
         let outer = execution::begin(query);
+        let of_citus = query.plan().filter(|plan| !citus::is_known_to_be_absent() && plan.writes());
+        if let Some(plan) = of_citus {
+            at_start_on_citus(plan);
+        }
         start();
         execution::keep(query);
         if let Some(plan) = query.plan()
@@ -38,7 +45,26 @@ unsafe impl Around for Hooks {
 
     fn run(query: Query<'_>, run: impl FnOnce()) {
         let outer = execution::go_on(query);
-        run();
+        if citus::is_known_to_be_absent() {
+            run();
+        } else {
+            let running = citus::session::enter(query);
+            let plan = query.plan().filter(|_| running.began_to_convert());
+            if let Some(plan) = plan {
+                before_conversion(plan);
+            }
+            run();
+            if plan.is_some() {
+                after_conversion();
+            }
+            citus::session::leave(running);
+        }
+        outer.resume();
+    }
+
+    fn finish(query: Query<'_>, finish: impl FnOnce()) {
+        let outer = execution::go_on(query);
+        finish();
         outer.resume();
     }
 
@@ -79,7 +105,25 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>) {
 }
 
 #[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn at_start_on_citus(plan: Plan<'_>) {
+    or_raise(distributed::begin(plan));
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn before_conversion(plan: Plan<'_>) {
+    or_raise(conversion::before(plan));
+}
+
+#[pg_guard]
+extern "C-unwind" fn after_conversion() {
+    conversion::after();
+}
+
+#[pg_guard]
 extern "C-unwind" fn note_writes(plan: Plan<'_>) {
+    or_raise(distributed::check_age(plan));
     if plan.commandType == CmdType::CMD_DELETE && !plan.hasModifyingCTE {
         return;
     }

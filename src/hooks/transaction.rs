@@ -1,6 +1,7 @@
 //! Callbacks at the end of transactions and subtransactions: they clear the state of statements,
 //! also after errors, and tell the workers at commit.
 
+use crate::citus;
 use crate::clock::execution;
 use crate::ddl;
 use crate::deletion::underway;
@@ -21,6 +22,7 @@ pub(super) fn init() {
 }
 
 extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
+    execution::forget_given();
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
             wakeups::at_commit();
@@ -34,6 +36,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         }
         XactEvent::XACT_EVENT_ABORT => {
             execution::at_abort();
+            citus::session::at_abort(0);
             copy_from::at_abort(0);
             ddl::at_abort(0);
             underway::at_abort(0);
@@ -58,6 +61,7 @@ extern "C-unwind" fn at_subxact_end(
         SubXactEvent::SUBXACT_EVENT_START_SUB => execution::at_subxact_start(level),
         SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
             execution::at_subxact_abort(level);
+            citus::session::at_abort(level);
             copy_from::at_abort(level);
             ddl::at_abort(level);
             underway::at_abort(level);

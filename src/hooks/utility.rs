@@ -135,7 +135,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
             }
         }
         NodeTag::T_SecLabelStmt => {
-            around.statement = label_provider::unbind(planned).unwrap_or(pstmt);
+            around.statement = label_provider::bind_or_unbind(planned).unwrap_or(pstmt);
         }
         NodeTag::T_TransactionStmt => {
             around.ends_prepared = node.cast().and_then(prepared_transaction);

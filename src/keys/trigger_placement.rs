@@ -6,6 +6,7 @@
 //! (`docs/decisions/0017-trigger-follows-constraints.md`).
 
 use super::TRIGGER_NAME;
+use crate::citus;
 use crate::error::Error;
 use crate::pg::triggers::{self, Trigger};
 use crate::pg::{catalog, index, locks, roles};
@@ -41,7 +42,7 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
 /// Whether the table's TTL is on and hides expired rows: else their keys are taken until they
 /// are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on)
+    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
 }
 
 /// Whether the table waits for `ttl.resume`.
@@ -132,7 +133,7 @@ fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
         return vec![];
     }
-    let mut tables = catalog::all_inheritors(relid);
+    let mut tables = citus::with_shards([relid]);
     tables.retain(|&table| can_carry(table));
     tables
 }

@@ -88,6 +88,12 @@ pub(crate) fn access_method(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     rows::CLASS.get(relid, |row| row.relam)
 }
 
+/// An access method's name; empty if there is none.
+pub(crate) fn access_method_name(method: pg_sys::Oid) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_am_name(method)) }.unwrap_or_default()
+}
+
 /// The relation's name as a user would write it: qualified and quoted.
 pub(crate) fn qualified_name(relid: pg_sys::Oid) -> String {
     // SAFETY: both names are palloc'd copies or null; quoting returns a valid C string.

@@ -42,6 +42,16 @@ impl Record<'_> {
     }
 }
 
+/// A column of the row that a function without arguments returns; `None` for NULL.
+///
+/// # Safety
+/// The function returns a row, and the column is passed by value.
+pub(crate) unsafe fn returned(function: Oid, column: i16) -> Option<Datum> {
+    // SAFETY: as required of the caller.
+    let row = unsafe { pg_sys::OidFunctionCall0Coll(function, Oid::INVALID) };
+    Record(row, PhantomData).with(|columns| columns.value(column))
+}
+
 /// The columns of a row.
 pub(crate) struct Columns<'a> {
     slot: *mut pg_sys::TupleTableSlot,

@@ -46,6 +46,28 @@ pub(crate) unsafe fn from_nullable(text: *const core::ffi::c_char) -> Option<Str
     (!text.is_null()).then(|| unsafe { from_pointer(text) })
 }
 
+/// As [`from_server`], of bytes without a 0.
+pub(crate) fn from_bytes(bytes: Vec<u8>) -> String {
+    CString::new(bytes).map_or(String::new(), |text| from_server(&text))
+}
+
+/// PostgreSQL's hash of bytes in the database's encoding.
+pub(crate) fn hash(bytes: &[u8]) -> u32 {
+    let count = i32::try_from(bytes.len()).unwrap_or(0);
+    // SAFETY: so many bytes.
+    unsafe { super::externs::hash_bytes(bytes.as_ptr(), count) }
+}
+
+/// How many of the bytes, up to a limit, are whole characters of the database's encoding.
+pub(crate) fn clip(bytes: &[u8], limit: usize) -> usize {
+    let number = |count| i32::try_from(count).unwrap_or(0);
+    // SAFETY: so many bytes.
+    let clipped = unsafe {
+        pg_sys::pg_mbcliplen(bytes.as_ptr().cast(), number(bytes.len()), number(limit))
+    };
+    usize::try_from(clipped).unwrap_or(0)
+}
+
 /// As [`from_server`], of a value of type text.
 ///
 /// # Safety

@@ -87,6 +87,40 @@ impl Plan<'_> {
         }
     }
 
+    /// The functions that a SELECT without tables calls, one a column, each with its first argument
+    /// if that is a constant of type regclass.
+    pub(crate) fn functions_called(
+        &self,
+    ) -> impl Iterator<Item = (pg_sys::Oid, Option<pg_sys::Oid>)> {
+        // SAFETY: a node, which tells its type, and its target list.
+        unsafe {
+            let top = self.planTree.as_ref();
+            let is_alone =
+                |top: &&pg_sys::Plan| top.type_ == pg_sys::NodeTag::T_Result && top.lefttree.is_null();
+            let top = top.filter(is_alone);
+            let columns = top.map_or(core::ptr::null_mut(), |top| top.targetlist);
+            lists::iter::<pg_sys::TargetEntry>(columns).filter_map(|column| {
+                let call = (*column).expr.cast::<pg_sys::FuncExpr>().as_ref();
+                let call = call.filter(|call| call.xpr.type_ == pg_sys::NodeTag::T_FuncExpr)?;
+                let constant = lists::nth::<pg_sys::Const>(call.args, 0);
+                let constant = constant.and_then(|constant| constant.as_ref());
+                let relation = constant.filter(|constant| {
+                    constant.xpr.type_ == pg_sys::NodeTag::T_Const
+                        && constant.consttype == pg_sys::REGCLASSOID
+                        && !constant.constisnull
+                });
+                let relation = relation
+                    .map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
+                Some((call.funcid, relation))
+            })
+        }
+    }
+
+    /// Whether it writes to a relation.
+    pub(crate) fn writes(&self) -> bool {
+        !self.resultRelations.is_null()
+    }
+
     /// The relations that it writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
         // SAFETY: indexes into the range table.
@@ -107,6 +141,7 @@ impl Plan<'_> {
 pub(crate) unsafe trait Around {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce());
     fn run(query: Query<'_>, run: impl FnOnce());
+    fn finish(query: Query<'_>, finish: impl FnOnce());
     fn end(query: Query<'_>, end: impl FnOnce());
 }
 
@@ -159,5 +194,5 @@ hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
 hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
     (direction: pg_sys::ScanDirection::Type, count: u64));
 // Data-modifying WITH queries run to completion in ExecutorFinish.
-hook!(finish, run, ExecutorFinish_hook: ExecutorFinish_hook_type, standard_ExecutorFinish, ());
+hook!(finish, finish, ExecutorFinish_hook: ExecutorFinish_hook_type, standard_ExecutorFinish, ());
 hook!(end, end, ExecutorEnd_hook: ExecutorEnd_hook_type, standard_ExecutorEnd, ());

@@ -10,6 +10,7 @@ use super::lists;
 use super::rows::{Catalog, Key};
 use pgrx::pg_sys;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::OnceLock;
 
 /// The relation and all its descendants, partitions included; nearer ones first.
 pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
@@ -18,8 +19,9 @@ pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// These relations and all their descendants, each once.
 pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -> Vec<pg_sys::Oid> {
-    let mut found: Vec<pg_sys::Oid> = relids.into_iter().collect();
-    let mut known: FxHashSet<pg_sys::Oid> = found.iter().copied().collect();
+    let mut known = FxHashSet::default();
+    let relids = relids.into_iter();
+    let mut found: Vec<pg_sys::Oid> = relids.filter(|&relid| known.insert(relid)).collect();
     let mut next = 0;
     while let Some(&relid) = found.get(next) {
         pgrx::check_for_interrupts!();
@@ -30,6 +32,16 @@ pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -
         next += 1;
     }
     found
+}
+
+/// The relation to which another belongs as to a parent, without INHERITS: in another extension.
+type Parent = fn(pg_sys::Oid) -> Option<pg_sys::Oid>;
+
+static BEYOND: OnceLock<Parent> = OnceLock::new();
+
+/// Whoever looks for parents finds these, too; called once, at load.
+pub(crate) fn extend(parent: Parent) {
+    BEYOND.get_or_init(|| parent);
 }
 
 /// The relation's direct children, in the order of OIDs.
@@ -123,8 +135,14 @@ fn parents_of(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 /// The direct parents: a partition's one, or those of an inheriting table in the order of its
-/// INHERITS clause.
+/// INHERITS clause; then the one beyond inheritance.
 pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
+    let mut found = inherited(relid, is_partition);
+    found.extend(BEYOND.get().and_then(|parent| parent(relid)));
+    found
+}
+
+fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     if is_partition {
         // SAFETY: the relation is a partition; a detached one yields InvalidOid.
         let parent = unsafe { at_boundary!(raising::get_partition_parent(relid, true)) };

@@ -23,7 +23,6 @@ pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
 pub(crate) mod checks;
-pub(crate) mod citus;
 pub(crate) mod composite;
 pub(crate) mod constraints;
 pub(crate) mod context;

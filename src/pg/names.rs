@@ -1,7 +1,7 @@
 //! Looks up objects by name.
 
 use super::syntax::Node;
-use super::{encoding, lists};
+use super::{encoding, lists, rows};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
@@ -58,6 +58,17 @@ pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) ->
         pg_sys::ReleaseSysCache(tuple);
         found
     }
+}
+
+/// The function's name, if it is in `pg_catalog`, where only superusers create any.
+pub(crate) fn built_in(function: Oid) -> Option<CString> {
+    let built_in = |row: &rows::Row<'_, pg_sys::FormData_pg_proc>| {
+        let schema = Oid::from_u32(pg_sys::PG_CATALOG_NAMESPACE);
+        // SAFETY: a name ends with a 0.
+        let name = || unsafe { CStr::from_ptr(row.proname.data.as_ptr()) };
+        (row.pronamespace == schema).then(|| name().to_owned())
+    };
+    rows::FUNCTION.get(function, built_in).flatten()
 }
 
 /// The type of that name and its modifier; `None` if there is none. `%TYPE` is not looked up.

@@ -101,6 +101,14 @@ impl<'a> Query<'a> {
         }
     }
 
+    /// The range table index of EXCLUDED in ON CONFLICT DO UPDATE.
+    pub(crate) fn excluded(self) -> Option<u32> {
+        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
+        // SAFETY: null or a node.
+        let index = unsafe { conflict.as_ref()?.exclRelIndex };
+        u32::try_from(index).ok().filter(|&index| index > 0)
+    }
+
     /// The table that it writes to, or else the first two tables of FROM, also of a subquery there.
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
         // The entries of FROM come first in the range table, in order.
@@ -132,6 +140,23 @@ impl Assignments<'_> {
         unsafe { lists::iter::<TargetEntry>(*self.0).map(|entry| *entry) }
             .filter(|entry| !entry.resjunk)
             .map(|entry| entry.resno)
+    }
+
+    /// Removes what is assigned to the column, if that is so.
+    ///
+    /// # Safety
+    /// Without it the list means what is wanted.
+    pub(crate) unsafe fn remove(self, attno: i16, if_so: impl Fn(*mut Expr) -> bool) {
+        // SAFETY: a target list that we may change.
+        unsafe {
+            let mut entries = lists::iter::<TargetEntry>(*self.0);
+            let is_it = |entry: &*mut TargetEntry| (**entry).resno == attno && !(**entry).resjunk;
+            if let Some(entry) = entries.find(is_it)
+                && if_so((*entry).expr)
+            {
+                *self.0 = pg_sys::list_delete_ptr(*self.0, entry.cast());
+            }
+        }
     }
 
     /// Assigns the value to the column, replacing an assignment or adding one where the planner

@@ -102,6 +102,7 @@ pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
 pub(crate) enum Key {
     Oid(pg_sys::Oid),
     Int2(i16),
+    Int8(i64),
 }
 
 /// A system catalog, and the index for its scans.
@@ -164,6 +165,7 @@ fn scan_key(&(column, value): &(i16, Key)) -> pg_sys::ScanKeyData {
     let (equal, value) = match value {
         Key::Oid(oid) => (pg_sys::F_OIDEQ, pg_sys::Datum::from(oid)),
         Key::Int2(number) => (pg_sys::F_INT2EQ, pg_sys::Datum::from(number)),
+        Key::Int8(number) => (pg_sys::F_INT8EQ, pg_sys::Datum::from(number)),
     };
     let mut key = pg_sys::ScanKeyData::default();
     let strategy = pg_sys::BTEqualStrategyNumber as u16;

@@ -38,6 +38,15 @@ pub(crate) fn is_binary_upgrade() -> bool {
     unsafe { pg_sys::IsBinaryUpgrade }
 }
 
+/// What the session is called (`application_name`), in the server's encoding.
+pub(crate) fn application_name() -> Option<&'static CStr> {
+    // SAFETY: null or the setting's value, which lives until it changes: not while it is compared.
+    unsafe {
+        let name = pg_sys::application_name;
+        (!name.is_null()).then(|| CStr::from_ptr(name))
+    }
+}
+
 /// Whether this is a worker of a parallel query.
 pub(crate) fn is_parallel_worker() -> bool {
     // SAFETY: reads a backend-local variable.

@@ -1,7 +1,9 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
+mod citus_tables;
 pub(crate) mod override_check;
 
+use crate::citus;
 use crate::error::Error;
 use crate::pg::planner_input::{Assignments, Entry, Query};
 use crate::pg::{catalog, defaults, nodes, roles};
@@ -28,12 +30,17 @@ struct Target<'a> {
 /// top level only.
 pub(super) fn stamp_query(query: Query<'_>) {
     let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
-    if writes_nothing || settings::preserve_ts() || statement::current().archives {
+    let keeps = settings::preserve_ts() || citus::session::converts_table();
+    let without_citus = citus::is_known_to_be_absent();
+    if writes_nothing || statement::current().archives || (keeps && without_citus) {
         return;
     }
     let Some(functions) = extension::functions() else {
         return;
     };
+    if keeps {
+        return citus_tables::keep(query);
+    }
     for query in query.with_queries() {
         stamp_statement(query, functions);
     }
@@ -66,12 +73,15 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
         clock,
         restores: may_restore && roles::may_read_physically(relid),
     };
-    let mut updates = target.stamp(command, query.assignments());
+    if target.policy.is_shell() {
+        return citus_tables::stamp(&target, query);
+    }
+    let mut updates = target.stamp(command, query.assignments(), false);
     if let Some(set) = query.conflict_assignments() {
-        updates |= target.stamp(CmdType::CMD_UPDATE, set);
+        updates |= target.stamp(CmdType::CMD_UPDATE, set, false);
     }
     for action in query.merge_actions() {
-        updates |= target.stamp(action.read().commandType, action.assignments());
+        updates |= target.stamp(action.read().commandType, action.assignments(), true);
     }
     if updates {
         let dependents = entry.dependents_of_update(clock.ts.attno);
@@ -119,7 +129,7 @@ impl Target<'_> {
         nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
     }
 
-    fn stamp_insert(&self, list: Assignments<'_>) {
+    fn stamp_insert(&self, list: Assignments<'_>, is_merge: bool) {
         let column = &self.clock.ts;
         // SAFETY: what is given is an expression, and what is made here stays like it.
         unsafe {
@@ -134,6 +144,8 @@ impl Target<'_> {
                     let restoring = nodes::call(restoring, pg_sys::BOOLOID, &[table]);
                     nodes::case_timestamptz(restoring, given, self.current_ts())
                 }
+                // Citus gives it on the node to which the statement was sent; a MERGE it does not.
+                Some(given) if self.policy.is_shard() && !is_merge => given,
                 _ => self.current_ts(),
             });
         }
@@ -142,12 +154,13 @@ impl Target<'_> {
     /// A cascade may reach an expired row, which must not become live by it.
     fn stamp_update(&self, list: Assignments<'_>) {
         let (column, varno) = (&self.clock.ts, self.entry.varno());
-        let stamp = if self.policy.ts_granularity > 0 && !self.sets_override(&list) {
-            self.refreshed_ts()
-        } else {
-            self.current_ts()
-        };
-        let stamp = |_given| {
+        let refreshes = self.policy.ts_granularity > 0 && !self.sets_override(&list);
+        let stamp = |given| {
+            let stamp = match self.given_by_citus(given) {
+                Some(given) => given,
+                None if refreshes => self.refreshed_ts(),
+                None => self.current_ts(),
+            };
             let statement = statement::current();
             if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
                 let live = live_condition(&self.functions, &self.policy, varno);
@@ -193,9 +206,9 @@ impl Target<'_> {
     }
 
     /// Stamps what the command assigns. True if it is an UPDATE.
-    fn stamp(&self, command: CmdType::Type, list: Assignments<'_>) -> bool {
+    fn stamp(&self, command: CmdType::Type, list: Assignments<'_>, is_merge: bool) -> bool {
         match command {
-            CmdType::CMD_INSERT => self.stamp_insert(list),
+            CmdType::CMD_INSERT => self.stamp_insert(list, is_merge),
             CmdType::CMD_UPDATE => self.stamp_update(list),
             _ => {}
         }

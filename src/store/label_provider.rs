@@ -4,6 +4,7 @@ use super::{extension, seclabel};
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
 use crate::pg::syntax::Node;
+use crate::pg::names::Name;
 use crate::pg::{catalog, encoding, labels, session};
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -18,8 +19,9 @@ pub(crate) fn init() {
 
 /// Takes the OID out of a label that a statement gives, except in pg_upgrade, which keeps tables
 /// and OIDs: the label may come from a dump of another database, in which another table may have
-/// this OID (`docs/decisions/0010-restore-guard.md`). Returns the statement to run instead.
-pub(crate) fn unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_sys::PlannedStmt> {
+/// this OID (`docs/decisions/0010-restore-guard.md`). A label that comes from another node of Citus
+/// gets the OID that its table has here. Returns the statement to run instead.
+pub(crate) fn bind_or_unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_sys::PlannedStmt> {
     let stmt = planned.node(|planned| &planned.utilityStmt)?;
     let stmt = stmt.cast::<pg_sys::SecLabelStmt>()?;
     let label = stmt.text(|stmt| &stmt.label)?;
@@ -28,12 +30,15 @@ pub(crate) fn unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_s
     }
     let policy = Policy::parse(&encoding::from_server(label)).ok()?;
     policy.table_oid.or(policy.archive_oid)?;
-    let unbound = Policy {
-        table_oid: None,
+    let own = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
+    let table = own().filter(|_| policy.table_oid.is_some() && seclabel::is_own_statement());
+    let table = table.and_then(|names| Name::Parts(names, names.length).resolve());
+    let bound = Policy {
+        table_oid: table.map(pg_sys::Oid::to_u32),
         archive_oid: None,
         ..policy
     };
-    let text = encoding::to_server(&unbound.to_label())?;
+    let text = encoding::to_server(&bound.to_label())?;
     Some(labels::with_label(planned, &text))
 }
 

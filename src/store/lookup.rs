@@ -5,6 +5,7 @@ use super::dates::DateType;
 use super::predicate::Predicate;
 use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
+use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::{index, labels, names};
 use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened};
@@ -42,6 +43,10 @@ pub(crate) struct TablePolicy {
     pub(crate) rest: Rest,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,
+    /// What the relation is to Citus.
+    pub(crate) part: Option<Part>,
+    /// Whether it is a copy of a reference table, of which each node has one.
+    pub(crate) is_reference_shard: bool,
 }
 
 /// The columns by which rows count from their last modification.
@@ -78,9 +83,29 @@ impl TablePolicy {
         self.expiring_clock().is_some() || !self.rules.is_empty()
     }
 
-    /// Whether rows of the table must be hidden (C6).
+    /// Whether rows of the table must be hidden (C6). A table of Citus has none itself.
     pub(crate) fn hides(&self) -> bool {
-        self.hidden && self.expires()
+        self.hidden && self.expires() && !self.is_shell()
+    }
+
+    /// Whether the rows are in shards of Citus, which follow this policy.
+    pub(crate) fn is_shell(&self) -> bool {
+        self.part == Some(Part::Shell)
+    }
+
+    /// Whether the relation is a shard of Citus.
+    pub(crate) fn is_shard(&self) -> bool {
+        matches!(self.part, Some(Part::Shard(_)))
+    }
+
+    /// For how many seconds more rows stay on disk in a copy of a reference table, where a statement
+    /// of an older distributed transaction may still find them ([`citus::REFERENCE_MARGIN`]).
+    pub(crate) fn reference_margin(&self) -> i32 {
+        if self.is_reference_shard {
+            citus::REFERENCE_MARGIN
+        } else {
+            0
+        }
     }
 
     /// The clock, if rows can expire by it: TTL is on, with a default or an override column.
@@ -121,6 +146,10 @@ pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError
 fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
     let mut found = Vec::new();
     labels::each(PROVIDER, relid, MAX_LABEL_BYTES, &mut |relid, label| {
+        // Citus copies labels to shards, which follow their table's present one.
+        if citus::catalogs::shell_of(relid).is_some() {
+            return;
+        }
         let label = label.map_err(LabelError::TooLarge);
         found.push((relid, label.and_then(|text| Policy::parse(&text))));
     });
@@ -163,11 +192,20 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         Some(ts) => Some(look_up_clock(relid, ts, policy.ttl_column.as_deref())?),
         None => None,
     };
+    let part = citus::part(relid);
+    let is_reference_shard = matches!(part, Some(Part::Shard(shell)) if citus::catalogs::is_reference_table(shell));
+    let deletion_lag = match part {
+        Some(Part::Shard(_)) if is_reference_shard => citus::REFERENCE_MARGIN,
+        Some(Part::Shard(_)) if policy.drop_partitions && is_partition(relid) => {
+            citus::PARTITIONS_FIRST
+        }
+        _ => 0,
+    };
     Some(TablePolicy {
         default_ttl: policy.default_ttl,
         clock,
         ts_granularity: policy.ts_granularity,
-        keep_expired: policy.keep_expired,
+        keep_expired: policy.keep_expired.saturating_add(deletion_lag),
         shortened: policy.shortened,
         rules,
         hidden: policy.hidden,
@@ -177,7 +215,13 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         notify: policy.notify.clone(),
         rest: policy.rest(),
         labelled_table,
+        part,
+        is_reference_shard,
     })
+}
+
+fn is_partition(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.is_partition)
 }
 
 fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Clock> {

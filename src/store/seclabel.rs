@@ -1,9 +1,13 @@
 //! Security labels of the provider `ttl`.
 
 use super::{policy_lock, written};
+use crate::citus;
 use crate::pg::syntax::Node;
-use crate::pg::{catalog, encoding, labels};
+use crate::error::Error;
+use crate::pg::report::or_raise;
+use crate::pg::{catalog, encoding, labels, xact};
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ffi::CStr;
 
 /// The label provider's name.
@@ -23,18 +27,50 @@ pub(crate) fn about_to_change(relid: pg_sys::Oid) {
     invalidate(relid);
 }
 
+thread_local! {
+    /// Whether a SECURITY LABEL statement is the extension's own.
+    static OWN_STATEMENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the label of a statement is one that the extension has made for the table, here or on the
+/// node that sends it: it stays bound.
+pub(crate) fn is_own_statement() -> bool {
+    OWN_STATEMENT.get() || citus::session::is_of_citus() || citus::session::converts_table()
+}
+
 /// Stores the label (`None` removes it), tells all sessions, and makes the change visible to the
 /// rest of the transaction. The caller holds a lock on the table and has checked privileges.
+///
+/// A table of Citus gets it by a statement, which Citus sends to all nodes.
 pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
+    if citus::is_shell(relid) {
+        return set_everywhere(relid, label);
+    }
     about_to_change(relid);
     let label = label.and_then(encoding::to_server);
     labels::set(PROVIDER, relid, label.as_deref());
 }
 
+fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OWN_STATEMENT.set(self.0);
+        }
+    }
+    let label = label.map_or("NULL".to_owned(), catalog::quote_literal);
+    let table = catalog::qualified_name(relid);
+    // Restored after an error, too.
+    let _outer = Restore(OWN_STATEMENT.replace(true));
+    let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS {label}");
+    or_raise(encoding::run(&statement).map_err(Error::from));
+    xact::next_command();
+}
+
 /// Makes every session forget the table, its descendants and its ancestors, and plan again (C8).
 /// Takes effect at commit, in this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
-    let below = catalog::all_inheritors(relid).into_iter();
+    let below = citus::with_shards([relid]).into_iter();
     for related in below.chain(catalog::ancestors(relid)) {
         if catalog::class(related).is_some() {
             catalog::invalidate(related);

@@ -2,6 +2,7 @@
 //! `COPY (SELECT its columns FROM ONLY table) TO`, as PostgreSQL itself does for
 //! tables with row-level security.
 
+use crate::citus;
 use crate::pg::{catalog, encoding, lists, roles};
 use crate::settings;
 use crate::store::{cache, extension};
@@ -39,7 +40,9 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
     // SAFETY: as required of the caller. The lock is the one that COPY takes before it checks
     // privileges.
     let (relid, named) = unsafe {
-        if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired() {
+        if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired()
+            || citus::session::copies_shard()
+        {
             return None;
         }
         extension::functions()?;

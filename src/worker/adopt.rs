@@ -1,6 +1,7 @@
 //! A table that a restore has left empty need not wait for `ttl.resume`
 //! (docs/decisions/0029-what-waits-after-a-restore.md).
 
+use crate::citus;
 use crate::deletion::transaction;
 use crate::keys::trigger_placement;
 use crate::pg::{catalog, locks, relation};
@@ -29,6 +30,10 @@ fn adopt(labelled_table: pg_sys::Oid) -> bool {
                     || relation::Open::locked(*relid).blocks() == 0)
         })
     };
+    // A label of Citus's is set on all nodes, by somebody who is there.
+    if citus::is_shell(labelled_table) {
+        return false;
+    }
     let family = catalog::all_inheritors(labelled_table);
     // This lock conflicts with writers: who loads rows keeps theirs until the rows are
     // committed.

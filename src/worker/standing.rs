@@ -3,6 +3,7 @@
 
 use super::shared::{self, Database};
 use super::state::{self, TableKey, TableState};
+use crate::citus;
 use crate::pg::{background, catalog, databases};
 use crate::settings;
 use crate::store::cache;
@@ -66,7 +67,7 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         cache::policy(*relid)
             .is_some_and(|policy| policy.labelled_table == labelled_table && policy.expires())
     };
-    catalog::all_inheritors(labelled_table)
+    citus::with_shards([labelled_table])
         .into_iter()
         .filter(has_rows)
         .filter(follows)

@@ -3,6 +3,7 @@
 use super::state::{self, TableKey};
 use super::wakeups::{self, Writes};
 use super::{adopt, blocked, builder, shared};
+use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{background, catalog};
@@ -11,6 +12,7 @@ use crate::store::{self, Clock, TablePolicy, cache, extension};
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 /// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
@@ -85,7 +87,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         }
         // All trees in one walk: they may share branches, and tables within one may have labels
         // of their own that are not in force.
-        let relids = catalog::all_inheritors_of(bound.keys().copied());
+        let relids = citus::with_shards(bound.keys().copied());
         for some in relids.chunks(CACHED_TABLES) {
             for &relid in some {
                 collect(relid, &bound, &mut targets);
@@ -176,7 +178,8 @@ fn collect(
     {
         return;
     }
-    let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
+    let expires = |policy: &Rc<TablePolicy>| policy.expires() && !policy.is_shell();
+    let Some(in_force) = cache::policy(relid).filter(expires) else {
         return;
     };
     let Some((policy, label)) = bound.get(&in_force.labelled_table) else {

@@ -16,6 +16,7 @@ pub(crate) const ORDER: &[&str] = &[
     "visibility",
     "clock",
     "store",
+    "citus",
     "pg",
     "mongo",
     "policy",

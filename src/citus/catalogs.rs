@@ -1,0 +1,213 @@
+//! Citus's catalogs: whether it is in this database, its tables, its shards.
+
+use super::shard_name;
+use crate::pg::rows::{Catalog, Key};
+use crate::pg::{catalog, encoding, names};
+use core::ffi::c_char;
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+const PG_CATALOG: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::PG_CATALOG_NAMESPACE);
+
+/// What a relation is to Citus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A shell: a distributed or reference table, or a local one in Citus's metadata. Its rows are
+    /// in shards.
+    Shell,
+    /// A shard of this table.
+    Shard(pg_sys::Oid),
+}
+
+/// Citus's catalogs and their indexes.
+#[derive(Clone, Copy)]
+struct Catalogs {
+    partition: pg_sys::Oid,
+    partition_table: pg_sys::Oid,
+    shard: pg_sys::Oid,
+    shard_id: pg_sys::Oid,
+    shard_table: pg_sys::Oid,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Unknown,
+    Absent,
+    Present(Catalogs),
+}
+
+thread_local! {
+    static STATE: Cell<State> = const { Cell::new(State::Unknown) };
+}
+
+/// Only superusers make tables in `pg_catalog`.
+fn look_up() -> Option<Catalogs> {
+    let relation = |name| names::relation(PG_CATALOG, name);
+    Some(Catalogs {
+        partition: relation("pg_dist_partition")?,
+        partition_table: relation("pg_dist_partition_logical_relid_index")?,
+        shard: relation("pg_dist_shard")?,
+        shard_id: relation("pg_dist_shard_shardid_index")?,
+        shard_table: relation("pg_dist_shard_logical_relid_index")?,
+    })
+}
+
+/// `None` in a database without Citus: one comparison, until a function of the database changes.
+#[inline]
+fn catalogs() -> Option<Catalogs> {
+    match STATE.get() {
+        State::Present(catalogs) => Some(catalogs),
+        State::Absent => None,
+        State::Unknown => {
+            // Set first: a change that arrives during the look-up resets it.
+            STATE.set(State::Absent);
+            let found = look_up();
+            if let (Some(catalogs), State::Absent) = (found, STATE.get()) {
+                STATE.set(State::Present(catalogs));
+            }
+            found
+        }
+    }
+}
+
+/// Whether Citus is in this database.
+#[inline]
+pub(crate) fn is_present() -> bool {
+    catalogs().is_some()
+}
+
+/// Whether it is known not to be. Calls no function of PostgreSQL.
+#[inline]
+pub(crate) fn is_known_to_be_absent() -> bool {
+    matches!(STATE.get(), State::Absent)
+}
+
+/// Registers for changes of functions, with which Citus comes and goes; once, at load.
+pub(super) fn init() {
+    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    let none = pg_sys::Datum::from(0);
+    // SAFETY: the callback lives as long as the library and only sets a cell.
+    unsafe { pg_sys::CacheRegisterSyscacheCallback(cache, Some(on_change), none) };
+}
+
+unsafe extern "C-unwind" fn on_change(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
+    STATE.set(State::Unknown);
+}
+
+/// The first columns of pg_dist_partition.
+#[repr(C)]
+struct FormPartition {
+    logicalrelid: pg_sys::Oid,
+    partmethod: c_char,
+}
+
+/// pg_dist_partition.repmodel: reference tables have 't'.
+const ANUM_REPMODEL: u32 = 5;
+
+/// The first columns of pg_dist_shard.
+#[repr(C)]
+struct FormShard {
+    logicalrelid: pg_sys::Oid,
+    shardid: i64,
+}
+
+const ANUM_LOGICALRELID: i16 = 1;
+const ANUM_SHARDID: i16 = 2;
+
+impl Catalogs {
+    fn partitions(self) -> Catalog<FormPartition> {
+        // SAFETY: the catalog begins with these columns, never NULL, and the index with the table's.
+        unsafe { Catalog::new(self.partition, Some(self.partition_table)) }
+    }
+
+    fn shards(self, index: pg_sys::Oid) -> Catalog<FormShard> {
+        // SAFETY: as above; the callers' keys are the index's.
+        unsafe { Catalog::new(self.shard, Some(index)) }
+    }
+}
+
+/// Whether the relation is a shell.
+pub(crate) fn is_shell(relid: pg_sys::Oid) -> bool {
+    is_shell_of_kind(relid, |_| true)
+}
+
+/// Whether the relation is the shell of a reference table: each node has a copy of all rows.
+pub(crate) fn is_reference_table(relid: pg_sys::Oid) -> bool {
+    is_shell_of_kind(relid, |model| model == b't')
+}
+
+fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
+    let Some(catalogs) = catalogs() else {
+        return false;
+    };
+    let mut found = false;
+    let key = (ANUM_LOGICALRELID, Key::Oid(relid));
+    catalogs.partitions().scan(&[key], &mut |row| {
+        let model = row.value(ANUM_REPMODEL);
+        found = is_kind(model.map_or(0, |model| model.value() as u8));
+        true
+    });
+    found
+}
+
+/// The shell of which the relation is a shard: by the number with which its name ends. It must be in
+/// the shell's schema and have its owner, so that no name makes a table of somebody else's a shard.
+pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let catalogs = catalogs()?;
+    let number = shard_name::number(&catalog::relation_name(relid))?;
+    let mut shell = None;
+    let key = (ANUM_SHARDID, Key::Int8(number));
+    catalogs.shards(catalogs.shard_id).scan(&[key], &mut |row| {
+        shell = Some(row.logicalrelid);
+        true
+    });
+    shell.filter(|&shell| shell != relid && belongs(relid, shell))
+}
+
+fn belongs(shard: pg_sys::Oid, shell: pg_sys::Oid) -> bool {
+    let of = |relid| catalog::class(relid).map(|class| (class.namespace, class.owner));
+    of(shard).is_some_and(|of_shard| of(shell) == Some(of_shard))
+}
+
+/// The shards of the table that are on this node.
+pub(crate) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let Some((catalogs, class)) = catalogs().zip(catalog::class(relid)) else {
+        return vec![];
+    };
+    let mut numbers = Vec::new();
+    let key = (ANUM_LOGICALRELID, Key::Oid(relid));
+    catalogs.shards(catalogs.shard_table).scan(&[key], &mut |row| {
+        numbers.push(row.shardid);
+        false
+    });
+    let Some(table) = encoding::to_server(&catalog::relation_name(relid)) else {
+        return vec![];
+    };
+    let table = table.to_bytes();
+    let named = |number| shard_name::of(table, number, encoding::hash, encoding::clip);
+    let shards = numbers.into_iter().map(named);
+    shards
+        .filter_map(|name| names::relation(class.namespace, &encoding::from_bytes(name)))
+        .filter(|&shard| belongs(shard, relid))
+        .collect()
+}
+
+/// These relations, all that inherit from them, their shards on this node, and what inherits from
+/// those; each once.
+pub(crate) fn with_shards(relids: impl IntoIterator<Item = pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    let tables = catalog::all_inheritors_of(relids);
+    if catalogs().is_none() {
+        return tables;
+    }
+    let shards: Vec<_> = tables.iter().copied().flat_map(local_shards).collect();
+    catalog::all_inheritors_of(tables.into_iter().chain(shards))
+}
+
+/// What the relation is to Citus; `None` if it is nothing to it, or there is no Citus.
+pub(crate) fn part(relid: pg_sys::Oid) -> Option<Part> {
+    catalogs()?;
+    if is_shell(relid) {
+        return Some(Part::Shell);
+    }
+    shell_of(relid).map(Part::Shard)
+}

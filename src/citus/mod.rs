@@ -1,0 +1,43 @@
+//! Citus, where it is installed: which relations are its tables and their shards, and what it is
+//! doing in this session. By its catalogs and the names of its functions, without its symbols; a
+//! server without it pays one comparison (`docs/decisions/0070-citus.md`).
+//!
+//! | file | what |
+//! |---|---|
+//! | `catalogs` | whether it is there; its tables, its shards |
+//! | `shard_name` | the names of shards, pure |
+//! | `session` | whether Citus itself speaks: its connections, its functions that copy or convert |
+//! | `transaction` | when the distributed transaction began |
+//! | `placements` | the same statement on each copy of each shard |
+//!
+//! A table of Citus has its rows in shards, on this node and others; on each node a *shell*, a table
+//! without rows, stands for it. The shell carries the label. To the look-up of a policy it is the
+//! parent of its shards on this node, so that "the topmost label wins"
+//! (`docs/decisions/0008-topmost-policy-wins.md`), and invalidation of children, hold for them, too.
+
+pub(crate) mod catalogs;
+pub(crate) mod placements;
+pub(crate) mod session;
+mod shard_name;
+pub(crate) mod transaction;
+#[cfg(test)]
+mod shard_name_test;
+
+pub(crate) use catalogs::{Part, is_known_to_be_absent, is_shell, part, with_shards};
+
+use crate::pg::inheritance;
+
+/// Seconds: rows of a reference table stay on disk for so long after they have expired, and a
+/// distributed transaction that is older writes to none (`docs/decisions/0070-citus.md`). So a
+/// statement finds the same rows in each copy, whatever the nodes' clocks say.
+pub(crate) const REFERENCE_MARGIN: i32 = 900;
+
+/// Seconds: rows of partitions that may be dropped as a whole stay on disk for so long in their
+/// shards, as it is the node with the partitions' metadata that drops them.
+pub(crate) const PARTITIONS_FIRST: i32 = 300;
+
+/// Registers for invalidations, and with the walks along inheritance; once, at load.
+pub(crate) fn init() {
+    catalogs::init();
+    inheritance::extend(catalogs::shell_of);
+}

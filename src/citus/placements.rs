@@ -1,0 +1,97 @@
+//! The same call on each copy of each shard, as the current user: by Citus's own function, on
+//! connections and in transactions of their own.
+
+use crate::error::{Error, Result};
+use crate::pg::{catalog, encoding};
+use crate::pg::values::Text;
+use pgrx::{PgSqlErrorCode, Spi, pg_sys, spi};
+
+/// A call does not wait longer for a lock: it may be one of the transaction that asks.
+const LOCK_TIMEOUT: &str = "5s";
+
+/// What a call has returned at one copy.
+pub(crate) struct Answer {
+    pub(crate) shard: i64,
+    pub(crate) text: String,
+}
+
+/// Calls `function`, whose first argument is a shard, and whose others are these (SQL).
+pub(crate) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Result<Vec<Answer>> {
+    let arguments: String = others.iter().map(|other| format!(", {other}")).collect();
+    let arguments = arguments.replace('%', "%%");
+    // Citus names shards without the schema `public`.
+    let public = catalog::class(shell)
+        .is_some_and(|class| catalog::schema_name(class.namespace) == "public");
+    let shard = if public {
+        "pg_catalog.concat('public.', %L)"
+    } else {
+        "%L"
+    };
+    let command = format!(
+        "WITH patience AS MATERIALIZED \
+             (SELECT pg_catalog.set_config('lock_timeout', '{LOCK_TIMEOUT}', true)) \
+         SELECT pg_catalog.to_json(answer) FROM patience, \
+             LATERAL {function}({shard}::pg_catalog.regclass{arguments}) AS answer"
+    );
+    let query = format!(
+        "SELECT nodename, nodeport, shardid, success, result \
+           FROM pg_catalog.run_command_on_placements({}::pg_catalog.regclass, {})",
+        shell.to_u32(),
+        catalog::quote_literal(&command)
+    );
+    rows(&query)?.into_iter().map(answer).collect()
+}
+
+/// What Citus returns for one copy.
+struct Row {
+    node: String,
+    shard: i64,
+    success: bool,
+    result: String,
+}
+
+fn rows(query: &str) -> Result<Vec<Row>> {
+    let query = encoding::query(query);
+    let rows = Spi::connect_mut(|client| {
+        let found = client.update(&query, None, &[])?;
+        let text = |value: Option<Text>| value.map_or(String::new(), |text| text.0);
+        found
+            .map(|row| {
+                let (name, port) = (text(row.get(1)?), row.get::<i32>(2)?);
+                Ok(Row {
+                    node: format!("{name}:{}", port.unwrap_or(0)),
+                    shard: row.get(3)?.unwrap_or(0),
+                    success: row.get(4)?.unwrap_or(false),
+                    result: text(row.get(5)?),
+                })
+            })
+            .collect::<spi::Result<Vec<_>>>()
+    });
+    rows.map_err(Error::from)
+}
+
+fn answer(row: Row) -> Result<Answer> {
+    if row.success {
+        return Ok(Answer {
+            shard: row.shard,
+            text: row.result,
+        });
+    }
+    let message = format!("a shard could not be worked on at {}", row.node);
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .detail(format!("Shard {}: {}", row.shard, row.result))
+            .hint("What other shards have done by then is done. Mend the cause, and try again."),
+    )
+}
+
+/// The sum of what shards have returned; copies of one shard count once.
+pub(crate) fn sum(answers: &[Answer]) -> i64 {
+    let mut largest = std::collections::BTreeMap::new();
+    for answer in answers {
+        let value: i64 = answer.text.trim().parse().unwrap_or(0);
+        let of_shard = largest.entry(answer.shard).or_insert(0);
+        *of_shard = value.max(*of_shard);
+    }
+    largest.values().sum()
+}

@@ -1,0 +1,115 @@
+//! Whether it is Citus that speaks in this session: by a connection of its own, or by one of its
+//! functions that is running.
+
+use super::catalogs;
+use crate::pg::executor::Query;
+use crate::pg::{names, session, xact};
+use pgrx::prelude::*;
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// What connections between nodes are called (`application_name`). A user can call one so, too:
+/// nothing that they might not do anyway follows from it.
+const CONNECTIONS: [&[u8]; 2] = [b"citus_internal gpid=", b"citus_rebalancer gpid="];
+
+/// Functions that copy a shard to another place: they read it.
+const COPYING: [&CStr; 2] = [c"worker_copy_table_to_node", c"worker_split_copy"];
+
+/// Functions that make a table of Citus of a table, or a table of that, and bring its rows there.
+const CONVERTING: [&CStr; 8] = [
+    c"create_distributed_table",
+    c"create_distributed_table_concurrently",
+    c"create_reference_table",
+    c"citus_add_local_table_to_metadata",
+    c"undistribute_table",
+    c"alter_distributed_table",
+    c"alter_table_set_access_method",
+    c"citus_schema_distribute",
+];
+
+/// What a function of Citus is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Nothing,
+    /// Rows go to another place as they are on disk.
+    Copying,
+    /// Rows go into another kind of table, as they are.
+    Converting,
+}
+
+/// What is being done, and at which transaction nesting level that began.
+#[derive(Clone, Copy)]
+pub(crate) struct Running(Doing, i32);
+
+thread_local! {
+    static RUNNING: Cell<Running> = const { Cell::new(Running(Doing::Nothing, 0)) };
+}
+
+/// Whether the session is a connection of Citus between nodes.
+pub(crate) fn is_of_citus() -> bool {
+    catalogs::is_present()
+        && session::application_name()
+            .is_some_and(|name| CONNECTIONS.iter().any(|of| name.to_bytes().starts_with(of)))
+}
+
+/// Whether a shard is being copied to another place: all its rows are read.
+#[inline]
+pub(crate) fn copies_shard() -> bool {
+    RUNNING.get().0 == Doing::Copying
+}
+
+/// Whether rows are brought into another kind of table: they keep their time.
+#[inline]
+pub(crate) fn converts_table() -> bool {
+    RUNNING.get().0 == Doing::Converting
+}
+
+/// Called before the executor runs a query, [`leave`] after it; an error calls [`at_abort`].
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Running {
+    let outer = RUNNING.get();
+    if outer.0 == Doing::Nothing
+        && catalogs::is_present()
+        && let Some(plan) = query.plan()
+        && let Some(doing) = plan.functions_called().find_map(|(function, _)| doing(function))
+    {
+        RUNNING.set(Running(doing, xact::nest_level()));
+    }
+    outer
+}
+
+fn doing(function: pg_sys::Oid) -> Option<Doing> {
+    let name = names::built_in(function)?;
+    let is = |of: &&CStr| **of == *name;
+    if COPYING.iter().any(is) {
+        Some(Doing::Copying)
+    } else {
+        CONVERTING.iter().any(is).then_some(Doing::Converting)
+    }
+}
+
+/// Whether the function, one of those that convert a table, does so in transactions of its own.
+pub(crate) fn commits_within(function: pg_sys::Oid) -> bool {
+    names::built_in(function).is_some_and(|name| *name == *c"create_distributed_table_concurrently")
+}
+
+impl Running {
+    /// Whether a function that converts a table began when this was what was running.
+    #[inline]
+    pub(crate) fn began_to_convert(self) -> bool {
+        self.0 == Doing::Nothing && converts_table()
+    }
+}
+
+/// Ends what [`enter`] began. Calls no function of PostgreSQL.
+pub(crate) fn leave(outer: Running) {
+    RUNNING.set(outer);
+}
+
+/// When a transaction or subtransaction of this nesting level fails. Raises no error.
+pub(crate) fn at_abort(level: i32) {
+    if RUNNING.get().1 >= level {
+        RUNNING.set(Running(Doing::Nothing, 0));
+    }
+}

@@ -1,0 +1,61 @@
+//! The time by which a statement on a reference table of Citus judges rows, on each node: that at
+//! which its distributed transaction began, so that all copies find the same rows
+//! (`docs/decisions/0070-citus.md`).
+
+use super::execution;
+use crate::citus::{self, transaction};
+use crate::error::{Error, Result};
+use crate::pg::executor::Plan;
+use crate::pg::{catalog, externs};
+use crate::policy::micros;
+use crate::store::cache;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// A copy of a reference table that has a time to live and that the statement writes to.
+fn reference_shard(plan: Plan<'_>) -> Option<pg_sys::Oid> {
+    let is_one = |&relid: &pg_sys::Oid| {
+        cache::policy(relid).is_some_and(|policy| policy.is_reference_shard && policy.expires())
+    };
+    plan.written().find(is_one)
+}
+
+/// Before such a statement starts: it gets its transaction's time. Outside a distributed transaction
+/// there is but one copy.
+pub(crate) fn begin(plan: Plan<'_>) -> Result<()> {
+    let Some(relid) = reference_shard(plan) else {
+        return Ok(());
+    };
+    if let Some(begun) = transaction::begun_at() {
+        check(relid, begun)?;
+        execution::give(begun);
+    }
+    Ok(())
+}
+
+/// After it: what an older transaction would have found may be deleted from a copy by now.
+pub(crate) fn check_age(plan: Plan<'_>) -> Result<()> {
+    if citus::is_known_to_be_absent() {
+        return Ok(());
+    }
+    match reference_shard(plan).zip(transaction::begun_at()) {
+        Some((relid, begun)) => check(relid, begun),
+        None => Ok(()),
+    }
+}
+
+fn check(relid: pg_sys::Oid, begun: i64) -> Result<()> {
+    let now = externs::GetCurrentTimestamp();
+    if now.saturating_sub(begun).saturating_abs() <= micros(citus::REFERENCE_MARGIN) {
+        return Ok(());
+    }
+    let table = catalog::qualified_name(relid);
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        format!("the distributed transaction is too old to write to {table}"),
+    )
+    .detail(format!(
+        "It began over {} seconds ago by this node's clock. Copies of the reference table may no longer have the same expired rows.",
+        citus::REFERENCE_MARGIN
+    ))
+    .hint("Try again in a new transaction. If that fails, too, set the nodes' clocks."))
+}

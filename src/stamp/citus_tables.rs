@@ -1,0 +1,82 @@
+//! Statements on tables of Citus. The node to which a statement is sent stamps it, by a value that
+//! Citus takes once for all shards; the shards keep what they are given
+//! (`docs/decisions/0070-citus.md`).
+
+use super::Target;
+use crate::pg::{defaults, nodes};
+use crate::pg::planner_input::Query;
+use crate::store::cache;
+use pgrx::pg_sys::{self, CmdType, Expr};
+
+/// Stamps a statement on a shell. Citus refuses functions in ON CONFLICT DO UPDATE, where the value
+/// of the row that was to be inserted serves, and in MERGE, which the shards stamp.
+pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
+    let (column, command) = (&target.clock.ts, query.read().commandType);
+    let stamps = match command {
+        CmdType::CMD_INSERT => !target.restores,
+        CmdType::CMD_UPDATE => true,
+        _ => false,
+    };
+    for action in query.merge_actions() {
+        // The shard adds the default, as the rewriter has done here.
+        // SAFETY: an expression of the list.
+        let is_default = |given| unsafe { defaults::is_stored(target.relid, column.attno, given) };
+        // SAFETY: the executor of this node does not see the list.
+        unsafe { action.assignments().remove(column.attno, is_default) };
+    }
+    if !stamps {
+        return;
+    }
+    let present = |_given| target.current_ts();
+    // SAFETY: what is made here stays as long as the statement.
+    unsafe { query.assignments().assign(column, c"_ts", present) };
+    if let (Some(list), Some(excluded)) = (query.conflict_assignments(), query.excluded()) {
+        let inserted = |_given| nodes::var(excluded, column);
+        // SAFETY: as above.
+        unsafe { list.assign(column, c"_ts", inserted) };
+    }
+}
+
+/// With `ttl.preserve_ts`, or while Citus converts a table: an UPDATE says so to the shards, by
+/// giving each row the time that it has.
+pub(super) fn keep(query: Query<'_>) {
+    for query in query.with_queries() {
+        keep_in(query);
+    }
+    keep_in(query);
+}
+
+fn keep_in(query: Query<'_>) {
+    let Some(entry) = query.target() else {
+        return;
+    };
+    let policy = cache::policy(entry.read().relid).filter(|policy| policy.is_shell());
+    let Some(clock) = policy.and_then(|policy| policy.clock) else {
+        return;
+    };
+    let own = |given: Option<*mut Expr>| {
+        given.unwrap_or_else(|| nodes::var(entry.varno(), &clock.ts))
+    };
+    if query.read().commandType == CmdType::CMD_UPDATE {
+        // SAFETY: what is made here stays as long as the statement.
+        unsafe { query.assignments().assign(&clock.ts, c"_ts", own) };
+    }
+    if let Some(list) = query.conflict_assignments() {
+        // SAFETY: as above.
+        unsafe { list.assign(&clock.ts, c"_ts", own) };
+    }
+}
+
+impl Target<'_> {
+    /// What Citus gives a row of a shard; `None` where the shard stamps by itself. Rows of a
+    /// reference table take it always, so that its copies are equal, others not where a granularity
+    /// has them keep a recent time.
+    pub(super) fn given_by_citus(&self, given: Option<*mut Expr>) -> Option<*mut Expr> {
+        let given = given.filter(|_| self.policy.is_shard())?;
+        let keeps = self.policy.ts_granularity == 0
+            || self.policy.is_reference_shard
+            // SAFETY: an expression of the statement.
+            || unsafe { (*given).type_ == pg_sys::NodeTag::T_Var };
+        keeps.then_some(given)
+    }
+}
