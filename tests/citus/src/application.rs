@@ -1,5 +1,7 @@
 //! A database on all nodes of a cluster.
 
+use std::sync::{Mutex, PoisonError};
+
 use ttl_ext_e2e::{Database, Server, Session};
 
 /// All servers listen on sockets, whose directory stands for the host.
@@ -13,6 +15,9 @@ pub struct Application<'a> {
 
 impl<'a> Application<'a> {
     pub(crate) fn create(servers: &'a [Server], name: &str) -> Application<'a> {
+        // Each node that is added gets all roles: two at a time would update the same rows.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let mut nodes = Vec::new();
         for server in servers {
             nodes.push(equipped(server, name));
@@ -66,6 +71,14 @@ impl<'a> Application<'a> {
     /// How many nodes there are, the coordinator included.
     pub fn size(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// What keeps the table's TTL from working, but for background deletion, which is off in most clusters.
+    #[track_caller]
+    pub fn problems(&self, node: usize, table: &str) -> String {
+        self.node(node).value(&format!(
+            "SELECT array_to_string(array_remove(ttl.problems('{table}'), 'deletion is off: ttl.enabled'), ' / ')"
+        ))
     }
 
     /// The host of a node, as Citus's functions want it.

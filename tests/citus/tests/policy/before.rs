@@ -1,6 +1,6 @@
 //! Tables that had TTL before they were given to Citus, and undistributed ones.
 
-use ttl_ext_citus::{Application, Session, ids};
+use ttl_ext_citus::{Application, Session, SqlState, ids};
 
 use crate::{ROWS, cluster, seen};
 
@@ -19,7 +19,7 @@ fn works(app: &Application<'_>, session: &mut Session) {
     for node in 0..app.size() {
         assert_eq!(seen(&mut app.node(node)), ids(21..=30), "node {node}");
     }
-    assert_eq!(session.value("SELECT ttl.problems('o')"), "{}");
+    assert_eq!(app.problems(0, "o"), "");
     session.run("SELECT ttl.purge('o')");
     assert_eq!(app.on_disk("o"), ids(21..=30));
     let young = "SELECT count(*) FROM o WHERE _ts > now() - interval '5 minutes'";
@@ -42,10 +42,14 @@ fn with_a_key() {
     works(&app, &mut session);
 }
 
+/// Citus copies the trigger, and renames it.
 #[test]
-fn with_a_key_concurrently() {
+fn concurrently_is_refused_with_a_key() {
     let (app, mut session) = with_plain_table("before_concurrently", "id int PRIMARY KEY, v text");
-    session.run("SELECT create_distributed_table_concurrently('o', 'id')");
+    let error = session.error("SELECT create_distributed_table_concurrently('o', 'id')");
+    assert_eq!(*error.code(), SqlState::FEATURE_NOT_SUPPORTED, "{error:?}");
+    assert!(error.hint().is_some(), "{error:?}");
+    session.run("SELECT create_distributed_table('o', 'id')");
     works(&app, &mut session);
 }
 

@@ -40,12 +40,11 @@ fn a_dump_in_another_cluster_waits() {
         .copy_in("COPY o (id, v, _ts) FROM STDIN", &(rows.join("\n") + "\n"))
         .expect("COPY");
     assert_eq!(seen(&mut target), ids(21..=30));
-    let problems = target.value("SELECT ttl.problems('o')");
+    let problems = restored.problems(0, "o");
     assert!(problems.contains("ttl.resume"), "{problems}");
     target.run("SELECT ttl.resume('o')");
     for node in 0..restored.size() {
-        let problems = restored.node(node).value("SELECT ttl.problems('o')");
-        assert_eq!(problems, "{}", "node {node}");
+        assert_eq!(restored.problems(node, "o"), "", "node {node}");
     }
 }
 
@@ -64,7 +63,7 @@ fn a_new_node_does_not_wait() {
         .filter(|of| of.node == new)
         .count();
     assert!(there > 0, "no shard came to the new node");
-    assert_eq!(app.node(new).value("SELECT ttl.problems('o')"), "{}");
+    assert_eq!(app.problems(new, "o"), "");
     assert_eq!(seen(&mut app.node(new)), ids(21..=30));
     assert_eq!(app.on_disk("o"), ids(1..=30));
     assert_eq!(session.value("SELECT ttl.purge('o')"), "20");

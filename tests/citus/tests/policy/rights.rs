@@ -35,7 +35,7 @@ fn an_owner_who_is_no_superuser() {
     }
     // The owner on a worker.
     let mut there = app.node_as(2, "rights_owner");
-    there.run("SELECT ttl.set_default('o', 7000)");
+    there.run("SELECT ttl.set_default('o', 3000)");
     assert_eq!(owner.value("SELECT ttl.purge('o')"), "20");
     there.run("SELECT ttl.disable('o')");
     assert_eq!(owner.value("SELECT count(*) FROM o"), "10");

@@ -1,6 +1,6 @@
 //! COPY FROM into distributed tables.
 
-use ttl_ext_citus::{SqlState, ids};
+use ttl_ext_citus::{describe, ids};
 
 use crate::{seen, with_table, young};
 
@@ -40,8 +40,10 @@ fn copy_over_expired_rows() {
         .expect("COPY");
     assert_eq!(app.on_disk("o"), ids(1..=20));
     assert_eq!(seen(&mut session), ids(1..=20));
+    // Citus says the shard's error in its own.
     let error = session
         .copy_in("COPY o (id, v) FROM STDIN", "15\tnew\n")
         .expect_err("a live row has the key");
-    assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
+    let text = describe(&error);
+    assert!(text.contains("duplicate key"), "{text}");
 }
