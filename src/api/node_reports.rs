@@ -44,7 +44,9 @@ fn reports() -> Result<Vec<Report>> {
             catalog::quote_literal(REPORT)
         )
     } else {
-        format!("SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({REPORT})::pg_catalog.text")
+        format!(
+            "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({REPORT})::pg_catalog.text"
+        )
     };
     let query = encoding::query(&query);
     let rows = Spi::connect_mut(|client| {

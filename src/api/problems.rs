@@ -3,7 +3,9 @@
 use super::columns::is_generated_from;
 use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems};
+use super::{
+    archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems,
+};
 use crate::citus;
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;

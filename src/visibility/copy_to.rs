@@ -40,7 +40,9 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
     // SAFETY: as required of the caller. The lock is the one that COPY takes before it checks
     // privileges.
     let (relid, named) = unsafe {
-        if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired()
+        if (*stmt).is_from
+            || (*stmt).relation.is_null()
+            || settings::show_expired()
             || citus::session::copies_shard()
         {
             return None;
