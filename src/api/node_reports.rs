@@ -23,6 +23,10 @@ type Report = (Option<Text>, Option<i32>, bool, Option<Text>);
 /// Citus's connections as the current user; this server alone without Citus. A node that cannot be
 /// asked has its error as its report.
 #[pg_extern(sql = false)]
+#[allow(
+    clippy::type_complexity,
+    reason = "the columns, as pgrx wants them named"
+)]
 fn node_reports() -> TableIterator<
     'static,
     (

@@ -184,6 +184,14 @@ pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     shell.filter(|&shell| shell != relid && belongs(relid, shell))
 }
 
+/// Whether the relation may yet become a shard, without an invalidation of its own: its name is that of
+/// one. Citus makes the parts of a shard that it splits before it says what they are.
+pub(crate) fn may_become_shard(relid: pg_sys::Oid) -> bool {
+    catalogs().is_some()
+        && shard_name::number(&catalog::relation_name(relid)).is_some()
+        && shell_of(relid).is_none()
+}
+
 fn belongs(shard: pg_sys::Oid, shell: pg_sys::Oid) -> bool {
     let of = |relid| catalog::class(relid).map(|class| (class.namespace, class.owner));
     of(shard).is_some_and(|of_shard| of(shell) == Some(of_shard))

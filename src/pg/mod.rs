@@ -40,6 +40,7 @@ pub(crate) mod index;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
 pub(crate) mod insertion;
+pub(crate) mod invalidation;
 pub(crate) mod labels;
 pub(crate) mod lists;
 pub(crate) mod local_time;
