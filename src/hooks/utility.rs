@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn trampoline(
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
         let outer = execution::suspend();
-        let around = before(pstmt);
+        let around = before(pstmt, query_string);
         let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
         run(
             around.statement,
@@ -107,7 +107,7 @@ fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
+unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char) -> Around {
     let mut around = Around {
         statement: pstmt,
         ddl: None,
@@ -130,7 +130,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
         NodeTag::T_CopyStmt => {
             // SAFETY: the node's tag tells its type.
             unsafe {
-                around.statement = copy_to::hide_expired(pstmt);
+                around.statement = copy_to::hide_expired(pstmt, text);
                 around.copies = Some(copy_from::before_write(node.as_ptr().cast()));
             }
         }

@@ -58,6 +58,7 @@ pub(crate) mod planned_table;
 pub(crate) mod planner_input;
 pub(crate) mod query;
 pub(crate) mod relation;
+pub(crate) mod replication;
 pub(crate) mod report;
 pub(crate) mod returned_rows;
 pub(crate) mod roles;
