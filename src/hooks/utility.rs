@@ -92,14 +92,18 @@ unsafe extern "C-unwind" fn trampoline(
     }
 }
 
-/// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes a PREPARE TRANSACTION.
+/// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes that one begins, or a PREPARE
+/// TRANSACTION.
 fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
     match stmt.kind {
         TransactionStmtKind::TRANS_STMT_PREPARE => {
             prepared::begin(stmt.text(|stmt| &stmt.gid)?);
             None
         }
-        TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => Some(true),
+        TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => {
+            prepared::before_commit(stmt.text(|stmt| &stmt.gid)?);
+            Some(true)
+        }
         TransactionStmtKind::TRANS_STMT_ROLLBACK_PREPARED => Some(false),
         _ => None,
     }
