@@ -4,7 +4,7 @@
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
-use crate::pg::{background, catalog, txn};
+use crate::pg::{background, catalog, timescale, txn};
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::{governing_label, policy_lock};
@@ -39,6 +39,13 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     };
     if !tree.iter().any(|table| revived(table).is_some()) {
         return Ok(());
+    }
+    if timescale::has_columnstore(relid) {
+        return Err(Error::columnstore(
+            relid,
+            "delete the expired rows of",
+            " Or let them live again: ttl.disable(..., revive_expired => true).",
+        ));
     }
     purge::lock_tree(relid, children_lock);
     for (table, label) in tree.iter().filter_map(revived) {

@@ -73,6 +73,7 @@ pub(crate) mod table;
 mod temporary;
 pub(crate) mod tids;
 pub(crate) mod timeout;
+pub(crate) mod timescale;
 pub(crate) mod top_level;
 pub(crate) mod triggers;
 pub(crate) mod txn;
