@@ -102,6 +102,25 @@ fn rows_that_are_brought_back_are_there() {
     copy.run("DROP SUBSCRIPTION s");
 }
 
+/// A subscriber that deletes by itself has the row for the UPDATE where it keeps what has expired.
+#[test]
+fn a_subscriber_that_deletes_keeps_what_may_be_refreshed() {
+    let publisher = publisher();
+    let subscriber = Server::start_sweeping(&[]);
+    let (source, target) = (publisher.database("app"), subscriber.database("app"));
+    let mut disk = fill(&source, LIVE_AND_EXPIRED);
+    disk.run("CREATE PUBLICATION p FOR TABLE t");
+    let mut copy = fill(&target, "");
+    copy.run("SELECT ttl.set_option('t', 'keep_expired', '10800')");
+    copy.run_preserving("INSERT INTO t VALUES (9, 'expired long ago', '2001-01-01', NULL)");
+    subscribe(&mut copy, &publisher, "p");
+    copy.wait_for_ids("t", "1 2");
+    assert_eq!(disk.value("SELECT ttl.revive('t', 'id = 2')"), "1");
+    catch_up(&mut disk, &mut copy);
+    assert_eq!(target.connect().column(IDS), ["1", "2"]);
+    copy.run("DROP SUBSCRIPTION s");
+}
+
 /// Each form of the copy: a table, columns of it, rows of it, partitions through their root, a
 /// child, a table with row-level security.
 #[test]
