@@ -33,8 +33,8 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
-	test-pgrx test-regress test-isolation test-e2e test-package test-matrix test-ecosystem test-sqlsmith test-upstream \
-	bench bench-docs clean
+	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-matrix test-ecosystem test-sqlsmith \
+	test-upstream bench bench-docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -95,6 +95,10 @@ test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_reg
 
 test-e2e: deps-drivers ## tests/e2e: servers of their own, seen from outside
 	@scripts/test-e2e.sh $(PG) $(FILTER)
+
+test-citus: ## On clusters with Citus, in a copy of the server of PG_CONFIG=/path/to/pg_config; skipped without
+	@scripts/deps.sh $(if $(PG_CONFIG),,$(PG))
+	@PG_CONFIG="$(PG_CONFIG)" scripts/test-citus.sh $(PG) $(FILTER)
 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release

@@ -17,13 +17,14 @@ run_tier() { # TIER
     echo "=== PostgreSQL $version: $1 ==="
     case $1 in
         regress | isolation) "$REPO/scripts/test-regress.sh" "$version" "$1" ;;
+        citus) PG_CONFIG='' "$REPO/scripts/test-citus.sh" "$version" ;;
         ecosystem) "$REPO/scripts/test-ecosystem.sh" "$version" quick ;;
         *) "$REPO/scripts/test-$1.sh" "$version" ;;
     esac
 }
 
 status=0
-for tier in lint pgrx regress isolation e2e package ecosystem upstream; do
+for tier in lint pgrx regress isolation e2e citus package ecosystem upstream; do
     run_tier "$tier" || {
         # One that did not come as far as counting has failed, too.
         grep -qE "^$tier [0-9]+ [1-9]" "$TTL_TALLY" || echo "$tier 0 1 0" >>"$TTL_TALLY"

@@ -1,0 +1,64 @@
+//! Tables that had TTL before they were given to Citus, and undistributed ones.
+
+use ttl_ext_citus::{Application, Session, SqlState, ids};
+
+use crate::{ROWS, cluster, seen};
+
+/// A plain table with TTL, 20 expired and 10 live rows.
+fn with_plain_table(name: &str, columns: &str) -> (Application<'static>, Session) {
+    let app = cluster().application(name);
+    let mut session = app.coordinator();
+    session.run(&format!("CREATE TABLE o ({columns})"));
+    session.run("SELECT ttl.enable('o', 3600)");
+    session.run_preserving(ROWS);
+    assert_eq!(seen(&mut session), ids(21..=30));
+    (app, session)
+}
+
+fn works(app: &Application<'_>, session: &mut Session) {
+    for node in 0..app.size() {
+        assert_eq!(seen(&mut app.node(node)), ids(21..=30), "node {node}");
+    }
+    assert_eq!(app.problems(0, "o"), "");
+    session.run("SELECT ttl.purge('o')");
+    assert_eq!(app.on_disk("o"), ids(21..=30));
+    let young = "SELECT count(*) FROM o WHERE _ts > now() - interval '5 minutes'";
+    assert_eq!(session.value(young), "0", "_ts is kept");
+    session.run("SELECT ttl.set_default('o', 60)");
+    assert_eq!(seen(session), "");
+}
+
+#[test]
+fn without_a_key() {
+    let (app, mut session) = with_plain_table("before_without", "id int, v text");
+    session.run("SELECT create_distributed_table('o', 'id')");
+    works(&app, &mut session);
+}
+
+#[test]
+fn with_a_key() {
+    let (app, mut session) = with_plain_table("before_with", "id int PRIMARY KEY, v text");
+    session.run("SELECT create_distributed_table('o', 'id')");
+    works(&app, &mut session);
+}
+
+/// Citus copies the trigger, and renames it.
+#[test]
+fn concurrently_is_refused_with_a_key() {
+    let (app, mut session) = with_plain_table("before_concurrently", "id int PRIMARY KEY, v text");
+    let error = session.error("SELECT create_distributed_table_concurrently('o', 'id')");
+    assert_eq!(*error.code(), SqlState::FEATURE_NOT_SUPPORTED, "{error:?}");
+    assert!(error.hint().is_some(), "{error:?}");
+    session.run("SELECT create_distributed_table('o', 'id')");
+    works(&app, &mut session);
+}
+
+#[test]
+fn as_a_reference_table() {
+    let (app, mut session) = with_plain_table("before_reference", "id int PRIMARY KEY, v text");
+    session.run("SELECT create_reference_table('o')");
+    for node in 0..app.size() {
+        assert_eq!(seen(&mut app.node(node)), ids(21..=30), "node {node}");
+    }
+    app.assert_copies_equal("o");
+}
