@@ -2,7 +2,7 @@
 
 use super::columns::missing_columns;
 use super::mass_expiry::Consent;
-use super::{document_column, guard, indexes, label};
+use super::{cluster, document_column, guard, indexes, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -22,6 +22,9 @@ pub(super) fn apply(
     let wanted = policy()?;
     let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?;
     let complete = complete.statements.is_empty();
+    if !complete {
+        cluster::check_node(relid, "adding what a time to live needs")?;
+    }
     let (lock, children_lock) = if !complete {
         (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
     } else if trigger_placement::will_be_created(relid) {

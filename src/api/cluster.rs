@@ -33,7 +33,10 @@ fn check_version(relid: pg_sys::Oid) -> Result<()> {
     let query = "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus'";
     let version = Spi::connect_mut(|client| {
         let query = encoding::query(query);
-        client.update(&query, Some(1), &[])?.first().get_one::<String>()
+        client
+            .update(&query, Some(1), &[])?
+            .first()
+            .get_one::<String>()
     });
     let version = match version {
         Ok(version) => version,
@@ -61,6 +64,22 @@ fn is_older(version: &str) -> bool {
     }
 }
 
+/// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
+pub(super) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
+    if !citus::is_shell(relid) || citus::catalogs::is_coordinator() {
+        return Ok(());
+    }
+    let message = format!("{what} is not supported on this node");
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+            .detail(format!(
+                "It changes the columns or indexes of table {}, which only the coordinator of Citus can do.",
+                qualified_name(relid)
+            ))
+            .hint("Connect to the coordinator, and run it there."),
+    )
+}
+
 /// Refuses an option or a function that does not work on tables of Citus.
 pub(super) fn refuse_on_shell(relid: pg_sys::Oid, what: &str, hint: &str) -> Result<()> {
     if !citus::is_shell(relid) {
@@ -77,14 +96,20 @@ pub(super) fn refuse_on_shell(relid: pg_sys::Oid, what: &str, hint: &str) -> Res
 
 /// Columnar partitions are dropped as a whole, or stay.
 pub(super) fn check_partitions(relid: pg_sys::Oid, drop_partitions: bool) -> Result<()> {
-    let columnar = catalog::all_inheritors(relid).into_iter().find(|&table| is_columnar(table));
+    let columnar = catalog::all_inheritors(relid)
+        .into_iter()
+        .find(|&table| is_columnar(table));
     let Some(partition) = columnar.filter(|_| !drop_partitions) else {
         return Ok(());
     };
     let partition = qualified_name(partition);
     Err(refused(relid)
-        .detail(format!("Partition {partition} is columnar: its rows cannot be deleted one by one."))
-        .hint("Give drop_partitions => true: partitions are dropped when all their rows are expired."))
+        .detail(format!(
+            "Partition {partition} is columnar: its rows cannot be deleted one by one."
+        ))
+        .hint(
+            "Give drop_partitions => true: partitions are dropped when all their rows are expired.",
+        ))
 }
 
 /// Whether the table's access method is that of Citus for columns.

@@ -6,7 +6,6 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::{defaults, encoding, nodes};
 use crate::policy::{Added, IndexMethod, Policy};
 use crate::store::{extension, label_provider, override_check};
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// What a table lacks.
@@ -144,14 +143,7 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
         override_check::shown(ttl),
         catalog::quote_literal(&written_out)
     );
-    let query = encoding::query(&query);
-    let found = Spi::connect_mut(|client| {
-        client
-            .update(&query, Some(1), &[])?
-            .first()
-            .get_one::<bool>()
-    })?;
-    Ok(found.unwrap_or(false))
+    Ok(encoding::first_bool(&query)?.unwrap_or(false))
 }
 
 /// Whether the column is generated as `ttl.document_ttl(document)`.

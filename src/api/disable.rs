@@ -1,6 +1,6 @@
 //! `ttl.disable`.
 
-use super::{giving_back, guard, label, live_view};
+use super::{cluster, giving_back, guard, label, live_view};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -67,6 +67,9 @@ pub(super) fn turn_off(relid: pg_sys::Oid, removal: Removal, revive_expired: boo
         Removal::Nothing => (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock),
         _ => (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock),
     };
+    if !matches!(removal, Removal::Nothing) {
+        cluster::check_node(relid, "ttl.disable() with drop_columns")?;
+    }
     guard::lock(relid, lock);
     let Some(policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));

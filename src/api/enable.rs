@@ -155,6 +155,7 @@ pub(super) fn turn_on(
         None => options.consent(relid, &wanted)?,
     };
     guard::check_changeable(relid)?;
+    cluster::check_node(relid, "ttl.enable()")?;
     cluster::check_partitions(relid, wanted.drop_partitions)?;
     if wanted.build_pending {
         cluster::refuse_on_shell(

@@ -3,7 +3,7 @@
 use super::cluster;
 use crate::error::{Error, Result};
 use crate::pg::gate::{self, Visit};
-use crate::pg::{catalog, locks, roles};
+use crate::pg::{catalog, locks, roles, timescale};
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
 use crate::worker::builder;
@@ -31,9 +31,12 @@ pub(super) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
 }
 
 /// As [`check_owner`], for a change after which the table has a time to live. Refuses what Citus has
-/// and cannot have one (C35).
+/// and cannot have one (C35), and hypertables of TimescaleDB with a columnstore (0A000).
 pub(super) fn check_changeable(relid: pg_sys::Oid) -> Result<()> {
     check_owner(relid)?;
+    if timescale::has_columnstore(relid) {
+        return Err(Error::columnstore(relid, "set a time to live on", ""));
+    }
     cluster::check(relid)
 }
 

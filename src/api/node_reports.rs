@@ -23,6 +23,10 @@ type Report = (Option<Text>, Option<i32>, bool, Option<Text>);
 /// Citus's connections as the current user; this server alone without Citus. A node that cannot be
 /// asked has its error as its report.
 #[pg_extern(sql = false)]
+#[allow(
+    clippy::type_complexity,
+    reason = "the columns, as pgrx wants them named"
+)]
 fn node_reports() -> TableIterator<
     'static,
     (
@@ -44,7 +48,9 @@ fn reports() -> Result<Vec<Report>> {
             catalog::quote_literal(REPORT)
         )
     } else {
-        format!("SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({REPORT})::pg_catalog.text")
+        format!(
+            "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({REPORT})::pg_catalog.text"
+        )
     };
     let query = encoding::query(&query);
     let rows = Spi::connect_mut(|client| {

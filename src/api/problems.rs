@@ -3,11 +3,13 @@
 use super::columns::is_generated_from;
 use super::standing::may_see;
 use super::ttl_index::how_to_validate;
-use super::{archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems};
+use super::{
+    archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems,
+};
 use crate::citus;
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::values::Text;
-use crate::pg::{catalog, look};
+use crate::pg::{catalog, look, timescale};
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::settings;
 use crate::store::dates::DateKind;
@@ -61,6 +63,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
     let mut problems = overruled(rel, &columns);
     if policy.is_on() {
         problems.extend(of_citus(rel));
+        problems.extend(in_columnstore(rel));
         if columns.labelled_table == rel {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
@@ -232,6 +235,17 @@ fn of_citus(relid: pg_sys::Oid) -> Option<String> {
     citus::part(relid)?;
     let failure = cluster::check(relid).err()?;
     Some(format!("not supported: {}", failure.text()))
+}
+
+/// A hypertable of TimescaleDB that has got a columnstore since.
+fn in_columnstore(relid: pg_sys::Oid) -> Option<String> {
+    let table = catalog::qualified_name(relid);
+    timescale::has_columnstore(relid).then(|| {
+        format!(
+            "expired rows in the columnstore of {table} are hidden, but not deleted, and their keys are not free: \
+             convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off"
+        )
+    })
 }
 
 /// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.

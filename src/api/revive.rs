@@ -64,7 +64,9 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
         let hint = "A longer time to live, with revive_expired => true, brings all of its expired rows back.";
         cluster::refuse_on_shell(relid, "ttl.revive()", hint)?;
     }
-    let condition = condition.map(|Text(text)| checked(relid, text)).transpose()?;
+    let condition = condition
+        .map(|Text(text)| checked(relid, text))
+        .transpose()?;
     let condition = condition.map_or("NULL".to_owned(), |text| catalog::quote_literal(&text));
     let answers = placements::call(relid, "ttl.revive", &[condition])?;
     Ok(placements::sum(&answers))

@@ -3,10 +3,11 @@
 use crate::citus;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::{encoding, index, triggers};
+use crate::pg::{encoding, index, timescale, triggers};
 use crate::policy::Policy;
 use crate::store::cache;
 use pgrx::pg_sys;
+use std::cell::LazyCell;
 
 /// The problems of the labelled table and of all that follow its policy. The caller has checked
 /// that TTL is on.
@@ -14,11 +15,16 @@ pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     let follows = |table: &pg_sys::Oid| {
         cache::policy(*table).is_some_and(|p| p.labelled_table == labelled_table)
     };
+    // TimescaleDB makes the triggers of a new chunk, and none of them ALWAYS; nor does it let changes be
+    // replayed in its tables.
+    let is_hypertable = LazyCell::new(|| timescale::is_hypertable(labelled_table));
+    let is_new_chunk = |table| trigger_placement::has_on_origin(table) && *is_hypertable;
     citus::with_shards([labelled_table])
         .into_iter()
         .filter(follows)
         .flat_map(|table| {
             missing(table, labelled_table, policy)
+                .filter(|_| !is_new_chunk(table))
                 .into_iter()
                 .chain(too_late(table))
         })

@@ -82,6 +82,26 @@ pub(crate) fn is_known_to_be_absent() -> bool {
     matches!(STATE.get(), State::Absent)
 }
 
+/// Whether it is known to be there. Calls no function of PostgreSQL.
+pub(crate) fn is_known_to_be_present() -> bool {
+    matches!(STATE.get(), State::Present(_))
+}
+
+/// Whether this is the node that coordinates the cluster: DDL of tables of Citus is for that alone.
+pub(crate) fn is_coordinator() -> bool {
+    let Some(relation) = names::relation(PG_CATALOG, "pg_dist_local_group") else {
+        return false;
+    };
+    // SAFETY: Citus's catalog, of one row, begins with the number of the node's group, never NULL.
+    let groups: Catalog<i32> = unsafe { Catalog::new(relation, None) };
+    let mut group = None;
+    groups.scan(&[], &mut |row| {
+        group = Some(**row);
+        true
+    });
+    group == Some(0)
+}
+
 /// Registers for changes of functions, with which Citus comes and goes; once, at load.
 pub(super) fn init() {
     let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
@@ -164,6 +184,14 @@ pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     shell.filter(|&shell| shell != relid && belongs(relid, shell))
 }
 
+/// Whether the relation may yet become a shard, without an invalidation of its own: its name is that of
+/// one. Citus makes the parts of a shard that it splits before it says what they are.
+pub(crate) fn may_become_shard(relid: pg_sys::Oid) -> bool {
+    catalogs().is_some()
+        && shard_name::number(&catalog::relation_name(relid)).is_some()
+        && shell_of(relid).is_none()
+}
+
 fn belongs(shard: pg_sys::Oid, shell: pg_sys::Oid) -> bool {
     let of = |relid| catalog::class(relid).map(|class| (class.namespace, class.owner));
     of(shard).is_some_and(|of_shard| of(shell) == Some(of_shard))
@@ -176,10 +204,12 @@ pub(crate) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     };
     let mut numbers = Vec::new();
     let key = (ANUM_LOGICALRELID, Key::Oid(relid));
-    catalogs.shards(catalogs.shard_table).scan(&[key], &mut |row| {
-        numbers.push(row.shardid);
-        false
-    });
+    catalogs
+        .shards(catalogs.shard_table)
+        .scan(&[key], &mut |row| {
+            numbers.push(row.shardid);
+            false
+        });
     let Some(table) = encoding::to_server(&catalog::relation_name(relid)) else {
         return vec![];
     };

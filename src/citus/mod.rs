@@ -19,9 +19,9 @@ pub(crate) mod catalogs;
 pub(crate) mod placements;
 pub(crate) mod session;
 mod shard_name;
-pub(crate) mod transaction;
 #[cfg(test)]
 mod shard_name_test;
+pub(crate) mod transaction;
 
 pub(crate) use catalogs::{Part, is_known_to_be_absent, is_shell, part, with_shards};
 

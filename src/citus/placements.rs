@@ -2,8 +2,8 @@
 //! connections and in transactions of their own.
 
 use crate::error::{Error, Result};
-use crate::pg::{catalog, encoding};
 use crate::pg::values::Text;
+use crate::pg::{catalog, encoding};
 use pgrx::{PgSqlErrorCode, Spi, pg_sys, spi};
 
 /// A call does not wait longer for a lock: it may be one of the transaction that asks.
@@ -78,11 +78,12 @@ fn answer(row: Row) -> Result<Answer> {
         });
     }
     let message = format!("a shard could not be worked on at {}", row.node);
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-            .detail(format!("Shard {}: {}", row.shard, row.result))
-            .hint("What other shards have done by then is done. Mend the cause, and try again."),
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
     )
+    .detail(format!("Shard {}: {}", row.shard, row.result))
+    .hint("What other shards have done by then is done. Mend the cause, and try again."))
 }
 
 /// The sum of what shards have returned; copies of one shard count once.

@@ -72,7 +72,9 @@ pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Running {
     if outer.0 == Doing::Nothing
         && catalogs::is_present()
         && let Some(plan) = query.plan()
-        && let Some(doing) = plan.functions_called().find_map(|(function, _)| doing(function))
+        && let Some(doing) = plan
+            .functions_called()
+            .find_map(|(function, _)| doing(function))
     {
         RUNNING.set(Running(doing, xact::nest_level()));
     }

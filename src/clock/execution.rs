@@ -123,7 +123,10 @@ pub(super) fn is_kept_in(memory: Context<'_>) -> bool {
 /// [`Running::resume`] what is kept of it, until [`forget_given`] that a wait does not count.
 pub(super) fn give(time: i64) {
     GIVEN.store(time, Relaxed);
-    let given = Running { time, ..Running::current() };
+    let given = Running {
+        time,
+        ..Running::current()
+    };
     given.resume();
 }
 

@@ -1,8 +1,8 @@
 //! Reads the parser's nodes: what a utility statement is, names and does.
 
 use super::statement::{Command, Kind};
-use crate::keys::TRIGGER_NAME;
 use crate::citus;
+use crate::keys::TRIGGER_NAME;
 use crate::pg::encoding;
 use crate::pg::names::{self, Name};
 use crate::pg::syntax::Node;

@@ -5,7 +5,7 @@ use crate::citus::{self, placements};
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
-use crate::pg::{background, catalog, txn};
+use crate::pg::{background, catalog, timescale, txn};
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::{Inherited, cache, governing_label, policy_lock};
@@ -40,6 +40,13 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     };
     if !tree.iter().any(|table| revived(table).is_some()) {
         return Ok(());
+    }
+    if timescale::has_columnstore(relid) {
+        return Err(Error::columnstore(
+            relid,
+            "delete the expired rows of",
+            " Or let them live again: ttl.disable(..., revive_expired => true).",
+        ));
     }
     if citus::is_shell(relid) {
         // Before this transaction locks anything that a shard's might wait for.

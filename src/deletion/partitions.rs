@@ -54,6 +54,9 @@ pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// answer stays true until the transaction's end, except for rows that expire meanwhile.
 /// `ttl.now()` is the start of the current statement; an early one errs on the side of live.
 pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
+    if policy.is_shell() {
+        return has_live_row_in_shards(leaf, policy);
+    }
     let query = format!(
         "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
         qualified_name(leaf),
@@ -62,6 +65,26 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
     let found = statement::with_expired_rows_of(leaf, || query::first_value(visit, &query, &[]));
     // NULL does not mean "none".
     found.is_none_or(|exists| exists.value() as u8 != 0)
+}
+
+/// As [`has_live_row`], of a partition whose rows are in shards of Citus: what their filters let
+/// through is live. Where nothing is hidden, or rows are kept, it cannot be told from here.
+fn has_live_row_in_shards(leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
+    if !policy.hidden || policy.keep_expired > 0 {
+        return true;
+    }
+    let query = format!("SELECT EXISTS (SELECT 1 FROM {})", qualified_name(leaf));
+    encoding::first_bool(&query).ok().flatten().unwrap_or(true)
+}
+
+/// Locks the partition on all nodes of Citus, so that none of them writes to it until the end of the
+/// transaction.
+pub(crate) fn lock_everywhere(leaf: pg_sys::Oid) -> Result<()> {
+    let statement = format!(
+        "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
+        qualified_name(leaf)
+    );
+    encoding::run(&statement).map_err(Error::from)
 }
 
 /// Detaches the partition and drops it, as the owner of both, who the current user is.

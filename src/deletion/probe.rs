@@ -8,7 +8,7 @@ use super::transaction;
 use crate::error::Error;
 use crate::pg::gate::{self, Stay, Visit};
 use crate::pg::{catalog, locks, query, relation, session};
-use crate::store::governing_label;
+use crate::store::{cache, governing_label};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -76,7 +76,12 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
         let bound = governing_label(relid).is_some_and(|label| {
             !label.policy.build_pending && !label.policy.is_restored(label.labelled_table.to_u32())
         });
-        Ok(if bound { Job::lagging(relid) } else { None })
+        let has_rows = !cache::policy(relid).is_some_and(|policy| policy.is_shell());
+        Ok(if bound && has_rows {
+            Job::lagging(relid)
+        } else {
+            None
+        })
     })
 }
 

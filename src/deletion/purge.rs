@@ -30,9 +30,8 @@ pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
 
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
 pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
-    let has_any = |visit: &Visit| {
-        Job::of_all(relid).is_some_and(|job| piecemeal::has_row_of(visit, &job))
-    };
+    let has_any =
+        |visit: &Visit| Job::of_all(relid).is_some_and(|job| piecemeal::has_row_of(visit, &job));
     as_owner(relid, has_any).unwrap_or(false)
 }
 

@@ -28,7 +28,9 @@ struct Hooks;
 unsafe impl Around for Hooks {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce()) {
         let outer = execution::begin(query);
-        let of_citus = query.plan().filter(|plan| !citus::is_known_to_be_absent() && plan.writes());
+        let of_citus = query
+            .plan()
+            .filter(|plan| !citus::is_known_to_be_absent() && plan.writes());
         if let Some(plan) = of_citus {
             at_start_on_citus(plan);
         }

@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn trampoline(
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
         let outer = execution::suspend();
-        let around = before(pstmt);
+        let around = before(pstmt, query_string);
         let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
         run(
             around.statement,
@@ -92,14 +92,18 @@ unsafe extern "C-unwind" fn trampoline(
     }
 }
 
-/// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes a PREPARE TRANSACTION.
+/// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes that one begins, or a PREPARE
+/// TRANSACTION.
 fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
     match stmt.kind {
         TransactionStmtKind::TRANS_STMT_PREPARE => {
             prepared::begin(stmt.text(|stmt| &stmt.gid)?);
             None
         }
-        TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => Some(true),
+        TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => {
+            prepared::before_commit(stmt.text(|stmt| &stmt.gid)?);
+            Some(true)
+        }
         TransactionStmtKind::TRANS_STMT_ROLLBACK_PREPARED => Some(false),
         _ => None,
     }
@@ -107,7 +111,7 @@ fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
+unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char) -> Around {
     let mut around = Around {
         statement: pstmt,
         ddl: None,
@@ -130,7 +134,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt) -> Around {
         NodeTag::T_CopyStmt => {
             // SAFETY: the node's tag tells its type.
             unsafe {
-                around.statement = copy_to::hide_expired(pstmt);
+                around.statement = copy_to::hide_expired(pstmt, text);
                 around.copies = Some(copy_from::before_write(node.as_ptr().cast()));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::removal::Deletion;
 use super::{same_xact_children, strangers};
+use crate::pg::invalidation;
 use crate::pg::table::{Compared, Table};
 use crate::pg::unique::{self, Unique};
 use crate::store::{TablePolicy, cache};
@@ -65,13 +66,12 @@ pub(super) fn generation() -> u64 {
 
 /// Registers for invalidations; once, at load.
 pub(super) fn init() {
-    // SAFETY: the callback lives as long as the library.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(forget), pg_sys::Datum::from(0)) };
+    invalidation::listen(forget);
 }
 
 /// Forgets the relation, or all of them. As a callback for invalidations it raises no error and
 /// looks nothing up.
-unsafe extern "C-unwind" fn forget(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+fn forget(relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     same_xact_children::forget();
     strangers::forget();

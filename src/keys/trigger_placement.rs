@@ -83,6 +83,11 @@ pub(crate) fn has_enabled(relid: pg_sys::Oid) -> bool {
     matches!(find(relid), Existing::Ours(trigger) if trigger.fires_always())
 }
 
+/// Whether the table has the trigger, and it fires but for changes that are replayed.
+pub(crate) fn has_on_origin(relid: pg_sys::Oid) -> bool {
+    matches!(find(relid), Existing::Ours(trigger) if trigger.fires_on_origin())
+}
+
 fn find(relid: pg_sys::Oid) -> Existing {
     let named = |trigger: &Trigger| trigger.name == TRIGGER_NAME.as_bytes();
     match triggers::of(relid).into_iter().find(named) {

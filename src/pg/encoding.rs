@@ -62,9 +62,8 @@ pub(crate) fn hash(bytes: &[u8]) -> u32 {
 pub(crate) fn clip(bytes: &[u8], limit: usize) -> usize {
     let number = |count| i32::try_from(count).unwrap_or(0);
     // SAFETY: so many bytes.
-    let clipped = unsafe {
-        pg_sys::pg_mbcliplen(bytes.as_ptr().cast(), number(bytes.len()), number(limit))
-    };
+    let clipped =
+        unsafe { pg_sys::pg_mbcliplen(bytes.as_ptr().cast(), number(bytes.len()), number(limit)) };
     usize::try_from(clipped).unwrap_or(0)
 }
 
@@ -118,6 +117,17 @@ pub(crate) fn query(text: &str) -> CString {
 /// Runs a statement of the extension.
 pub(crate) fn run(text: &str) -> Result<(), spi::Error> {
     Spi::connect_mut(|client| client.update(&query(text), None, &[]).map(|_| ()))
+}
+
+/// Runs a query by SPI that returns one truth value.
+pub(crate) fn first_bool(text: &str) -> Result<Option<bool>, spi::Error> {
+    Spi::connect_mut(|client| {
+        let text = query(text);
+        client
+            .update(&text, Some(1), &[])?
+            .first()
+            .get_one::<bool>()
+    })
 }
 
 /// Text for display: a question mark replaces what the database's encoding lacks.

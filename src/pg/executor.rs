@@ -95,8 +95,9 @@ impl Plan<'_> {
         // SAFETY: a node, which tells its type, and its target list.
         unsafe {
             let top = self.planTree.as_ref();
-            let is_alone =
-                |top: &&pg_sys::Plan| top.type_ == pg_sys::NodeTag::T_Result && top.lefttree.is_null();
+            let is_alone = |top: &&pg_sys::Plan| {
+                top.type_ == pg_sys::NodeTag::T_Result && top.lefttree.is_null()
+            };
             let top = top.filter(is_alone);
             let columns = top.map_or(core::ptr::null_mut(), |top| top.targetlist);
             lists::iter::<pg_sys::TargetEntry>(columns).filter_map(|column| {
@@ -109,8 +110,8 @@ impl Plan<'_> {
                         && constant.consttype == pg_sys::REGCLASSOID
                         && !constant.constisnull
                 });
-                let relation = relation
-                    .map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
+                let relation =
+                    relation.map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
                 Some((call.funcid, relation))
             })
         }

@@ -9,13 +9,14 @@
 
 use super::batch::Batch;
 use super::externs::GetHeapamTableAmRoutine as heap;
+use super::invalidation;
 use super::relation::Open;
 use super::table::Table;
 use super::xact;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use pgrx::pg_sys::TupleTableSlot;
 use pgrx::pg_sys::{self, BulkInsertStateData, CommandId, Oid, Relation, TableAmRoutine};
-use pgrx::pg_sys::{Datum, TupleTableSlot};
 use std::cell::RefCell;
 
 /// Work around an insertion. Unguarded: PostgreSQL's errors pass through it.
@@ -45,8 +46,7 @@ static ROUTINE: AtomicPtr<TableAmRoutine> = AtomicPtr::new(null_mut());
 
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the callback lives as long as the library.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(reapply), Datum::from(0)) };
+    invalidation::listen(reapply);
 }
 
 fn routine() -> *mut TableAmRoutine {
@@ -110,7 +110,7 @@ impl Active {
 
 /// PostgreSQL has built the relation's entry anew, or those of all. As a callback for
 /// invalidations it raises no error and looks nothing up.
-unsafe extern "C-unwind" fn reapply(_arg: Datum, relid: Oid) {
+fn reapply(relid: Oid) {
     ACTIVE.with(|active| {
         for it in active.try_borrow().iter().flat_map(|active| active.iter()) {
             let relation = it.table.as_ptr();

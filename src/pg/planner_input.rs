@@ -5,7 +5,7 @@ use super::{lists, roles};
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use pgrx::pg_sys::{self, Expr, List, RangeTblEntry, TargetEntry};
+use pgrx::pg_sys::{self, CmdType, Expr, List, RangeTblEntry, TargetEntry};
 
 /// A value of PostgreSQL that exists for `'a` and that we may change, with all below it.
 #[repr(transparent)]
@@ -53,6 +53,14 @@ impl<'a> Query<'a> {
             lists::iter::<pg_sys::CommonTableExpr>(self.read().cteList)
                 .map(|cte| Self::new((*cte).ctequery.cast()))
         }
+    }
+
+    /// Whether it neither writes nor locks rows.
+    pub(crate) fn only_reads(self) -> bool {
+        let query = self.read();
+        query.commandType == CmdType::CMD_SELECT
+            && !query.hasModifyingCTE
+            && query.rowMarks.is_null()
     }
 
     /// The range table index of the table that it writes to; 0 for none.

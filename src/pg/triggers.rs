@@ -55,6 +55,11 @@ impl Trigger {
     pub(crate) fn fires_always(&self) -> bool {
         self.enabled == pg_sys::TRIGGER_FIRES_ALWAYS
     }
+
+    /// Whether it fires for statements of sessions, but not where others' changes are replayed.
+    pub(crate) fn fires_on_origin(&self) -> bool {
+        self.enabled == pg_sys::TRIGGER_FIRES_ON_ORIGIN
+    }
 }
 
 /// The table's triggers, in the order in which they fire.

@@ -3,8 +3,8 @@
 //! (`docs/decisions/0070-citus.md`).
 
 use super::Target;
-use crate::pg::{defaults, nodes};
 use crate::pg::planner_input::Query;
+use crate::pg::{defaults, nodes};
 use crate::store::cache;
 use pgrx::pg_sys::{self, CmdType, Expr};
 
@@ -54,9 +54,8 @@ fn keep_in(query: Query<'_>) {
     let Some(clock) = policy.and_then(|policy| policy.clock) else {
         return;
     };
-    let own = |given: Option<*mut Expr>| {
-        given.unwrap_or_else(|| nodes::var(entry.varno(), &clock.ts))
-    };
+    let own =
+        |given: Option<*mut Expr>| given.unwrap_or_else(|| nodes::var(entry.varno(), &clock.ts));
     if query.read().commandType == CmdType::CMD_UPDATE {
         // SAFETY: what is made here stays as long as the statement.
         unsafe { query.assignments().assign(&clock.ts, c"_ts", own) };

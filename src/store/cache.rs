@@ -6,8 +6,10 @@
 
 use super::extension;
 use super::lookup::{self, Inherited, TablePolicy};
+use crate::citus;
 use crate::pg::catalog;
 use crate::pg::inheritance::{Topmost, topmost};
+use crate::pg::invalidation;
 use crate::policy::Policy;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
@@ -49,7 +51,7 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     }
     let before = GENERATION.get();
     let found = lookup::look_up(relid).map(Rc::new);
-    if GENERATION.get() == before {
+    if GENERATION.get() == before && !citus::catalogs::may_become_shard(relid) {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }
     found
@@ -79,6 +81,7 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
     let labelled_table = topmost(relid, known, &mut found, holds);
     if GENERATION.get() == before {
+        found.retain(|&relid, _| !citus::catalogs::may_become_shard(relid));
         LABELLED_TABLES.with_borrow_mut(|labelled_tables| labelled_tables.extend(found));
     }
     labelled_table
@@ -91,7 +94,7 @@ fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     }
     let before = GENERATION.get();
     let found = lookup::label_of(relid).map(Rc::new);
-    if GENERATION.get() == before {
+    if GENERATION.get() == before && !citus::catalogs::may_become_shard(relid) {
         LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
     }
     found
@@ -117,12 +120,11 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
-    // SAFETY: the callback lives as long as the library.
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(on_invalidation), pg_sys::Datum::from(0)) };
+    invalidation::listen(on_invalidation);
 }
 
 /// May be called anywhere: does not allocate, raise or look anything up.
-unsafe extern "C-unwind" fn on_invalidation(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+fn on_invalidation(relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
     forget(&CHILDREN_WITH_TTL, relid);

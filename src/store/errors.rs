@@ -19,6 +19,20 @@ impl Error {
         ))
     }
 
+    /// 0A000: rows of the hypertable may be where deletion and keys do not find them.
+    /// `or` is another way out, for the HINT.
+    pub(crate) fn columnstore(relid: pg_sys::Oid, what: &str, or: &str) -> Self {
+        let table = catalog::qualified_name(relid);
+        Self::new(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("cannot {what} hypertable {table}, which has a columnstore"),
+        )
+        .detail("Expired rows in the columnstore are not deleted, and their keys are not free.")
+        .hint(format!(
+            "Convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off.{or}"
+        ))
+    }
+
     /// 22023: an invalid label or setting; 54000 if it is too large.
     pub(crate) fn invalid_label(error: &LabelError) -> Self {
         if error.is_limit() {

@@ -2,9 +2,9 @@
 
 use super::{extension, seclabel};
 use crate::error::{Error, Result};
+use crate::pg::names::Name;
 use crate::pg::report::or_raise;
 use crate::pg::syntax::Node;
-use crate::pg::names::Name;
 use crate::pg::{catalog, encoding, labels, session};
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -21,7 +21,9 @@ pub(crate) fn init() {
 /// and OIDs: the label may come from a dump of another database, in which another table may have
 /// this OID (`docs/decisions/0010-restore-guard.md`). A label that comes from another node of Citus
 /// gets the OID that its table has here. Returns the statement to run instead.
-pub(crate) fn bind_or_unbind(planned: Node<'_, pg_sys::PlannedStmt>) -> Option<*mut pg_sys::PlannedStmt> {
+pub(crate) fn bind_or_unbind(
+    planned: Node<'_, pg_sys::PlannedStmt>,
+) -> Option<*mut pg_sys::PlannedStmt> {
     let stmt = planned.node(|planned| &planned.utilityStmt)?;
     let stmt = stmt.cast::<pg_sys::SecLabelStmt>()?;
     let label = stmt.text(|stmt| &stmt.label)?;

@@ -2,9 +2,9 @@
 
 use super::{policy_lock, written};
 use crate::citus;
-use crate::pg::syntax::Node;
 use crate::error::Error;
 use crate::pg::report::or_raise;
+use crate::pg::syntax::Node;
 use crate::pg::{catalog, encoding, labels, xact};
 use pgrx::pg_sys;
 use std::cell::Cell;

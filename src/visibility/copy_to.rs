@@ -3,17 +3,24 @@
 //! tables with row-level security.
 
 use crate::citus;
-use crate::pg::{catalog, encoding, lists, roles};
+use crate::pg::{catalog, encoding, lists, replication, roles};
 use crate::settings;
 use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 /// Returns the statement to run: the given one, if nothing must be hidden.
 ///
 /// # Safety
 /// `pstmt` holds a CopyStmt of the parser; it is not changed.
-pub(crate) unsafe fn hide_expired(pstmt: *mut PlannedStmt) -> *mut PlannedStmt {
+pub(crate) unsafe fn hide_expired(
+    pstmt: *mut PlannedStmt,
+    text: *const c_char,
+) -> *mut PlannedStmt {
+    // C36: a query of that text sees every row (`statement.rs`), and so does a table's COPY.
+    if replication::is_copied_by(text) {
+        return pstmt;
+    }
     // SAFETY: as required of the caller; a copy is changed, never the original.
     unsafe {
         let stmt = (*pstmt).utilityStmt.cast::<CopyStmt>();
@@ -40,7 +47,9 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
     // SAFETY: as required of the caller. The lock is the one that COPY takes before it checks
     // privileges.
     let (relid, named) = unsafe {
-        if (*stmt).is_from || (*stmt).relation.is_null() || settings::show_expired()
+        if (*stmt).is_from
+            || (*stmt).relation.is_null()
+            || settings::show_expired()
             || citus::session::copies_shard()
         {
             return None;

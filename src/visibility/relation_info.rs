@@ -42,9 +42,13 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
     }
 }
 
-/// Whether the query keeps tables consistent on disk, or is the extension's own.
+/// Whether the query keeps tables consistent on disk, is the extension's own, or copies the table to
+/// a subscriber (C36); a view's tables are its owner's, and are read as ever.
 fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let statement = statement::current();
+    if statement.is_copied && table.queried().check_as_user() == pg_sys::InvalidOid {
+        return true;
+    }
     let sees_whole = |relid| {
         statement.referential.sees_every_row_of(relid) || statement.own_query_on == Some(relid)
     };

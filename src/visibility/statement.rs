@@ -3,7 +3,7 @@
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::planner_input::Query;
-use crate::pg::{externs, xact};
+use crate::pg::{externs, replication, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char};
@@ -20,6 +20,9 @@ pub(crate) struct Statement {
     pub(super) is_of_session: bool,
     /// Whether that query moves rows elsewhere, which keep their `_ts`.
     pub(crate) archives: bool,
+    /// Whether the client of a replication connection copies its rows (C36): a subscriber, whose
+    /// initial copy is physical (`docs/decisions/0062-physical-initial-copy.md`).
+    pub(super) is_copied: bool,
     /// Whether its plan is right for the current role only.
     for_current_role: bool,
 }
@@ -30,6 +33,7 @@ impl Statement {
         own_query_on: None,
         is_of_session: false,
         archives: false,
+        is_copied: false,
         for_current_role: false,
     };
 
@@ -79,6 +83,7 @@ pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
         own_query_on,
         archives: own_query_on.is_some() && ARCHIVING.get(),
         is_of_session: OF_SESSION.get(),
+        is_copied: replication::is_copied_by(text) && query.only_reads(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
     };

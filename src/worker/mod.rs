@@ -45,6 +45,7 @@ mod progress;
 pub(crate) mod report;
 pub(crate) mod resting;
 mod schedule;
+mod shards;
 pub(crate) mod shared;
 pub(crate) mod standing;
 pub(crate) mod state;

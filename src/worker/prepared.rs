@@ -1,23 +1,28 @@
 //! Prepared transactions: their writes are announced when they commit, perhaps in another
-//! session. Kept in shared memory by a hash of the identifier. What a restart loses, or has no
-//! room, is found at the next routine look (`ttl.naptime`).
+//! session. Kept in shared memory by a hash of the identifier. One that is not there was prepared
+//! before a restart, on the former primary, or when there was no room: it may have written to any
+//! table.
 
 use super::{shared, wakeups};
 use crate::pg::background;
+use crate::store::{self, written};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// The most entries, one for each table of a prepared transaction.
+/// The most entries, one for each prepared transaction and each table that it has written to.
 pub(super) const PREPARED: usize = 1024;
+
+/// The labelled table of an entry that only says that the transaction is known.
+const NONE: u32 = u32::MAX;
 
 /// A table that a prepared transaction has written to.
 #[repr(C)]
 pub(super) struct Prepared {
     /// The transaction; 0: free.
     transaction: AtomicU64,
-    /// The labelled table; 0: a policy has changed.
+    /// The labelled table; 0: a policy has changed; or [`NONE`].
     labelled_table: AtomicU32,
     /// The bits of its mark.
     bits: AtomicU8,
@@ -43,8 +48,11 @@ pub(crate) fn begin(identifier: &CStr) {
 /// The transaction is prepared, and has written to these tables. Raises no error.
 pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
     let transaction = PREPARING.take();
+    if transaction == 0 {
+        return;
+    }
     let mut free = shared::control().prepared.iter();
-    for (labelled_table, bits) in tables.filter(|_| transaction != 0) {
+    for (labelled_table, bits) in [(NONE, 0)].into_iter().chain(tables) {
         let is_taken = |slot: &&Prepared| {
             let (old, new) = (0, transaction);
             let taken =
@@ -52,6 +60,8 @@ pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
             taken.is_ok()
         };
         let Some(slot) = free.find(is_taken) else {
+            // All or nothing, as one that is known is believed.
+            entries(transaction).for_each(|slot| slot.transaction.store(0, Ordering::Release));
             return;
         };
         slot.labelled_table.store(labelled_table, Ordering::Relaxed);
@@ -59,15 +69,30 @@ pub(super) fn keep(tables: impl Iterator<Item = (u32, u8)>) {
     }
 }
 
+fn entries(transaction: u64) -> impl Iterator<Item = &'static Prepared> {
+    let slots = shared::control().prepared.iter();
+    slots.filter(move |slot| slot.transaction.load(Ordering::Acquire) == transaction)
+}
+
+/// COMMIT PREPARED begins. If nothing is known of that transaction, every table of the database
+/// counts as written to, and every policy as changed; an error forgets that.
+pub(crate) fn before_commit(identifier: &CStr) {
+    if entries(number(identifier)).next().is_some() {
+        return;
+    }
+    wakeups::note_prepared(0, 0);
+    for (labelled_table, _) in store::labels() {
+        wakeups::note_prepared(labelled_table.to_u32(), written::ANY);
+    }
+}
+
 /// A prepared transaction has ended in this session.
 pub(crate) fn end(identifier: &CStr, committed: bool) {
-    let transaction = number(identifier);
-    let slots = shared::control().prepared.iter();
-    for slot in slots.filter(|slot| slot.transaction.load(Ordering::Acquire) == transaction) {
+    for slot in entries(number(identifier)) {
         let bits = slot.bits.load(Ordering::Acquire);
         let labelled_table = slot.labelled_table.load(Ordering::Relaxed);
         slot.transaction.store(0, Ordering::Release);
-        if committed {
+        if committed && labelled_table != NONE {
             wakeups::note_prepared(labelled_table, bits);
         }
     }

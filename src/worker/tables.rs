@@ -2,7 +2,7 @@
 
 use super::state::{self, TableKey};
 use super::wakeups::{self, Writes};
-use super::{adopt, blocked, builder, shared};
+use super::{adopt, blocked, builder, shards, shared};
 use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
@@ -12,7 +12,6 @@ use crate::store::{self, Clock, TablePolicy, cache, extension};
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 /// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
@@ -154,6 +153,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         slot.without_room.store(full, Ordering::Relaxed);
     }
     warn(full, &restored);
+    shards::complete(targets.keys().copied());
     builder::start(database, &unfinished);
     let targets = targets
         .into_iter()
@@ -178,19 +178,25 @@ fn collect(
     {
         return;
     }
-    let expires = |policy: &Rc<TablePolicy>| policy.expires() && !policy.is_shell();
-    let Some(in_force) = cache::policy(relid).filter(expires) else {
+    let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
         return;
     };
+    // A shell has no rows. The coordinator drops it, with its shards, if it is a whole partition.
+    if in_force.is_shell() && !citus::catalogs::is_coordinator() {
+        return;
+    }
     let Some((policy, label)) = bound.get(&in_force.labelled_table) else {
         return;
     };
     let target = Target {
         labelled_table: in_force.labelled_table,
         owner: class.owner,
-        drop_partitions: policy.drop_partitions && class.is_partition,
+        drop_partitions: policy.drop_partitions && class.is_partition && !in_force.is_shard(),
         shortest: shortest(&in_force),
     };
+    if in_force.is_shell() && !target.drop_partitions {
+        return;
+    }
     targets.insert(relid.to_u32(), (target, fingerprint(label, &in_force)));
 }
 

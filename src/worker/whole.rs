@@ -33,6 +33,8 @@ pub(super) enum Whole {
 /// Sessions that come through the parent wait while the locked partition is checked and dropped:
 /// no longer than this.
 const LOCKED: Duration = Duration::from_secs(1);
+/// The same where all nodes of Citus lock it and drop its shards.
+const LOCKED_EVERYWHERE: Duration = Duration::from_secs(10);
 /// While waiting for that lock it makes others wait, too: milliseconds.
 const LOCK_TIMEOUT: i32 = 100;
 
@@ -43,7 +45,7 @@ const LOCK_TIMEOUT: i32 = 100;
 /// of the owner may run when a query on the partition is planned, or when it is dropped.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
-    let (labelled_table, owner) = match transaction::run(|| {
+    let (labelled_table, owner, is_shell) = match transaction::run(|| {
         let found = candidate(leaf)?;
         if let Candidate::Ready(ready) = &found
             && ready.must_look
@@ -53,7 +55,11 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         }
         Ok(found)
     }) {
-        Ok(Candidate::Ready(ready)) => (ready.policy.labelled_table, ready.owner),
+        Ok(Candidate::Ready(ready)) => (
+            ready.policy.labelled_table,
+            ready.owner,
+            ready.policy.is_shell(),
+        ),
         Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
         Ok(Candidate::Kept) => return Ok(Whole::Kept),
         Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
@@ -66,7 +72,8 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         "lock_timeout",
         &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
     );
-    let dropped = transaction::run_within(LOCKED, || {
+    let locked = if is_shell { LOCKED_EVERYWHERE } else { LOCKED };
+    let dropped = transaction::run_within(locked, || {
         if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(labelled_table) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -86,6 +93,9 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         };
         let name = catalog::qualified_name(leaf);
         let visit = probe::become_owner(ready.owner, Stay::Restricted)?;
+        if ready.policy.is_shell() {
+            partitions::lock_everywhere(leaf)?;
+        }
         if ready.must_look && partitions::has_live_row(&visit, leaf, &ready.policy) {
             return Ok(None);
         }

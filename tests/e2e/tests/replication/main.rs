@@ -1,5 +1,6 @@
-//! C1, C6, C8, M10: standbys and subscribers.
+//! C1, C6, C8, C36, M10: standbys and subscribers.
 
+mod initial_copy;
 mod logical;
 mod promotion;
 mod standby;

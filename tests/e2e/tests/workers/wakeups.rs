@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop, catch_up};
 
 const SELDOM: [(&str, &str); 4] = [
     ("ttl.naptime", "1h"),
@@ -52,21 +52,60 @@ fn prepared_transactions() {
         ends.run(&format!("COMMIT PREPARED 'it''s {n}'"));
         is_emptied(&mut disk, "t");
     }
-    // With a policy that comes with it; and with the disaster that forgets both.
+    // With a policy that comes with it.
     disk.run(
         "BEGIN; CREATE TABLE young (id integer); SELECT ttl.enable('young', 1);
          INSERT INTO young VALUES (1); PREPARE TRANSACTION 'policy'",
     );
     other.run("COMMIT PREPARED 'policy'");
     is_emptied(&mut disk, "young");
-    disk.run("BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'crash'");
-    drop((disk, other));
+}
+
+/// Nor does a restart between PREPARE and COMMIT PREPARED make them late, a crash, or a promotion.
+#[test]
+fn prepared_before_a_restart() {
+    let server = Server::start_sweeping(&SELDOM);
+    let database = server.database("d");
+    drop(table_at_rest(&database, "t"));
+    for (round, how) in [Stop::Fast, Stop::Immediate].into_iter().enumerate() {
+        let mut disk = database.disk();
+        disk.run(&format!(
+            "BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'rows';
+             BEGIN; CREATE TABLE young{round} (id integer); SELECT ttl.enable('young{round}', 1);
+             INSERT INTO young{round} VALUES (1); PREPARE TRANSACTION 'policy'"
+        ));
+        drop(disk);
+        server.stop(how);
+        server.launch();
+        commit_late(
+            &server,
+            &["rows", "policy"],
+            &["t", &format!("young{round}")],
+        );
+    }
+    // On a former standby.
+    let standby = server.start_standby(&SELDOM);
+    let (mut disk, there) = (database.disk(), standby.existing_database("d"));
+    disk.run("BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'rows'");
+    catch_up(&mut disk, &mut there.connect());
     server.stop(Stop::Immediate);
-    server.launch();
+    standby.promote();
+    commit_late(&standby, &["rows"], &["t"]);
+}
+
+/// Commits what is prepared when workers have looked at everything and left.
+fn commit_late(server: &Server, identifiers: &[&str], emptied: &[&str]) {
+    let database = server.existing_database("d");
     let mut disk = database.disk();
-    disk.run("COMMIT PREPARED 'crash'");
-    disk.run("INSERT INTO t VALUES (2)");
+    disk.run("INSERT INTO t VALUES (0)");
     is_emptied(&mut disk, "t");
+    disk.wait_for_workers("d", 0);
+    for identifier in identifiers {
+        disk.run(&format!("COMMIT PREPARED '{identifier}'"));
+    }
+    for table in emptied {
+        is_emptied(&mut disk, table);
+    }
 }
 
 /// What a subscription applies.
