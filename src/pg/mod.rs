@@ -19,6 +19,7 @@ pub(crate) mod assignment;
 pub(crate) mod background;
 pub(crate) mod batch;
 pub(crate) mod brin;
+mod btree;
 pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
