@@ -39,6 +39,7 @@ pub(crate) mod fmgr;
 pub(crate) mod foreign_key;
 pub(crate) mod gate;
 pub(crate) mod index;
+pub(crate) mod index_call;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
 pub(crate) mod insertion;
