@@ -80,6 +80,7 @@ pub(crate) mod txn;
 pub(crate) mod unguarded;
 pub(crate) mod unique;
 pub(crate) mod values;
+pub(crate) mod variable;
 pub(crate) mod versions;
 pub(crate) mod wal;
 pub(crate) mod xact;

@@ -25,11 +25,16 @@ struct Target<'a> {
     restores: bool,
 }
 
+/// Whether the statement may have anything to stamp. Calls no function of PostgreSQL.
+#[inline]
+pub(super) fn may_write(query: Query<'_>) -> bool {
+    query.read().resultRelation != 0 || !query.read().cteList.is_null()
+}
+
 /// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
 /// top level only.
 pub(super) fn stamp_query(query: Query<'_>) {
-    let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
-    if writes_nothing || settings::preserve_ts() || statement::current().archives {
+    if !may_write(query) || settings::preserve_ts() || statement::current().archives {
         return;
     }
     let Some(functions) = extension::functions() else {
@@ -99,7 +104,8 @@ fn refuse_unstamped(entry: Entry<'_>) {
     let reaches_children =
         entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
     let relid = entry.relid;
-    let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
+    let child = || cache::child_with_ttl(relid);
+    let Some(child) = reaches_children.then(child).flatten() else {
         return;
     };
     let (table, child) = (
