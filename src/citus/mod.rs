@@ -1,6 +1,6 @@
 //! Citus, where it is installed: which relations are its tables and their shards, and what it is
 //! doing in this session. By its catalogs and the names of its functions, without its symbols; a
-//! server without it pays one comparison (`docs/decisions/0070-citus.md`).
+//! server without it pays one comparison (`docs/decisions/0063-citus.md`).
 //!
 //! | file | what |
 //! |---|---|
@@ -28,7 +28,7 @@ pub(crate) use catalogs::{Part, is_known_to_be_absent, is_shell, part, with_shar
 use crate::pg::inheritance;
 
 /// Seconds: rows of a reference table stay on disk for so long after they have expired, and a
-/// distributed transaction that is older writes to none (`docs/decisions/0070-citus.md`). So a
+/// distributed transaction that is older writes to none (`docs/decisions/0063-citus.md`). So a
 /// statement finds the same rows in each copy, whatever the nodes' clocks say.
 pub(crate) const REFERENCE_MARGIN: i32 = 900;
 

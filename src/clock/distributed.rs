@@ -1,6 +1,6 @@
 //! The time by which a statement on a reference table of Citus judges rows, on each node: that at
 //! which its distributed transaction began, so that all copies find the same rows
-//! (`docs/decisions/0070-citus.md`).
+//! (`docs/decisions/0063-citus.md`).
 
 use super::execution;
 use crate::citus::{self, transaction};

@@ -7,6 +7,7 @@ use super::now::statement_now;
 use crate::pg::context::{Context, Mark};
 use crate::pg::executor::Query;
 use crate::pg::parallel;
+use crate::pg::variable::Variable;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -18,10 +19,8 @@ static GIVEN: AtomicI64 = AtomicI64::new(0);
 /// Its snapshot.
 static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::null_mut());
 
-thread_local! {
-    /// What was running when each open subtransaction began, the outermost first.
-    static AT_SUBXACT_START: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
-}
+/// What was running when each open subtransaction began, the outermost first.
+static AT_SUBXACT_START: Variable<RefCell<Vec<Running>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// The running query. `Copy`: the hooks hold nothing that needs dropping.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use crate::pg::{externs, xact};
 ///
 /// # Safety
 /// The function keeps nothing else with its calls.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn of_call<A>(call: &Call<'_, A>) -> i64 {
     // SAFETY: as required of the caller.
     if unsafe { is_check_again(call) } {
@@ -28,13 +28,14 @@ pub(crate) unsafe fn of_call<A>(call: &Call<'_, A>) -> i64 {
 ///
 /// # Safety
 /// As [`of_call`].
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn is_check_again<A>(call: &Call<'_, A>) -> bool {
     // SAFETY: as required of the caller.
     unsafe { call.once(checks_again) }
 }
 
 /// The time after a wait: never before the query's own, and that if it was given.
+#[cold]
 pub(crate) fn after_wait() -> i64 {
     if execution::is_given() {
         return now();

@@ -16,6 +16,7 @@ pub(crate) fn now() -> i64 {
 /// The statement's start; in REPEATABLE READ and SERIALIZABLE the transaction's, so that no row
 /// vanishes within a snapshot. In a procedure that commits, transactions start later than the
 /// statement: one that runs for ever must see rows expire. Parallel workers go by their leader.
+#[inline(never)]
 pub(super) fn statement_now() -> i64 {
     if let Some(time) = parallel::leaders_number() {
         return time;

@@ -10,8 +10,8 @@ use crate::keys::skip_trigger;
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
 use crate::pg::roles;
-use crate::stamp::override_check;
-use crate::store::{cache, written};
+use crate::stamp::{index_entry, override_check};
+use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
 use pgrx::pg_sys::{self, CmdType};
 use pgrx::prelude::*;
@@ -38,9 +38,11 @@ unsafe impl Around for Hooks {
         execution::keep(query);
         if let Some(plan) = query.plan()
             && eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY == 0
-            && (!plan.rowMarks.is_null() || writes_to_ttl(plan))
         {
-            at_start(query, plan);
+            let writes = writes_to_ttl(plan);
+            if writes || !plan.rowMarks.is_null() {
+                at_start(query, plan, writes);
+            }
         }
         outer.resume();
     }
@@ -90,12 +92,16 @@ fn writes_to_ttl(plan: Plan<'_>) -> bool {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>) {
+extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, writes_to_ttl: bool) {
     // SAFETY: the statement has just been started.
     unsafe {
-        if writes_to_ttl(plan) {
-            skip_trigger::skip(query.state(), skip_trigger::may_skip(plan.as_ptr()));
-            override_check::leave_out(query.state(), plan);
+        if let Some(functions) = extension::functions().filter(|_| writes_to_ttl) {
+            let skip_for = skip_trigger::may_skip(plan.as_ptr());
+            skip_trigger::skip(query.state(), skip_for, &functions);
+            if plan.only_inserts_or_updates() {
+                override_check::leave_out(query.state(), plan, &functions);
+                index_entry::prepare(query.state(), plan, &functions);
+            }
         }
         if !plan.rowMarks.is_null() {
             row_locks::note(plan.as_ptr());

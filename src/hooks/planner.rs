@@ -36,7 +36,13 @@ unsafe extern "C-unwind" fn trampoline(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        let outer = inspect(Query::new(parse), query_string);
+        let query = Query::new(parse);
+        // Most statements are neither a foreign key's nor a write, and need no guard.
+        let outer = if statement::may_be_referential() || stamp::may_write(query) {
+            inspect(query, query_string)
+        } else {
+            statement::enter_ordinary(query, query_string)
+        };
         let plan = match PREVIOUS {
             Some(previous) => previous(parse, query_string, cursor_options, bound_params),
             None => externs::standard_planner(parse, query_string, cursor_options, bound_params),

@@ -127,6 +127,11 @@ impl Lookup<'_> {
         // The executor has locked it: it opens the indexes before it fires triggers.
         let table = self.new.row.table();
         table.with_index(self.key.unique.index, |index| {
+            let (unique, parts) = (&self.key.unique, &self.key.unique.parts);
+            // SAFETY: a B-tree, with the values that `fill` has read by the key's parts.
+            if unique.is_btree() && unsafe { index.lacks(parts, &sought) } {
+                return;
+            }
             let mut free = |slot: Slot<'_>| {
                 let mut changes = 0;
                 while self.remove(index, &sought, slot, wait, &mut changes) {}

@@ -5,10 +5,10 @@ use super::{same_xact_children, strangers};
 use crate::pg::invalidation;
 use crate::pg::table::{Compared, Table};
 use crate::pg::unique::{self, Unique};
+use crate::pg::variable::{ByOid, Variable};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// A unique or exclusion index.
@@ -39,11 +39,9 @@ impl KeyPlan {
     }
 }
 
-thread_local! {
-    static PLANS: RefCell<HashMap<pg_sys::Oid, Option<Rc<KeyPlan>>>> = RefCell::new(HashMap::new());
-    /// Counts invalidations, so that an answer read before one is not stored after it.
-    static GENERATION: Cell<u64> = const { Cell::new(0) };
-}
+static PLANS: ByOid<Option<Rc<KeyPlan>>> = ByOid::empty();
+/// Counts invalidations, so that an answer read before one is not stored after it.
+static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
 /// The plan for the table; `None` if it has no keys, or no row of it can expire.
 pub(super) fn of(table: Table<'_>) -> Option<Rc<KeyPlan>> {

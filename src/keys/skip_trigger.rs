@@ -11,7 +11,7 @@ use crate::pg::firing::Target;
 use crate::pg::table::Compared;
 use crate::pg::{relation, roles};
 use crate::settings;
-use crate::store::extension;
+use crate::store::extension::Functions;
 use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt};
 
 /// From so many rows on, by the planner's estimate, it pays to look for expired ones.
@@ -60,11 +60,10 @@ pub(crate) unsafe fn may_skip(plan: *mut PlannedStmt) -> SkipFor {
 ///
 /// # Safety
 /// `estate` is that of a statement that was just started and will be executed.
-pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor) {
-    let needed = skip_for != SkipFor::Nothing;
-    let Some(functions) = extension::functions().filter(|_| needed) else {
+pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor, functions: &Functions) {
+    if skip_for == SkipFor::Nothing {
         return;
-    };
+    }
     let (insert, update) = (pg_sys::TRIGGER_TYPE_INSERT, pg_sys::TRIGGER_TYPE_UPDATE);
     // SAFETY: as required of the caller.
     for target in unsafe { Target::all(estate) } {

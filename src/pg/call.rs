@@ -49,7 +49,7 @@ impl<A> Call<'_, A> {
     ///
     /// # Safety
     /// The function stores nothing else in `fn_extra`.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn once(&self, decide: impl FnOnce(&Self, Context<'_>) -> bool) -> bool {
         // SAFETY: the call goes on; nothing else is kept in fn_extra.
         unsafe {

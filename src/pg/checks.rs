@@ -64,9 +64,11 @@ pub(super) fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
     let find = || {
         let stored = stored.to_bytes();
         let call = match stored.strip_prefix(TESTED) {
+            // From the end: to search for it is a thirtieth of an INSERT.
             Some(call) => {
-                let tests = |part: &[u8]| part == NOT_FALSE;
-                call.windows(NOT_FALSE.len()).any(tests).then_some(call)?
+                let tested = call.strip_suffix(b"}")?.trim_ascii_end();
+                let at = tested.iter().rposition(|&byte| byte == b' ')?;
+                tested[..=at].ends_with(NOT_FALSE).then_some(call)?
             }
             None => stored,
         };

@@ -65,6 +65,19 @@ impl Plan<'_> {
         is_insertion.then_some(top)
     }
 
+    /// Whether it is one INSERT or UPDATE, and nothing in a WITH clause writes.
+    pub(crate) fn only_inserts_or_updates(&self) -> bool {
+        let commands = [pg_sys::CmdType::CMD_INSERT, pg_sys::CmdType::CMD_UPDATE];
+        !self.hasModifyingCTE && commands.contains(&self.commandType)
+    }
+
+    /// Whether it is an INSERT … ON CONFLICT.
+    pub(crate) fn minds_conflicts(&self) -> bool {
+        let nothing = pg_sys::OnConflictAction::ONCONFLICT_NONE;
+        self.insertion()
+            .is_some_and(|top| top.onConflictAction != nothing)
+    }
+
     /// Whether it is an INSERT … ON CONFLICT DO UPDATE.
     pub(crate) fn updates_on_conflict(&self) -> bool {
         let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;

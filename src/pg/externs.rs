@@ -14,6 +14,8 @@ unsafe extern "C" {
     pub(crate) safe fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
     /// xact.c
     pub(crate) safe fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
+    /// xact.c
+    pub(crate) safe fn GetCurrentTransactionNestLevel() -> c_int;
     /// miscinit.c
     pub(crate) safe fn InNoForceRLSOperation() -> bool;
     /// miscinit.c

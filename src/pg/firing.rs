@@ -188,8 +188,8 @@ impl<'a> Target<'a> {
         let updated = unsafe { pg_sys::ExecGetUpdatedCols(self.target, self.estate) };
         move |attno| {
             let bit = i32::from(attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-            // SAFETY: a set of the statement.
-            unsafe { pg_sys::bms_is_member(bit, updated) }
+            // SAFETY: a set of the statement; it fails for negative numbers only.
+            unsafe { externs::raising::bms_is_member(bit, updated) }
         }
     }
 }

@@ -87,7 +87,19 @@ impl Table<'_> {
     }
 }
 
-impl Index<'_> {
+impl<'a> Index<'a> {
+    #[inline]
+    pub(super) fn as_ptr(self) -> pg_sys::Relation {
+        self.index
+    }
+
+    /// Its table.
+    #[cfg(not(feature = "pg15"))]
+    #[inline]
+    pub(super) fn table(self) -> Table<'a> {
+        self.table
+    }
+
     /// Scans the index for a key.
     ///
     /// # Safety

@@ -18,7 +18,7 @@ pub(crate) struct Unique {
     pub(crate) needs_evaluation: bool,
     /// Whether its constraint is not deferrable.
     pub(crate) is_immediate: bool,
-    /// For a B-tree of columns only.
+    /// For a B-tree.
     pub(super) order: Option<Order>,
 }
 
@@ -33,6 +33,12 @@ pub(super) struct Order {
 }
 
 impl Unique {
+    /// Whether [`super::scan::Index::lacks`] can tell that it has no entry of a key.
+    #[inline]
+    pub(crate) fn is_btree(&self) -> bool {
+        self.order.is_some()
+    }
+
     /// Whether batches of rows can be compared by it ([`super::batch`]).
     pub(crate) fn is_ordered(&self) -> bool {
         self.order.is_some() && !self.needs_evaluation

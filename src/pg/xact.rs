@@ -1,11 +1,11 @@
 //! The current transaction.
 
+use super::externs;
 use pgrx::pg_sys;
 
 /// How many subtransactions deep the session is.
 pub(crate) fn nest_level() -> i32 {
-    // SAFETY: reads a backend-local variable.
-    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
+    externs::GetCurrentTransactionNestLevel()
 }
 
 /// Whether all its statements share one snapshot: REPEATABLE READ, SERIALIZABLE.

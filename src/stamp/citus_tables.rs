@@ -1,6 +1,6 @@
 //! Statements on tables of Citus. The node to which a statement is sent stamps it, by a value that
 //! Citus takes once for all shards; the shards keep what they are given
-//! (`docs/decisions/0070-citus.md`).
+//! (`docs/decisions/0063-citus.md`).
 
 use super::Target;
 use crate::pg::planner_input::Query;

@@ -1,6 +1,7 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 mod citus_tables;
+pub(crate) mod index_entry;
 pub(crate) mod override_check;
 
 use crate::citus;
@@ -26,13 +27,18 @@ struct Target<'a> {
     restores: bool,
 }
 
+/// Whether the statement may have anything to stamp. Calls no function of PostgreSQL.
+#[inline]
+pub(super) fn may_write(query: Query<'_>) -> bool {
+    query.read().resultRelation != 0 || !query.read().cteList.is_null()
+}
+
 /// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
 /// top level only.
 pub(super) fn stamp_query(query: Query<'_>) {
-    let writes_nothing = query.read().resultRelation == 0 && query.read().cteList.is_null();
     let keeps = settings::preserve_ts() || citus::session::converts_table();
     let without_citus = citus::is_known_to_be_absent();
-    if writes_nothing || statement::current().archives || (keeps && without_citus) {
+    if !may_write(query) || statement::current().archives || (keeps && without_citus) {
         return;
     }
     let Some(functions) = extension::functions() else {
@@ -108,7 +114,8 @@ fn refuse_unstamped(entry: Entry<'_>) {
     let reaches_children =
         entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
     let relid = entry.relid;
-    let Some(child) = cache::child_with_ttl(relid).filter(|_| reaches_children) else {
+    let child = || cache::child_with_ttl(relid);
+    let Some(child) = reaches_children.then(child).flatten() else {
         return;
     };
     let (table, child) = (

@@ -8,19 +8,15 @@ use crate::pg::executor::Plan;
 use crate::pg::firing::Target;
 use crate::policy;
 use crate::store::cache;
-use crate::store::extension::{self, Functions};
+use crate::store::extension::Functions;
 use pgrx::pg_sys::{self, CmdType, EState};
 
 /// Leaves the constraint out of the tables that the statement writes to.
 ///
 /// # Safety
-/// `estate` is that of a statement that was just started and will be executed.
-pub(crate) unsafe fn leave_out(estate: *mut EState, plan: Plan<'_>) {
-    let is_one_command = !plan.hasModifyingCTE
-        && [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&plan.commandType);
-    let Some(functions) = extension::functions().filter(|_| is_one_command) else {
-        return;
-    };
+/// `estate` is that of a statement that was just started and will be executed, one INSERT or
+/// UPDATE.
+pub(crate) unsafe fn leave_out(estate: *mut EState, plan: Plan<'_>, functions: &Functions) {
     // SAFETY: as required of the caller.
     for target in unsafe { Target::all(estate) } {
         let table = target.table().oid();
@@ -29,7 +25,7 @@ pub(crate) unsafe fn leave_out(estate: *mut EState, plan: Plan<'_>) {
         if let Some(ttl) = clock
             .and_then(|clock| clock.ttl)
             .filter(|ttl| !ttl.generated)
-            && writes_overrides_only(plan, target, ttl.attno, &functions)
+            && writes_overrides_only(plan, target, ttl.attno, functions)
         {
             target.leave_out_only_check(functions.is_override, ttl.attno);
         }

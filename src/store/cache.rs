@@ -10,25 +10,23 @@ use crate::citus;
 use crate::pg::catalog;
 use crate::pg::inheritance::{Topmost, topmost};
 use crate::pg::invalidation;
+use crate::pg::variable::{ByOid, Variable};
 use crate::policy::Policy;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
-use std::thread::LocalKey;
 
-thread_local! {
-    static POLICIES: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<TablePolicy>>>> = RefCell::default();
-    /// For relations without a policy: a child whose rows count from their last modification.
-    static CHILDREN_WITH_TTL: RefCell<FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>> = RefCell::default();
-    /// The relation whose label is in force, kept for each relation that a look-up passes, so
-    /// that a whole tree costs no more than one walk.
-    static LABELLED_TABLES: RefCell<Topmost> = RefCell::default();
-    /// The relations' own labels.
-    static LABELS: RefCell<FxHashMap<pg_sys::Oid, Option<Rc<Policy>>>> = RefCell::default();
-    /// Counts invalidations, so that an answer read before one is not stored after it.
-    static GENERATION: Cell<u64> = const { Cell::new(0) };
-}
+static POLICIES: ByOid<Option<Rc<TablePolicy>>> = ByOid::empty();
+/// For relations without a policy: a child whose rows count from their last modification.
+static CHILDREN_WITH_TTL: ByOid<Option<pg_sys::Oid>> = ByOid::empty();
+/// The relation whose label is in force, kept for each relation that a look-up passes, so
+/// that a whole tree costs no more than one walk.
+static LABELLED_TABLES: ByOid<Option<pg_sys::Oid>> = ByOid::empty();
+/// The relations' own labels.
+static LABELS: ByOid<Option<Rc<Policy>>> = ByOid::empty();
+/// Counts invalidations, so that an answer read before one is not stored after it.
+static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
 /// Whether the cache says that the relation has no policy. Calls no function of PostgreSQL, so
 /// that hooks need no guard around it.
@@ -103,7 +101,7 @@ fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
 /// A partition or child of the relation whose rows count from their last modification, if the
 /// relation itself has no policy: rows written through it cannot be stamped.
 pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    if policy(relid).is_some() || !catalog::has_subclass(relid) {
+    if is_system(relid) {
         return None;
     }
     if let Some(known) = CHILDREN_WITH_TTL.with_borrow(|children| children.get(&relid).copied()) {
@@ -111,7 +109,13 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     }
     let before = GENERATION.get();
     let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
-    let found = catalog::all_inheritors(relid).into_iter().find(is_on);
+    // A first child, too, invalidates what is known of the relation.
+    let has_children = policy(relid).is_none() && catalog::has_subclass(relid);
+    let mut children = has_children
+        .then(|| catalog::all_inheritors(relid))
+        .into_iter()
+        .flatten();
+    let found = children.find(is_on);
     if GENERATION.get() == before {
         CHILDREN_WITH_TTL.with_borrow_mut(|children| children.insert(relid, found));
     }
@@ -132,7 +136,7 @@ fn on_invalidation(relid: pg_sys::Oid) {
     forget(&LABELS, relid);
 }
 
-fn forget<T>(map: &'static LocalKey<RefCell<FxHashMap<pg_sys::Oid, T>>>, relid: pg_sys::Oid) {
+fn forget<T>(map: &ByOid<T>, relid: pg_sys::Oid) {
     map.with_borrow_mut(|known| {
         if relid == pg_sys::InvalidOid {
             known.clear();

@@ -2,6 +2,7 @@
 
 use super::dates::DateKind;
 use crate::pg::names;
+use crate::pg::variable::Variable;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -65,11 +66,9 @@ enum State {
     Present,
 }
 
-thread_local! {
-    static STATE: Cell<State> = const { Cell::new(State::Unknown) };
-    /// Set where the state is [`State::Present`].
-    static FUNCTIONS: Cell<Option<Functions>> = const { Cell::new(None) };
-}
+static STATE: Variable<Cell<State>> = Variable::new(Cell::new(State::Unknown));
+/// Set where the state is [`State::Present`].
+static FUNCTIONS: Variable<Cell<Option<Functions>>> = Variable::new(Cell::new(None));
 
 /// The extension's functions; `None` in a database without the extension.
 ///

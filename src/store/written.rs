@@ -2,6 +2,7 @@
 //! noted by statements, told to the workers at commit.
 
 use super::TablePolicy;
+use crate::pg::variable::Variable;
 use crate::settings;
 use std::cell::{Cell, RefCell};
 
@@ -21,10 +22,8 @@ pub(crate) struct Written {
     pub(crate) soon: bool,
 }
 
-thread_local! {
-    static WRITTEN: RefCell<Vec<Written>> = const { RefCell::new(Vec::new()) };
-    static POLICY_CHANGED: Cell<bool> = const { Cell::new(false) };
-}
+static WRITTEN: Variable<RefCell<Vec<Written>>> = Variable::new(RefCell::new(Vec::new()));
+static POLICY_CHANGED: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// Notes that a statement has written to a table under this policy.
 pub(crate) fn note(policy: &TablePolicy) {
@@ -85,4 +84,14 @@ pub(crate) fn take() -> (Vec<Written>, bool) {
         WRITTEN.with_borrow_mut(std::mem::take),
         POLICY_CHANGED.take(),
     )
+}
+
+/// Returns the memory of [`take`], for the next transaction. Raises no error.
+pub(crate) fn give_back(mut written: Vec<Written>) {
+    written.clear();
+    WRITTEN.with_borrow_mut(|all| {
+        if all.capacity() == 0 {
+            *all = written;
+        }
+    });
 }

@@ -1,5 +1,6 @@
 //! Which ALTER TABLEs are running: one may validate foreign keys, and must then see every row.
 
+use crate::pg::variable::Variable;
 use crate::pg::xact::nest_level;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -13,10 +14,9 @@ pub(crate) struct ConstraintDdl {
     pub(crate) tables: [Option<pg_sys::Oid>; 2],
 }
 
-thread_local! {
-    /// The running ones, innermost last, with the transaction nesting level of each.
-    static RUNNING: RefCell<Vec<(ConstraintDdl, i32)>> = const { RefCell::new(Vec::new()) };
-}
+/// The running ones, innermost last, with the transaction nesting level of each.
+static RUNNING: Variable<RefCell<Vec<(ConstraintDdl, i32)>>> =
+    Variable::new(RefCell::new(Vec::new()));
 
 /// The innermost running ALTER TABLE.
 pub(crate) fn innermost() -> Option<ConstraintDdl> {

@@ -9,22 +9,20 @@ use crate::clock::moment;
 use crate::error::Error;
 use crate::pg::call::Call;
 use crate::pg::planned::Plan;
+use crate::pg::variable::{ByOid, Variable};
 use crate::pg::{externs, fmgr, session, versions};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::cell::Cell;
 
 fmgr::finfo_v1!(pg_finfo_ttl_locked_here);
 
-thread_local! {
-    /// Labelled tables of whose rows this session has locked some.
-    static TABLES: RefCell<HashSet<pg_sys::Oid>> = RefCell::default();
-    /// Whether the current transaction has locked any.
-    static IN_TRANSACTION: Cell<bool> = const { Cell::new(false) };
-}
+/// Labelled tables of whose rows this session has locked some.
+static TABLES: ByOid<()> = ByOid::empty();
+/// Whether the current transaction has locked any.
+static IN_TRANSACTION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// Before a statement that locks rows. If it is the session's first one for the table, cached
 /// plans are made again.
@@ -41,7 +39,8 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
     for relid in unsafe { Plan::new(plan) }.locked() {
         if let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) {
             IN_TRANSACTION.set(true);
-            is_first |= TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table));
+            is_first |=
+                TABLES.with_borrow_mut(|tables| tables.insert(policy.labelled_table, ()).is_none());
         }
     }
     if is_first {
@@ -51,7 +50,7 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
 
 /// Whether this session locks rows under the policy of this table.
 pub(super) fn are_taken_under(labelled_table: pg_sys::Oid) -> bool {
-    TABLES.with_borrow(|tables| tables.contains(&labelled_table))
+    TABLES.with_borrow(|tables| tables.contains_key(&labelled_table))
 }
 
 /// The transaction is over. Raises no error.

@@ -3,11 +3,11 @@
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::planner_input::Query;
+use crate::pg::variable::Variable;
 use crate::pg::{externs, replication, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char};
-use std::thread::LocalKey;
 
 /// The statement being planned.
 #[derive(Debug, Clone, Copy)]
@@ -44,18 +44,17 @@ impl Statement {
     }
 }
 
-thread_local! {
-    /// The statements that are being planned, innermost last, with the transaction nesting level
-    /// of each. Planning one may run functions, whose statements are planned meanwhile.
-    static PLANNED: RefCell<Vec<(Statement, i32)>> = const { RefCell::new(Vec::new()) };
-    /// Set by [`with_expired_rows_of`]: the table and, once known, the address of the query's
-    /// text.
-    static OWN_QUERY: Cell<Option<(pg_sys::Oid, *const c_char)>> = const { Cell::new(None) };
-    /// Set by [`archiving`].
-    static ARCHIVING: Cell<bool> = const { Cell::new(false) };
-    /// Set by [`in_session`].
-    static OF_SESSION: Cell<bool> = const { Cell::new(false) };
-}
+/// The statements that are being planned, innermost last, with the transaction nesting level
+/// of each. Planning one may run functions, whose statements are planned meanwhile.
+static PLANNED: Variable<RefCell<Vec<(Statement, i32)>>> = Variable::new(RefCell::new(Vec::new()));
+/// Set by [`with_expired_rows_of`]: the table and, once known, the address of the query's
+/// text.
+static OWN_QUERY: Variable<Cell<Option<(pg_sys::Oid, *const c_char)>>> =
+    Variable::new(Cell::new(None));
+/// Set by [`archiving`].
+static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+/// Set by [`in_session`].
+static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// The statement being planned.
 pub(crate) fn current() -> Statement {
@@ -68,8 +67,10 @@ pub(crate) fn current() -> Statement {
 /// # Safety
 /// `text` is that of the query, a C string or null.
 pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
-    let enforcing = externs::InNoForceRLSOperation();
-    let ddl = constraint_ddl::innermost();
+    let (enforcing, ddl) = (
+        externs::InNoForceRLSOperation(),
+        constraint_ddl::innermost(),
+    );
     let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
         // SAFETY: as required of the caller.
         let text = unsafe { CStr::from_ptr(text) }.to_bytes();
@@ -77,6 +78,21 @@ pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
     } else {
         Referential::No
     };
+    enter_as(referential, query, text)
+}
+
+/// Whether a statement that is planned now may be one of PostgreSQL's own, for a foreign key.
+pub(crate) fn may_be_referential() -> bool {
+    externs::InNoForceRLSOperation() || constraint_ddl::innermost().is_some()
+}
+
+/// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can
+/// fail.
+pub(crate) fn enter_ordinary(query: Query<'_>, text: *const c_char) -> usize {
+    enter_as(Referential::No, query, text)
+}
+
+fn enter_as(referential: Referential, query: Query<'_>, text: *const c_char) -> usize {
     let own_query_on = own_query_on(text);
     let statement = Statement {
         referential,
@@ -159,10 +175,10 @@ pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Sets a flag until it is dropped, after an error, too.
-struct Flag(&'static LocalKey<Cell<bool>>, bool);
+struct Flag(&'static Variable<Cell<bool>>, bool);
 
 impl Flag {
-    fn set(flag: &'static LocalKey<Cell<bool>>) -> Self {
+    fn set(flag: &'static Variable<Cell<bool>>) -> Self {
         Self(flag, flag.replace(true))
     }
 }

@@ -22,9 +22,13 @@ pub(super) struct Writes {
 /// Announces the transaction's writes: it has committed.
 pub(crate) fn at_commit() {
     let (noted, changed) = written::take();
-    if !changed && noted.is_empty() {
-        return;
+    if changed || !noted.is_empty() {
+        announce(&noted, changed);
+        written::give_back(noted);
     }
+}
+
+fn announce(noted: &[Written], changed: bool) {
     let database = background::my_database().to_u32();
     if changed {
         tell_of_change(database);
@@ -35,7 +39,7 @@ pub(crate) fn at_commit() {
     // A long transaction's rows may have expired before its commit.
     let long = background::transaction_age() >= LONG_TRANSACTION;
     let mut wake = false;
-    for Written {
+    for &Written {
         labelled_table,
         bits,
         soon,

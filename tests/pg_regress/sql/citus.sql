@@ -1,15 +1,12 @@
--- C35: tables of Citus and their shards, by its catalogs as they are seen here, without Citus.
+-- C35, C38: tables of Citus and their shards, by catalogs as it has them, without Citus: nothing is sent to other nodes.
 CREATE SCHEMA cluster;
 SET search_path = cluster;
 CREATE FUNCTION problems(rel regclass) RETURNS SETOF text LANGUAGE sql AS 'SELECT unnest(ttl.problems(rel))';
 \pset format unaligned
 \pset tuples_only on
-CREATE TABLE before (id int, ends timestamptz);
-SELECT ttl.enable('before', 3600);
-CREATE TABLE orders (id int, ends timestamptz);
-CREATE INDEX orders_ends ON orders (ends);
+CREATE TABLE orders (id int PRIMARY KEY, v text, ends timestamptz);
 CREATE TABLE orders_102008 (LIKE orders INCLUDING ALL);
-CREATE TABLE orders_102009 (LIKE orders);
+CREATE TABLE orders_102009 (LIKE orders INCLUDING ALL);
 CREATE TABLE orders_x (LIKE orders);
 CREATE TABLE "orders_99999999999999999999" (LIKE orders);
 CREATE SCHEMA other;
@@ -20,52 +17,108 @@ CREATE TABLE pg_dist_partition AS SELECT 'plain'::regclass AS logicalrelid, 'h':
 
 BEGIN;
 SET LOCAL allow_system_table_mods = on;
-CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass NOT NULL, partmethod "char" NOT NULL);
-INSERT INTO pg_catalog.pg_dist_partition VALUES ('orders', 'h'), ('before', 'n');
+CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass NOT NULL, partmethod "char" NOT NULL, partkey text,
+    colocationid int NOT NULL DEFAULT 0, repmodel "char" NOT NULL DEFAULT 's');
+CREATE UNIQUE INDEX pg_dist_partition_logical_relid_index ON pg_catalog.pg_dist_partition (logicalrelid);
+CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass NOT NULL, shardid bigint NOT NULL);
+CREATE UNIQUE INDEX pg_dist_shard_shardid_index ON pg_catalog.pg_dist_shard (shardid);
+CREATE INDEX pg_dist_shard_logical_relid_index ON pg_catalog.pg_dist_shard (logicalrelid);
+CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL);
+-- Citus has functions: with them it is known to be there
+CREATE FUNCTION pg_catalog.get_current_transaction_id(OUT database_id oid, OUT process_id int, OUT initiator int, OUT number bigint,
+    OUT transaction_stamp timestamptz) LANGUAGE internal AS 'pg_stat_get_archiver';
+DROP FUNCTION pg_catalog.get_current_transaction_id();
+INSERT INTO pg_catalog.pg_dist_local_group VALUES (0);
+INSERT INTO pg_catalog.pg_dist_partition VALUES ('orders', 'h');
+INSERT INTO pg_catalog.pg_dist_shard VALUES ('orders', 102007), ('orders', 102008), ('orders', 102009), ('other.orders_102008', 5);
+SET LOCAL allow_system_table_mods = off;
+
+-- the table stands for its shards: what Citus repeats for each is done by hand
+SELECT ttl.enable('orders', 60);
+ALTER TABLE orders_102008 ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int;
+ALTER TABLE orders_102009 ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int;
+CREATE INDEX ON orders_102008 (ttl.expiry_key(_ts, ttl));
+SELECT label::jsonb ->> 'default_ttl', label::jsonb ->> 'table_oid' = 'orders'::regclass::oid::text
+  FROM pg_seclabel WHERE objoid = 'orders'::regclass;
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'c';
+-- the trigger is on shards only
+SELECT c.relname, tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'cluster'::regnamespace ORDER BY 1;
+SELECT * FROM problems('orders');
+
+-- a shard keeps what it is given, as by the node that got the statement, and else stamps
+INSERT INTO orders_102008 (id, _ts) VALUES (1, now() - interval '2 minutes'), (2, now());
+INSERT INTO orders_102008 (id) VALUES (3);
+SELECT id, _ts > now() - interval '2 s' FROM orders_102008 ORDER BY id;
+UPDATE orders_102008 SET v = 'x', _ts = now() - interval '50 s' WHERE id = 2;
+UPDATE orders_102008 SET v = 'x' WHERE id = 3;
+SELECT id, _ts > now() - interval '40 s' FROM orders_102008 ORDER BY id;
+-- its expired row is hidden, and its key is free
+INSERT INTO orders_102008 (id, v) VALUES (1, 'again') ON CONFLICT (id) DO UPDATE SET v = 'wrong';
+SELECT id, v FROM orders_102008 ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT * FROM orders_102008 WHERE v = 'x';
+-- the table itself hides nothing, and is stamped in forms that Citus sends: a function, and EXCLUDED
+EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE v = 'x';
+EXPLAIN (COSTS OFF, VERBOSE) INSERT INTO orders (id) VALUES (1);
+EXPLAIN (COSTS OFF, VERBOSE) UPDATE orders SET v = 'x' WHERE id = 1;
+EXPLAIN (COSTS OFF, VERBOSE) UPDATE orders SET v = 'x', _ts = '2020-01-01' WHERE id = 1;
+EXPLAIN (COSTS OFF, VERBOSE) INSERT INTO orders (id, _ts) VALUES (1, '2020-01-01');
+SET LOCAL ttl.preserve_ts = on;
+EXPLAIN (COSTS OFF, VERBOSE) INSERT INTO orders (id, _ts) VALUES (1, '2020-01-01');
+EXPLAIN (COSTS OFF, VERBOSE) UPDATE orders SET v = 'x' WHERE id = 1;
+RESET ttl.preserve_ts;
+
+-- a longer default reaches the shards; a label of their own does not count
+INSERT INTO orders_102009 (id, _ts) VALUES (1, now() - interval '2 minutes');
+SELECT count(*) FROM orders_102009;
+SELECT ttl.set_default('orders', 3600, revive_expired => true);
+SELECT count(*) FROM orders_102009;
+SECURITY LABEL FOR ttl ON TABLE orders_102009 IS '{"default_ttl": 1}';
+SELECT count(*) FROM orders_102009;
+SELECT ttl.policy('orders_102009') IS NULL;
+-- a label by a statement waits, as after a restore; one from another node of Citus does not
+SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600, "table_oid": 5}';
+SELECT * FROM problems('orders');
+SET LOCAL application_name = 'citus_internal gpid=1';
+SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600, "table_oid": 5}';
+RESET application_name;
+SELECT * FROM problems('orders');
+
+-- refused
 SAVEPOINT s;
--- Citus's older form, without the other catalog
 SELECT ttl.enable('orders_102008', 60);
 ROLLBACK TO s;
-CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass NOT NULL, shardid bigint NOT NULL);
-INSERT INTO pg_catalog.pg_dist_shard VALUES ('orders', 102007), ('orders', 102008), ('other.orders_102008', 5);
-SET LOCAL allow_system_table_mods = off;
-SAVEPOINT s;
-
+ALTER TABLE orders_102008 SET (ttl.default = 60);
+SELECT label::jsonb ->> 'default_ttl' FROM pg_seclabel WHERE objoid = 'orders'::regclass;
+SELECT ttl.archive_to('orders', 'plain');
+ROLLBACK TO s;
+SELECT ttl.enable('orders', 60, concurrently => true);
+ROLLBACK TO s;
+SELECT * FROM ttl.expired(NULL::orders);
+ROLLBACK TO s;
+SELECT ttl.create_live_view('orders', 'live');
+ROLLBACK TO s;
+UPDATE pg_catalog.pg_dist_local_group SET groupid = 1;
 SELECT ttl.enable('orders', 60);
 ROLLBACK TO s;
-SELECT ttl.enable('orders_102008', 60);
+UPDATE pg_catalog.pg_dist_local_group SET groupid = 1;
+SELECT ttl.disable('orders', drop_columns => true, revive_expired => true);
 ROLLBACK TO s;
-ALTER TABLE orders SET (ttl.default = 60);
-ROLLBACK TO s;
-SELECT ttl.expire_index('orders_ends', 0);
-ROLLBACK TO s;
-SELECT ttl.expire_index('orders_102008_ends_idx', 0);
-ROLLBACK TO s;
--- nothing was done
-SELECT column_name FROM information_schema.columns WHERE table_schema = 'cluster' AND table_name = 'orders';
 
--- neither a shard nor distributed
-SELECT ttl.enable('orders_102009', 60), ttl.enable('orders_x', 60), ttl.enable('"orders_99999999999999999999"', 60),
-       ttl.enable('other.orders_102008', 60), ttl.enable('plain', 60);
+-- neither a shard nor distributed: another schema, another owner, another name
+SELECT ttl.enable('orders_x', 60), ttl.enable('"orders_99999999999999999999"', 60), ttl.enable('other.orders_102008', 60),
+       ttl.enable('plain', 60);
+CREATE ROLE another;
+ALTER TABLE orders_102009 OWNER TO another;
+SELECT label::jsonb ->> 'default_ttl' FROM pg_seclabel WHERE objoid = 'orders_102009'::regclass;
+SELECT count(*) FROM orders_102009;
+ALTER TABLE orders_102009 OWNER TO CURRENT_USER;
+SECURITY LABEL FOR ttl ON TABLE orders_102009 IS NULL;
 
--- one that had TTL before: shown, and not changed but turned off
-SELECT * FROM problems('before');
-SELECT ttl.set_default('before', 60);
-ROLLBACK TO s;
-SELECT ttl.set_option('before', 'hidden', 'false');
-ROLLBACK TO s;
-SELECT ttl.archive_to('before', 'plain');
-ROLLBACK TO s;
-SELECT ttl.enable('before', 60);
-ROLLBACK TO s;
-SELECT ttl.resume('before');
-ROLLBACK TO s;
-SELECT ttl.disable('before');
-SELECT * FROM problems('before');
--- a label by hand
-ALTER TABLE orders_102008 ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int;
-SECURITY LABEL FOR ttl ON TABLE orders_102008 IS '{"default_ttl": 100}';
-SELECT * FROM problems('orders_102008');
+-- turned off: on the shards, too
+SELECT ttl.disable('orders', revive_expired => true);
+SELECT count(*) FROM orders_102009;
+SELECT count(*) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'cluster'::regnamespace AND NOT tgisinternal
+   AND relname ~ '^orders_1020';
 ROLLBACK;
 
 SET client_min_messages = warning;

@@ -1,0 +1,158 @@
+//! Whether a B-tree has an entry for a key at all: one descent, and no scan.
+//!
+//! Unguarded, as [`super::unguarded`]. PostgreSQL's functions and structs are those of nbtree.h,
+//! which pgrx does not bind; what is used of them is the same in 15 to 18 but for one signature.
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::scan::{Index, Part, Values};
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Buffer, FmgrInfo, ItemPointerData, Page, Relation, ScanKeyData};
+
+/// `BTScanInsertData`. The last flag is `pivotsearch`, from 17 on `backward`.
+#[repr(C)]
+struct Sought {
+    heapkeyspace: bool,
+    allequalimage: bool,
+    anynullkeys: bool,
+    nextkey: bool,
+    last_flag: bool,
+    scantid: *mut ItemPointerData,
+    keysz: c_int,
+    scankeys: [MaybeUninit<ScanKeyData>; pg_sys::INDEX_MAX_KEYS as usize],
+}
+
+/// `BTPageOpaqueData`
+#[repr(C)]
+struct Opaque {
+    previous: u32,
+    next: u32,
+    level: u32,
+    flags: u16,
+    cycle: u16,
+}
+
+/// `BTORDER_PROC`
+const ORDER: u16 = 1;
+/// `BT_READ`
+const READ: c_int = 1;
+/// `SK_BT_INDOPTION_SHIFT`
+const OPTION_SHIFT: u32 = 24;
+/// `P_HIKEY`: the first item, except on the rightmost page.
+const HIGH_KEY: u16 = 1;
+
+unsafe extern "C-unwind" {
+    fn _bt_metaversion(index: Relation, heapkeyspace: *mut bool, allequalimage: *mut bool);
+    fn _bt_search(
+        index: Relation,
+        #[cfg(not(feature = "pg15"))] table: Relation,
+        key: *mut Sought,
+        buffer: *mut Buffer,
+        access: c_int,
+        #[cfg(any(feature = "pg15", feature = "pg16"))] snapshot: pg_sys::Snapshot,
+    ) -> *mut core::ffi::c_void;
+    fn _bt_freestack(stack: *mut core::ffi::c_void);
+    fn _bt_relbuf(index: Relation, buffer: Buffer);
+    fn _bt_compare(index: Relation, key: *mut Sought, page: Page, at: u16) -> i32;
+    fn index_getprocinfo(index: Relation, column: i16, function: u16) -> *mut FmgrInfo;
+    fn ScanKeyEntryInitializeWithInfo(
+        entry: *mut ScanKeyData,
+        flags: c_int,
+        column: i16,
+        strategy: u16,
+        subtype: pg_sys::Oid,
+        collation: pg_sys::Oid,
+        function: *mut FmgrInfo,
+        argument: pg_sys::Datum,
+    );
+}
+
+impl Index<'_> {
+    /// Whether no row has this key, dead ones included. False where a closer look is needed: a row
+    /// may have it, or a part of it is NULL.
+    ///
+    /// The descent is that of PostgreSQL's check for uniqueness (`_bt_doinsert`).
+    ///
+    /// # Safety
+    /// A B-tree; the parts are all columns of its key, in order, with their values.
+    pub(crate) unsafe fn lacks(self, parts: &[Part], key: &Values) -> bool {
+        let (index, mut buffer) = (self.as_ptr(), 0);
+        let mut sought = Sought {
+            heapkeyspace: false,
+            allequalimage: false,
+            anynullkeys: false,
+            nextkey: false,
+            last_flag: false,
+            scantid: null_mut(),
+            keysz: parts.len() as c_int,
+            scankeys: [const { MaybeUninit::uninit() }; pg_sys::INDEX_MAX_KEYS as usize],
+        };
+        // SAFETY: as required of the caller. The page stays locked until it is released; an error of
+        // a comparison releases it, too.
+        unsafe {
+            let (keyspace, equal) = (&mut sought.heapkeyspace, &mut sought.allequalimage);
+            _bt_metaversion(index, keyspace, equal);
+            for (at, part) in parts.iter().enumerate() {
+                let (Some(value), Some(entry)) = (key.get(at), sought.scankeys.get_mut(at)) else {
+                    return false;
+                };
+                let column = at as i16 + 1;
+                let flags = i32::from(*(*index).rd_indoption.add(at)) << OPTION_SHIFT;
+                let function = index_getprocinfo(index, column, ORDER);
+                let (any, collation) = (pg_sys::InvalidOid, part.collation);
+                let entry = entry.as_mut_ptr();
+                ScanKeyEntryInitializeWithInfo(
+                    entry, flags, column, 0, any, collation, function, value,
+                );
+            }
+            let stack = _bt_search(
+                index,
+                #[cfg(not(feature = "pg15"))]
+                self.table().as_ptr(),
+                &mut sought,
+                &mut buffer,
+                READ,
+                #[cfg(any(feature = "pg15", feature = "pg16"))]
+                null_mut(),
+            );
+            _bt_freestack(stack);
+            if buffer == 0 {
+                // The index is empty.
+                return true;
+            }
+            let lacks = leaf_lacks(index, &mut sought, pg_sys::BufferGetPage(buffer));
+            _bt_relbuf(index, buffer);
+            lacks
+        }
+    }
+}
+
+/// Whether the leaf, on which entries of the key begin if there are any, has none, nor the page
+/// after it.
+///
+/// # Safety
+/// The leaf is locked.
+unsafe fn leaf_lacks(index: Relation, sought: &mut Sought, page: Page) -> bool {
+    // SAFETY: as required of the caller: a page of a B-tree, with its items.
+    unsafe {
+        let header = &*page.cast::<pg_sys::PageHeaderData>();
+        let items =
+            usize::from(header.pd_lower).saturating_sub(size_of::<pg_sys::PageHeaderData>());
+        let items = (items / size_of::<pg_sys::ItemIdData>()) as u16;
+        let opaque = &*page.add(header.pd_special.into()).cast::<Opaque>();
+        let is_rightmost = opaque.next == 0;
+        let mut compare = |at| _bt_compare(index, sought, page, at);
+        let (mut low, mut high) = (if is_rightmost { 1 } else { 2 }, items + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match compare(middle) {
+                0 => return false,
+                1.. => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low <= items || is_rightmost || compare(HIGH_KEY) < 0
+    }
+}
