@@ -49,7 +49,7 @@ fn turning_off() {
     session.run_preserving(ROWS);
     session.run("SELECT ttl.disable('o')");
     assert_eq!(app.on_disk("o"), ids(21..=30));
-    session.run("UPDATE o SET _ts = now() - interval '1 week', ttl = 1");
+    session.run_preserving("UPDATE o SET _ts = now() - interval '1 week', ttl = 1");
     for node in 0..app.size() {
         assert_eq!(seen(&mut app.node(node)), ids(21..=30), "node {node}");
     }
