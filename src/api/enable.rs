@@ -167,6 +167,9 @@ pub(super) fn turn_on(
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
     }
+    if options.concurrently {
+        guard::refuse_hypertable(relid)?;
+    }
     let resulting = || match guard::own_policy(relid)? {
         Some(present) => merge(relid, present, wanted.clone(), options),
         None => refuse_partition(relid).map(|()| wanted.clone()),

@@ -101,6 +101,20 @@ pub(super) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
     )
 }
 
+/// C21: TimescaleDB refuses CREATE INDEX CONCURRENTLY on a hypertable (0A000).
+pub(super) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
+    if !timescale::is_hypertable(relid) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot build indexes of hypertable {} concurrently",
+        catalog::qualified_name(relid)
+    );
+    Err(Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+        .detail("TimescaleDB does not support that.")
+        .hint("Leave out concurrently: ttl.enable() builds them itself, and keeps others from writing meanwhile."))
+}
+
 /// Runs a query on the table for a caller who may read it: as its owner, as planning it can run the
 /// owner's code; as the caller, where row-level security tells what they may read.
 pub(super) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> T) -> T {

@@ -112,7 +112,9 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
     let has_rows = |table: &pg_sys::Oid| {
         catalog::class(*table).is_some_and(|class| {
             let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
-            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid)
+            // A table of Citus has its rows in shards, and columns are not sampled.
+            let is_read = !citus::is_shell(*table) && catalog::is_heap(*table);
+            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
         })
     };
     let all: Vec<_> = citus::with_shards([relid])

@@ -89,9 +89,12 @@ pub(crate) fn is_known_to_be_present() -> bool {
 
 /// Whether this is the node that coordinates the cluster: DDL of tables of Citus is for that alone.
 pub(crate) fn is_coordinator() -> bool {
-    let Some(relation) = names::relation(PG_CATALOG, "pg_dist_local_group") else {
-        return false;
-    };
+    local_group() == Some(0)
+}
+
+/// The number of this node's group.
+fn local_group() -> Option<i32> {
+    let relation = names::relation(PG_CATALOG, "pg_dist_local_group")?;
     // SAFETY: Citus's catalog, of one row, begins with the number of the node's group, never NULL.
     let groups: Catalog<i32> = unsafe { Catalog::new(relation, None) };
     let mut group = None;
@@ -99,7 +102,42 @@ pub(crate) fn is_coordinator() -> bool {
         group = Some(**row);
         true
     });
-    group == Some(0)
+    group
+}
+
+/// pg_dist_placement, whose columns are never NULL.
+#[repr(C)]
+struct FormPlacement {
+    placementid: i64,
+    shardid: i64,
+    shardstate: i32,
+    shardlength: i64,
+    groupid: i32,
+}
+
+/// Whether Citus is about to make a copy of a shard of the relation, which is not yet one of those that
+/// it reads.
+pub(crate) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
+    if may_become_shard(relid) {
+        return true;
+    }
+    let number = shard_name::number(&catalog::relation_name(relid));
+    let Some(number) = number.filter(|_| shell_of(relid).is_some()) else {
+        return false;
+    };
+    let relation = |name| names::relation(PG_CATALOG, name);
+    let index = relation("pg_dist_placement_shardid_index");
+    let Some((relation, index)) = relation("pg_dist_placement").zip(index) else {
+        return false;
+    };
+    // SAFETY: Citus's catalog has these columns, and the index is on shardid.
+    let placements: Catalog<FormPlacement> = unsafe { Catalog::new(relation, Some(index)) };
+    let (here, mut is_here) = (local_group(), false);
+    placements.scan(&[(ANUM_SHARDID, Key::Int8(number))], &mut |row| {
+        is_here = Some(row.groupid) == here;
+        is_here
+    });
+    !is_here
 }
 
 /// Registers for changes of functions, with which Citus comes and goes; once, at load.

@@ -16,7 +16,7 @@ const CONNECTIONS: [&[u8]; 2] = [b"citus_internal gpid=", b"citus_rebalancer gpi
 const COPYING: [&CStr; 2] = [c"worker_copy_table_to_node", c"worker_split_copy"];
 
 /// Functions that make a table of Citus of a table, or a table of that, and bring its rows there.
-const CONVERTING: [&CStr; 8] = [
+const CONVERTING: [&CStr; 10] = [
     c"create_distributed_table",
     c"create_distributed_table_concurrently",
     c"create_reference_table",
@@ -25,6 +25,8 @@ const CONVERTING: [&CStr; 8] = [
     c"alter_distributed_table",
     c"alter_table_set_access_method",
     c"citus_schema_distribute",
+    c"citus_schema_undistribute",
+    c"remove_local_tables_from_metadata",
 ];
 
 /// What a function of Citus is doing.
@@ -89,6 +91,12 @@ fn doing(function: pg_sys::Oid) -> Option<Doing> {
     } else {
         CONVERTING.iter().any(is).then_some(Doing::Converting)
     }
+}
+
+/// Whether the function takes a schema, not a table.
+pub(crate) fn takes_schema(function: pg_sys::Oid) -> bool {
+    let of_schemas = [c"citus_schema_distribute", c"citus_schema_undistribute"];
+    names::built_in(function).is_some_and(|name| of_schemas.iter().any(|of| **of == *name))
 }
 
 /// Whether the function, one of those that convert a table, does so in transactions of its own.

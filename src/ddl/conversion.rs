@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::executor::Plan;
 use crate::pg::{catalog, locks, names, roles, xact};
-use crate::store::{label_of, seclabel};
+use crate::store::{label_of, labels, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
 
@@ -19,21 +19,36 @@ thread_local! {
 pub(crate) fn before(plan: Plan<'_>) -> Result<()> {
     CONVERTED.take();
     for (function, argument) in plan.functions_called() {
-        let Some(relid) = argument.filter(|&relid| concerns(relid)) else {
-            continue;
+        let tables = match argument {
+            Some(schema) if citus::session::takes_schema(function) => tables_in(schema),
+            argument => argument.into_iter().collect(),
         };
-        if citus::session::commits_within(function) && trigger_placement::has(relid) {
-            return Err(commits_within(relid));
+        for relid in tables.into_iter().filter(|&relid| concerns(relid)) {
+            make_ready(relid, citus::session::commits_within(function))?;
         }
-        if trigger_placement::has(relid) {
-            locks::relation(relid, pg_sys::AccessExclusiveLock);
-            trigger_placement::remove_own_of_tree(relid);
-            xact::next_command();
+    }
+    Ok(())
+}
+
+/// The tables of a schema that have a label.
+fn tables_in(schema: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let is_there = |relid| catalog::class(relid).is_some_and(|class| class.namespace == schema);
+    let labelled = labels().into_iter().map(|(relid, _)| relid);
+    labelled.filter(|&relid| is_there(relid)).collect()
+}
+
+fn make_ready(relid: pg_sys::Oid, commits_within: bool) -> Result<()> {
+    if trigger_placement::has(relid) {
+        if commits_within {
+            return Err(is_concurrent(relid));
         }
-        if let Some(class) = catalog::class(relid) {
-            let table = (class.namespace, catalog::relation_name(relid));
-            CONVERTED.with_borrow_mut(|all| all.push(table));
-        }
+        locks::relation(relid, pg_sys::AccessExclusiveLock);
+        trigger_placement::remove_own_of_tree(relid);
+        xact::next_command();
+    }
+    if let Some(class) = catalog::class(relid) {
+        let table = (class.namespace, catalog::relation_name(relid));
+        CONVERTED.with_borrow_mut(|all| all.push(table));
     }
     Ok(())
 }
@@ -51,7 +66,25 @@ pub(crate) fn after() {
     let converted = CONVERTED.take();
     if !converted.is_empty() {
         xact::next_command();
-        xact::with_snapshot(|| converted.iter().for_each(complete));
+        xact::with_snapshot(|| {
+            converted.iter().for_each(complete);
+            others();
+        });
+    }
+}
+
+/// Tables that went with these, by foreign keys: those that are ordinary ones now get their trigger
+/// again.
+fn others() {
+    let user = roles::current_user();
+    for (relid, policy) in labels() {
+        if policy.is_on()
+            && !citus::is_shell(relid)
+            && catalog::class(relid).is_some()
+            && roles::owns_relation(relid, user)
+        {
+            trigger_placement::sync(relid);
+        }
     }
 }
 
@@ -65,7 +98,7 @@ fn complete((schema, name): &(pg_sys::Oid, String)) {
     trigger_placement::sync(relid);
 }
 
-fn commits_within(relid: pg_sys::Oid) -> Error {
+fn is_concurrent(relid: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(relid);
     Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,

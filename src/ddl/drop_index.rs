@@ -4,10 +4,12 @@
 use super::purge_before_change;
 use super::statement::{Command, Statement};
 use super::sync_label::TtlIndex;
+use crate::citus;
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
 use crate::pg::{catalog, index, locks, roles, xact};
+use crate::policy::Policy;
 use crate::store::{cache, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
@@ -70,17 +72,27 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     let concerns = || {
         cache::policy(labelled_table).is_some_and(|policy| {
             policy.labelled_table == labelled_table
-                && policy.hides()
+                && policy.hides_anywhere()
                 && policy.rules.iter().any(|rule| names.contains(&rule.index))
         })
     };
     // `pg_restore --clean` drops the table next.
+    // The other nodes of Citus leave it to the one that has been asked.
     if xact::is_read_only()
+        || citus::session::is_of_citus()
         || !concerns()
         || roles::reads_physically(labelled_table)
         || !may_drop(labelled_table)
     {
         return Ok(());
+    }
+    let without = |mut policy: Policy| {
+        policy.rules.retain(|rule| !names.contains(&rule.index));
+        policy
+    };
+    if citus::is_shell(labelled_table) {
+        let without = label_of(labelled_table).map(without);
+        return purge_before_change::prevent(labelled_table, without.as_ref(), pg_sys::NoLock);
     }
     // Take the lock of the statement first, to keep the lock order.
     let lock = if ending.concurrently {
@@ -99,8 +111,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
         }
         return Ok(());
     }
-    let mut without = policy;
-    without.rules.retain(|rule| !names.contains(&rule.index));
+    let without = without(policy);
     purge_before_change::prevent(labelled_table, Some(&without), pg_sys::RowExclusiveLock)
 }
 

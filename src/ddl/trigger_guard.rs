@@ -5,9 +5,12 @@
 
 use super::refusal::{Needed, refuse};
 use super::statement::{Command, Kind, Statement};
+use crate::citus;
+use crate::error::Error;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::{catalog, roles};
 use crate::store::cache;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Refuses to drop, disable, rename or replace the trigger by its name, if the table has it and TTL
 /// is on.
@@ -30,9 +33,36 @@ pub(super) fn check(statement: &Statement<'_>) {
     {
         return;
     }
+    if statement.kind == Kind::RenameTrigger
+        && (citus::catalogs::shell_of(table).is_some() || citus::catalogs::may_become_shard(table))
+    {
+        taken_by_citus(table).raise();
+    }
     if let Some(policy) = cache::policy(table) {
         let name = catalog::quote_identifier(TRIGGER_NAME);
         let what = format!("{verb} trigger {name}");
         refuse(&what, Needed::Trigger, table, policy.labelled_table);
     }
+}
+
+/// The error where Citus makes a shard of a local table by itself, as for a foreign key to a reference
+/// table, and renames its triggers.
+fn taken_by_citus(shard: pg_sys::Oid) -> Error {
+    // Its new name, without the number.
+    let name = catalog::relation_name(shard);
+    let name = name
+        .rsplit_once('_')
+        .map_or(name.as_str(), |(name, _)| name);
+    let schema = catalog::class(shard).map(|class| catalog::schema_name(class.namespace));
+    let name = catalog::quote_identifier(name);
+    let table = schema.map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("Citus cannot take table {table} into its metadata by this statement"),
+    )
+    .detail("The table has a time to live, whose trigger would go to its shard.")
+    .hint(format!(
+        "Do that first: SELECT citus_add_local_table_to_metadata({}).",
+        catalog::quote_literal(&table)
+    ))
 }

@@ -58,10 +58,10 @@ unsafe impl Around for Hooks {
                 before_conversion(plan);
             }
             run();
+            citus::session::leave(running);
             if plan.is_some() {
                 after_conversion();
             }
-            citus::session::leave(running);
         }
         outer.resume();
     }

@@ -50,10 +50,19 @@ fn is_restored(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
+/// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it
+/// when it is done (`ddl::conversion`).
+fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
+    let makes = citus::session::converts_table() || citus::session::is_of_citus();
+    let is_shard =
+        || citus::catalogs::shell_of(relid).is_some() || citus::catalogs::may_become_shard(relid);
+    makes && !is_shard()
+}
+
 pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
     if !is_on(relid) {
         Placement::Absent
-    } else if is_restored(relid) {
+    } else if is_restored(relid) || is_made_by_citus(relid) {
         Placement::AsItIs
     } else if index::is_any_unique(relid) {
         Placement::Present
@@ -64,7 +73,11 @@ pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
 
 /// Whether a unique index makes the table need the trigger.
 pub(crate) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
-    is_on(relid) && !is_restored(relid) && !is_brought(relid) && can_carry(relid)
+    is_on(relid)
+        && !is_restored(relid)
+        && !is_made_by_citus(relid)
+        && !is_brought(relid)
+        && can_carry(relid)
 }
 
 /// Whether a dump's script is running that will bring the trigger. The policy may have been

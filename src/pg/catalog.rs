@@ -83,6 +83,11 @@ pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
     access_method(index) == Some(pg_sys::BTREE_AM_OID)
 }
 
+/// Whether the table is a heap.
+pub(crate) fn is_heap(table: pg_sys::Oid) -> bool {
+    access_method(table) == Some(pg_sys::HEAP_TABLE_AM_OID)
+}
+
 /// The access method of a table or index.
 pub(crate) fn access_method(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     rows::CLASS.get(relid, |row| row.relam)

@@ -101,7 +101,7 @@ impl Plan<'_> {
     }
 
     /// The functions that a SELECT without tables calls, one a column, each with its first argument
-    /// if that is a constant of type regclass.
+    /// if that is a constant: a relation's or schema's OID.
     pub(crate) fn functions_called(
         &self,
     ) -> impl Iterator<Item = (pg_sys::Oid, Option<pg_sys::Oid>)> {
@@ -118,14 +118,15 @@ impl Plan<'_> {
                 let call = call.filter(|call| call.xpr.type_ == pg_sys::NodeTag::T_FuncExpr)?;
                 let constant = lists::nth::<pg_sys::Const>(call.args, 0);
                 let constant = constant.and_then(|constant| constant.as_ref());
-                let relation = constant.filter(|constant| {
+                let types = [pg_sys::REGCLASSOID, pg_sys::REGNAMESPACEOID];
+                let object = constant.filter(|constant| {
                     constant.xpr.type_ == pg_sys::NodeTag::T_Const
-                        && constant.consttype == pg_sys::REGCLASSOID
+                        && types.contains(&constant.consttype)
                         && !constant.constisnull
                 });
-                let relation =
-                    relation.map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
-                Some((call.funcid, relation))
+                let object =
+                    object.map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
+                Some((call.funcid, object))
             })
         }
     }

@@ -6,7 +6,7 @@ use crate::pg::firing::Target;
 use crate::policy;
 use crate::store::cache;
 use crate::store::extension::Functions;
-use pgrx::pg_sys::{Datum, EState};
+use pgrx::pg_sys::{CmdType, Datum, EState};
 
 /// Opens the indexes of the table that the statement writes to, and prepares the one for deletion.
 ///
@@ -21,6 +21,8 @@ pub(crate) unsafe fn prepare(estate: *mut EState, plan: Plan<'_>, functions: &Fu
         && let Some(function) = functions.expiry_key
         && let Some(policy) = cache::policy(target.table().oid())
         && policy.clock.is_some_and(|clock| clock.ttl.is_some())
+        // Most are heap-only, and have no entry.
+        && (plan.commandType == CmdType::CMD_INSERT || policy.ts_granularity == 0)
     {
         target.compute_index_entries(function, expiry_key, plan.minds_conflicts());
     }

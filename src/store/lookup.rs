@@ -85,7 +85,12 @@ impl TablePolicy {
 
     /// Whether rows of the table must be hidden (C6). A table of Citus has none itself.
     pub(crate) fn hides(&self) -> bool {
-        self.hidden && self.expires() && !self.is_shell()
+        self.hides_anywhere() && !self.is_shell()
+    }
+
+    /// The same of the rows that a table of Citus has in its shards.
+    pub(crate) fn hides_anywhere(&self) -> bool {
+        self.hidden && self.expires()
     }
 
     /// Whether the rows are in shards of Citus, which follow this policy.

@@ -90,6 +90,8 @@ done
 expect "deleted, of $before" "$(disk readings)" "$live"
 sql -c "ALTER SYSTEM RESET ttl.enabled" -c "SELECT pg_reload_conf()" >/dev/null
 
+expect "not concurrently" "$(sql -c "SELECT ttl.enable('readings', '29 days', concurrently => true)" 2>&1 | grep -c 'cannot build indexes')" 1
+
 # A columnstore is refused before, and shown after.
 refused() { sql -c "$1" 2>&1 | grep -c 'which has a columnstore' || true; }
 sql -c "CREATE TABLE columns (at timestamptz NOT NULL, _ts timestamptz NOT NULL DEFAULT now(), ttl integer)

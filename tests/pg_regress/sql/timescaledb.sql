@@ -58,6 +58,9 @@ UPDATE pg_trigger SET tgenabled = 'R' WHERE tgrelid = 'chunk'::regclass AND tgna
 SELECT * FROM problems('before');
 ROLLBACK TO s;
 
+SELECT ttl.enable('readings', 60, concurrently => true);
+ROLLBACK TO s;
+
 INSERT INTO _timescaledb_catalog.compression_settings VALUES ('readings'), ('before'), ('empty');
 SAVEPOINT s;
 SELECT ttl.enable('readings', 60);
