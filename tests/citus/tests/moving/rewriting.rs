@@ -42,19 +42,14 @@ fn another_column() {
     }
 }
 
-/// They have a second life.
+/// Expired rows are left out: they cannot come back.
 #[test]
-fn expired_rows_are_kept_on_disk() {
-    let (app, mut session) = with_table("kept_on_disk");
-    session.run("SELECT ttl.set_option('o', 'keep_expired', '86400')");
-    let before = contents(&app, "o");
+fn expired_rows_are_left_out() {
+    let (app, mut session) = with_table("left_out");
     session.run("SELECT alter_distributed_table('o', shard_count => 6)");
-    assert_eq!(contents(&app, "o"), before);
-    session.run("SELECT undistribute_table('o')");
-    assert_eq!(
-        session.value("SELECT count(*) FROM ttl.expired(NULL::o)"),
-        "20"
-    );
+    assert_eq!(app.on_disk("o"), ids(21..=40));
+    session.run("SELECT ttl.set_default('o', -1, revive_expired => true)");
+    assert_eq!(session.value("SELECT count(*) FROM o"), "20");
 }
 
 #[track_caller]
