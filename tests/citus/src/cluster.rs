@@ -1,6 +1,6 @@
 //! Three servers that Citus makes one.
 
-use ttl_ext_e2e::Server;
+use ttl_ext_e2e::{Server, Session};
 
 use crate::application::Application;
 
@@ -63,6 +63,11 @@ impl Cluster {
     /// The servers: the coordinator first.
     pub fn nodes(&self) -> &[Server] {
         &self.nodes
+    }
+
+    /// A session in a database that is there.
+    pub fn existing(&self, database: &str, node: usize) -> Session {
+        self.nodes[node].connect(database, "postgres")
     }
 
     /// A new database, with both extensions, which is a cluster of its own.

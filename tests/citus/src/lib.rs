@@ -6,6 +6,7 @@
 mod application;
 mod cluster;
 mod placement;
+mod skew;
 mod twins;
 
 pub use application::Application;

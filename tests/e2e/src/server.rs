@@ -126,8 +126,14 @@ impl Server {
 
     /// Start the server, which is stopped, and wait until it takes connections.
     pub fn launch(&self) {
+        self.launch_with(&[]);
+    }
+
+    /// The same with further variables in the server's environment.
+    pub fn launch_with(&self, environment: &[(&str, &str)]) {
         let mut start = self.tools.command("pg_ctl");
         start
+            .envs(environment.iter().copied())
             .args(["-w", "-t", "120", "-s", "-D"])
             .arg(self.data())
             .arg("-l")

@@ -1,0 +1,187 @@
+//! What shards cost, printed as a table: the time to turn TTL on, planning and execution of a query of one
+//! shard against a table without TTL, looking for shards' policies, and deletion on all nodes.
+//!
+//! `TTL_SHARDS` are the numbers of shards a table (`32,128,512`; 4 unless given), `TTL_TABLES` how many tables
+//! (10; 2), `TTL_ROWS` how many rows are deleted (10,000,000; 10,000).
+
+use std::time::{Duration, Instant};
+
+use ttl_ext_citus::{Application, Cluster, Session};
+
+fn number(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).map_or(otherwise, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+    })
+}
+
+fn timed(act: impl FnOnce()) -> Duration {
+    let begin = Instant::now();
+    act();
+    begin.elapsed()
+}
+
+/// The median of so many runs of a statement, in milliseconds.
+fn median(session: &mut Session, sql: &str, runs: usize) -> f64 {
+    let mut times: Vec<_> = (0..runs)
+        .map(|_| timed(|| drop(session.run(sql))))
+        .collect();
+    times.sort();
+    times[runs / 2].as_secs_f64() * 1e3
+}
+
+/// Tables with and without TTL.
+fn create(app: &Application<'_>, shards: usize, tables: usize) -> Session {
+    let mut session = app.coordinator();
+    session.run(&format!("SET citus.shard_count = {shards}"));
+    for table in 0..tables {
+        for side in ["t", "plain"] {
+            session.run(&format!(
+                "CREATE TABLE {side}{table} (id bigint PRIMARY KEY, v text)"
+            ));
+            session.run(&format!(
+                "SELECT create_distributed_table('{side}{table}', 'id')"
+            ));
+        }
+    }
+    session
+}
+
+#[test]
+fn shards() {
+    let counts = std::env::var("TTL_SHARDS").unwrap_or_else(|_| "4".into());
+    let tables = number("TTL_TABLES", 2);
+    println!(
+        "tables: {tables}, times in ms; one shard's query: median of 500, of a new session's first: of 15"
+    );
+    println!(
+        "shards | enable a table | set_default | SELECT of one row: TTL / none | prepared: TTL / none | first in a session: TTL / none | ttl.placements | ttl.problems"
+    );
+    for count in counts.split(',') {
+        let count: usize = count.parse().expect("TTL_SHARDS");
+        let cluster = Cluster::start(&[]);
+        let app = cluster.application("scale");
+        let mut session = create(&app, count, tables);
+        let mut enable = Duration::ZERO;
+        for table in 0..tables {
+            enable += timed(|| {
+                session.run(&format!("SELECT ttl.enable('t{table}', 3600)"));
+            });
+        }
+        let changed = timed(|| {
+            session.run("SELECT ttl.set_default('t0', 7200)");
+        });
+        for side in ["t0", "plain0"] {
+            session.run(&format!(
+                "INSERT INTO {side} (id, v) SELECT n, 'x' FROM generate_series(1, 1000) AS n"
+            ));
+        }
+        assert_eq!(app.placements("t0").len(), count);
+        let mut one = [0.0; 2];
+        let mut prepared = [0.0; 2];
+        let mut first = [0.0; 2];
+        for (n, side) in ["t0", "plain0"].into_iter().enumerate() {
+            let sql = format!("SELECT v FROM {side} WHERE id = 77");
+            median(&mut session, &sql, 20);
+            one[n] = median(&mut session, &sql, 500);
+            session.run(&format!(
+                "PREPARE p{n} (bigint) AS SELECT v FROM {side} WHERE id = $1"
+            ));
+            let sql = format!("EXECUTE p{n} (77)");
+            median(&mut session, &sql, 20);
+            prepared[n] = median(&mut session, &sql, 500);
+            let mut times: Vec<_> = (0..15)
+                .map(|_| {
+                    let mut fresh = app.coordinator();
+                    timed(|| drop(fresh.run(&format!("SELECT v FROM {side} WHERE id = 78"))))
+                })
+                .collect();
+            times.sort();
+            first[n] = times[7].as_secs_f64() * 1e3;
+        }
+        let placements = median(&mut session, "SELECT count(*) FROM ttl.placements", 3);
+        let problems = median(&mut session, "SELECT ttl.problems('t0')", 3);
+        println!(
+            "{count} | {:.0} | {:.0} | {:.3} / {:.3} | {:.3} / {:.3} | {:.1} / {:.1} | {placements:.0} | {problems:.1}",
+            enable.as_secs_f64() * 1e3 / tables as f64,
+            changed.as_secs_f64() * 1e3,
+            one[0],
+            one[1],
+            prepared[0],
+            prepared[1],
+            first[0],
+            first[1],
+        );
+        idle(&app, &cluster, tables);
+    }
+}
+
+/// What workers do with so many shards of which none has anything to delete: processor time of 10 s.
+fn idle(app: &Application<'_>, cluster: &Cluster, tables: usize) {
+    cluster.nodes()[1].reload(&[("ttl.naptime", "1s"), ("ttl.enabled", "on")]);
+    let mut session = app.node(1);
+    session.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker' AND state = 'idle'",
+        "1",
+        60,
+    );
+    let pid = session.workers()[0];
+    let ticks = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let words: Vec<_> = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or("")
+            .split_whitespace()
+            .collect();
+        let of = |n: usize| words.get(n).and_then(|word| word.parse::<u64>().ok());
+        of(11).zip(of(12)).map(|(user, system)| user + system)
+    };
+    let before = ticks();
+    std::thread::sleep(Duration::from_secs(10)); // what it measures
+    if let (Some(before), Some(after)) = (before, ticks()) {
+        println!(
+            "  a worker of one node, naptime 1 s, {tables} tables: {} ms of processor time a second",
+            after.saturating_sub(before)
+        );
+    } else {
+        println!("  the worker has left: nothing was due");
+    }
+}
+
+#[test]
+fn deletion() {
+    let rows = number("TTL_ROWS", 10_000);
+    let cluster = Cluster::start_sweeping(&[]);
+    let app = cluster.application("scale");
+    let mut session = app.coordinator();
+    session.run("SET citus.shard_count = 32; CREATE TABLE t (id bigint PRIMARY KEY, v text)");
+    session.run("SELECT create_distributed_table('t', 'id')");
+    session.run("SELECT ttl.enable('t', 3600); SELECT ttl.pause('t')");
+    let part = rows / 10;
+    let filled = timed(|| {
+        for n in 0..10 {
+            session.run_preserving(&format!(
+                "INSERT INTO t (id, v, _ts) SELECT n, 'value ' || n, now() - interval '2 hours'
+                   FROM generate_series({} + 1, {}) AS n",
+                n * part,
+                (n + 1) * part
+            ));
+        }
+    });
+    let took = timed(|| {
+        session.run("SELECT ttl.resume('t')");
+        session.wait_until(
+            "SELECT coalesce(sum(rows_deleted), 0) FROM ttl.placements WHERE relation LIKE '%t'",
+            &(part * 10).to_string(),
+            3000,
+        );
+    });
+    println!(
+        "{} rows in 32 shards on two nodes: written in {:.0} s, deleted in {:.1} s, {:.0} a second",
+        part * 10,
+        filled.as_secs_f64(),
+        took.as_secs_f64(),
+        (part * 10) as f64 / took.as_secs_f64()
+    );
+}
