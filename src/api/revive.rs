@@ -60,7 +60,7 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
-    if citus::catalogs::is_reference_table(relid) {
+    if citus::catalogs::is_replicated(relid) {
         let hint = "A longer time to live, with revive_expired => true, brings all of its expired rows back.";
         cluster::refuse_on_shell(relid, "ttl.revive()", hint)?;
     }

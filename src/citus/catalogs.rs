@@ -118,13 +118,12 @@ struct FormPlacement {
 /// Whether Citus is about to make a copy of a shard of the relation, which is not yet one of those that
 /// it reads.
 pub(crate) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
-    if may_become_shard(relid) {
-        return true;
-    }
-    let number = shard_name::number(&catalog::relation_name(relid));
-    let Some(number) = number.filter(|_| shell_of(relid).is_some()) else {
+    let Some(number) = shard_name::number(&catalog::relation_name(relid)) else {
         return false;
     };
+    if shell_of(relid).is_none() {
+        return true;
+    }
     let relation = |name| names::relation(PG_CATALOG, name);
     let index = relation("pg_dist_placement_shardid_index");
     let Some((relation, index)) = relation("pg_dist_placement").zip(index) else {
@@ -189,9 +188,10 @@ pub(crate) fn is_shell(relid: pg_sys::Oid) -> bool {
     is_shell_of_kind(relid, |_| true)
 }
 
-/// Whether the relation is the shell of a reference table: each node has a copy of all rows.
-pub(crate) fn is_reference_table(relid: pg_sys::Oid) -> bool {
-    is_shell_of_kind(relid, |model| model == b't')
+/// Whether the relation is the shell of a reference table, of which each node has a copy, or of one
+/// whose shards Citus replicates by statements.
+pub(crate) fn is_replicated(relid: pg_sys::Oid) -> bool {
+    is_shell_of_kind(relid, |model| [b't', b'c'].contains(&model))
 }
 
 fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
@@ -208,8 +208,9 @@ fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
     found
 }
 
-/// The shell of which the relation is a shard: by the number with which its name ends. It must be in
-/// the shell's schema and have its owner, so that no name makes a table of somebody else's a shard.
+/// The shell of which the relation is a shard: by the number with which its name ends, and by all of its
+/// name. It must be in the shell's schema and have its owner, so that no name makes a table of
+/// somebody else's a shard.
 pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let catalogs = catalogs()?;
     let number = shard_name::number(&catalog::relation_name(relid))?;
@@ -219,15 +220,36 @@ pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
         shell = Some(row.logicalrelid);
         true
     });
-    shell.filter(|&shell| shell != relid && belongs(relid, shell))
+    let is_its_name = |shell| {
+        let name = shard_named(&catalog::relation_name(shell), number);
+        name.is_some_and(|name| name == catalog::relation_name(relid))
+    };
+    shell.filter(|&shell| shell != relid && belongs(relid, shell) && is_its_name(shell))
+}
+
+/// The name of a shard of the table of this name.
+fn shard_named(table: &str, number: i64) -> Option<String> {
+    let table = encoding::to_server(table)?;
+    let name = shard_name::of(table.to_bytes(), number, encoding::hash, encoding::clip);
+    Some(encoding::from_bytes(name))
 }
 
 /// Whether the relation may yet become a shard, without an invalidation of its own: its name is that of
-/// one. Citus makes the parts of a shard that it splits before it says what they are.
+/// one of a shell. Citus makes the parts of a shard that it splits before it says what they are.
 pub(crate) fn may_become_shard(relid: pg_sys::Oid) -> bool {
-    catalogs().is_some()
-        && shard_name::number(&catalog::relation_name(relid)).is_some()
-        && shell_of(relid).is_none()
+    let Some(class) = catalogs().and_then(|_| catalog::class(relid)) else {
+        return false;
+    };
+    let name = catalog::relation_name(relid);
+    let table = shard_name::number(&name).and_then(|_| name.rsplit_once('_'));
+    let table = table.and_then(|(table, _)| names::relation(class.namespace, table));
+    table.is_some_and(is_shell) && !is_shell(relid) && shell_of(relid).is_none()
+}
+
+/// Whether the relation has the name of a shard, where Citus is: what that makes has, before its catalogs
+/// say so, or where this session does not see that yet.
+pub(crate) fn has_shard_name(relid: pg_sys::Oid) -> bool {
+    catalogs().is_some() && shard_name::number(&catalog::relation_name(relid)).is_some()
 }
 
 fn belongs(shard: pg_sys::Oid, shell: pg_sys::Oid) -> bool {
@@ -248,14 +270,11 @@ pub(crate) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
             numbers.push(row.shardid);
             false
         });
-    let Some(table) = encoding::to_server(&catalog::relation_name(relid)) else {
-        return vec![];
-    };
-    let table = table.to_bytes();
-    let named = |number| shard_name::of(table, number, encoding::hash, encoding::clip);
-    let shards = numbers.into_iter().map(named);
+    let table = catalog::relation_name(relid);
+    let shards = numbers.into_iter();
+    let shards = shards.filter_map(|number| shard_named(&table, number));
     shards
-        .filter_map(|name| names::relation(class.namespace, &encoding::from_bytes(name)))
+        .filter_map(|name| names::relation(class.namespace, &name))
         .filter(|&shard| belongs(shard, relid))
         .collect()
 }

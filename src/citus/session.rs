@@ -99,6 +99,11 @@ pub(crate) fn takes_schema(function: pg_sys::Oid) -> bool {
     names::built_in(function).is_some_and(|name| of_schemas.iter().any(|of| **of == *name))
 }
 
+/// Whether the function gives the table another access method.
+pub(crate) fn changes_method(function: pg_sys::Oid) -> bool {
+    names::built_in(function).is_some_and(|name| *name == *c"alter_table_set_access_method")
+}
+
 /// Whether the function, one of those that convert a table, does so in transactions of its own.
 pub(crate) fn commits_within(function: pg_sys::Oid) -> bool {
     names::built_in(function).is_some_and(|name| *name == *c"create_distributed_table_concurrently")

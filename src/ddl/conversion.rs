@@ -24,6 +24,9 @@ pub(crate) fn before(plan: Plan<'_>) -> Result<()> {
             argument => argument.into_iter().collect(),
         };
         for relid in tables.into_iter().filter(|&relid| concerns(relid)) {
+            if citus::session::changes_method(function) {
+                return Err(changes_method(relid));
+            }
             make_ready(relid, citus::session::commits_within(function))?;
         }
     }
@@ -96,6 +99,19 @@ fn complete((schema, name): &(pg_sys::Oid, String)) {
         seclabel::set(relid, Some(&policy.to_label()));
     }
     trigger_placement::sync(relid);
+}
+
+fn changes_method(relid: pg_sys::Oid) -> Error {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("cannot change the access method of table {table}, which has a time to live"),
+    )
+    .detail("Rows of a columnar table cannot be deleted one by one.")
+    .hint(format!(
+        "Remove its time to live before: SELECT ttl.disable({}, drop_columns => true).",
+        catalog::quote_literal(&table)
+    ))
 }
 
 fn is_concurrent(relid: pg_sys::Oid) -> Error {

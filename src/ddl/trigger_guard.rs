@@ -33,9 +33,7 @@ pub(super) fn check(statement: &Statement<'_>) {
     {
         return;
     }
-    if statement.kind == Kind::RenameTrigger
-        && (citus::catalogs::shell_of(table).is_some() || citus::catalogs::may_become_shard(table))
-    {
+    if statement.kind == Kind::RenameTrigger && citus::catalogs::has_shard_name(table) {
         taken_by_citus(table).raise();
     }
     if let Some(policy) = cache::policy(table) {

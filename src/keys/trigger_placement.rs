@@ -54,9 +54,7 @@ fn is_restored(relid: pg_sys::Oid) -> bool {
 /// when it is done (`ddl::conversion`).
 fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
     let makes = citus::session::converts_table() || citus::session::is_of_citus();
-    let is_shard =
-        || citus::catalogs::shell_of(relid).is_some() || citus::catalogs::may_become_shard(relid);
-    makes && !is_shard()
+    makes && !citus::catalogs::has_shard_name(relid)
 }
 
 pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {

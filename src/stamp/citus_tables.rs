@@ -6,7 +6,7 @@ use super::Target;
 use crate::pg::planner_input::Query;
 use crate::pg::{defaults, nodes};
 use crate::store::cache;
-use pgrx::pg_sys::{self, CmdType, Expr};
+use pgrx::pg_sys::{CmdType, Expr};
 
 /// Stamps a statement on a shell. Citus refuses functions in ON CONFLICT DO UPDATE, where the value
 /// of the row that was to be inserted serves, and in MERGE, which the shards stamp.
@@ -72,10 +72,10 @@ impl Target<'_> {
     /// has them keep a recent time.
     pub(super) fn given_by_citus(&self, given: Option<*mut Expr>) -> Option<*mut Expr> {
         let given = given.filter(|_| self.policy.is_shard())?;
-        let keeps = self.policy.ts_granularity == 0
-            || self.policy.is_reference_shard
-            // SAFETY: an expression of the statement.
-            || unsafe { (*given).type_ == pg_sys::NodeTag::T_Var };
+        // `_ts = _ts`, of this row.
+        // SAFETY: an expression of the statement.
+        let is_own = || unsafe { nodes::is_var_of(given, self.entry.varno()) };
+        let keeps = self.policy.ts_granularity == 0 || self.policy.is_reference_shard || is_own();
         keeps.then_some(given)
     }
 }

@@ -199,7 +199,7 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
     };
     let part = citus::part(relid);
     let is_reference_shard =
-        matches!(part, Some(Part::Shard(shell)) if citus::catalogs::is_reference_table(shell));
+        matches!(part, Some(Part::Shard(shell)) if citus::catalogs::is_replicated(shell));
     let deletion_lag = match part {
         Some(Part::Shard(_)) if is_reference_shard => citus::REFERENCE_MARGIN,
         Some(Part::Shard(_)) if policy.drop_partitions && is_partition(relid) => {
