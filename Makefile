@@ -1,6 +1,6 @@
 # ttl_ext: build, install, test and show the extension.
 #
-#   make demo                   see it work: three minutes with the first build, later one
+#   make demo                   see it work: a minute and a half with the first build
 #   make test                   every test, on one version of PostgreSQL
 #   make install PG_CONFIG=…    into a server of your own
 #   make help                   all targets
@@ -13,7 +13,8 @@
 # Nothing here touches the servers of this machine, `make install` excepted.
 # Tests and demo install the extension into private copies of PostgreSQL under
 # TTL_CACHE (/var/cache/ttl_ext as root, else ~/.cache/ttl_ext) and run
-# throw-away servers under /tmp: as you, or, if you are root, as `postgres`.
+# throw-away servers under /tmp, or tests under /dev/shm if that is roomy: as you,
+# or, if you are root, as `postgres`.
 # Each target installs what it lacks, with apt-get and cargo; Rust must be there,
 # cargo-pgrx need not.
 #
@@ -72,7 +73,7 @@ demo: deps ## Three tables, some traffic, and what users see against what is on 
 demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
-test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's), to the first that fails
+test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's)
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
