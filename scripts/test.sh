@@ -92,7 +92,8 @@ if [ "$status" = 0 ]; then
     wait "$beside" || status=1
     beside=
     # What is wrong with it, the tests of that version will say.
-    [ -z "$ahead" ] || wait "$ahead" || say "scripts/prepare.sh $TTL_NEXT failed: $logs/prepare.out"
+    [ -z "$ahead" ] || patiently "preparing PostgreSQL $TTL_NEXT" "minutes, if its server is built" wait "$ahead" ||
+        say "scripts/prepare.sh $TTL_NEXT failed: $logs/prepare.out"
     ahead=
 fi
 
