@@ -92,8 +92,10 @@ if [ "$status" = 0 ]; then
     wait "$beside" || status=1
     beside=
     # What is wrong with it, the tests of that version will say.
-    [ -z "$ahead" ] || patiently "preparing PostgreSQL $TTL_NEXT" "minutes, if its server is built" wait "$ahead" ||
-        say "scripts/prepare.sh $TTL_NEXT failed: $logs/prepare.out"
+    if [ -n "$ahead" ]; then
+        say "waiting for what PostgreSQL $TTL_NEXT needs: minutes, if its server is built; $logs/prepare.out"
+        wait "$ahead" || say "scripts/prepare.sh $TTL_NEXT failed: $logs/prepare.out"
+    fi
     ahead=
 fi
 
