@@ -1,6 +1,6 @@
 # ttl_ext: build, install, test and show the extension.
 #
-#   make demo                   see it work: three minutes with the first build, later one
+#   make demo                   see it work: a minute and a half with the first build
 #   make test                   every test, on one version of PostgreSQL
 #   make install PG_CONFIG=…    into a server of your own
 #   make help                   all targets
@@ -13,7 +13,8 @@
 # Nothing here touches the servers of this machine, `make install` excepted.
 # Tests and demo install the extension into private copies of PostgreSQL under
 # TTL_CACHE (/var/cache/ttl_ext as root, else ~/.cache/ttl_ext) and run
-# throw-away servers under /tmp: as you, or, if you are root, as `postgres`.
+# throw-away servers under /tmp, or tests under /dev/shm if that is roomy: as you,
+# or, if you are root, as `postgres`.
 # Each target installs what it lacks, with apt-get and cargo; Rust must be there,
 # cargo-pgrx need not.
 #
@@ -33,7 +34,7 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
-	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-matrix test-ecosystem test-sqlsmith \
+	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-former test-matrix test-ecosystem test-sqlsmith \
 	test-upstream bench bench-docs clean
 
 help: ## This list
@@ -72,7 +73,7 @@ demo: deps ## Three tables, some traffic, and what users see against what is on 
 demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
-test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's), to the first that fails
+test: deps-drivers ## All tests below but test-unit, -former, -matrix and -sqlsmith (-ecosystem: Python's)
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
@@ -102,6 +103,9 @@ test-citus: ## On clusters with Citus, in a copy of the server of PG_CONFIG=/pat
 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release
+
+test-former: deps ## The library of the former release with the objects of this one; minutes
+	@scripts/test-former.sh $(PG)
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)

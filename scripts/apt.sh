@@ -32,6 +32,6 @@ with_lists() { # COMMAND...
 
 # By when apt wrote them: the time of their last modification is that of the archive's file.
 lists_are_new() {
-    local lists=${TTL_APT_LISTS:-/var/lib/apt/lists} # the tests' own
-    [ -n "$(find "$lists" -maxdepth 1 -name '*_Packages*' -cmin -1440 -print -quit 2>/dev/null)" ]
+    local lists=${TTL_APT_LISTS:-/var/lib/apt/lists} # this, and minutes, are the tests' own
+    [ -n "$(find "$lists" -maxdepth 1 -name '*_Packages*' -cmin "-${TTL_APT_DAY:-1440}" -print -quit 2>/dev/null)" ]
 }

@@ -13,7 +13,7 @@ check_version "$version"
 seconds=20
 
 use_postgres "$version"
-say "building the extension; the first time this takes two minutes or three"
+say "building the extension; the first time this takes a minute or two"
 install_extension
 make_workdir
 start_server "shared_preload_libraries = 'ttl_ext'" "ttl.change_delay = 0"

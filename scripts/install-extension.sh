@@ -14,6 +14,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 pg_config='' destdir='' profile=debug sudo=() build=(--lib --package ttl_ext)
+# What writes the script needs no optimizing.
+schema=(--bin ttl_schema --package ttl_schema)
 while [ $# -gt 0 ]; do
     case $1 in
         pgrx | install | --test) ;;
@@ -40,8 +42,15 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$REPO/target}
 
 cd "$REPO"
 exec 1>&2 # only messages come from here
-cargo build "${build[@]}"
-cargo build --package ttl_schema
+if [ "$profile" = debug ]; then
+    # At once: what both depend on is built only once.
+    build+=("${schema[@]}")
+    [ -z "${TTL_TOGETHER:-}" ] || build+=(--package ttl_together)
+    cargo build "${build[@]}"
+else
+    cargo build "${build[@]}"
+    cargo build "${schema[@]}"
+fi
 
 # The version of the crate is that of the extension: …/ttl_ext#0.1.0, or …/clone#ttl_ext@0.1.0
 version=$(cargo pkgid --package ttl_ext | sed -E 's/^.*[#@]//')

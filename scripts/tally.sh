@@ -24,6 +24,21 @@ tally() { # TIER PASSED FAILED SKIPPED
     [ "$failed" = 0 ]
 }
 
+# All that is built for tests is built with the same features of its dependencies, by this
+# package (tests/together/Cargo.toml).
+export TTL_TOGETHER=1
+TOGETHER=(--package ttl_together)
+
+# With the features of PG_VERSION.
+cargo_clippy() {
+    cargo clippy --workspace --no-default-features --all-targets \
+        --features "ttl_ext/pg$PG_VERSION,ttl_ext/pg_test,ttl_together/pg$PG_VERSION" -- -D warnings
+}
+
+cargo_tests() { # ARGUMENTS...
+    cargo test --package ttl_ext "${TOGETHER[@]}" --no-default-features --features "pg$PG_VERSION pg_test" "$@"
+}
+
 # What cargo test printed: one `test result:` line for each test binary.
 # Sets PASSED, FAILED, SKIPPED.
 count_cargo() { # LOG

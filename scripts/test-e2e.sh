@@ -2,10 +2,10 @@
 # test-e2e.sh VERSION [FILTER]: the crate tests/e2e, whose tests start servers
 # of their own and look at them from outside.
 #
-# It is built here and run as the user that can run PostgreSQL, so under root
-# the binaries are copied to where `postgres` can execute them. They get
-# PG_CONFIG (the private tree, with the extension installed) and TMPDIR, short
-# and removed at the end with every server still running in it.
+# It is built here and run as the user that can run PostgreSQL: if that is `postgres`, who
+# cannot reach this folder, the binaries are copied. They get PG_CONFIG (the private tree, with
+# the extension installed), TTL_TEMPLATE (what initdb has made) and TMPDIR, short and removed at
+# the end with every server still running in it.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -21,12 +21,13 @@ manifest=$REPO/tests/e2e/Cargo.toml
 
 use_postgres "$version"
 install_extension
-make_workdir
+make_workdir memory
 make_output e2e
 
 cd "$REPO"
-cargo test --manifest-path "$manifest" --no-run --message-format=json-render-diagnostics >"$OUTPUT/build.json" ||
+cargo test --package ttl_ext_e2e "${TOGETHER[@]}" "${FEATURES[@]}" --no-run --message-format=json-render-diagnostics >"$OUTPUT/build.json" ||
     die "tests/e2e does not build"
+: >"$OUTPUT/built" # for test.sh
 # Those that take longest first, so that none of them is left over at the end.
 mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u |
     awk -F/ 'BEGIN { n = split("differential integrity workers security deletion", long, " ")
@@ -34,9 +35,19 @@ mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/bu
              { name = $NF; sub(/-[0-9a-f]+$/, "", name); print (name in rank ? rank[name] : n + 1), $0 }' |
     sort -s -n -k 1,1 | cut -d " " -f 2-)
 [ ${#binaries[@]} -gt 0 ] || die "tests/e2e has no test binary"
-for binary in "${binaries[@]}"; do
-    to_workdir "$binary" "${binary##*/}"
-done
+# Where they are, if the user can run them there.
+programs=${binaries[0]%/*}
+as_server_user test -x "${binaries[0]}" || {
+    programs=$WORK
+    for binary in "${binaries[@]}"; do
+        to_workdir "$binary" "${binary##*/}"
+    done
+}
+
+# All servers are copies of one.
+template=$WORK/template
+as_server_user "$BINDIR/initdb" -D "$template" -U postgres -A trust --no-sync \
+    --locale=C --encoding=UTF8 >"$OUTPUT/initdb.log" 2>&1 || die "initdb failed: $OUTPUT/initdb.log"
 
 # Tests wait more than they work: several binaries at a time, each with its log. What they
 # say counts also when all is well: seeds, sizes, times.
@@ -48,8 +59,8 @@ run_binary() { # BINARY
     local name=${1##*/} status=0
     say "$name: started"
     as_server_user env TMPDIR="$WORK" PG_CONFIG="$PG_CONFIG" TTL_PG="$PG_VERSION" \
-        TTL_PROMETHEUS="$prometheus" \
-        "$WORK/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
+        TTL_PROMETHEUS="$prometheus" TTL_TEMPLATE="$template" \
+        "$programs/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
     say "$name: $(grep -E '^test result' "$OUTPUT/$name.log" || echo "no result")"
     return "$status"
 }

@@ -40,7 +40,7 @@ command -v python3 >/dev/null || {
 
 use_postgres "$version"
 install_extension
-make_workdir
+make_workdir memory
 make_output ecosystem
 
 # Most drivers know no Unix sockets.

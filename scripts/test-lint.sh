@@ -25,14 +25,13 @@ check() { # NAME COMMAND...
     fi
 }
 
-members=(--workspace --no-default-features)
 check "layers' own tests" cargo test -q -p ttl_layers
 check "layers" cargo run -q -p ttl_layers
 check "rustfmt" cargo fmt --all --check
-check "clippy" cargo clippy "${members[@]}" --features "ttl_ext/pg$version,ttl_ext/pg_test" \
-    --all-targets -- -D warnings
+check "clippy" cargo_clippy
 export RUSTDOCFLAGS="-D warnings"
-check "rustdoc" cargo doc "${members[@]}" --features "ttl_ext/pg$version" --no-deps
+check "rustdoc" cargo doc --workspace --no-default-features --no-deps \
+    --features "ttl_ext/pg$version,ttl_together/pg$version"
 check "scripts' own tests" tests/scripts/run.sh
 
 check "files of a release" "$REPO/scripts/check-release.sh"

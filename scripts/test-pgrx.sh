@@ -13,16 +13,15 @@
 version=${1:-} filter=${2:-}
 check_version "$version"
 use_postgres "$version"
-make_workdir
+make_workdir memory
 make_output pgrx
 
-features="pg$version pg_test"
 export CARGO_PGRX=$REPO/scripts/install-extension.sh
-export CARGO_PGRX_TEST_PGDATA=$WORK PGRX_NO_DEFAULT_FEATURES=true PGRX_FEATURES=$features
+export CARGO_PGRX_TEST_PGDATA=$WORK PGRX_NO_DEFAULT_FEATURES=true PGRX_FEATURES="pg$version pg_test"
 if is_root; then export CARGO_PGRX_TEST_RUNAS=$SERVER_USER; fi
 cd "$REPO"
 status=0
-cargo test --package ttl_ext --no-default-features --features "$features" ${filter:+"$filter"} 2>&1 |
+cargo_tests ${filter:+"$filter"} 2>&1 |
     tee "$OUTPUT/log" || status=$?
 
 count_cargo "$OUTPUT/log"

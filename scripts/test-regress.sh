@@ -58,7 +58,7 @@ tests=("${rest[@]}")
 program=$PGXS_TEST/$program
 [ -x "$program" ] || die "$program is missing from this PostgreSQL"
 install_extension
-make_workdir
+make_workdir memory
 make_output "$kind"
 to_workdir "$REPO/$folder" input
 mkdir -p "$WORK/input/expected" "$WORK/output"

@@ -14,7 +14,7 @@ make_output unit
 cd "$REPO"
 status=0
 # Those that need a server have names that pgrx begins with pg_.
-cargo test -p ttl_ext --lib "${FEATURES[@]}" --features pg_test -- ${filter:+"$filter"} --skip ::pg_ 2>&1 |
+cargo_tests -- ${filter:+"$filter"} --skip ::pg_ 2>&1 |
     tee "$OUTPUT/log" || status=$?
 
 count_cargo "$OUTPUT/log"

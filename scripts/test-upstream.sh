@@ -25,7 +25,7 @@ if [ ! -d "$suite" ]; then
 fi
 
 install_extension
-make_workdir
+make_workdir memory
 make_output upstream
 mkdir -p "$WORK/output"
 if is_root; then chown "$SERVER_USER:" "$WORK/output"; fi

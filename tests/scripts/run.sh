@@ -58,6 +58,7 @@ calls() { # LISTS FITS COMMAND...
 
 expect "lists of today that fit" "install 0" "$(calls new yes apt_install p)"
 expect "lists of today that do not fit" "install update install 0" "$(calls new no apt_install p)"
+expect "lists of yesterday" "update install 0" "$(TTL_APT_DAY=0 calls new no apt_install p)"
 expect "no lists" "update install 0" "$(calls none no apt_install p)"
 expect "no lists, and only a download" "update download 0" "$(calls none no apt_download p)"
 touch "$place/offline"

@@ -8,6 +8,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `PG_CONFIG` | path of the server's `pg_config`; needed |
+//! | `TTL_TEMPLATE` | a new cluster to be copied, instead of a call of initdb |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |

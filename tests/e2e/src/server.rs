@@ -39,16 +39,27 @@ impl Server {
         server
     }
 
-    /// A new cluster that is not started yet.
+    /// A new cluster that is not started yet: by initdb, or a copy of what that has made with
+    /// the same arguments.
     pub(crate) fn create(tools: Tools, initdb: &[&str], settings: &[(&str, &str)]) -> Server {
         let server = Server::prepare(tools);
-        let arguments = initdb;
-        let mut initdb = server.tools.command("initdb");
-        initdb
-            .args(["-U", "postgres", "-A", "trust", "--no-sync"])
-            .args(["--locale=C", "--encoding=UTF8"])
-            .args(arguments);
-        server.must_run(initdb.arg("-D").arg(server.data()));
+        let mut make = match &server.tools.template {
+            Some(template) if initdb.is_empty() => {
+                let mut copy = Command::new("cp");
+                copy.arg("-R").arg(template);
+                copy
+            }
+            _ => {
+                let mut command = server.tools.command("initdb");
+                command
+                    .args(["-U", "postgres", "-A", "trust", "--no-sync"])
+                    .args(["--locale=C", "--encoding=UTF8"])
+                    .args(initdb)
+                    .arg("-D");
+                command
+            }
+        };
+        server.must_run(make.arg(server.data()));
         server.configure(&[
             ("shared_preload_libraries", "ttl_ext"),
             ("listen_addresses", ""),

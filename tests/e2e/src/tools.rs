@@ -9,6 +9,8 @@ pub(crate) struct Tools {
     bindir: PathBuf,
     /// The major version, 15 to 18.
     pub(crate) major: u32,
+    /// A new cluster of the installation under test, to be copied.
+    pub(crate) template: Option<PathBuf>,
 }
 
 /// Whether the server under test lacks a module of contrib that a test needs: it then leaves
@@ -35,7 +37,10 @@ impl Tools {
             "0",
             "PostgreSQL does not run as root: run this test binary as another user, as the Makefile does"
         );
-        Tools::at(Path::new(&pg_config))
+        Tools {
+            template: std::env::var_os("TTL_TEMPLATE").map(PathBuf::from),
+            ..Tools::at(Path::new(&pg_config))
+        }
     }
 
     /// The installation of this `pg_config`.
@@ -49,6 +54,7 @@ impl Tools {
         Tools {
             bindir: PathBuf::from(bindir.trim()),
             major,
+            template: None,
         }
     }
 

@@ -2,7 +2,9 @@
 const assert = require("assert");
 const { PrismaClient } = require("@prisma/client");
 
-const db = new PrismaClient();
+const { PrismaPg } = require("@prisma/adapter-pg");
+
+const db = new PrismaClient({ adapter: new PrismaPg({ connectionString: process.env.DATABASE_URL }) });
 
 async function main() {
   for (let id = 1; id <= 6; id++) await db.cart.create({ data: { id, owner: `user ${id}` } });

@@ -1,15 +1,20 @@
 # shellcheck shell=bash
-# Prisma: migrations, a schema that is in sync, the client.
+# Prisma: migrations and the client, by its engines in WebAssembly, which npm brings; and, where
+# those for this machine can be downloaded, a schema that is in sync: the former cannot read the
+# catalogs (prisma/orm#27403).
+export npm_config_ignore_scripts=true # @prisma/engines would download
 use_npm
-# Its engines come from a place of their own.
-prisma --version || skip "its engines cannot be downloaded"
-prisma generate
-prisma migrate deploy
+prisma generate --config wasm.config.ts
+prisma migrate deploy --config wasm.config.ts
+prisma migrate status --config wasm.config.ts
 expect_ttl cart
-prisma migrate diff --from-schema-datasource schema.prisma --to-schema-datamodel schema.prisma --exit-code
-cp schema.prisma before.prisma
-prisma db pull
-expect "a pulled schema has the columns" "$(grep -c 'ttl.current_ts\|^ *ttl ' schema.prisma)" 2
-prisma migrate diff --from-schema-datasource schema.prisma --to-schema-datamodel schema.prisma --exit-code
-cp before.prisma schema.prisma
 node checks.js
+if prisma --version; then
+    prisma migrate diff --from-schema-datasource schema.prisma --to-schema-datamodel schema.prisma --exit-code
+    cp schema.prisma before.prisma
+    prisma db pull
+    expect "a pulled schema has the columns" "$(grep -c 'ttl.current_ts\|^ *ttl ' schema.prisma)" 2
+    prisma migrate diff --from-schema-datasource schema.prisma --to-schema-datamodel schema.prisma --exit-code
+else
+    printf '\nSKIPPED: prisma: migrate diff and db pull: its engines cannot be downloaded\n'
+fi
