@@ -198,6 +198,9 @@ fn deletion() {
             3000,
         );
     });
+    for (placement, count) in app.of_placements("t", "SELECT count(*) FROM {}") {
+        assert_eq!(count, [["0"]], "{placement:?}");
+    }
     println!(
         "{} rows in 32 shards on two nodes: written in {:.0} s, deleted in {:.1} s, {:.0} a second",
         part * 10,

@@ -1,5 +1,7 @@
 //! Tables of the coordinator that Citus has in its metadata, and tables that it does not know.
 
+use ttl_ext_citus::SqlState;
+
 use crate::{cluster, lives_and_expires};
 
 #[test]
@@ -11,7 +13,8 @@ fn in_metadata() {
     lives_and_expires(&app, &mut session, "o");
 }
 
-/// It becomes one for a foreign key to a reference table, and a plain one again.
+/// A foreign key to a reference table would make it one by the way: refused, until it is one. And a plain table
+/// again.
 #[test]
 fn by_a_foreign_key() {
     let app = cluster().application("local_fk");
@@ -24,7 +27,12 @@ fn by_a_foreign_key() {
     session.run_preserving(
         "INSERT INTO o (id, _ts) SELECT n, now() - n * interval '10 minutes' FROM generate_series(1, 10) AS n",
     );
-    session.run("ALTER TABLE o ADD CONSTRAINT fk FOREIGN KEY (r) REFERENCES r");
+    let key = "ALTER TABLE o ADD CONSTRAINT fk FOREIGN KEY (r) REFERENCES r";
+    let error = session.error(key);
+    assert_eq!(*error.code(), SqlState::FEATURE_NOT_SUPPORTED, "{error:?}");
+    assert!(error.hint().is_some(), "{error:?}");
+    session.run("SELECT citus_add_local_table_to_metadata('o')");
+    session.run(key);
     assert_eq!(
         session.value("SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = 'o'::regclass"),
         "1"
