@@ -23,18 +23,6 @@ pub(crate) fn var(varno: u32, column: &Attribute) -> *mut Expr {
     any_var(varno, column.attno, column.type_oid, column.typmod)
 }
 
-/// Whether the expression is a column of range table entry `varno`.
-///
-/// # Safety
-/// An expression.
-pub(crate) unsafe fn is_var_of(expression: *mut Expr, varno: u32) -> bool {
-    // SAFETY: as required of the caller; its tag tells its type. PostgreSQL 15 has an unsigned index.
-    unsafe {
-        (*expression).type_ == NodeTag::T_Var
-            && i64::from((*expression.cast::<pg_sys::Var>()).varno) == i64::from(varno)
-    }
-}
-
 /// The row's `tableoid`, as [`var`].
 pub(crate) fn table_oid(varno: u32) -> *mut Expr {
     any_var(

@@ -3,7 +3,8 @@
 //! (`docs/decisions/0063-citus.md`).
 
 use super::Target;
-use crate::pg::planner_input::Query;
+use crate::citus;
+use crate::pg::planner_input::{Assignments, Query};
 use crate::pg::{defaults, nodes};
 use crate::store::cache;
 use pgrx::pg_sys::{CmdType, Expr};
@@ -27,10 +28,21 @@ pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
     if !stamps {
         return;
     }
-    let present = |_given| target.current_ts();
-    // SAFETY: what is made here stays as long as the statement.
-    unsafe { query.assignments().assign(column, c"_ts", present) };
-    if let (Some(list), Some(excluded)) = (query.conflict_assignments(), query.excluded()) {
+    // Under a granularity the shard decides whether an UPDATE stamps, unless the statement gives `_ts`.
+    let is_left = |list: &Assignments<'_>| {
+        target.policy.ts_granularity > 0
+            && !citus::catalogs::is_replicated(target.relid)
+            && !list.columns().any(|assigned| assigned == column.attno)
+    };
+    let list = query.assignments();
+    if command == CmdType::CMD_INSERT || !is_left(&list) {
+        let present = |_given| target.current_ts();
+        // SAFETY: what is made here stays as long as the statement.
+        unsafe { list.assign(column, c"_ts", present) };
+    }
+    if let (Some(list), Some(excluded)) = (query.conflict_assignments(), query.excluded())
+        && !is_left(&list)
+    {
         let inserted = |_given| nodes::var(excluded, column);
         // SAFETY: as above.
         unsafe { list.assign(column, c"_ts", inserted) };
@@ -67,15 +79,8 @@ fn keep_in(query: Query<'_>) {
 }
 
 impl Target<'_> {
-    /// What Citus gives a row of a shard; `None` where the shard stamps by itself. Rows of a
-    /// reference table take it always, so that its copies are equal, others not where a granularity
-    /// has them keep a recent time.
+    /// What Citus gives a row of a shard; `None` where the shard stamps by itself.
     pub(super) fn given_by_citus(&self, given: Option<*mut Expr>) -> Option<*mut Expr> {
-        let given = given.filter(|_| self.policy.is_shard())?;
-        // `_ts = _ts`, of this row.
-        // SAFETY: an expression of the statement.
-        let is_own = || unsafe { nodes::is_var_of(given, self.entry.varno()) };
-        let keeps = self.policy.ts_granularity == 0 || self.policy.is_reference_shard || is_own();
-        keeps.then_some(given)
+        given.filter(|_| self.policy.is_shard())
     }
 }

@@ -159,11 +159,11 @@ impl Target<'_> {
     }
 
     /// A cascade may reach an expired row, which must not become live by it.
-    fn stamp_update(&self, list: Assignments<'_>) {
+    fn stamp_update(&self, list: Assignments<'_>, is_merge: bool) {
         let (column, varno) = (&self.clock.ts, self.entry.varno());
         let refreshes = self.policy.ts_granularity > 0 && !self.sets_override(&list);
-        let stamp = |given| {
-            let stamp = match self.given_by_citus(given) {
+        let stamp = |given: Option<*mut Expr>| {
+            let stamp = match self.given_by_citus(given.filter(|_| !is_merge)) {
                 Some(given) => given,
                 None if refreshes => self.refreshed_ts(),
                 None => self.current_ts(),
@@ -216,7 +216,7 @@ impl Target<'_> {
     fn stamp(&self, command: CmdType::Type, list: Assignments<'_>, is_merge: bool) -> bool {
         match command {
             CmdType::CMD_INSERT => self.stamp_insert(list, is_merge),
-            CmdType::CMD_UPDATE => self.stamp_update(list),
+            CmdType::CMD_UPDATE => self.stamp_update(list, is_merge),
             _ => {}
         }
         command == CmdType::CMD_UPDATE
