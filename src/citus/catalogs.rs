@@ -2,6 +2,7 @@
 
 use super::shard_name;
 use crate::pg::rows::{Catalog, Key};
+use crate::pg::variable::Variable;
 use crate::pg::{catalog, encoding, names};
 use core::ffi::c_char;
 use pgrx::pg_sys;
@@ -36,9 +37,7 @@ enum State {
     Present(Catalogs),
 }
 
-thread_local! {
-    static STATE: Cell<State> = const { Cell::new(State::Unknown) };
-}
+static STATE: Variable<Cell<State>> = Variable::new(Cell::new(State::Unknown));
 
 /// Only superusers make tables in `pg_catalog`.
 fn look_up() -> Option<Catalogs> {

@@ -3,6 +3,7 @@
 
 use super::catalogs;
 use crate::pg::executor::Query;
+use crate::pg::variable::Variable;
 use crate::pg::{names, session, xact};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -43,9 +44,7 @@ enum Doing {
 #[derive(Clone, Copy)]
 pub(crate) struct Running(Doing, i32);
 
-thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(Running(Doing::Nothing, 0)) };
-}
+static RUNNING: Variable<Cell<Running>> = Variable::new(Cell::new(Running(Doing::Nothing, 0)));
 
 /// Whether the session is a connection of Citus between nodes.
 pub(crate) fn is_of_citus() -> bool {
