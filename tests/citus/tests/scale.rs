@@ -71,7 +71,7 @@ fn create(app: &Application<'_>, shards: usize, tables: usize) -> Session {
 }
 
 #[test]
-fn shards() {
+fn scale_of_shards() {
     let counts = std::env::var("TTL_SHARDS").unwrap_or_else(|_| "4".into());
     let tables = number("TTL_TABLES", 2);
     println!(
@@ -171,7 +171,7 @@ fn idle(app: &Application<'_>, cluster: &Cluster, tables: usize) {
 }
 
 #[test]
-fn deletion() {
+fn scale_of_deletion() {
     let rows = number("TTL_ROWS", 10_000);
     let cluster = Cluster::start_sweeping(&[]);
     let app = cluster.application("scale");
