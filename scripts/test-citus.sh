@@ -18,6 +18,8 @@ if [ -n "$theirs" ]; then
     theirs=$(realpath "$(command -v "$theirs")") || die "PG_CONFIG='$PG_CONFIG' is not a program that can be run"
     version=$("$theirs" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
     check_version "$version"
+    make_cache
+    lock_server "$version" # logs and results have one place
     # pgrx builds anew when its list of servers changes: one of its own for each version.
     export PGRX_HOME=$CARGO_TARGET_DIR/pgrx-citus/pg$version
     mkdir -p "$PGRX_HOME"
