@@ -9,6 +9,9 @@ use pgrx::{PgSqlErrorCode, Spi, pg_sys, spi};
 /// A call does not wait longer for a lock: it may be one of the transaction that asks.
 const LOCK_TIMEOUT: &str = "5s";
 
+/// What Citus replaces by a shard's name, as a literal.
+const SHARD: &str = "%L";
+
 /// What a call has returned at one copy.
 pub(crate) struct Answer {
     pub(crate) shard: i64,
@@ -23,15 +26,16 @@ pub(crate) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Res
     let public = catalog::class(shell)
         .is_some_and(|class| catalog::schema_name(class.namespace) == "public");
     let shard = if public {
-        "pg_catalog.concat('public.', %L)"
+        format!("pg_catalog.concat('public.', {SHARD})")
     } else {
-        "%L"
+        SHARD.to_owned()
     };
+    // The query in WITH is VOLATILE, so it runs first, and once.
     let command = format!(
-        "WITH patience AS MATERIALIZED \
+        "WITH patience AS \
              (SELECT pg_catalog.set_config('lock_timeout', '{LOCK_TIMEOUT}', true)) \
-         SELECT pg_catalog.to_json(answer) FROM patience, \
-             LATERAL {function}({shard}::pg_catalog.regclass{arguments}) AS answer"
+         SELECT pg_catalog.to_json(answer) FROM patience \
+             CROSS JOIN LATERAL {function}({shard}::pg_catalog.regclass{arguments}) AS answer"
     );
     let query = format!(
         "SELECT nodename, nodeport, shardid, success, result \
