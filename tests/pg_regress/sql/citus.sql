@@ -55,6 +55,17 @@ SELECT id, _ts > now() - interval '40 s' FROM orders_102008 ORDER BY id;
 -- its expired row is hidden, and its key is free
 INSERT INTO orders_102008 (id, v) VALUES (1, 'again') ON CONFLICT (id) DO UPDATE SET v = 'wrong';
 SELECT id, v FROM orders_102008 ORDER BY id;
+-- statements in the forms that Citus sends: an upsert, and a MERGE, which shards stamp whatever it gives
+INSERT INTO cluster.orders_102008 AS citus_table_alias (id, _ts) VALUES (2, '2040-01-01 00:00:00+00'::timestamp with time zone),
+    (4, '2040-01-01 00:00:00+00'::timestamp with time zone)
+    ON CONFLICT(id) DO UPDATE SET v = 'u'::text, _ts = excluded._ts;
+SELECT id, v, _ts > '2039-01-01' FROM orders_102008 WHERE id IN (2, 4) ORDER BY id;
+MERGE INTO cluster.orders_102008 o USING (SELECT 2 AS id UNION ALL SELECT 5) s ON (o.id OPERATOR(pg_catalog.=) s.id)
+    WHEN MATCHED THEN UPDATE SET v = 'm'::text, _ts = '2040-01-01'::timestamp with time zone
+    WHEN NOT MATCHED THEN INSERT (id, v, _ts) VALUES (s.id, 'm'::text, '2040-01-01'::timestamp with time zone);
+SELECT id, v, _ts > '2039-01-01' FROM orders_102008 WHERE id IN (2, 5) ORDER BY id;
+DELETE FROM orders_102008 WHERE id > 3;
+UPDATE orders_102008 SET v = 'x' WHERE id = 2;
 EXPLAIN (COSTS OFF) SELECT * FROM orders_102008 WHERE v = 'x';
 -- the table itself hides nothing, and is stamped in forms that Citus sends: a function, and EXCLUDED
 EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE v = 'x';
