@@ -85,7 +85,7 @@ fn count_in_shards(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Count
         if !seen.insert(answer.shard) {
             continue;
         }
-        let counts: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+        let counts = answer.json()?;
         let number = |name: &str| counts.get(name).and_then(Value::as_i64).unwrap_or(0);
         total += number("total");
         expired += number("expired");

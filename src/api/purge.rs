@@ -51,5 +51,5 @@ fn purge_shards(relid: pg_sys::Oid) -> Result<i64> {
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
-    placements::call(relid, "ttl.purge", &[]).map(|answers| placements::sum(&answers))
+    placements::call(relid, "ttl.purge", &[]).and_then(|answers| placements::sum(&answers))
 }

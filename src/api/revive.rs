@@ -69,7 +69,7 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
         .transpose()?;
     let condition = condition.map_or("NULL".to_owned(), |text| catalog::quote_literal(&text));
     let answers = placements::call(relid, "ttl.revive", &[condition])?;
-    Ok(placements::sum(&answers))
+    placements::sum(&answers)
 }
 
 /// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the

@@ -15,7 +15,7 @@ const SHARD: &str = "%L";
 /// What a call has returned at one copy.
 pub(crate) struct Answer {
     pub(crate) shard: i64,
-    pub(crate) text: String,
+    text: String,
 }
 
 /// Calls `function`, whose first argument is a shard, and whose others are these (SQL).
@@ -91,12 +91,25 @@ fn answer(row: Row) -> Result<Answer> {
 }
 
 /// The sum of what shards have returned; copies of one shard count once.
-pub(crate) fn sum(answers: &[Answer]) -> i64 {
+pub(crate) fn sum(answers: &[Answer]) -> Result<i64> {
     let mut largest = std::collections::BTreeMap::new();
     for answer in answers {
-        let value: i64 = answer.text.trim().parse().unwrap_or(0);
+        let value = answer.json()?.as_i64().ok_or_else(|| answer.unreadable())?;
         let of_shard = largest.entry(answer.shard).or_insert(0);
         *of_shard = value.max(*of_shard);
     }
-    largest.values().sum()
+    Ok(largest.values().sum())
+}
+
+impl Answer {
+    /// What was returned.
+    pub(crate) fn json(&self) -> Result<serde_json::Value> {
+        serde_json::from_str(&self.text).map_err(|_| self.unreadable())
+    }
+
+    fn unreadable(&self) -> Error {
+        let message = format!("shard {} has returned \"{}\"", self.shard, self.text);
+        Error::new(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message)
+            .hint("The nodes may have different versions of ttl_ext.")
+    }
 }
