@@ -3,7 +3,7 @@
 //! themselves; and against moddatetime. And the WAL of an update, alone.
 
 use crate::b08_delete::wal;
-use crate::clients::{Client, Length, compare, figures, throughput};
+use crate::clients::{Client, compare, figures, throughput};
 use crate::context::Context;
 use crate::fixtures::{
     BARE, BY_HAND, LIFETIME, columns_by_hand, drop_databases, enable, number, settle, wait,
@@ -176,13 +176,13 @@ fn alone(
         "SELECT pg_stat_reset_single_table_counters('{side}'::regclass)"
     ));
     let before = wal(session);
-    let done = client(server, side, rows).run(Length::Transactions(rows / 2));
-    let updated = done.transactions as f64;
-    let written = (wal(session) - before) / updated;
+    let updated = rows / 2;
+    client(server, side, rows).run(updated);
+    let written = (wal(session) - before) / updated as f64;
     // A client's counts come when it has ended, which pgbench does not wait for.
     let counts = format!("FROM pg_stat_user_tables WHERE relname = '{side}'");
     let all = format!("SELECT n_tup_upd {counts}");
-    wait(session, &all, &done.transactions.to_string(), 20, 30);
+    wait(session, &all, &updated.to_string(), 20, 30);
     let hot = number(session, &format!("SELECT n_tup_hot_upd {counts}"));
-    vec![("WAL", written), ("hot", 100.0 * hot / updated)]
+    vec![("WAL", written), ("hot", 100.0 * hot / updated as f64)]
 }

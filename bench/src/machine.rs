@@ -126,6 +126,19 @@ pub fn now() -> f64 {
         .as_secs_f64()
 }
 
+/// Seconds of processor time that a process's first thread has used so far, to the nanosecond while it
+/// does not run.
+///
+/// # Panics
+/// If there is no such process.
+pub fn processor_time(pid: i32) -> f64 {
+    let text = read_to_string(format!("/proc/{pid}/schedstat"));
+    let text = text.unwrap_or_else(|error| panic!("process {pid}: {error}"));
+    let first = text.split_whitespace().next();
+    let nanoseconds = first.and_then(|field| field.parse::<f64>().ok());
+    nanoseconds.expect("nanoseconds in schedstat") / 1e9
+}
+
 /// Seconds of processor time that a server's processes have used so far, those that
 /// have ended included, but for one session's (the one that is looking).
 pub fn cpu_seconds(server: &Server, except: i32) -> f64 {

@@ -19,19 +19,6 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The mean without that share of the least and of the greatest values.
-///
-/// # Panics
-/// Without values.
-pub fn trimmed_mean(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let out = (sorted.len() as f64 * share) as usize;
-    let kept = &sorted[out..sorted.len() - out];
-    assert!(!kept.is_empty(), "no values");
-    kept.iter().sum::<f64>() / kept.len() as f64
-}
-
 /// A number for people: three to four digits that count, thousands apart.
 pub fn show(value: f64) -> String {
     let digits = match value.abs() {
@@ -67,14 +54,6 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.25), 2.0);
         assert_eq!(quantile(&[7.0], 0.99), 7.0);
-    }
-
-    #[test]
-    fn trimmed_means() {
-        assert_eq!(trimmed_mean(&[7.0], 0.05), 7.0);
-        let mut values = vec![3.0; 18];
-        values.extend([1000.0, 0.0]);
-        assert_eq!(trimmed_mean(&values, 0.05), 3.0);
     }
 
     #[test]

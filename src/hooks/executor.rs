@@ -5,8 +5,7 @@
 use crate::citus;
 use crate::clock::{distributed, execution};
 use crate::ddl::conversion;
-use crate::keys::restoring;
-use crate::keys::skip_trigger;
+use crate::keys::{ahead, restoring, skip_trigger};
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
 use crate::pg::roles;
@@ -101,6 +100,9 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, writes_to_ttl: b
             if plan.only_inserts_or_updates() {
                 override_check::leave_out(query.state(), plan, &functions);
                 index_entry::prepare(query.state(), plan, &functions);
+                if plan.commandType == CmdType::CMD_INSERT && !plan.minds_conflicts() {
+                    ahead::look_ahead(query, &functions);
+                }
             }
         }
         if !plan.rowMarks.is_null() {

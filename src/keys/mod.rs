@@ -5,6 +5,7 @@
 //! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
 mod after_wait;
+pub(crate) mod ahead;
 mod batches;
 pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;

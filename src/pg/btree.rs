@@ -40,8 +40,14 @@ const ORDER: u16 = 1;
 const READ: c_int = 1;
 /// `SK_BT_INDOPTION_SHIFT`
 const OPTION_SHIFT: u32 = 24;
-/// `P_HIKEY`: the first item, except on the rightmost page.
-const HIGH_KEY: u16 = 1;
+/// `P_HIKEY`: the high key, and on the rightmost page, which has none, the first item.
+const FIRST: u16 = 1;
+/// `BTP_LEAF`
+const LEAF: u16 = 1;
+/// `BTP_ROOT`
+const ROOT: u16 = 1 << 1;
+/// `P_IGNORE`: the page is deleted, or half so.
+const IGNORE: u16 = 1 << 2 | 1 << 4;
 
 unsafe extern "C-unwind" {
     fn _bt_metaversion(index: Relation, heapkeyspace: *mut bool, allequalimage: *mut bool);
@@ -53,6 +59,8 @@ unsafe extern "C-unwind" {
         access: c_int,
         #[cfg(any(feature = "pg15", feature = "pg16"))] snapshot: pg_sys::Snapshot,
     ) -> *mut core::ffi::c_void;
+    fn _bt_getbuf(index: Relation, block: pg_sys::BlockNumber, access: c_int) -> Buffer;
+    fn BufferGetBlockNumber(buffer: Buffer) -> pg_sys::BlockNumber;
     fn _bt_freestack(stack: *mut core::ffi::c_void);
     fn _bt_relbuf(index: Relation, buffer: Buffer);
     fn _bt_compare(index: Relation, key: *mut Sought, page: Page, at: u16) -> i32;
@@ -107,6 +115,9 @@ impl Index<'_> {
                     entry, flags, column, 0, any, collation, function, value,
                 );
             }
+            if let Some(lacks) = by_last_leaf(index, &mut sought) {
+                return lacks;
+            }
             let stack = _bt_search(
                 index,
                 #[cfg(not(feature = "pg15"))]
@@ -122,29 +133,111 @@ impl Index<'_> {
                 // The index is empty.
                 return true;
             }
-            let lacks = leaf_lacks(index, &mut sought, pg_sys::BufferGetPage(buffer));
+            let leaf = Leaf::of(buffer);
+            // As PostgreSQL, which does so for no root.
+            if leaf.is_rightmost() && leaf.flags() & ROOT == 0 {
+                set_target(index, BufferGetBlockNumber(buffer));
+            }
+            let lacks = leaf.lacks(index, &mut sought);
             _bt_relbuf(index, buffer);
             lacks
         }
     }
 }
 
-/// Whether the leaf, on which entries of the key begin if there are any, has none, nor the page
-/// after it.
+/// The answer by the rightmost leaf, if the session knows where that is and the key is after its first
+/// one; so it is for keys of a sequence. PostgreSQL's insertion does the same, by the same knowledge, which it has of
+/// larger indexes only (`_bt_search_insert`).
 ///
 /// # Safety
-/// The leaf is locked.
-unsafe fn leaf_lacks(index: Relation, sought: &mut Sought, page: Page) -> bool {
-    // SAFETY: as required of the caller: a page of a B-tree, with its items.
+/// As [`Index::lacks`].
+unsafe fn by_last_leaf(index: Relation, sought: &mut Sought) -> Option<bool> {
+    // SAFETY: as required of the caller; what is known is only a guess, and is verified.
     unsafe {
-        let header = &*page.cast::<pg_sys::PageHeaderData>();
-        let items =
-            usize::from(header.pd_lower).saturating_sub(size_of::<pg_sys::PageHeaderData>());
-        let items = (items / size_of::<pg_sys::ItemIdData>()) as u16;
-        let opaque = &*page.add(header.pd_special.into()).cast::<Opaque>();
-        let is_rightmost = opaque.next == 0;
-        let mut compare = |at| _bt_compare(index, sought, page, at);
-        let (mut low, mut high) = (if is_rightmost { 1 } else { 2 }, items + 1);
+        let target = (*index).rd_smgr.as_ref()?.smgr_targblock;
+        if target == pg_sys::InvalidBlockNumber {
+            return None;
+        }
+        let buffer = _bt_getbuf(index, target, READ);
+        let leaf = Leaf::of(buffer);
+        let is_there = leaf.is_rightmost()
+            && leaf.flags() & (LEAF | IGNORE) == LEAF
+            && leaf.items > 0
+            && _bt_compare(index, sought, leaf.page, FIRST) > 0;
+        let lacks = is_there.then(|| leaf.lacks(index, sought));
+        _bt_relbuf(index, buffer);
+        if lacks.is_none() {
+            set_target(index, pg_sys::InvalidBlockNumber);
+        }
+        lacks
+    }
+}
+
+/// `RelationSetTargetBlock`
+///
+/// # Safety
+/// An open index, of which a page was read.
+unsafe fn set_target(index: Relation, block: pg_sys::BlockNumber) {
+    // SAFETY: as required of the caller.
+    if let Some(storage) = unsafe { (*index).rd_smgr.as_mut() } {
+        storage.smgr_targblock = block;
+    }
+}
+
+/// A page of a B-tree that is pinned and locked.
+#[derive(Clone, Copy)]
+struct Leaf {
+    page: Page,
+    items: u16,
+    opaque: *const Opaque,
+}
+
+impl Leaf {
+    /// # Safety
+    /// The page stays locked as long as this is used.
+    unsafe fn of(buffer: Buffer) -> Self {
+        // SAFETY: as required of the caller: a page with its header and special space.
+        unsafe {
+            let page = pg_sys::BufferGetPage(buffer);
+            let header = &*page.cast::<pg_sys::PageHeaderData>();
+            let items =
+                usize::from(header.pd_lower).saturating_sub(size_of::<pg_sys::PageHeaderData>());
+            Self {
+                page,
+                items: (items / size_of::<pg_sys::ItemIdData>()) as u16,
+                opaque: page.add(header.pd_special.into()).cast(),
+            }
+        }
+    }
+
+    fn is_rightmost(self) -> bool {
+        // SAFETY: the page is locked.
+        unsafe { (*self.opaque).next == 0 }
+    }
+
+    fn flags(self) -> u16 {
+        // SAFETY: the page is locked.
+        unsafe { (*self.opaque).flags }
+    }
+
+    /// Whether the leaf, on which entries of the key begin if there are any, has none, nor the page
+    /// after it.
+    ///
+    /// # Safety
+    /// A leaf of that index.
+    unsafe fn lacks(self, index: Relation, sought: &mut Sought) -> bool {
+        // SAFETY: as required of the caller.
+        let mut compare = |at| unsafe { _bt_compare(index, sought, self.page, at) };
+        let is_rightmost = self.is_rightmost();
+        let (mut low, mut high) = (if is_rightmost { 1 } else { 2 }, self.items + 1);
+        // A sequence's next one is after the last.
+        if is_rightmost && self.items > 0 {
+            match compare(self.items) {
+                0 => return false,
+                1.. => return true,
+                _ => high = self.items,
+            }
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             match compare(middle) {
@@ -153,6 +246,6 @@ unsafe fn leaf_lacks(index: Relation, sought: &mut Sought, page: Page) -> bool {
                 _ => high = middle,
             }
         }
-        low <= items || is_rightmost || compare(HIGH_KEY) < 0
+        low <= self.items || is_rightmost || compare(FIRST) < 0
     }
 }

@@ -31,6 +31,16 @@ impl<'a> Query<'a> {
         unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
     }
 
+    /// The node that gives an INSERT, which has been started, its rows.
+    pub(super) fn source_of_insertion(self) -> Option<*mut pg_sys::PlanState> {
+        self.plan()?.insertion()?;
+        // SAFETY: the state of a ModifyTable.
+        unsafe {
+            let top = (*self.0).planstate.as_ref()?;
+            (!top.lefttree.is_null()).then_some(top.lefttree)
+        }
+    }
+
     pub(crate) fn plan(self) -> Option<Plan<'a>> {
         // SAFETY: the query is there, and its plan as long.
         unsafe { (*self.0).plannedstmt.as_ref().map(Plan) }

@@ -9,6 +9,7 @@
 use super::context::Context;
 use super::externs::raising;
 use super::firing::Target;
+use super::scan::Index;
 use super::table::value_in;
 use super::{lists, nodes, unguarded};
 use pgrx::pg_sys::{self, Datum, ExprContext, ExprState, NodeTag, Oid};
@@ -24,26 +25,57 @@ struct Prepared {
     compute: Compute,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
     /// Opens the table's indexes, as PostgreSQL does at the first row that is written, unless it is
-    /// done; in those whose only expression is a call of `function` with two columns, the entries
+    /// done; at the statement's end it closes them. Not for a partitioned table, which has no
+    /// rows. False if there are none. Unguarded.
+    pub(super) fn open_indexes(self, checks_first: bool) -> bool {
+        let target = self.as_ptr();
+        // SAFETY: the statement has the table open and locked.
+        unsafe {
+            let class = &*(*(*target).ri_RelationDesc).rd_rel;
+            if class.relkind.cast_unsigned() != pg_sys::RELKIND_RELATION || !class.relhasindex {
+                return false;
+            }
+            if (*target).ri_IndexRelationDescs.is_null() {
+                let memory = Context::of((*self.state()).es_query_cxt);
+                memory.within(|| unguarded::ExecOpenIndices(target, checks_first));
+            }
+            !(*target).ri_IndexRelationDescs.is_null()
+        }
+    }
+
+    /// As [`Self::open_indexes`], guarded.
+    pub(crate) fn open_indexes_guarded(self, checks_first: bool) -> bool {
+        // SAFETY: nothing is to be dropped.
+        unsafe { at_boundary!(self.open_indexes(checks_first)) }
+    }
+
+    /// An index of the table that the statement has opened.
+    pub(crate) fn opened_index(self, index: Oid) -> Option<Index<'a>> {
+        let target = self.as_ptr();
+        // SAFETY: an array of as many open indexes as are counted.
+        unsafe {
+            let indexes = (*target).ri_IndexRelationDescs;
+            let count = usize::try_from((*target).ri_NumIndices).unwrap_or(0);
+            let mut opened = (0..count).map(|at| *indexes.add(at));
+            let found = opened.find(|&it| (*it).rd_id == index)?;
+            Some(Index::of(found, self.table()))
+        }
+    }
+
+    /// Opens the table's indexes as [`Self::open_indexes`]; in those whose only expression is a call of `function` with two columns, the entries
     /// of this statement are what `compute` returns. Guarded.
-    ///
-    /// Not for a partitioned table, which has no rows.
     pub(crate) fn compute_index_entries(self, function: Oid, compute: Compute, checks_first: bool) {
         let (target, estate) = (self.as_ptr(), self.state());
         // SAFETY: the statement has the table open and locked, and PostgreSQL closes the indexes at
         // its end; arrays of as many indexes as are counted.
         unsafe {
-            let class = &*(*(*target).ri_RelationDesc).rd_rel;
-            if class.relkind.cast_unsigned() != pg_sys::RELKIND_RELATION || !class.relhasindex {
-                return;
-            }
             let memory = Context::of((*estate).es_query_cxt);
             // One guard for all of it; nothing here is to be dropped when an error passes.
             at_boundary!(memory.within(|| {
-                if (*target).ri_IndexRelationDescs.is_null() {
-                    unguarded::ExecOpenIndices(target, checks_first);
+                if !self.open_indexes(checks_first) {
+                    return;
                 }
                 for at in 0..usize::try_from((*target).ri_NumIndices).unwrap_or(0) {
                     let info = &mut **(*target).ri_IndexRelationInfo.add(at);

@@ -15,6 +15,7 @@ macro_rules! at_boundary {
 
 pub(crate) mod activity;
 pub(crate) mod after_delete;
+pub(crate) mod arriving;
 pub(crate) mod assignment;
 pub(crate) mod background;
 pub(crate) mod batch;

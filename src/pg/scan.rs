@@ -88,6 +88,20 @@ impl Table<'_> {
 }
 
 impl<'a> Index<'a> {
+    /// # Safety
+    /// An index of the table, open and locked for `'a`.
+    #[inline]
+    pub(super) unsafe fn of(index: pg_sys::Relation, table: Table<'a>) -> Self {
+        Self { index, table }
+    }
+
+    /// Whether it takes entries already.
+    #[inline]
+    pub(crate) fn is_ready(self) -> bool {
+        // SAFETY: open.
+        unsafe { (*(*self.index).rd_index).indisready }
+    }
+
     #[inline]
     pub(super) fn as_ptr(self) -> pg_sys::Relation {
         self.index

@@ -99,6 +99,7 @@ unsafe extern "C-unwind" {
     pub(super) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
     pub(super) fn MemoryContextReset(context: MemoryContext);
 
+    pub(super) fn MakePerTupleExprContext(estate: State) -> *mut pg_sys::ExprContext;
     pub(super) fn ExecOpenIndices(target: Target, speculative: bool);
     pub(super) fn AfterTriggerBeginQuery();
     pub(super) fn AfterTriggerEndQuery(estate: State);

@@ -30,7 +30,20 @@ struct Target<'a> {
 /// Whether the statement may have anything to stamp. Calls no function of PostgreSQL.
 #[inline]
 pub(super) fn may_write(query: Query<'_>) -> bool {
-    query.read().resultRelation != 0 || !query.read().cteList.is_null()
+    if !query.read().cteList.is_null() {
+        return true;
+    }
+    let needs_none = |entry: Entry<'_>| {
+        let entry = entry.read();
+        cache::is_known_to_need_no_stamp(entry.relid, reaches_children(&entry))
+    };
+    query.read().resultRelation != 0 && !query.target().is_some_and(needs_none)
+}
+
+/// Whether what is written to this table may come to a partition or child of it. INSERT never marks its
+/// target as inherited, but routes rows to partitions.
+fn reaches_children(entry: &pg_sys::RangeTblEntry) -> bool {
+    entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE
 }
 
 /// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
@@ -110,12 +123,9 @@ fn writes_rows(query: Query<'_>) -> bool {
 /// rows would not be stamped, and would expire although they were just written.
 fn refuse_unstamped(entry: Entry<'_>) {
     let entry = entry.read();
-    // INSERT never marks its target as inherited, but routes rows to partitions.
-    let reaches_children =
-        entry.inh || entry.relkind.cast_unsigned() == pg_sys::RELKIND_PARTITIONED_TABLE;
     let relid = entry.relid;
     let child = || cache::child_with_ttl(relid);
-    let Some(child) = reaches_children.then(child).flatten() else {
+    let Some(child) = reaches_children(&entry).then(child).flatten() else {
         return;
     };
     let (table, child) = (

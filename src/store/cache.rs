@@ -35,6 +35,15 @@ pub(crate) fn is_known_to_have_none(relid: pg_sys::Oid) -> bool {
     is_system(relid) || extension::is_known_to_be_absent() || POLICIES.with_borrow(known)
 }
 
+/// Whether the cache says that neither the relation nor, if they are asked for, its partitions and children have rows
+/// that are stamped. Calls no function of PostgreSQL.
+pub(crate) fn is_known_to_need_no_stamp(relid: pg_sys::Oid, with_children: bool) -> bool {
+    let no_child =
+        || CHILDREN_WITH_TTL.with_borrow(|known| matches!(known.get(&relid), Some(None)));
+    is_known_to_have_none(relid)
+        && (!with_children || is_system(relid) || extension::is_known_to_be_absent() || no_child())
+}
+
 fn is_system(relid: pg_sys::Oid) -> bool {
     relid.to_u32() < pg_sys::FirstNormalObjectId
 }
