@@ -203,3 +203,27 @@ pub(super) fn needs_another(database: &Staffed, now: i64) -> i64 {
         database.first_due
     }
 }
+
+/// For how long more tables have been due in a database than it has workers, as one of these sees it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Backlog {
+    since: Option<i64>,
+}
+
+impl Backlog {
+    /// After so long the launcher is told. Looks at many tables in which nothing is expired take less.
+    const LASTS: i64 = 1_000_000;
+
+    /// Whether the launcher is to be told now: again and again as long as it goes on.
+    pub(super) fn is_to_be_told(&mut self, due_tables: usize, workers: usize, now: i64) -> bool {
+        if due_tables <= workers {
+            self.since = None;
+            return false;
+        }
+        let lasts = now.saturating_sub(*self.since.get_or_insert(now)) >= Self::LASTS;
+        if lasts {
+            self.since = Some(now);
+        }
+        lasts
+    }
+}

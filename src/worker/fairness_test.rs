@@ -1,7 +1,7 @@
 //! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
-    Applicant, Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch,
+    Applicant, Backlog, Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch,
     needs_another, order, rank,
 };
 use std::time::Duration;
@@ -145,6 +145,22 @@ fn help_comes_where_nobody_takes_notice() {
         ..attentive
     };
     assert_eq!(needs_another(&many, NOW), NOW);
+}
+
+#[test]
+fn more_tables_than_workers_are_told_of_once_a_second() {
+    let mut backlog = Backlog::default();
+    let mut told = |due, workers, at| backlog.is_to_be_told(due, workers, NOW + at);
+    assert!(!told(2, 1, 0));
+    assert!(!told(2, 1, SECOND - 1));
+    assert!(told(2, 1, SECOND));
+    assert!(!told(2, 1, SECOND + 1));
+    assert!(told(3, 2, 2 * SECOND));
+    // One for each: from the beginning again.
+    assert!(!told(2, 2, 3 * SECOND));
+    assert!(!told(3, 2, 4 * SECOND));
+    assert!(!told(3, 2, 5 * SECOND - 1));
+    assert!(told(3, 2, 5 * SECOND));
 }
 
 #[test]

@@ -94,14 +94,6 @@ fn staffed(
     }
 }
 
-/// How many workers there are.
-fn running() -> usize {
-    let workers = shared::control().workers.iter();
-    workers
-        .filter(|worker| worker.pid.load(Ordering::Acquire) != 0)
-        .count()
-}
-
 /// So many databases wait, and all workers are taken: idle ones check whether they can leave;
 /// those at one table for longest make room.
 fn ask_for_room(databases: usize) {
@@ -233,7 +225,7 @@ impl Launcher {
             waiting += u32::from(workers == 0 || long);
             unserved += usize::from(workers == 0 || long);
             // If the server has no slot, none of our workers can make room.
-            let soon = unserved > 0 && running() >= settings::max_workers();
+            let soon = unserved > 0 && shared::running() >= settings::max_workers();
             next = next.min(now + if soon { RETRY_SOON } else { RETRY });
         }
         shared::control().waiting.store(waiting, Ordering::Relaxed);
@@ -312,7 +304,7 @@ impl Launcher {
         let free = workers
             .iter()
             .position(|w| w.pid.load(Ordering::Acquire) == 0);
-        let Some(place) = free.filter(|_| running() < settings::max_workers()) else {
+        let Some(place) = free.filter(|_| shared::running() < settings::max_workers()) else {
             return false;
         };
         workers[place]

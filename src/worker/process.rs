@@ -1,7 +1,7 @@
 //! A worker: deletes expired rows in one database, table by table.
 
 use super::claims::{self, Next};
-use super::fairness::LONG_TURN;
+use super::fairness::{Backlog, LONG_TURN};
 use super::pace::Pace;
 use super::shared::{self, Database, Worker};
 use super::tables::{self, CACHED_TABLES, Targets};
@@ -144,6 +144,7 @@ struct Work {
     turns: u64,
     /// Tables opened since it last forgot what it has cached.
     opened: usize,
+    backlog: Backlog,
 }
 
 fn work(database: u32) -> Result<(), Error> {
@@ -156,6 +157,7 @@ fn work(database: u32) -> Result<(), Error> {
         began: background::now(),
         turns: 0,
         opened: 0,
+        backlog: Backlog::default(),
     };
     loop {
         if session::reload_if_asked() {
@@ -178,6 +180,7 @@ fn work(database: u32) -> Result<(), Error> {
         let (urgent, fresh) = work.take_writes(slot, now);
         let next = claims::claim_next(database, settings::naptime(), now);
         slot.due_tables.store(next.due, Ordering::Relaxed);
+        work.tell_of_backlog(database, next.due, now);
         let crowded = is_crowded();
         if !next.claimed.is_empty() {
             if crowded && next.only_slow && work.turns > 0 {
@@ -231,6 +234,18 @@ impl Work {
             _ => SMALL_SHARE,
         };
         is_crowded() && now - self.began > share()
+    }
+
+    /// The launcher, which sleeps while workers are at work, may start another one.
+    fn tell_of_backlog(&mut self, database: u32, due_tables: u32, now: i64) {
+        let workers = shared::workers_in(database).count();
+        if self
+            .backlog
+            .is_to_be_told(due_tables as usize, workers, now)
+            && shared::running() < settings::max_workers()
+        {
+            shared::wake_launcher();
+        }
     }
 
     /// Reads the policies if they have changed or were read long ago; false if there are none.

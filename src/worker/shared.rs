@@ -257,7 +257,20 @@ pub(super) fn tell_long_turn() {
     if let Some(slot) = databases.into_iter().find(here) {
         slot.wants_wake.store(true, Ordering::SeqCst);
     }
+    wake_launcher();
+}
+
+/// Wakes the launcher. In a signal handler, too.
+pub(super) fn wake_launcher() {
     background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
+}
+
+/// How many workers there are.
+pub(super) fn running() -> usize {
+    let workers = control().workers.iter();
+    workers
+        .filter(|worker| worker.pid.load(Ordering::Acquire) != 0)
+        .count()
 }
 
 /// Whether others wait for this worker. In a signal handler.
