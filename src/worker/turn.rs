@@ -123,12 +123,7 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         interval: 0,
     };
     if let Some(until) = waits_until(key)? {
-        wait(key);
-        return Ok(Outcome::Done {
-            next_expiry: Some(until),
-            leftover: false,
-            interval: 0,
-        });
+        return Ok(wait(key, until));
     }
     if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
         return Ok(nothing);
@@ -143,6 +138,10 @@ fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outco
         return Ok(nothing);
     };
     let began = background::now();
+    // A change since the look above: batches are deleted by this policy, or not at all.
+    if let Some(until) = job.policy.waits_until(began) {
+        return Ok(wait(key, until));
+    }
     if let Some(resting) = resting::at(job.policy.rest, began) {
         measure_backlog(key, began);
         let cost = background::now().saturating_sub(began);
@@ -164,13 +163,18 @@ fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
     })
 }
 
-/// Notes that a table waits: how many rows it keeps, and that the next look is not to rely on
-/// this one.
-fn wait(key: TableKey) {
+/// Notes that a table waits until then: how many rows it keeps, and that the next look is not to rely
+/// on this one.
+fn wait(key: TableKey, until: i64) -> Outcome {
     state::with_table(key, |state| state.progress.writes_seen = -1);
     let owner = probe::owner(key.relid.into()).ok().flatten();
     if transaction::clean_session_for(owner).is_ok() {
         measure_backlog(key, background::now());
+    }
+    Outcome::Done {
+        next_expiry: Some(until),
+        leftover: false,
+        interval: 0,
     }
 }
 
