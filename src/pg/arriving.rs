@@ -35,22 +35,17 @@ static WATCH: Mark<Watch> = Mark::new();
 impl Target<'_> {
     /// Has the BEFORE ROW triggers of an INSERT into the table fire for those rows only for which
     /// `fires` is true. It reads a row as the statement gives it: what a trigger or a generated column
-    /// puts there is not in it. True if the statement can be watched so. Guarded.
+    /// puts there is not in it. Guarded.
     ///
     /// # Safety
     /// The target is the only one of the query, which has just been started; `fires` does not panic, and
     /// holds nothing that needs dropping when an error passes.
-    pub(crate) unsafe fn fire_before_rows<F>(
-        self,
-        query: Query<'_>,
-        memory: Context<'_>,
-        fires: F,
-    ) -> bool
+    pub(crate) unsafe fn fire_before_rows<F>(self, query: Query<'_>, memory: Context<'_>, fires: F)
     where
         F: Fn(Slot<'_>) -> bool,
     {
         let Some(source) = query.source_of_insertion() else {
-            return false;
+            return;
         };
         let fires: &Fires<'_> = memory.put_one(fires);
         // SAFETY: what is watched, and what is asked, live as long as the query's memory, and the source
@@ -62,10 +57,9 @@ impl Target<'_> {
                 fires: core::mem::transmute::<&Fires<'_>, &Fires<'static>>(fires),
             };
             WATCH.keep(memory, watch);
-            // PostgreSQL calls this one from the second row on, and where it measures the node.
+            // `ExecProcNode` is the one of the first row, or one that measures; both lead to this one.
             (*source).ExecProcNodeReal = Some(next);
         }
-        true
     }
 }
 
