@@ -108,7 +108,7 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> Command {
         }
         AlterTableType::AT_DropNotNull => Command::DropNotNull(name()),
         AlterTableType::AT_DropExpression => Command::Expression("drop", name()),
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        #[cfg(since17)]
         AlterTableType::AT_SetExpression => Command::Expression("alter", name()),
         AlterTableType::AT_AddConstraint => {
             let key = definition

@@ -32,9 +32,9 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
             let bound = partition.node(|partition| &partition.bound)?;
             (!bound.is_default).then_some(Extent::DefaultPartition)
         }
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        #[cfg(since17)]
         AlterTableType::AT_SetExpression => Some(Extent::Children),
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         AlterTableType::AT_AlterConstraint => {
             let change = definition?.cast::<pg_sys::ATAlterConstraint>()?;
             (change.alterEnforceability && change.is_enforced).then_some(Extent::Partitions)

@@ -88,9 +88,9 @@ pub(crate) fn active_backends() -> Option<u32> {
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
         for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
-            #[cfg(feature = "pg15")]
+            #[cfg(not(since16))]
             let entry = pg_sys::pgstat_fetch_stat_local_beentry(index);
-            #[cfg(not(feature = "pg15"))]
+            #[cfg(since16)]
             let entry = pg_sys::pgstat_get_local_beentry_by_index(index);
             let Some(entry) = entry.as_ref() else {
                 continue;

@@ -102,9 +102,9 @@ impl Drop for Handle {
 pub(crate) fn handle_signals() {
     // SAFETY: the handlers are PostgreSQL's own; signals are still blocked.
     unsafe {
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         use pg_sys::pqsignal;
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         use pg_sys::pqsignal_be as pqsignal;
         pqsignal(SIGHUP, Some(externs::SignalHandlerForConfigReload));
         pqsignal(SIGTERM, Some(externs::die));

@@ -107,9 +107,9 @@ unsafe fn scan(index: pg_sys::Relation, (first, last): (i64, i64)) -> Vec<Blocks
             );
         }
         let bitmap = pg_sys::tbm_create(MEMORY as _, null_mut());
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         let scan = pg_sys::index_beginscan_bitmap(index, &mut dirty, count);
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         let scan = pg_sys::index_beginscan_bitmap(index, &mut dirty, null_mut(), count);
         pg_sys::index_rescan(scan, keys.as_mut_ptr(), count, null_mut(), 0);
         pg_sys::index_getbitmap(scan, bitmap);
@@ -134,7 +134,7 @@ unsafe fn scan(index: pg_sys::Relation, (first, last): (i64, i64)) -> Vec<Blocks
 unsafe fn each_page(bitmap: *mut pg_sys::TIDBitmap, see: &mut dyn FnMut(BlockNumber)) {
     // SAFETY: as required of the caller.
     unsafe {
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         {
             let iterator = pg_sys::tbm_begin_iterate(bitmap);
             loop {
@@ -146,7 +146,7 @@ unsafe fn each_page(bitmap: *mut pg_sys::TIDBitmap, see: &mut dyn FnMut(BlockNum
             }
             pg_sys::tbm_end_iterate(iterator);
         }
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         {
             let iterator = pg_sys::tbm_begin_private_iterate(bitmap);
             let mut page = pg_sys::TBMIterateResult::default();

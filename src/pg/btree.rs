@@ -53,11 +53,11 @@ unsafe extern "C-unwind" {
     fn _bt_metaversion(index: Relation, heapkeyspace: *mut bool, allequalimage: *mut bool);
     fn _bt_search(
         index: Relation,
-        #[cfg(not(feature = "pg15"))] table: Relation,
+        #[cfg(since16)] table: Relation,
         key: *mut Sought,
         buffer: *mut Buffer,
         access: c_int,
-        #[cfg(any(feature = "pg15", feature = "pg16"))] snapshot: pg_sys::Snapshot,
+        #[cfg(not(since17))] snapshot: pg_sys::Snapshot,
     ) -> *mut core::ffi::c_void;
     fn _bt_getbuf(index: Relation, block: pg_sys::BlockNumber, access: c_int) -> Buffer;
     fn BufferGetBlockNumber(buffer: Buffer) -> pg_sys::BlockNumber;
@@ -120,12 +120,12 @@ impl Index<'_> {
             }
             let stack = _bt_search(
                 index,
-                #[cfg(not(feature = "pg15"))]
+                #[cfg(since16)]
                 self.table().as_ptr(),
                 &mut sought,
                 &mut buffer,
                 READ,
-                #[cfg(any(feature = "pg15", feature = "pg16"))]
+                #[cfg(not(since17))]
                 null_mut(),
             );
             _bt_freestack(stack);

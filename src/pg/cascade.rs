@@ -113,4 +113,4 @@ pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid)
 
 /// Up to 17, AFTER triggers of a table that a cascade reaches, and deferred ones, run as the
 /// user who deletes; from 18 on, as the user who queued them.
-const RUN_AS_WHOEVER_DELETES: bool = cfg!(not(feature = "pg18"));
+const RUN_AS_WHOEVER_DELETES: bool = cfg!(not(since18));

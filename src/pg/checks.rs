@@ -44,9 +44,9 @@ impl Target<'_> {
 unsafe fn prepared(target: *mut pg_sys::ResultRelInfo) -> *mut *mut *mut ExprState {
     // SAFETY: as required of the caller.
     unsafe {
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         return &raw mut (*target).ri_ConstraintExprs;
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         return &raw mut (*target).ri_CheckConstraintExprs;
     }
 }

@@ -17,13 +17,13 @@ mod pg_constraint {
     pub(super) const RELATION: Oid = Oid::from_u32(2606);
     pub(super) const CONRELID_CONTYPID_CONNAME_INDEX: Oid = Oid::from_u32(2665);
     /// Version 18 has `conenforced` before this one, and `conperiod` before the others.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(not(since18))]
     mod columns {
         pub(crate) const CONRELID: i16 = 8;
         pub(crate) const CONKEY: u32 = 19;
         pub(crate) const CONBIN: u32 = 26;
     }
-    #[cfg(feature = "pg18")]
+    #[cfg(since18)]
     mod columns {
         pub(crate) const CONRELID: i16 = 9;
         pub(crate) const CONKEY: u32 = 21;

@@ -67,14 +67,14 @@ impl<'a> Evaluator<'a> {
             (0..usize::from(constraints.num_check))
                 .map(|at| &*constraints.check.add(at))
                 .filter(|_check| {
-                    #[cfg(feature = "pg18")]
+                    #[cfg(since18)]
                     return _check.ccenforced;
-                    #[cfg(not(feature = "pg18"))]
+                    #[cfg(not(since18))]
                     true
                 })
                 .map(|check| {
                     let tree = pg_sys::stringToNode(check.ccbin).cast::<pg_sys::Node>();
-                    #[cfg(feature = "pg18")]
+                    #[cfg(since18)]
                     let tree = pg_sys::expand_generated_columns_in_expr(tree, table.as_ptr(), 1);
                     self.prepare(tree.cast())
                 })

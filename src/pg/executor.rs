@@ -212,10 +212,10 @@ macro_rules! hook {
 }
 hook!(start, start, ExecutorStart_hook: ExecutorStart_hook_type, standard_ExecutorStart,
     (eflags: c_int) eflags);
-#[cfg(not(feature = "pg18"))]
+#[cfg(not(since18))]
 hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
     (direction: pg_sys::ScanDirection::Type, count: u64, execute_once: bool));
-#[cfg(feature = "pg18")]
+#[cfg(since18)]
 hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
     (direction: pg_sys::ScanDirection::Type, count: u64));
 // Data-modifying WITH queries run to completion in ExecutorFinish.

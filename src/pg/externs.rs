@@ -97,7 +97,7 @@ pub(crate) mod foreign_keys {
         pub(crate) contype: u8,
         condeferrable: bool,
         condeferred: bool,
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         conenforced: bool,
         convalidated: bool,
         pub(crate) conrelid: pg_sys::Oid,
@@ -109,21 +109,21 @@ pub(crate) mod foreign_keys {
         pub(crate) confdeltype: u8,
         pub(crate) confmatchtype: u8,
         conislocal: bool,
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        #[cfg(not(since17))]
         coninhcount: i32,
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        #[cfg(since17)]
         coninhcount: i16,
         connoinherit: bool,
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         conperiod: bool,
     }
 
     impl Constraint {
         /// Whether it has PERIOD.
         pub(crate) fn has_period(&self) -> bool {
-            #[cfg(feature = "pg18")]
+            #[cfg(since18)]
             return self.conperiod;
-            #[cfg(not(feature = "pg18"))]
+            #[cfg(not(since18))]
             return false;
         }
     }
@@ -142,7 +142,7 @@ pub(crate) mod foreign_keys {
             fk_del_set_cols: *mut i16,
         );
         /// pg_constraint.c; raises an error for a class without them.
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         fn FindFKPeriodOpers(
             opclass: pg_sys::Oid,
             contained: *mut pg_sys::Oid,
@@ -156,7 +156,7 @@ pub(crate) mod foreign_keys {
     /// # Safety
     /// The operator class of the index's last column, of a foreign key with PERIOD.
     pub(crate) unsafe fn operators_of_period(opclass: pg_sys::Oid) -> (pg_sys::Oid, pg_sys::Oid) {
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         {
             let mut found = [pg_sys::InvalidOid; 3];
             let [contained, several, intersection] = &mut found;
@@ -166,7 +166,7 @@ pub(crate) mod foreign_keys {
             }
             (found[1], found[2])
         }
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         (opclass, opclass)
     }
 }
@@ -179,10 +179,10 @@ pub(crate) mod timeout {
     pub(crate) const DEADLOCK_TIMEOUT: c_int = 1;
 
     /// `USER_TIMEOUT`, the first free `TimeoutId`.
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    #[cfg(not(since17))]
     pub(crate) const USER_TIMEOUT: c_int = 12;
     /// `USER_TIMEOUT`, the first free `TimeoutId`.
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    #[cfg(since17)]
     pub(crate) const USER_TIMEOUT: c_int = 13;
 
     // Those raise no error.
@@ -263,7 +263,7 @@ pub(crate) mod raising {
         /// bitmapset.c
         pub(crate) fn bms_is_member(x: c_int, a: *const pg_sys::Bitmapset) -> bool;
         /// restrictinfo.c
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         pub(crate) fn make_restrictinfo(
             root: *mut pg_sys::PlannerInfo,
             clause: *mut pg_sys::Expr,
@@ -276,7 +276,7 @@ pub(crate) mod raising {
             nullable_relids: pg_sys::Relids,
         ) -> *mut pg_sys::RestrictInfo;
         /// restrictinfo.c
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         pub(crate) fn make_restrictinfo(
             root: *mut pg_sys::PlannerInfo,
             clause: *mut pg_sys::Expr,

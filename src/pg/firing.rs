@@ -328,9 +328,9 @@ unsafe fn recheck(estate: *mut pg_sys::EState) -> *mut pg_sys::EPQState {
     // SAFETY: as required of the caller.
     unsafe {
         let recheck = pg_sys::palloc0(size_of::<pg_sys::EPQState>()).cast::<pg_sys::EPQState>();
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         pg_sys::EvalPlanQualInit(recheck, estate, none, null_mut(), -1);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         pg_sys::EvalPlanQualInit(recheck, estate, none, null_mut(), -1, null_mut());
         recheck
     }

@@ -308,9 +308,9 @@ unsafe fn restriction(root: *mut PlannerInfo, clause: *mut Expr) -> *mut pg_sys:
     let none = null_mut();
     // SAFETY: no relids are required beyond those of the clause itself.
     unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return raising::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         return raising::make_restrictinfo(
             root, clause, true, false, false, false, 0, none, none, none,
         );

@@ -230,9 +230,9 @@ impl Entry<'_> {
     /// The user whose privileges on the table are checked, such as a view's owner; `InvalidOid` for
     /// the current user.
     pub(crate) fn check_as_user(self) -> pg_sys::Oid {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return self.read().checkAsUser;
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         match self.read().perminfoindex {
             0 => pg_sys::InvalidOid,
             // SAFETY: it is in the query's range table.
@@ -300,9 +300,9 @@ impl Entry<'_> {
         }
         // SAFETY: an entry of the query; bitmapsets are copied before they grow.
         unsafe {
-            #[cfg(feature = "pg15")]
+            #[cfg(not(since16))]
             let updated = &mut (*self.entry.as_ptr()).updatedCols;
-            #[cfg(not(feature = "pg15"))]
+            #[cfg(since16)]
             let updated = &mut (*self.permissions()).updatedCols;
             let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
             *updated = columns.iter().fold(pg_sys::bms_copy(*updated), |set, &c| {
@@ -311,7 +311,7 @@ impl Entry<'_> {
         }
     }
 
-    #[cfg(not(feature = "pg15"))]
+    #[cfg(since16)]
     fn permissions(self) -> *mut pg_sys::RTEPermissionInfo {
         // SAFETY: a table's entry in the query's range table.
         unsafe { pg_sys::getRTEPermissionInfo(self.query.read().rteperminfos, self.entry.as_ptr()) }
@@ -326,11 +326,11 @@ impl Entry<'_> {
             (*check).inh = false;
             (*check).inFromCl = false;
             (*check).securityQuals = core::ptr::null_mut();
-            #[cfg(feature = "pg15")]
+            #[cfg(not(since16))]
             {
                 (*entry).requiredPerms = 0;
             }
-            #[cfg(not(feature = "pg15"))]
+            #[cfg(since16)]
             {
                 // From 16 on an entry must have a check; this one is for the owner, who passes it.
                 let perminfo = self.permissions();

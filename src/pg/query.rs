@@ -182,9 +182,9 @@ unsafe fn execute_one(
             );
             pg_sys::ExecutorStart(description, 0);
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
-            #[cfg(not(feature = "pg18"))]
+            #[cfg(not(since18))]
             pg_sys::ExecutorRun(description, forward, 0, true);
-            #[cfg(feature = "pg18")]
+            #[cfg(since18)]
             pg_sys::ExecutorRun(description, forward, 0);
             let rows = (*(*description).estate).es_processed;
             pg_sys::ExecutorFinish(description);

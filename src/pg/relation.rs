@@ -56,7 +56,7 @@ impl Open {
         // SAFETY: open and locked.
         unsafe {
             pg_sys::RelationBuildPublicationDesc(self.0, &mut published);
-            #[cfg(feature = "pg18")]
+            #[cfg(since18)]
             if !published.gencols_valid_for_delete {
                 return false;
             }

@@ -15,9 +15,9 @@ pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
 pub(crate) fn owns_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups within a transaction.
     unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return pg_sys::pg_namespace_ownercheck(schema, role);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         return pg_sys::object_ownercheck(pg_sys::NamespaceRelationId, schema, role);
     }
 }
@@ -27,9 +27,9 @@ pub(crate) fn owns_database(database: u32, role: pg_sys::Oid) -> bool {
     let database = pg_sys::Oid::from(database);
     // SAFETY: syscache look-ups within a transaction.
     unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return pg_sys::pg_database_ownercheck(database, role);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, role);
     }
 }
@@ -50,9 +50,9 @@ pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
     // SAFETY: syscache look-ups within a transaction.
     let result = unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         let result = pg_sys::pg_namespace_aclcheck(schema, role, usage);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, usage);
         result
     };
@@ -143,9 +143,9 @@ fn may_reach_disk(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
 pub(crate) fn owns_extension(extension: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     // SAFETY: a syscache look-up; the extension exists.
     unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return pg_sys::pg_extension_ownercheck(extension, user);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         return pg_sys::object_ownercheck(pg_sys::ExtensionRelationId, extension, user);
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Index<'a> {
     }
 
     /// Its table.
-    #[cfg(not(feature = "pg15"))]
+    #[cfg(since16)]
     #[inline]
     pub(super) fn table(self) -> Table<'a> {
         self.table

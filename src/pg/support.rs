@@ -93,11 +93,11 @@ impl<'a> Request<'a> {
 /// OLD or NEW of RETURNING.
 #[allow(unused_variables, reason = "15 has neither")]
 fn is_plain(row: &pg_sys::Var) -> bool {
-    #[cfg(not(feature = "pg15"))]
+    #[cfg(since16)]
     if !row.varnullingrels.is_null() {
         return false;
     }
-    #[cfg(feature = "pg18")]
+    #[cfg(since18)]
     if row.varreturningtype != pg_sys::VarReturningType::VAR_RETURNING_DEFAULT {
         return false;
     }

@@ -57,9 +57,9 @@ tagged! {
     ResTarget T_ResTarget, SecLabelStmt T_SecLabelStmt, SelectStmt T_SelectStmt,
     String T_String, TransactionStmt T_TransactionStmt, Var T_Var, ViewStmt T_ViewStmt
 }
-#[cfg(not(feature = "pg15"))]
+#[cfg(since16)]
 tagged!(JsonConstructorExpr T_JsonConstructorExpr);
-#[cfg(feature = "pg18")]
+#[cfg(since18)]
 tagged!(ATAlterConstraint T_ATAlterConstraint);
 
 // SAFETY: any node is one.

@@ -80,9 +80,9 @@ impl<'a> Table<'a> {
             let columns = (*self.0).rd_att;
             let count = usize::try_from((*columns).natts).ok()?;
             let at = usize::try_from(attno).ok()?.checked_sub(1)?;
-            #[cfg(not(feature = "pg18"))]
+            #[cfg(not(since18))]
             let first = (*columns).attrs.as_ptr();
-            #[cfg(feature = "pg18")]
+            #[cfg(since18)]
             let first = (*columns).compact_attrs.as_ptr().add(count);
             (at < count).then(|| &*first.cast::<pg_sys::FormData_pg_attribute>().add(at))
         }

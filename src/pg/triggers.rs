@@ -172,9 +172,9 @@ pub(crate) fn enable_always(relid: pg_sys::Oid, name: &str) {
     // SAFETY: the table is locked as ALTER TABLE would, until the end of the transaction.
     unsafe {
         let rel = pg_sys::table_open(relid, lock);
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         pg_sys::EnableDisableTriggerNew(rel, name.as_ptr(), always, true, false, lock);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         pg_sys::EnableDisableTrigger(
             rel,
             name.as_ptr(),

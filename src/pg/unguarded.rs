@@ -26,7 +26,7 @@ unsafe extern "C-unwind" {
         heap: Relation,
         index: Relation,
         snapshot: Snapshot,
-        #[cfg(feature = "pg18")] instrument: *mut c_void,
+        #[cfg(since18)] instrument: *mut c_void,
         nkeys: c_int,
         norderbys: c_int,
     ) -> IndexScanDesc;
@@ -111,9 +111,9 @@ unsafe extern "C-unwind" {
         tupleid: ItemPointer,
         foreign: HeapTuple,
         epqslot: *mut Slot,
-        #[cfg(not(feature = "pg15"))] result: *mut pg_sys::TM_Result::Type,
-        #[cfg(not(feature = "pg15"))] failure: *mut pg_sys::TM_FailureData,
-        #[cfg(feature = "pg18")] is_merge_delete: bool,
+        #[cfg(since16)] result: *mut pg_sys::TM_Result::Type,
+        #[cfg(since16)] failure: *mut pg_sys::TM_FailureData,
+        #[cfg(since18)] is_merge_delete: bool,
     ) -> bool;
     pub(super) fn ExecARDeleteTriggers(
         estate: State,
@@ -139,14 +139,14 @@ pub(super) unsafe fn before_row_delete_triggers(
 ) -> bool {
     // SAFETY: as required of the caller.
     unsafe {
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         return ExecBRDeleteTriggers(estate, epq, target, tid, null_mut(), null_mut());
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         {
             let (foreign, slot, result, failure) = (null_mut(), null_mut(), null_mut(), null_mut());
-            #[cfg(not(feature = "pg18"))]
+            #[cfg(not(since18))]
             return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, slot, result, failure);
-            #[cfg(feature = "pg18")]
+            #[cfg(since18)]
             return ExecBRDeleteTriggers(
                 estate, epq, target, tid, foreign, slot, result, failure, false,
             );
@@ -166,9 +166,9 @@ pub(super) unsafe fn begin_index_scan(
 ) -> IndexScanDesc {
     // SAFETY: as required of the caller.
     unsafe {
-        #[cfg(not(feature = "pg18"))]
+        #[cfg(not(since18))]
         return index_beginscan(heap, index, snapshot, nkeys, 0);
-        #[cfg(feature = "pg18")]
+        #[cfg(since18)]
         return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0);
     }
 }

@@ -11,7 +11,7 @@ unsafe extern "C-unwind" {
         message: *const c_char,
         size: usize,
         transactional: bool,
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))] flush: bool,
+        #[cfg(since17)] flush: bool,
     ) -> pg_sys::XLogRecPtr;
 }
 
@@ -45,9 +45,9 @@ unsafe fn write(prefix: &CStr, message: &CStr) {
     let length = message.count_bytes();
     // SAFETY: as required of the caller; the message is copied.
     unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        #[cfg(not(since17))]
         LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true);
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        #[cfg(since17)]
         LogLogicalMessage(prefix.as_ptr(), message.as_ptr(), length, true, false);
     }
 }

@@ -32,13 +32,13 @@ fn untrusted_type(node: Node<'_>) -> Option<pg_sys::Oid> {
     let made = || Some(node.value_type()).filter(|&type_oid| may_call_functions(type_oid));
     match node.type_ {
         // A JSON constructor applies the argument type's cast to json.
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         NodeTag::T_JsonConstructorExpr => node
             .cast::<pg_sys::JsonConstructorExpr>()?
             .list::<pg_sys::Node>(|json| &json.args)
             .map(Node::value_type)
             .find(|type_oid| type_oid.to_u32() >= pg_sys::FirstNormalObjectId),
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        #[cfg(since17)]
         NodeTag::T_JsonExpr => made(),
         // C functions, too, can make a value of any type.
         NodeTag::T_FuncExpr

@@ -158,7 +158,7 @@ fn prepare_session() {
         ("quote_all_identifiers", "off"),
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
-        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        #[cfg(since17)]
         ("transaction_timeout", "0"),
         // Building waits for older transactions, which may take hours, and nobody waits for it
         // meanwhile; only the locks on tables are waited for briefly.

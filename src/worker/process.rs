@@ -104,7 +104,7 @@ fn prepare_session() {
         ("row_security", "on"),
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
-        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        #[cfg(since17)]
         ("transaction_timeout", "0"),
         // Rows are deleted while a query runs: in one process, in order, and by the access paths
         // that batches are made for.

@@ -243,7 +243,7 @@ fn parameters_match(key: &ForeignKey, first: usize) -> Vec<u8> {
 
 /// Up to 17, for nondeterministic collations; 18 refuses such a foreign key.
 fn collation_beside_parameter(pair: &Pair) -> &[u8] {
-    if pair.is_deterministic || cfg!(feature = "pg18") {
+    if pair.is_deterministic || cfg!(since18) {
         b""
     } else {
         &pair.collation

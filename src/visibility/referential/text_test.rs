@@ -149,7 +149,7 @@ fn collations_by_which_different_texts_are_equal() {
     let mut key = key(1);
     key.pairs[0].collation = br#" COLLATE "s"."c""#.to_vec();
     key.pairs[0].is_deterministic = false;
-    let collated = if cfg!(feature = "pg18") {
+    let collated = if cfg!(since18) {
         ""
     } else {
         r#" COLLATE "s"."c""#

@@ -2,11 +2,13 @@
 //!
 //! A room is a folder or a file right below `src/`. Prints how often each uses which, the
 //! uses that run upwards, and the largest circle of files; fails if there is an upward use,
-//! a room without a place in the order, or a word that a room must not know.
+//! a room without a place in the order, a word that a room must not know, or a condition on one version of
+//! PostgreSQL.
 
 mod circle;
 mod order;
 mod source;
+mod versions;
 
 use order::{ORDER, WORDS};
 use source::Source;
@@ -27,7 +29,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let faults = order::faults(&source, ORDER, WORDS);
+    let mut faults = order::faults(&source, ORDER, WORDS);
+    faults.extend(versions::faults(&source));
     let mut between: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for used in source.between_rooms() {
         *between.entry((used.room, used.to_room)).or_default() += 1;
