@@ -5,11 +5,11 @@
 use crate::citus;
 use crate::clock::{distributed, execution};
 use crate::ddl::conversion;
-use crate::keys::{ahead, restoring, skip_trigger};
+use crate::keys::{restoring, skip_trigger};
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
 use crate::pg::roles;
-use crate::stamp::{index_entry, override_check};
+use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
 use pgrx::pg_sys::{self, CmdType};
@@ -99,10 +99,6 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, writes_to_ttl: b
             skip_trigger::skip(query.state(), skip_for, &functions);
             if plan.only_inserts_or_updates() {
                 override_check::leave_out(query.state(), plan, &functions);
-                index_entry::prepare(query.state(), plan, &functions);
-                if plan.commandType == CmdType::CMD_INSERT && !plan.minds_conflicts() {
-                    ahead::look_ahead(query, &functions);
-                }
             }
         }
         if !plan.rowMarks.is_null() {

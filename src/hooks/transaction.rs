@@ -37,7 +37,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         XactEvent::XACT_EVENT_ABORT => {
             execution::at_abort();
             citus::session::at_abort(0);
-            copy_from::at_abort(0);
+            copy_from::after_write();
             ddl::at_abort(0);
             underway::at_abort(0);
             wakeups::at_other_end(false);
@@ -62,7 +62,7 @@ extern "C-unwind" fn at_subxact_end(
         SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
             execution::at_subxact_abort(level);
             citus::session::at_abort(level);
-            copy_from::at_abort(level);
+            copy_from::after_write();
             ddl::at_abort(level);
             underway::at_abort(level);
             statement::at_abort(level);

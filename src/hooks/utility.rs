@@ -34,8 +34,8 @@ struct Around {
     ddl: Option<usize>,
     /// It has options of ours, or copies a table: what `table_options::after` needs.
     options: Option<usize>,
-    /// It is a COPY, which looks keys up in batches for so many tables.
-    copies: Option<usize>,
+    /// It is a COPY: `copy_from::after_write` follows.
+    copies: bool,
     /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
     /// COMMIT PREPARED (true) or ROLLBACK PREPARED (false).
@@ -80,7 +80,7 @@ unsafe extern "C-unwind" fn trampoline(
             ends_prepared,
             ..
         } = around;
-        if copies.is_some()
+        if copies
             || ddl.is_some()
             || options.is_some()
             || vacated.is_some()
@@ -116,7 +116,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
         statement: pstmt,
         ddl: None,
         options: None,
-        copies: None,
+        copies: false,
         vacated: None,
         ends_prepared: None,
     };
@@ -135,8 +135,9 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
             // SAFETY: the node's tag tells its type.
             unsafe {
                 around.statement = copy_to::hide_expired(pstmt, text);
-                around.copies = Some(copy_from::before_write(node.as_ptr().cast()));
+                copy_from::before_write(node.as_ptr().cast());
             }
+            around.copies = true;
         }
         NodeTag::T_SecLabelStmt => {
             around.statement = label_provider::bind_or_unbind(planned).unwrap_or(pstmt);
@@ -163,8 +164,8 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn after(around: &Around) {
-    if let Some(in_batches) = around.copies {
-        copy_from::after_write(in_batches);
+    if around.copies {
+        copy_from::after_write();
     }
     if let Some(database) = around.vacated {
         evict::readmit(database);

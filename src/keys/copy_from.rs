@@ -4,12 +4,11 @@
 //! the table is expired when COPY starts and none comes expired, the trigger has nothing to do and
 //! is hidden from COPY (`docs/decisions/0016-free-keys-by-trigger.md`). A few expired rows are
 //! removed first; if there are many, or another session works on one, or the data give `_ts`, the
-//! keys are looked up batch by batch ([`super::batches`]), or else the trigger stays.
+//! trigger fires for each row.
 
-use super::batches::Batches;
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::restoring;
-use crate::pg::{catalog, encoding, insertion, lists, locks, relation, roles};
+use crate::pg::{catalog, encoding, lists, locks, relation, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{TablePolicy, cache, written};
@@ -25,11 +24,11 @@ thread_local! {
 }
 
 /// Prepares a COPY that writes to a table with TTL, and notes the write for the workers.
-/// Returns for how many tables keys are looked up in batches; [`after_write`] follows.
+/// [`after_write`] follows.
 ///
 /// # Safety
 /// `stmt` is a statement of the parser.
-pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> usize {
+pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
     // In a read-only transaction COPY fails, and PostgreSQL says why.
     // SAFETY: fields of a parsed statement; the lock that COPY takes first.
     unsafe {
@@ -38,7 +37,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> usize {
             || pg_sys::XactReadOnly
             || !extension::is_present()
         {
-            return 0;
+            return;
         }
         let lock = pg_sys::RowExclusiveLock.cast_signed();
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
@@ -49,24 +48,22 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) -> usize {
             written::note_copy(&policy);
             let columns = lists::iter::<pg_sys::String>((*stmt).attlist);
             let names = columns.map(|name| encoding::from_pointer((*name).sval));
-            return begin_copy(&names.collect::<Vec<_>>(), relid);
+            hide_triggers(&names.collect::<Vec<_>>(), relid);
         }
     }
-    0
 }
 
-/// Before a COPY FROM with these columns: hides the trigger from COPY where it has nothing to do,
-/// or where batches are looked up; returns for how many tables these are. The table is locked as
-/// COPY will lock it.
-fn begin_copy(columns: &[String], relid: pg_sys::Oid) -> usize {
+/// Before a COPY FROM with these columns: hides the trigger from COPY where it has nothing to do.
+/// The table is locked as COPY will lock it.
+fn hide_triggers(columns: &[String], relid: pg_sys::Oid) {
     let Some(functions) = extension::functions() else {
-        return 0;
+        return;
     };
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
-        return 0;
+        return;
     };
     if settings::show_expired() {
-        return 0;
+        return;
     }
     let all_stamped = stamps_all_rows(columns, relid, &policy);
     let tables = catalog::all_inheritors(relid);
@@ -75,55 +72,35 @@ fn begin_copy(columns: &[String], relid: pg_sys::Oid) -> usize {
     // COPY writes to a table itself or, through a partitioned one, to its partitions.
     let tables = if is_partitioned { tables } else { vec![relid] };
     if tables.len() > FEW_PARTITIONS || !roles::may_insert(relid) {
-        return 0;
+        return;
     }
-    let (mut budget, mut in_batches) = (Budget::new(), 0);
+    let mut budget = Budget::new();
     for table in tables {
         // COPY may never reach this partition: do not wait for it, and do not keep it locked.
         let lock = pg_sys::RowExclusiveLock;
         if !locks::try_relation(table, lock) {
             continue;
         }
-        let looks_up = catalog::class(table).is_some_and(|class| {
+        if let Some(class) = catalog::class(table) {
             // Rows of a partitioned table meet the triggers of its partitions.
             let live_only = all_stamped || class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
-            replace_trigger(table, &functions, live_only, &mut budget)
-        });
-        in_batches += usize::from(looks_up);
-        if !std::mem::take(&mut budget.deleted) && !looks_up {
+            if live_only {
+                hide_idle_trigger(table, &functions, &mut budget);
+            }
+        }
+        if !std::mem::take(&mut budget.deleted) {
             locks::release(table, lock);
         }
     }
-    in_batches
 }
 
-/// Hides the trigger of one table if it has nothing to do, or if instead batches are looked up,
-/// which is true then. `live_only`: no row comes expired. The table is locked.
-fn replace_trigger(
-    relid: pg_sys::Oid,
-    functions: &Functions,
-    live_only: bool,
-    budget: &mut Budget,
-) -> bool {
+/// Hides the trigger of one table, in which no row comes expired, if no row of it is expired. The
+/// table is locked.
+fn hide_idle_trigger(relid: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
     let open = relation::Open::locked(relid);
-    if !has_only_trigger(&open, functions) {
-        return false;
-    }
-    let none_expired = has_no_expired_row(&open, relid, budget);
-    if none_expired && live_only {
+    if has_only_trigger(&open, functions) && has_no_expired_row(&open, relid, budget) {
         hide_trigger(&open);
-        return false;
     }
-    let Some(batches) = Batches::of(&open, none_expired) else {
-        return false;
-    };
-    let same = relation::Open::locked(relid);
-    let begins = insertion::begin(open, Box::new(batches));
-    if begins {
-        // The batches show it again.
-        same.table().triggers().hide(pg_sys::TRIGGER_TYPE_INSERT);
-    }
-    begins
 }
 
 /// Whether the trigger is the only BEFORE INSERT trigger for rows.
@@ -138,20 +115,8 @@ fn hide_trigger(open: &relation::Open) {
     HIDDEN.with_borrow_mut(|hidden| hidden.push(table.oid()));
 }
 
-/// After COPY; `in_batches` is what [`before_write`] has returned.
-pub(crate) fn after_write(in_batches: usize) {
-    (0..in_batches).for_each(|_| insertion::end());
-    show_triggers();
-}
-
-/// When a transaction or subtransaction of this nest level fails.
-pub(crate) fn at_abort(level: i32) {
-    insertion::end_from(level);
-    show_triggers();
-}
-
-/// PostgreSQL reads the triggers again.
-fn show_triggers() {
+/// After COPY, or when its transaction or subtransaction fails: PostgreSQL reads the triggers again.
+pub(crate) fn after_write() {
     for table in HIDDEN.take() {
         // SAFETY: what PostgreSQL itself does at an abort, too; reads no catalog then.
         unsafe { pg_sys::RelationCacheInvalidateEntry(table) };

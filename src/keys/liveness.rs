@@ -32,8 +32,8 @@ impl<'a> Liveness<'a> {
         by_rules: None,
     };
 
-    /// For a table under this policy, as far as rows expire by the time of their last modification.
-    pub(super) fn by_clock(policy: &TablePolicy) -> Self {
+    /// As far as rows expire by the time of their last modification.
+    fn by_clock(policy: &TablePolicy) -> Self {
         let clock = policy.expiring_clock();
         Self {
             default_ttl: policy.default_ttl,
@@ -71,8 +71,8 @@ impl<'a> Liveness<'a> {
             || unsafe { row_locks::holds(row.table().oid(), row.tid()) }
     }
 
-    /// The same for a row that is not stored yet; without TTL indexes.
-    pub(super) fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
+    /// As far as rows expire by the time of their last modification.
+    fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
         if self.ts == 0 {
             return true;
         }

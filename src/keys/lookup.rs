@@ -20,14 +20,8 @@ use crate::pg::table::Slot;
 const MAX_CHANGES: u32 = 1000;
 
 /// Removes the expired rows that hold a key of the new row. True if the statement had to wait
-/// for another session. `prepared` is that of the row's table in this statement, with its plan;
-/// `scratch`, a slot for rows of the table, saves making one for each look-up.
-pub(super) fn free_keys(
-    new: &New<'_>,
-    prepared: &Prepared<'_>,
-    plan: &KeyPlan,
-    scratch: Option<Slot<'_>>,
-) -> bool {
+/// for another session. `prepared` is that of the row's table in this statement, with its plan.
+pub(super) fn free_keys(new: &New<'_>, prepared: &Prepared<'_>, plan: &KeyPlan) -> bool {
     let mut wait = Wait { outer: None };
     // A MERGE that has waited for a row, expired by now, inserts in its place.
     if externs::last_wait() > now() {
@@ -50,7 +44,6 @@ pub(super) fn free_keys(
                 plan,
                 liveness: &prepared.liveness,
                 key,
-                scratch,
                 index: evaluation
                     .filter(|_| key.unique.needs_evaluation)
                     .and_then(|evaluation| evaluation.indexes.get(at)),
@@ -98,7 +91,6 @@ struct Lookup<'a> {
     key: &'a Key,
     /// What is evaluated for it, if anything is.
     index: Option<&'a IndexExpressions<'a>>,
-    scratch: Option<Slot<'a>>,
 }
 
 /// How a look-up ends.
@@ -127,19 +119,10 @@ impl Lookup<'_> {
         // The executor has locked it: it opens the indexes before it fires triggers.
         let table = self.new.row.table();
         table.with_index(self.key.unique.index, |index| {
-            let (unique, parts) = (&self.key.unique, &self.key.unique.parts);
-            // SAFETY: a B-tree, with the values that `fill` has read by the key's parts.
-            if unique.is_btree() && unsafe { index.lacks(parts, &sought) } {
-                return;
-            }
-            let mut free = |slot: Slot<'_>| {
+            table.with_slot(|slot| {
                 let mut changes = 0;
                 while self.remove(index, &sought, slot, wait, &mut changes) {}
-            };
-            match self.scratch {
-                Some(slot) => free(slot),
-                None => table.with_slot(free),
-            }
+            });
         });
     }
 

@@ -5,8 +5,6 @@
 //! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
 mod after_wait;
-pub(crate) mod ahead;
-mod batches;
 pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
 mod liveness;
@@ -27,12 +25,9 @@ pub(crate) mod trigger_placement;
 mod unneeded_row;
 mod with_triggers;
 
-use crate::pg::insertion;
-
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
     plan::init();
-    insertion::init();
 }
 
 /// The trigger's name. PostgreSQL fires triggers in the byte order of their names, and this one

@@ -42,11 +42,6 @@ impl Deletion {
             archives: archives(table.oid()),
         }
     }
-
-    /// Whether nothing but the deletion itself happens.
-    pub(super) fn is_direct(self) -> bool {
-        self.direct && !self.has_actions && !self.archives
-    }
 }
 
 /// Removes a row that the caller has found expired, to make room for a new one. Waits for a

@@ -22,11 +22,6 @@ impl<'a> New<'a> {
         }
     }
 
-    /// A row that is inserted.
-    pub(super) fn inserted(row: Slot<'a>) -> Self {
-        Self { row, old: None }
-    }
-
     /// Whether it is inserted, and replaces no version.
     pub(super) fn is_inserted(&self) -> bool {
         self.old.is_none()

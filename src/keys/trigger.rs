@@ -32,7 +32,7 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
         return pg_sys::Datum::from(write.tuple());
     };
     let new = New::of(write);
-    let waited = lookup::free_keys(&new, prepared, plan, None);
+    let waited = lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
         Some(clock) if waited => {
             match after_wait::stamp(&new, &clock, plan.policy.ts_granularity) {

@@ -31,16 +31,6 @@ impl<'a> Query<'a> {
         unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
     }
 
-    /// The node that gives an INSERT, which has been started, its rows.
-    pub(super) fn source_of_insertion(self) -> Option<*mut pg_sys::PlanState> {
-        self.plan()?.insertion()?;
-        // SAFETY: the state of a ModifyTable.
-        unsafe {
-            let top = (*self.0).planstate.as_ref()?;
-            (!top.lefttree.is_null()).then_some(top.lefttree)
-        }
-    }
-
     pub(crate) fn plan(self) -> Option<Plan<'a>> {
         // SAFETY: the query is there, and its plan as long.
         unsafe { (*self.0).plannedstmt.as_ref().map(Plan) }
@@ -79,13 +69,6 @@ impl Plan<'_> {
     pub(crate) fn only_inserts_or_updates(&self) -> bool {
         let commands = [pg_sys::CmdType::CMD_INSERT, pg_sys::CmdType::CMD_UPDATE];
         !self.hasModifyingCTE && commands.contains(&self.commandType)
-    }
-
-    /// Whether it is an INSERT … ON CONFLICT.
-    pub(crate) fn minds_conflicts(&self) -> bool {
-        let nothing = pg_sys::OnConflictAction::ONCONFLICT_NONE;
-        self.insertion()
-            .is_some_and(|top| top.onConflictAction != nothing)
     }
 
     /// Whether it is an INSERT … ON CONFLICT DO UPDATE.

@@ -24,8 +24,6 @@ unsafe extern "C" {
     pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// worker.c
     pub(crate) safe fn IsLogicalWorker() -> bool;
-    /// heapam_handler.c; a constant.
-    pub(crate) safe fn GetHeapamTableAmRoutine() -> *const pg_sys::TableAmRoutine;
     /// hashfn.c; reads so many bytes.
     pub(crate) fn hash_bytes(bytes: *const u8, count: c_int) -> u32;
     /// xact.c

@@ -109,16 +109,6 @@ impl Triggers<'_> {
     pub(crate) fn hide(self, event: u32) {
         self.with(|all| *before_row(all, event) = false);
     }
-
-    /// Undoes [`Self::hide`].
-    pub(crate) fn show(self, event: u32) {
-        self.with(|all| *before_row(all, event) = true);
-    }
-
-    /// Whether an INSERT fires a trigger before its first row.
-    pub(crate) fn fire_before_insert_statement(self) -> bool {
-        self.with(|all| all.trig_insert_before_statement) == Some(true)
-    }
 }
 
 /// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.

@@ -15,12 +15,9 @@ macro_rules! at_boundary {
 
 pub(crate) mod activity;
 pub(crate) mod after_delete;
-pub(crate) mod arriving;
 pub(crate) mod assignment;
 pub(crate) mod background;
-pub(crate) mod batch;
 pub(crate) mod brin;
-mod btree;
 pub(crate) mod call;
 pub(crate) mod cascade;
 pub(crate) mod catalog;
@@ -39,10 +36,8 @@ pub(crate) mod fmgr;
 pub(crate) mod foreign_key;
 pub(crate) mod gate;
 pub(crate) mod index;
-pub(crate) mod index_call;
 pub(crate) mod index_entry;
 pub(crate) mod inheritance;
-pub(crate) mod insertion;
 pub(crate) mod invalidation;
 pub(crate) mod labels;
 pub(crate) mod lists;

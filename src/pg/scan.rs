@@ -87,33 +87,7 @@ impl Table<'_> {
     }
 }
 
-impl<'a> Index<'a> {
-    /// # Safety
-    /// An index of the table, open and locked for `'a`.
-    #[inline]
-    pub(super) unsafe fn of(index: pg_sys::Relation, table: Table<'a>) -> Self {
-        Self { index, table }
-    }
-
-    /// Whether it takes entries already.
-    #[inline]
-    pub(crate) fn is_ready(self) -> bool {
-        // SAFETY: open.
-        unsafe { (*(*self.index).rd_index).indisready }
-    }
-
-    #[inline]
-    pub(super) fn as_ptr(self) -> pg_sys::Relation {
-        self.index
-    }
-
-    /// Its table.
-    #[cfg(since16)]
-    #[inline]
-    pub(super) fn table(self) -> Table<'a> {
-        self.table
-    }
-
+impl Index<'_> {
     /// Scans the index for a key.
     ///
     /// # Safety
@@ -130,6 +104,10 @@ impl<'a> Index<'a> {
         let mut scankeys = MaybeUninit::<[pg_sys::ScanKeyData; MAX_PARTS]>::uninit();
         let first = scankeys.as_mut_ptr().cast::<pg_sys::ScanKeyData>();
         let count = parts.len().min(MAX_PARTS);
+        let mut dirty = pg_sys::SnapshotData {
+            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+            ..Default::default()
+        };
         // SAFETY: as required of the caller; index and table are open and locked, and there is
         // room for the keys, which the scan copies.
         unsafe {
@@ -150,62 +128,9 @@ impl<'a> Index<'a> {
                     value.unwrap_or(Datum::null()),
                 );
             }
-            self.scan_by(first, count as i32, slot, work)
-        }
-    }
-
-    /// Scans the index for values of its first column, from the first to the last of `range`.
-    ///
-    /// # Safety
-    /// The slot is for rows of the index's table; `part` is the index's first column, `bounds` are
-    /// the functions of its operators `>=` and `<=`, and the values are of its type.
-    pub(super) unsafe fn scan_range<T>(
-        self,
-        part: &Part,
-        bounds: (Oid, Oid),
-        range: (Datum, Datum),
-        slot: Slot<'_>,
-        work: impl FnOnce(&mut Scan<'_>) -> T,
-    ) -> T {
-        let (at_least, at_most) = (
-            pg_sys::BTGreaterEqualStrategyNumber,
-            pg_sys::BTLessEqualStrategyNumber,
-        );
-        let ends = [(at_least, bounds.0, range.0), (at_most, bounds.1, range.1)];
-        let mut scankeys = MaybeUninit::<[pg_sys::ScanKeyData; 2]>::uninit();
-        let first = scankeys.as_mut_ptr().cast::<pg_sys::ScanKeyData>();
-        let (any, collation) = (pg_sys::InvalidOid, part.collation);
-        // SAFETY: as required of the caller; there is room for two keys.
-        unsafe {
-            for (at, (strategy, procedure, value)) in ends.into_iter().enumerate() {
-                let (key, strategy) = (first.add(at), strategy as u16);
-                unguarded::ScanKeyEntryInitialize(
-                    key, 0, 1, strategy, any, collation, procedure, value,
-                );
-            }
-            self.scan_by(first, 2, slot, work)
-        }
-    }
-
-    /// # Safety
-    /// The slot is for rows of the index's table; the keys are for the index.
-    #[inline]
-    unsafe fn scan_by<T>(
-        self,
-        keys: pg_sys::ScanKey,
-        count: i32,
-        slot: Slot<'_>,
-        work: impl FnOnce(&mut Scan<'_>) -> T,
-    ) -> T {
-        let mut dirty = pg_sys::SnapshotData {
-            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
-            ..Default::default()
-        };
-        let (table, index) = (self.table.as_ptr(), self.index);
-        // SAFETY: as required of the caller; index and table are open and locked.
-        unsafe {
-            let scan = unguarded::begin_index_scan(table, index, &mut dirty, count);
-            unguarded::index_rescan(scan, keys, count, null_mut(), 0);
+            let (table, index) = (self.table.as_ptr(), self.index);
+            let scan = unguarded::begin_index_scan(table, index, &mut dirty, count as i32);
+            unguarded::index_rescan(scan, first, count as i32, null_mut(), 0);
             let result = work(&mut Scan { scan, slot });
             unguarded::index_endscan(scan);
             result

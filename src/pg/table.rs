@@ -215,23 +215,6 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Puts this timestamptz into a column of the row, which the slot then owns.
-    pub(crate) fn store_time(self, attno: i16, time: i64) {
-        let column = self.table.column(attno).map(|it| it.atttypid);
-        if column != Some(pg_sys::TIMESTAMPTZOID) || self.is_empty() {
-            return;
-        }
-        let (column, mut value, mut null) = (i32::from(attno), Datum::from(time), false);
-        // SAFETY: a row of the table, which has such a column.
-        unsafe {
-            let tuple = unguarded::ExecFetchSlotHeapTuple(self.slot, true, null_mut());
-            let (columns, value, null) = ((*self.table.0).rd_att, &mut value, &mut null);
-            let tuple =
-                unguarded::heap_modify_tuple_by_cols(tuple, columns, 1, &column, value, null);
-            unguarded::ExecForceStoreHeapTuple(tuple, self.slot, false);
-        }
-    }
-
     /// Increments the command ID if this transaction wrote the row version, as a command cannot
     /// delete a version that it wrote.
     pub(crate) fn end_command_if_own(self) {

@@ -7,7 +7,7 @@
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, BlockNumber, CmdType, Datum, EPQState, EState, ForkNumber, HeapTuple};
 use pgrx::pg_sys::{IndexInfo, IndexScanDesc, ItemPointer, LOCKMODE, MemoryContext, Oid, Relation};
@@ -51,27 +51,6 @@ unsafe extern "C-unwind" {
         isnull: *mut bool,
     );
     pub(super) fn OidFunctionCall2Coll(proc: Oid, collation: Oid, a: Datum, b: Datum) -> Datum;
-    pub(super) fn fmgr_info(procedure: Oid, function: *mut pg_sys::FmgrInfo);
-    pub(super) fn FunctionCall2Coll(
-        function: *mut pg_sys::FmgrInfo,
-        collation: Oid,
-        a: Datum,
-        b: Datum,
-    ) -> Datum;
-    pub(super) fn palloc0(size: usize) -> *mut c_void;
-    pub(super) fn qsort_arg(
-        base: *mut c_void,
-        count: usize,
-        size: usize,
-        compare: pg_sys::qsort_arg_comparator,
-        arg: *mut c_void,
-    );
-    pub(super) fn ExecFetchSlotHeapTuple(
-        slot: Slot,
-        materialize: bool,
-        free: *mut bool,
-    ) -> HeapTuple;
-    pub(super) fn ExecForceStoreHeapTuple(tuple: HeapTuple, slot: Slot, free: bool);
     pub(super) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
     pub(super) fn table_slot_create(table: Relation, registry: *mut *mut pg_sys::List) -> Slot;
     pub(super) fn ExecDropSingleTupleTableSlot(slot: Slot);
@@ -99,8 +78,6 @@ unsafe extern "C-unwind" {
     pub(super) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
     pub(super) fn MemoryContextReset(context: MemoryContext);
 
-    pub(super) fn MakePerTupleExprContext(estate: State) -> *mut pg_sys::ExprContext;
-    pub(super) fn ExecOpenIndices(target: Target, speculative: bool);
     pub(super) fn AfterTriggerBeginQuery();
     pub(super) fn AfterTriggerEndQuery(estate: State);
     pub(super) fn ExecBSDeleteTriggers(estate: State, target: Target);

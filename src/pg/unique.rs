@@ -18,31 +18,6 @@ pub(crate) struct Unique {
     pub(crate) needs_evaluation: bool,
     /// Whether its constraint is not deferrable.
     pub(crate) is_immediate: bool,
-    /// For a B-tree.
-    pub(super) order: Option<Order>,
-}
-
-/// The functions by which a B-tree orders its key.
-#[derive(Debug)]
-pub(super) struct Order {
-    /// Those of the first column's operators `>=` and `<=`.
-    pub(super) at_least: pg_sys::Oid,
-    pub(super) at_most: pg_sys::Oid,
-    /// The comparison function of each column.
-    pub(super) compare: Vec<pg_sys::Oid>,
-}
-
-impl Unique {
-    /// Whether [`super::scan::Index::lacks`] can tell that it has no entry of a key.
-    #[inline]
-    pub(crate) fn is_btree(&self) -> bool {
-        self.order.is_some()
-    }
-
-    /// Whether batches of rows can be compared by it ([`super::batch`]).
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.order.is_some() && !self.needs_evaluation
-    }
 }
 
 /// The table's unique and exclusion indexes. Those being built count: they can reject rows before
@@ -86,9 +61,7 @@ unsafe fn read(open: pg_sys::Relation) -> Unique {
             strategy: *strategies.add(at),
             collation: *(*open).rd_indcollation.add(at),
         };
-        let is_btree = (*(*open).rd_rel).relam == pg_sys::BTREE_AM_OID && !is_exclusion;
         Unique {
-            order: is_btree.then(|| order(open, count)).flatten(),
             index: (*open).rd_id,
             parts: (0..count).map(part).collect(),
             nulls_not_distinct: info.ii_NullsNotDistinct,
@@ -96,39 +69,5 @@ unsafe fn read(open: pg_sys::Relation) -> Unique {
             needs_evaluation: !info.ii_Expressions.is_null() || !info.ii_Predicate.is_null(),
             is_immediate: (*(*open).rd_index).indimmediate,
         }
-    }
-}
-
-/// nbtree.h, which pgrx does not bind.
-const BTORDER_PROC: i16 = 1;
-
-/// `None` if the operator family lacks a function.
-///
-/// # Safety
-/// The relation is an open B-tree with so many key columns.
-unsafe fn order(open: pg_sys::Relation, count: usize) -> Option<Order> {
-    let found = |oid: pg_sys::Oid| Some(oid).filter(|&oid| oid != pg_sys::InvalidOid);
-    // SAFETY: as required of the caller; syscache look-ups.
-    unsafe {
-        let column = |at: usize| (*(*open).rd_opfamily.add(at), *(*open).rd_opcintype.add(at));
-        let (family, type_oid) = column(0);
-        let operator = |strategy: u32| {
-            let member = pg_sys::get_opfamily_member(family, type_oid, type_oid, strategy as i16);
-            found(pg_sys::get_opcode(found(member)?))
-        };
-        let compare = |at| {
-            let (family, type_oid) = column(at);
-            found(pg_sys::get_opfamily_proc(
-                family,
-                type_oid,
-                type_oid,
-                BTORDER_PROC,
-            ))
-        };
-        Some(Order {
-            at_least: operator(pg_sys::BTGreaterEqualStrategyNumber)?,
-            at_most: operator(pg_sys::BTLessEqualStrategyNumber)?,
-            compare: (0..count).map(compare).collect::<Option<_>>()?,
-        })
     }
 }

@@ -1,7 +1,6 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 mod citus_tables;
-pub(crate) mod index_entry;
 pub(crate) mod override_check;
 
 use crate::citus;

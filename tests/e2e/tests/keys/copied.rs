@@ -9,14 +9,13 @@ fn there(disk: &mut Session) -> String {
         .join(", ")
 }
 
-/// Both ways: expired rows are deleted before the COPY, or keys are looked up in batches, if `_ts`
-/// is given.
+/// Both ways: expired rows are deleted before the COPY, or by the trigger, if `_ts` is given.
 #[test]
 fn a_copy_that_fails_frees_no_key() {
     let server = Server::start(&[]);
     for (name, columns, more) in [
         ("cleared", "id, v", ""),
-        ("in_batches", "id, v, _ts", "\t2100-01-01"),
+        ("by_trigger", "id, v, _ts", "\t2100-01-01"),
     ] {
         let database = server.database(name);
         let (mut session, mut disk) = (database.connect(), database.disk());

@@ -1,17 +1,17 @@
--- C6: keys of new rows are looked up before the trigger, which fires only for a row whose key has an
--- entry in the index. What a statement does is what it would do if the trigger fired for each.
-CREATE SCHEMA ahead;
-SET search_path = ahead;
+-- C6: keys of new rows are looked up in the order, collation and operators of their indexes, whatever
+-- the statement and however the index's pages are split.
+CREATE SCHEMA lookup;
+SET search_path = lookup;
 SET client_min_messages = warning;
 SELECT setseed(0.5);
 
--- How often the trigger fires in a statement.
-CREATE FUNCTION fired(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE plan json;
+-- How a statement ends.
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE written int;
 BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || statement INTO plan;
-    RETURN coalesce((SELECT sum((it->>'Calls')::numeric)::int FROM json_array_elements(plan->0->'Triggers') it
-                      WHERE it->>'Trigger Name' = '~ttl_free_expired_keys'), 0);
+    EXECUTE statement;
+    GET DIAGNOSTICS written = ROW_COUNT;
+    RETURN written;
 EXCEPTION WHEN unique_violation THEN
     RETURN SQLERRM;
 END $$;
@@ -23,23 +23,22 @@ INSERT INTO t (id, v, _ts, ttl) SELECT g, 'expired ' || g, now() - interval '1 d
 RESET ttl.preserve_ts;
 INSERT INTO t VALUES (11, 'live');
 VACUUM ANALYZE t;
-SELECT fired($$INSERT INTO t VALUES (101, 'new')$$);
-SELECT fired($$INSERT INTO t VALUES (102, NULL)$$);
-SELECT fired($$INSERT INTO t VALUES (1, 'new 1')$$);
-SELECT fired($$INSERT INTO t VALUES (103, 'expired 2')$$);
-SELECT fired($$INSERT INTO t VALUES (104, 'live')$$);
-SELECT fired($$INSERT INTO t VALUES (11, 'new 11')$$);
--- for those rows only that need it, whichever come first
-SELECT fired($$INSERT INTO t VALUES (105, 'a'), (3, 'b'), (106, 'c'), (4, 'd'), (5, 'e'), (107, 'f')$$);
-SELECT fired($$INSERT INTO t SELECT g, 'query ' || g FROM generate_series(6, 405, 199) g ORDER BY -g$$);
-SELECT fired($$INSERT INTO t VALUES (108, 'g'), (108, 'h')$$);
-SELECT fired($$INSERT INTO t SELECT 209, 'i' UNION ALL SELECT 209 + g % 2, 'j' || g FROM generate_series(1, 2) g$$);
+SELECT try($$INSERT INTO t VALUES (101, 'new')$$);
+SELECT try($$INSERT INTO t VALUES (102, NULL)$$);
+SELECT try($$INSERT INTO t VALUES (1, 'new 1')$$);
+SELECT try($$INSERT INTO t VALUES (103, 'expired 2')$$);
+SELECT try($$INSERT INTO t VALUES (104, 'live')$$);
+SELECT try($$INSERT INTO t VALUES (11, 'new 11')$$);
+-- several rows, of which some meet others
+SELECT try($$INSERT INTO t VALUES (105, 'a'), (3, 'b'), (106, 'c'), (4, 'd'), (5, 'e'), (107, 'f')$$);
+SELECT try($$INSERT INTO t SELECT g, 'query ' || g FROM generate_series(6, 405, 199) g ORDER BY -g$$);
+SELECT try($$INSERT INTO t VALUES (108, 'g'), (108, 'h')$$);
+SELECT try($$INSERT INTO t SELECT 209, 'i' UNION ALL SELECT 209 + g % 2, 'j' || g FROM generate_series(1, 2) g$$);
 SET ttl.show_expired = on;
 SELECT id, v, _ts < now() - interval '1 hour' AS expired FROM t ORDER BY id;
-SELECT fired($$INSERT INTO t VALUES (12, 'shown')$$);
+SELECT try($$INSERT INTO t VALUES (12, 'shown')$$);
 RESET ttl.show_expired;
--- a conflict is looked for by the trigger
-SELECT fired($$INSERT INTO t VALUES (13, 'upsert') ON CONFLICT DO NOTHING$$);
+SELECT try($$INSERT INTO t VALUES (13, 'upsert') ON CONFLICT DO NOTHING$$);
 -- RETURNING, cursors, WITH, PL/pgSQL
 INSERT INTO t VALUES (7, 'again'), (201, 'once') RETURNING id, v, _ts > now() - interval '1 hour' AS fresh;
 WITH w AS (INSERT INTO t VALUES (8, 'with'), (202, 'w2') RETURNING id) SELECT * FROM w ORDER BY id;
@@ -55,7 +54,7 @@ CREATE TRIGGER a_change BEFORE INSERT ON changed FOR EACH ROW EXECUTE FUNCTION t
 SET ttl.preserve_ts = on;
 INSERT INTO changed (id, _ts, ttl) VALUES (1, now() - interval '1 day', 60);
 RESET ttl.preserve_ts;
-SELECT fired('INSERT INTO changed VALUES (99)');
+SELECT try('INSERT INTO changed VALUES (99)');
 SELECT id, _ts > now() - interval '1 hour' AS fresh FROM changed;
 
 -- NULLs, several columns, columns that are gone, collations, a generated key, an expression, a predicate
@@ -66,15 +65,15 @@ SELECT ttl.enable('parts', 1000000);
 SET ttl.preserve_ts = on;
 INSERT INTO parts (a, b, n, _ts, ttl) VALUES ('x', 1.0, 1, now() - interval '1 day', 60), (NULL, 2, 2, now() - interval '1 day', 60);
 RESET ttl.preserve_ts;
-SELECT fired($$INSERT INTO parts (a, b) VALUES ('x', 1.00)$$), fired($$INSERT INTO parts (a, b) VALUES ('X', 1)$$),
-       fired($$INSERT INTO parts (a, b) VALUES ('x', NULL)$$), fired($$INSERT INTO parts (a, b) VALUES (NULL, 2)$$),
-       fired($$INSERT INTO parts (a, b) VALUES ('x', 1.000)$$);
+SELECT try($$INSERT INTO parts (a, b) VALUES ('x', 1.00)$$), try($$INSERT INTO parts (a, b) VALUES ('X', 1)$$),
+       try($$INSERT INTO parts (a, b) VALUES ('x', NULL)$$), try($$INSERT INTO parts (a, b) VALUES (NULL, 2)$$),
+       try($$INSERT INTO parts (a, b) VALUES ('x', 1.000)$$);
 DELETE FROM parts WHERE a = 'X';
 CREATE UNIQUE INDEX ON parts (c);
-SELECT fired($$INSERT INTO parts (a, b) VALUES ('y', 1)$$), fired($$INSERT INTO parts (a, b) VALUES ('y', 5)$$);
+SELECT try($$INSERT INTO parts (a, b) VALUES ('y', 1)$$), try($$INSERT INTO parts (a, b) VALUES ('y', 5)$$);
 DROP INDEX parts_c_idx;
 CREATE UNIQUE INDEX ON parts (abs(n)) WHERE b > 0;
-SELECT fired($$INSERT INTO parts (a, b, n) VALUES ('z', 7, -1)$$), fired($$INSERT INTO parts (a, b, n) VALUES ('z', 8, 1)$$);
+SELECT try($$INSERT INTO parts (a, b, n) VALUES ('z', 7, -1)$$), try($$INSERT INTO parts (a, b, n) VALUES ('z', 8, 1)$$);
 
 -- a partition, and the table above it
 CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);
@@ -84,7 +83,7 @@ SELECT ttl.enable('p', 1000000);
 SET ttl.preserve_ts = on;
 INSERT INTO p (id, _ts, ttl) SELECT g, now() - interval '1 day', 60 FROM generate_series(10, 190, 20) g;
 RESET ttl.preserve_ts;
-SELECT fired('INSERT INTO p1 VALUES (10), (11)'), fired('INSERT INTO p2 VALUES (111)');
+SELECT try('INSERT INTO p1 VALUES (10), (11)'), try('INSERT INTO p2 VALUES (111)');
 
 -- Any order of keys, and leaves that are split meanwhile: each statement does what the rows say.
 CREATE TABLE r (id int PRIMARY KEY, pad text);
@@ -123,4 +122,4 @@ DELETE FROM r; DELETE FROM model;
 VACUUM r;
 SELECT compare(ARRAY(SELECT g FROM generate_series(1100, 2400) g));
 
-DROP SCHEMA ahead CASCADE;
+DROP SCHEMA lookup CASCADE;
