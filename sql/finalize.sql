@@ -1,19 +1,45 @@
--- Everybody may use the views, and the functions that a filter or a default calls.
--- ttl.enable, ttl.set_default, ttl.disable, ttl.resume and ttl.purge check that the
--- caller owns the table, so PUBLIC keeps EXECUTE on them. Nobody may create in the schema.
--- Granted by name: a database may have revoked what PUBLIC gets by default.
+-- What everybody may do; docs/security.md says why of each function. Nobody else than the
+-- extension's owner may create in the schema. Granted and revoked by name: a database may have changed
+-- what PUBLIC gets by default.
 GRANT USAGE ON SCHEMA ttl TO PUBLIC;
 GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ttl TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress, ttl.placements TO PUBLIC;
-REVOKE ALL ON FUNCTION ttl.live_support(pg_catalog.internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.invalidate_plans() FROM PUBLIC;
-REVOKE ALL ON FUNCTION ttl.check_library() FROM PUBLIC;
--- As PostgreSQL's own functions that reset statistics.
-REVOKE ALL ON FUNCTION ttl.reset_stats(pg_catalog.regclass) FROM PUBLIC;
+
+-- A function that is not named below is for the extension's owner only, as PostgreSQL checks no
+-- privilege where it calls one itself: planner support, input and output of types, what the support
+-- functions of row_is_live and its like replace. ttl.reset_stats: as PostgreSQL's own functions that
+-- reset statistics.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ttl FROM PUBLIC;
+
+-- In plans, PostgreSQL checks the privilege of the user who runs the query, or of the table's owner.
+GRANT EXECUTE ON FUNCTION
+    ttl.live(pg_catalog.timestamptz, integer, integer), ttl.live(pg_catalog.timestamptz, integer),
+    ttl.live_at(pg_catalog.timestamptz, integer), ttl.live_at(timestamp, integer), ttl.live_at(pg_catalog.date, integer),
+    ttl.earliest(pg_catalog.timestamptz[]), ttl.earliest(timestamp[]), ttl.earliest(pg_catalog.date[]),
+    ttl.evaluate_first, ttl.locked_here, ttl.cutoff, ttl.reads_physically,
+    ttl.current_ts, ttl.refreshed_ts, ttl.is_override, ttl.document_ttl, ttl.expiry_key, ttl.expires_at,
+    ttl.index_expires_at(pg_catalog.timestamptz, integer), ttl.index_expires_at(timestamp, integer),
+    ttl.index_expires_at(pg_catalog.date, integer),
+    ttl.live_or_removed, ttl.live_or_unneeded, ttl.written_here
+    TO PUBLIC;
+
+-- Of the session, or of a row that the caller has read.
+GRANT EXECUTE ON FUNCTION ttl.now, ttl.deleting, ttl.remaining, ttl.is_live TO PUBLIC;
+
+-- These check that the caller owns the table (ttl.preview: may SELECT from it).
+GRANT EXECUTE ON FUNCTION
+    ttl.enable, ttl.set_default, ttl.set_option, ttl.disable, ttl.resume, ttl.pause, ttl.archive_to,
+    ttl.expire_index, ttl.create_index, ttl.coll_mod, ttl.purge, ttl.purge_strictly, ttl.expired, ttl.revive,
+    ttl.preview, ttl.create_live_view
+    TO PUBLIC;
+
+-- Behind the views. They show of each table what the caller may know.
+GRANT EXECUTE ON FUNCTION
+    ttl.policy, ttl.rules, ttl.problems, ttl.standing, ttl.table_stats, ttl.worker_progress, ttl.node_reports
+    TO PUBLIC;
+
+-- CREATE TRIGGER checks the privilege of the table's owner, in a restore, too.
+GRANT EXECUTE ON FUNCTION ttl.free_expired_keys TO PUBLIC;
 
 -- Tables may still have labels from before the extension was dropped.
 SELECT ttl.invalidate_plans();

@@ -1,12 +1,12 @@
 -- The clock ---------------------------------------------------------------
 
 CREATE FUNCTION ttl.now() RETURNS pg_catalog.timestamptz
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_now';
+    LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_now';
 COMMENT ON FUNCTION ttl.now() IS
     'the time against which rows expire: the start of the statement in which the query began, or the transaction''s start in REPEATABLE READ and SERIALIZABLE';
 
 CREATE FUNCTION ttl.current_ts() RETURNS pg_catalog.timestamptz
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_current_ts';
+    LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_current_ts';
 COMMENT ON FUNCTION ttl.current_ts() IS
     'the time with which rows are stamped: the statement''s start, or the current time in a statement that has run for a second, cut to whole seconds';
 
@@ -18,12 +18,12 @@ COMMENT ON FUNCTION ttl.expires_at(pg_catalog.timestamptz, integer, integer) IS
     'when a row expires: ts plus its ttl, or plus default_ttl where ttl is NULL; infinity = never (-1, or no ttl at all)';
 
 CREATE FUNCTION ttl.expiry_key(ts pg_catalog.timestamptz, ttl integer) RETURNS bigint
-    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_expiry_key';
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_expiry_key';
 COMMENT ON FUNCTION ttl.expiry_key(pg_catalog.timestamptz, integer) IS
     'what the index for deletion orders rows by: from 0 up, by ts, those that inherit; below 0, by their expiry, those that override it; NULL = never expires';
 
 CREATE FUNCTION ttl.is_override(ttl integer) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_is_override';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_is_override';
 COMMENT ON FUNCTION ttl.is_override(integer) IS
     'whether a row may have this override: -1 (never expires) or a positive number of seconds; the constraint of override columns';
 
@@ -37,84 +37,84 @@ CREATE FUNCTION ttl.live_support(pg_catalog.internal) RETURNS pg_catalog.interna
 COMMENT ON FUNCTION ttl.live_support(pg_catalog.internal) IS 'planner support function of ttl.live';
 
 CREATE FUNCTION ttl.live(ts pg_catalog.timestamptz, ttl integer, default_ttl integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_override';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_override';
 COMMENT ON FUNCTION ttl.live(pg_catalog.timestamptz, integer, integer) IS
     'whether a row with this ts and ttl is not expired; the filter on tables with an override column';
 
 CREATE FUNCTION ttl.live(ts pg_catalog.timestamptz, default_ttl integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_default';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_default';
 COMMENT ON FUNCTION ttl.live(pg_catalog.timestamptz, integer) IS
     'whether a row with this ts is not expired; the filter on tables without an override column';
 
 -- One for each kind of date; a timestamp is read as UTC, a date as its midnight in UTC.
 
 CREATE FUNCTION ttl.live_at(date pg_catalog.timestamptz, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
 COMMENT ON FUNCTION ttl.live_at(pg_catalog.timestamptz, integer) IS
     'whether a row with this date in the column of a TTL index of so many seconds is not expired; the filter on tables with TTL indexes';
 
 CREATE FUNCTION ttl.live_at(date timestamp, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
 COMMENT ON FUNCTION ttl.live_at(timestamp, integer) IS
     'whether a row with this date, in UTC, in the column of a TTL index of so many seconds is not expired';
 
 CREATE FUNCTION ttl.live_at(date pg_catalog.date, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
 COMMENT ON FUNCTION ttl.live_at(pg_catalog.date, integer) IS
     'whether a row with this date (its midnight in UTC) in the column of a TTL index of so many seconds is not expired';
 
 CREATE FUNCTION ttl.index_expires_at(date pg_catalog.timestamptz, expire_after_seconds integer) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
 COMMENT ON FUNCTION ttl.index_expires_at(pg_catalog.timestamptz, integer) IS
     'when a row with this date expires by a TTL index of so many seconds; infinity = never (NULL, an infinite date, a sum past the end)';
 
 CREATE FUNCTION ttl.index_expires_at(date timestamp, expire_after_seconds integer) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
 COMMENT ON FUNCTION ttl.index_expires_at(timestamp, integer) IS
     'when a row with this date, in UTC, expires by a TTL index of so many seconds; infinity = never';
 
 CREATE FUNCTION ttl.index_expires_at(date pg_catalog.date, expire_after_seconds integer) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_index_expires_at_date';
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_index_expires_at_date';
 COMMENT ON FUNCTION ttl.index_expires_at(pg_catalog.date, integer) IS
     'when a row with this date (its midnight in UTC) expires by a TTL index of so many seconds; infinity = never';
 
 CREATE FUNCTION ttl.earliest(dates pg_catalog.timestamptz[]) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_earliest';
 COMMENT ON FUNCTION ttl.earliest(pg_catalog.timestamptz[]) IS
     'the earliest date of an array, by which its row expires; NULLs do not count; NULL if there is none';
 
 CREATE FUNCTION ttl.earliest(dates timestamp[]) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_earliest';
 COMMENT ON FUNCTION ttl.earliest(timestamp[]) IS
     'the earliest date of an array, in UTC, by which its row expires; NULLs do not count; NULL if there is none';
 
 CREATE FUNCTION ttl.earliest(dates pg_catalog.date[]) RETURNS pg_catalog.timestamptz
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_earliest_date';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_earliest_date';
 COMMENT ON FUNCTION ttl.earliest(pg_catalog.date[]) IS
     'midnight in UTC of the earliest date of an array, by which its row expires; NULLs do not count; NULL if there is none';
 
 CREATE FUNCTION ttl.evaluate_first(condition boolean) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_evaluate_first';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_evaluate_first';
 COMMENT ON FUNCTION ttl.evaluate_first(boolean) IS
     'its argument; the planner takes the whole for free, so that it stands before all other conditions; in the filter on tables with partial TTL indexes';
 
 CREATE FUNCTION ttl.locked_here(relation pg_catalog.oid, place pg_catalog.tid) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_locked_here';
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_locked_here';
 COMMENT ON FUNCTION ttl.locked_here(pg_catalog.oid, pg_catalog.tid) IS
     'whether the present transaction has locked the row at this place; in the filter, in sessions that lock rows of the table';
 
 CREATE FUNCTION ttl.cutoff(default_ttl integer) RETURNS pg_catalog.timestamptz
-    LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_cutoff';
+    LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_cutoff';
 COMMENT ON FUNCTION ttl.cutoff(integer) IS
     'the newest ts that is expired under this default; used in the filter on tables partitioned by ts';
 
 CREATE FUNCTION ttl.reads_physically(relation pg_catalog.oid) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_reads_physically';
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_reads_physically';
 COMMENT ON FUNCTION ttl.reads_physically(pg_catalog.oid) IS
     'whether every row of the table on disk is read: row_security is off, and the user its owner or a superuser';
 
 CREATE FUNCTION ttl.refreshed_ts(ts pg_catalog.timestamptz, ttl integer, granularity integer) RETURNS pg_catalog.timestamptz
-    LANGUAGE c STABLE PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'ttl_refreshed_ts';
+    LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_refreshed_ts';
 COMMENT ON FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) IS
     'what an UPDATE writes as ts: the row''s own if it is no older than so many seconds, nor than half of its override, else the current one; in UPDATEs of tables with a ts_granularity';
 

@@ -404,4 +404,31 @@ REVOKE ALL ON FUNCTION ttl.check_library() FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) FROM PUBLIC;
 REVOKE ALL ON FUNCTION ttl.reset_stats(pg_catalog.regclass) FROM PUBLIC;
 
+ALTER FUNCTION ttl.now() NOT LEAKPROOF;
+ALTER FUNCTION ttl.current_ts() NOT LEAKPROOF;
+ALTER FUNCTION ttl.expiry_key(pg_catalog.timestamptz, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.is_override(integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.live(pg_catalog.timestamptz, integer, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.live(pg_catalog.timestamptz, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.live_at(pg_catalog.timestamptz, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.live_at(timestamp, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.live_at(pg_catalog.date, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.index_expires_at(pg_catalog.timestamptz, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.index_expires_at(timestamp, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.index_expires_at(pg_catalog.date, integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.earliest(pg_catalog.timestamptz[]) NOT LEAKPROOF;
+ALTER FUNCTION ttl.earliest(timestamp[]) NOT LEAKPROOF;
+ALTER FUNCTION ttl.earliest(pg_catalog.date[]) NOT LEAKPROOF;
+ALTER FUNCTION ttl.evaluate_first(boolean) NOT LEAKPROOF;
+ALTER FUNCTION ttl.locked_here(pg_catalog.oid, pg_catalog.tid) NOT LEAKPROOF;
+ALTER FUNCTION ttl.cutoff(integer) NOT LEAKPROOF;
+ALTER FUNCTION ttl.reads_physically(pg_catalog.oid) NOT LEAKPROOF;
+ALTER FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) NOT LEAKPROOF;
+
+REVOKE ALL ON FUNCTION
+    ttl.seconds_in(pg_catalog.cstring), ttl.seconds_out(ttl.seconds), ttl.seconds_recv(pg_catalog.internal),
+    ttl.seconds_send(ttl.seconds), ttl.is_live_support(pg_catalog.internal), ttl.row_is_live(pg_catalog.oid, integer),
+    ttl.row_is_kept(pg_catalog.oid, integer), ttl.rule_applies(pg_catalog.oid, pg_catalog.text)
+    FROM PUBLIC;
+
 SELECT ttl.invalidate_plans();

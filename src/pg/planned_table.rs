@@ -125,22 +125,28 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Adds conditions that are evaluated before all others, unless they are already there.
+    /// Adds conditions at the lowest security level, unless they are already there. Those that are
+    /// free are evaluated before all others, the table's row-level security included.
     ///
     /// # Safety
     /// As [`Self::append`].
     pub(crate) unsafe fn add_security_conditions(self, conditions: &[*mut Expr]) {
-        // SAFETY: as required of the caller.
+        if conditions.is_empty() {
+            return;
+        }
+        // SAFETY: as required of the caller. Each cell of the list has the conditions of a level, as
+        // a list that is null for none.
         unsafe {
-            let set = lists::of(conditions);
-            let quals = &raw mut (*self.entry().entry.as_ptr()).securityQuals;
-            if lists::iter::<List>(*quals).any(|present| nodes::same(present, set)) {
-                return;
+            let levels = &raw mut (*self.entry().entry.as_ptr()).securityQuals;
+            if (*levels).is_null() {
+                *levels = pg_sys::lappend(null_mut(), null_mut());
+                let level = &raw mut (*self.root.as_ptr()).qual_security_level;
+                *level = (*level).max(1);
             }
-            *quals = pg_sys::lappend(*quals, set.cast());
-            let levels = u32::try_from(lists::len(*quals)).unwrap_or(u32::MAX);
-            let level = &raw mut (*self.root.as_ptr()).qual_security_level;
-            *level = (*level).max(levels);
+            let lowest = &raw mut (*(**levels).elements).ptr_value;
+            for condition in conditions {
+                *lowest = pg_sys::list_append_unique((*lowest).cast(), condition.cast()).cast();
+            }
         }
     }
 

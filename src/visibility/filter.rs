@@ -55,8 +55,7 @@ pub(crate) extern "C-unwind" fn ttl_cutoff(call: Call<'_, (i32,)>) -> pg_sys::Da
 }
 
 /// `ttl.reads_physically(relation oid) RETURNS boolean`: whether the current user reads the
-/// table as it is on disk, asked at execution. STRICT. As it is LEAKPROOF, it raises no error
-/// for an OID of no table.
+/// table as it is on disk, asked at execution. STRICT. Raises no error for an OID of no table.
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_reads_physically(call: Call<'_, (Oid,)>) -> pg_sys::Datum {
     // Only the rare case needs the guard.

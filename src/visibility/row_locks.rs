@@ -6,13 +6,11 @@
 //! check it (`docs/decisions/0028-rows-that-are-locked.md`).
 
 use crate::clock::moment;
-use crate::error::Error;
 use crate::pg::call::Call;
 use crate::pg::planned::Plan;
 use crate::pg::variable::{ByOid, Variable};
 use crate::pg::{externs, fmgr, session, versions};
 use crate::store::cache;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -82,29 +80,18 @@ unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, tid: pg_sys::ItemPoint
 }
 
 /// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
-/// has locked the row with this TID; false where PostgreSQL checks a row again. STRICT. Raises
-/// 0A000 where the planner has not put it.
+/// has locked the row with this TID; false where PostgreSQL checks a row again, and in calls that
+/// the planner has not put into a filter, which could name any table. STRICT.
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_locked_here(
     call: Call<'_, (Oid, ItemPointerData)>,
 ) -> pg_sys::Datum {
-    if !call.is_by_filter() {
-        refuse();
-    }
     let (Some(relid), Some(tid)) = call.args() else {
         return pg_sys::Datum::from(false);
     };
     // SAFETY: nothing is kept in `fn_extra`. In a check, the statement itself has locked it by
-    // now. The query that met the row there has locked the table.
-    pg_sys::Datum::from(unsafe { !moment::is_check_again(&call) && holds(relid, tid) })
-}
-
-#[pg_guard]
-extern "C-unwind" fn refuse() {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "ttl.locked_here() can be called only by the extension itself",
-    )
-    .hint("Look at the row's xmax, or use the extension pgrowlocks.")
-    .raise()
+    // now. A filter's call is on a row of a table that its query has locked.
+    pg_sys::Datum::from(unsafe {
+        call.is_by_filter() && !moment::is_check_again(&call) && holds(relid, tid)
+    })
 }

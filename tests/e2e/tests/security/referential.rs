@@ -245,7 +245,7 @@ fn l2_a_plan_of_a_superuser_shows_nothing_to_the_next_role() {
     assert_eq!(session.value("SELECT lent_insert(103) < '2002-01-01'"), "t");
 }
 
-/// `ttl.reads_physically` is LEAKPROOF: no error shows its arguments.
+/// `ttl.reads_physically` is in filters: no error shows its arguments.
 #[test]
 fn l2_reads_physically_raises_nothing() {
     let (database, mut attacker) = scene();
