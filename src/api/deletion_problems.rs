@@ -1,7 +1,7 @@
 //! `ttl.problems`: what keeps expired rows from being deleted, and so why `lag` or
 //! `backlog_estimate` of `ttl.stats` is NULL.
 
-use super::standing::may_see;
+use super::disclosure::shows_errors;
 use crate::pg::{catalog, roles, triggers};
 use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
@@ -68,7 +68,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
     let mut problems = Vec::new();
     if let Some((table, error)) = failing.first() {
         // The message may quote rows.
-        let error = error.as_deref().filter(|_| may_see(labelled_table));
+        let error = error.as_deref().filter(|_| shows_errors(labelled_table));
         let table = catalog::qualified_name(*table);
         problems.push(format!(
             "deletion from {table}{} fails again and again: {}",

@@ -9,6 +9,7 @@ mod constraint_problems;
 mod deleting;
 mod deletion_problems;
 mod disable;
+mod disclosure;
 mod document;
 mod document_column;
 mod enable;

@@ -1,7 +1,7 @@
 //! `ttl.problems`: what keeps a table's TTL from working.
 
 use super::columns::is_generated_from;
-use super::standing::may_see;
+use super::disclosure::shows_errors;
 use super::ttl_index::how_to_validate;
 use super::{
     archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems,
@@ -176,7 +176,7 @@ fn waits_for_builder(relid: pg_sys::Oid) -> String {
         }
         Standing::Building => "which is being built".to_owned(),
         Standing::Waiting => "which is to be built".to_owned(),
-        Standing::Failed(error) if may_see(relid) => format!("whose building fails: {error}"),
+        Standing::Failed(error) if shows_errors(relid) => format!("whose building fails: {error}"),
         Standing::Failed(_) => "whose building fails: its owner sees why".to_owned(),
     };
     format!("deletion waits for one, {why}")

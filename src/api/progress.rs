@@ -1,13 +1,16 @@
 //! `ttl.worker_progress`, the function behind the view `ttl.progress`.
 
+use super::disclosure::shows_figures;
 use crate::pg::values::Text;
-use crate::pg::{background, roles};
+use crate::pg::{background, look, roles};
+use crate::store::cache;
 use crate::worker::report;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.worker_progress()`: what each worker is at. As in pg_stat_progress_*, of other databases
-/// only those see more than the process who read all statistics.
+/// `ttl.worker_progress()`: what each worker does. Of other databases, only members of
+/// `pg_read_all_stats` see more than the process; the counts are for users who may see the table's
+/// figures.
 #[pg_extern(sql = false)]
 #[allow(
     clippy::type_complexity,
@@ -32,14 +35,15 @@ fn worker_progress() -> TableIterator<
     let here = background::my_database().to_u32();
     let rows = report::workers().into_iter().map(move |worker| {
         let visible = everything || worker.database == here;
-        let blocks = worker.heap_blocks.filter(|_| visible);
+        let counts = everything || visible && worker.table.is_some_and(shows_figures_of);
+        let blocks = worker.heap_blocks.filter(|_| counts);
         (
             worker.pid,
             pg_sys::Oid::from(worker.database),
             worker.table.filter(|_| visible).map(pg_sys::Oid::from),
             visible.then(|| Text(worker.phase.to_owned())),
-            worker.rows_deleted.filter(|_| visible),
-            worker.batch_size.filter(|_| visible),
+            worker.rows_deleted.filter(|_| counts),
+            worker.batch_size.filter(|_| counts),
             blocks.map(|blocks| blocks.total),
             blocks.map(|blocks| blocks.swept),
             worker.effort.filter(|_| visible),
@@ -50,4 +54,12 @@ fn worker_progress() -> TableIterator<
         )
     });
     TableIterator::new(rows.collect::<Vec<_>>())
+}
+
+/// Whether the current user sees the figures of the table by whose policy rows expire in this table
+/// or partition of the database.
+fn shows_figures_of(table: u32) -> bool {
+    let table = pg_sys::Oid::from(table);
+    let shows = look::at(|| cache::policy(table).is_some_and(|it| shows_figures(it.labelled_table)));
+    shows.unwrap_or(false)
 }

@@ -1,8 +1,9 @@
-//! `ttl.standing`: how deletion stands in a table, for whoever looks at `ttl.tables`.
+//! `ttl.standing`: the state of deletion in a table, for the view `ttl.tables`.
 
+use super::disclosure::{shows_errors, shows_figures};
 use super::{indexes, stats};
 use crate::pg::values::Json;
-use crate::pg::{background, look, roles};
+use crate::pg::{background, look};
 use crate::policy::{IndexMethod, Policy, lagging};
 use crate::settings;
 use crate::store::{cache, label_of};
@@ -13,8 +14,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
-/// `ttl.standing(rel) RETURNS jsonb`: the next expiry, the backlog, and whether there is a worker;
-/// NULL if nothing expires by a label of the table.
+/// `ttl.standing(rel) RETURNS jsonb`: whether there is a worker and, for users who may see the
+/// table's figures, the next expiry and the backlog; NULL if nothing expires by a label of the table.
 #[pg_extern(sql = false)]
 fn standing(rel: pg_sys::Oid) -> Option<Json> {
     look::at(|| of(rel)).ok().flatten().map(Json)
@@ -23,7 +24,8 @@ fn standing(rel: pg_sys::Oid) -> Option<Json> {
 fn of(rel: pg_sys::Oid) -> Option<Value> {
     let policy = label_of(rel).filter(Policy::is_on)?;
     let halt = standing::halted();
-    let figures = stats::figures_of(rel, &policy, halt.is_some());
+    let figures =
+        stats::figures_of(rel, &policy, halt.is_some()).filter(|_| shows_figures(rel));
     // Deletion counts from when a row is to be deleted.
     let expiry = |figures: Figures| match figures.oldest_expiry {
         0 => 0,
@@ -46,15 +48,10 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
     let is_missing = columns.is_some_and(|columns| indexes::are_missing(rel, policy, &columns));
     let standing = match builder::standing(rel) {
         // The message may quote rows.
-        Standing::Failed(_) if !may_see(rel) => Standing::Failed("its owner sees why".to_owned()),
+        Standing::Failed(_) if !shows_errors(rel) => Standing::Failed("its owner sees why".to_owned()),
         standing => standing,
     };
     builder::state(is_wanted, is_missing, policy.build_pending, standing)
-}
-
-/// Whether the current user may see messages of errors at the table.
-pub(super) fn may_see(rel: pg_sys::Oid) -> bool {
-    roles::reads_all_statistics() || roles::owns_relation(rel, roles::current_user())
 }
 
 /// Whether somebody deletes, in a word or two; `ttl.problems` says more.

@@ -1,7 +1,8 @@
 //! `ttl.table_stats`, the function behind the view `ttl.stats`.
 
+use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::values::Text;
-use crate::pg::{background, look, roles};
+use crate::pg::{background, look};
 use crate::policy::Policy;
 use crate::store::all_labels;
 use crate::worker::standing::{self, Figures};
@@ -13,8 +14,9 @@ use std::collections::BTreeMap;
 
 /// `ttl.table_stats()`: what deletion has done in this database, one row
 /// for each table with a label, partitions summed up: the view joins nothing to it, as a join by a
-/// wrong estimate would compare each table with each. Errors may quote rows, so only the table's
-/// owner and roles that read all statistics see them.
+/// wrong estimate would compare each table with each. Figures
+/// and errors are NULL for users who may not see them; everyone sees what a table uses of the
+/// workers that all tables share.
 ///
 /// The backlog is NULL and `lag_is_known` is false where nobody deletes, or nobody has looked yet.
 /// `ttl.problems` says why.
@@ -27,17 +29,17 @@ pub(super) fn table_stats_0_2() -> TableIterator<
     'static,
     (
         name!(relid, pg_sys::Oid),
-        name!(rows_deleted, i64),
-        name!(batches, i64),
-        name!(passes, i64),
-        name!(sub_passes, i64),
-        name!(partitions_dropped, i64),
+        name!(rows_deleted, Option<i64>),
+        name!(batches, Option<i64>),
+        name!(passes, Option<i64>),
+        name!(sub_passes, Option<i64>),
+        name!(partitions_dropped, Option<i64>),
         name!(last_pass_at, Option<TimestampWithTimeZone>),
         name!(last_pass_ms, Option<f64>),
         name!(oldest_expiry, Option<TimestampWithTimeZone>),
         name!(lag_is_known, bool),
         name!(backlog_estimate, Option<i64>),
-        name!(blocked_rows, i64),
+        name!(blocked_rows, Option<i64>),
         name!(time_used_ms, f64),
         name!(slow, bool),
         name!(last_error, Option<Text>),
@@ -67,38 +69,39 @@ pub(super) fn table_stats_0_2() -> TableIterator<
             *error = Some(state);
         }
     }
-    let everything = roles::reads_all_statistics();
-    let user = roles::current_user();
     let rows = sums
         .into_iter()
         .map(move |(labelled_table, (sum, used, slow, error))| {
             let relid = pg_sys::Oid::from(labelled_table);
-            let visible = everything || roles::owns_relation(relid, user);
+            let shows = shows_figures(relid);
+            let count = |number: i64| shows.then_some(number);
+            let time = |micros: i64| instant(micros).filter(|_| shows);
             let ran = sum.last_pass_at != 0;
             let known = figures.get(&labelled_table).copied().flatten();
+            let known = known.filter(|_| shows);
             let oldest = known.map_or(0, |known| known.oldest_expiry);
             (
                 relid,
-                sum.rows_deleted,
-                sum.batches,
-                sum.passes,
-                sum.sub_passes,
-                sum.partitions_dropped,
-                instant(sum.last_pass_at),
-                ran.then_some(sum.last_pass_ms),
+                count(sum.rows_deleted),
+                count(sum.batches),
+                count(sum.passes),
+                count(sum.sub_passes),
+                count(sum.partitions_dropped),
+                time(sum.last_pass_at),
+                (ran && shows).then_some(sum.last_pass_ms),
                 instant(oldest),
                 // Without an index, a look finds that expired rows exist, but not since when.
                 known.is_some_and(|known| known.backlog == 0 || oldest != 0),
                 known.map(|known| known.backlog),
-                sum.blocked_rows,
+                count(sum.blocked_rows),
                 used as f64 / 1000.0,
                 slow,
                 error
-                    .filter(|_| visible)
+                    .filter(|_| shows_errors(relid))
                     .and_then(|state| state.error())
                     .map(Text),
-                instant(sum.last_error_at),
-                instant(sum.reset_at),
+                time(sum.last_error_at),
+                time(sum.reset_at),
             )
         });
     TableIterator::new(rows.collect::<Vec<_>>())

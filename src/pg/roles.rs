@@ -64,7 +64,7 @@ pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
     has_privilege(relid, pg_sys::ACL_INSERT)
 }
 
-/// Whether the current user may SELECT from the relation as a whole.
+/// Whether the current user may SELECT from the relation as a whole. False if it is gone.
 pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
     has_privilege(relid, pg_sys::ACL_SELECT)
 }
@@ -86,8 +86,12 @@ fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
 
 fn role_has_privilege(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
     let privilege = pg_sys::AclMode::from(privilege);
-    // SAFETY: a syscache look-up within a transaction.
-    unsafe { pg_sys::pg_class_aclcheck(relid, role, privilege) == pg_sys::AclResult::ACLCHECK_OK }
+    let mut is_missing = false;
+    // SAFETY: a syscache look-up within a transaction; with the flag it raises no error if the
+    // relation is gone.
+    let result =
+        unsafe { pg_sys::pg_class_aclcheck_ext(relid, role, privilege, &mut is_missing) };
+    !is_missing && result == pg_sys::AclResult::ACLCHECK_OK
 }
 
 /// Whether row-level security of the relation applies to the current user.

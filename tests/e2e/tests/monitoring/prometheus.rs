@@ -223,7 +223,7 @@ fn metrics_while_rows_expire() {
     let database = server.database("app");
     let mut disk = database.disk();
     disk.run(
-        "CREATE ROLE watcher LOGIN;
+        "CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
          CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
          CREATE TABLE referring (id integer REFERENCES t)",
     );

@@ -202,7 +202,7 @@ fn stats_are_shown_after_a_drop() {
     let mut reader = database.connect_as("reader");
     let swept =
         "SELECT count(*) FROM ttl.table_stats() WHERE relid = 'gone'::regclass AND passes > 0";
-    reader.wait_until(swept, "1", ttl_ext_e2e::PATIENCE);
+    attacker.wait_until(swept, "1", ttl_ext_e2e::PATIENCE);
     // The worker that would remove the entry is stopped.
     server.reload(&[("ttl.enabled", "off")]);
     attacker.run("DROP TABLE gone");

@@ -5,6 +5,7 @@
 mod doors;
 mod encodings;
 mod fairness;
+mod figures;
 mod gate;
 mod looking;
 mod recognised;
