@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
-const HINT: &str = "Code of the table's owner runs here as the owner, in a security-restricted operation. Where it needs more, become the owner first: SET ROLE.";
+const HINT: &str = "Code of the table's owner runs here as the owner, in a security-restricted operation. If it needs what that does not allow, connect as the owner to run the statement.";
 
 /// The current user and the security context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

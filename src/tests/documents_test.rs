@@ -177,3 +177,41 @@ fn every_sqlstate_of_the_source_is_in_the_reference() {
     }
     assert!(!documented.is_empty() && missing.is_empty(), "{missing:#?}");
 }
+
+/// What makes a session of one role act as another.
+const BECOMING: [&str; 2] = ["SET ROLE", "SESSION AUTHORIZATION"];
+
+/// A session that has become the table's owner runs the owner's code, which can go back to the role
+/// that the session began as. So no message, and no document for users, advises that.
+#[test]
+fn nobody_is_told_to_become_a_tables_owner() {
+    let mut advice = Vec::new();
+    let tests = root().join("src/tests");
+    let sources = below("src", ".rs").into_iter();
+    let sources = sources.filter(|path| !path.starts_with(&tests));
+    for path in sources.chain(below("sql", ".sql")) {
+        let text = read(&path);
+        let code = text.lines().map(str::trim_start);
+        let code = code.filter(|line| !line.starts_with("//") && !line.starts_with("-- "));
+        let becomes = |line: &str| BECOMING.iter().any(|words| line.contains(words));
+        let found = code.filter(|line| becomes(line));
+        advice.extend(found.map(|line| format!("{}: {line}", path.display())));
+    }
+    for document in documents().iter().filter(|path| !is_decision(path)) {
+        // A command may be broken between two lines.
+        let text = read(document);
+        let text: Vec<&str> = text.split_whitespace().collect();
+        let text = text.join(" ");
+        for words in BECOMING {
+            let mut rest = text.as_str();
+            while let Some((before, after)) = rest.split_once(words) {
+                let sentence = before.rsplit(". ").next().unwrap_or_default();
+                if !sentence.starts_with("Never ") {
+                    advice.push(format!("{}: {sentence}{words}", document.display()));
+                }
+                rest = after;
+            }
+        }
+    }
+    assert!(advice.is_empty(), "{advice:#?}");
+}
