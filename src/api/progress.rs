@@ -60,6 +60,7 @@ fn worker_progress() -> TableIterator<
 /// or partition of the database.
 fn shows_figures_of(table: u32) -> bool {
     let table = pg_sys::Oid::from(table);
-    let shows = look::at(|| cache::policy(table).is_some_and(|it| shows_figures(it.labelled_table)));
+    let shows =
+        look::at(|| cache::policy(table).is_some_and(|it| shows_figures(it.labelled_table)));
     shows.unwrap_or(false)
 }

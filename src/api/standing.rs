@@ -24,8 +24,7 @@ fn standing(rel: pg_sys::Oid) -> Option<Json> {
 fn of(rel: pg_sys::Oid) -> Option<Value> {
     let policy = label_of(rel).filter(Policy::is_on)?;
     let halt = standing::halted();
-    let figures =
-        stats::figures_of(rel, &policy, halt.is_some()).filter(|_| shows_figures(rel));
+    let figures = stats::figures_of(rel, &policy, halt.is_some()).filter(|_| shows_figures(rel));
     // Deletion counts from when a row is to be deleted.
     let expiry = |figures: Figures| match figures.oldest_expiry {
         0 => 0,
@@ -48,7 +47,9 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
     let is_missing = columns.is_some_and(|columns| indexes::are_missing(rel, policy, &columns));
     let standing = match builder::standing(rel) {
         // The message may quote rows.
-        Standing::Failed(_) if !shows_errors(rel) => Standing::Failed("its owner sees why".to_owned()),
+        Standing::Failed(_) if !shows_errors(rel) => {
+            Standing::Failed("its owner sees why".to_owned())
+        }
         standing => standing,
     };
     builder::state(is_wanted, is_missing, policy.build_pending, standing)

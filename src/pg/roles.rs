@@ -89,8 +89,7 @@ fn role_has_privilege(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> 
     let mut is_missing = false;
     // SAFETY: a syscache look-up within a transaction; with the flag it raises no error if the
     // relation is gone.
-    let result =
-        unsafe { pg_sys::pg_class_aclcheck_ext(relid, role, privilege, &mut is_missing) };
+    let result = unsafe { pg_sys::pg_class_aclcheck_ext(relid, role, privilege, &mut is_missing) };
     !is_missing && result == pg_sys::AclResult::ACLCHECK_OK
 }
 
