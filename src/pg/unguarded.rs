@@ -26,7 +26,7 @@ unsafe extern "C-unwind" {
         heap: Relation,
         index: Relation,
         snapshot: Snapshot,
-        #[cfg(since18)] instrument: *mut c_void,
+        #[cfg(since18)] instrument: *mut core::ffi::c_void,
         nkeys: c_int,
         norderbys: c_int,
     ) -> IndexScanDesc;
