@@ -1,7 +1,7 @@
 //! `ttl.problems`: what keeps expired rows from being deleted, and so why `lag` or
 //! `backlog_estimate` of `ttl.stats` is NULL.
 
-use super::disclosure::shows_errors;
+use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::{catalog, roles, triggers};
 use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
@@ -55,14 +55,19 @@ fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
 /// One line for each kind of trouble, however many partitions have it.
 fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
     let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
+    let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
     let (mut full, mut temporary, mut neglected) = (0, 0, 0);
+    let (mut unstartable, mut clock) = (0, 0);
     for &table in tables {
         match standing::of(table).trouble {
             None => {}
             Some(Trouble::NoRoom) => full += 1,
             Some(Trouble::Temporary) => temporary += 1,
             Some(Trouble::Neglected) => neglected += 1,
+            Some(Trouble::CannotStart) => unstartable += 1,
+            Some(Trouble::ClockWasSet) => clock += 1,
             Some(Trouble::Failing(error)) => failing.push((table, error)),
+            Some(Trouble::Blocked(rows, error)) => blocked.push((table, rows, error)),
         }
     }
     let mut problems = Vec::new();
@@ -73,6 +78,19 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
         problems.push(format!(
             "deletion from {table}{} fails again and again: {}",
             and_others(failing.len()),
+            error.unwrap_or("its owner sees why in ttl.stats")
+        ));
+    }
+    if let Some((table, rows, error)) = blocked.first() {
+        let error = error.as_deref().filter(|_| shows_errors(labelled_table));
+        let rows = match shows_figures(labelled_table) {
+            true => rows.to_string(),
+            false => "some".to_owned(),
+        };
+        let table = catalog::qualified_name(*table);
+        problems.push(format!(
+            "{rows} expired rows of {table}{} cannot be deleted: {}",
+            and_others(blocked.len()),
             error.unwrap_or("its owner sees why in ttl.stats")
         ));
     }
@@ -87,8 +105,16 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
             "temporary: expired rows are deleted by ttl.purge only",
         ),
         (
+            unstartable,
+            "no background process of its owner could be started; the server log says why",
+        ),
+        (
+            clock,
+            "deletion is held for ttl.change_delay: the system clock was set by more than a minute",
+        ),
+        (
             neglected,
-            "no worker has come for long: they are busy elsewhere, see ttl.max_workers, or do not start",
+            "no worker has processed the table recently: workers are busy with other tables, see ttl.max_workers",
         ),
     ] {
         if count > 0 {

@@ -4,11 +4,11 @@ use super::archive::Target;
 use super::cascade::heed_strangers;
 use super::job::{DeletionWay, Job};
 use super::receiver::{self, FoundRow, Manner, Tally};
-use super::{by_sql, message, notice, probe, queuing, transaction, underway};
+use super::{by_sql, message, notice, queuing, transaction, underway};
 use crate::error::Error;
-use crate::pg::gate::{self, Stay, Visit};
+use crate::pg::gate::Visit;
 use crate::pg::timeout::Limit;
-use crate::pg::{catalog, locks, relation, session, xact};
+use crate::pg::{catalog, locks, owner_session, relation, session, xact};
 use crate::store::{cache, policy_lock};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -76,9 +76,8 @@ pub(crate) fn run(
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let former = underway::begin();
     let result = transaction::run(|| {
-        let owner = enter(job)?;
-        // Deferred triggers fire at commit: the worker stays the owner until after it.
-        let visit = &probe::become_owner(owner, Stay::UntilCommitted)?;
+        enter(job)?;
+        let visit = &owner_session::visit(job.relid)?;
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let batch = Batch {
@@ -115,9 +114,9 @@ pub(crate) fn run(
     underway::end(former);
     let too_long = Limit::exceeded();
     if user_code.get()
-        && let Err(failure) = transaction::discard_all()
+        && let Err(failure) = transaction::discard()
     {
-        // Nothing of a user's may stay in the session: better to end the process.
+        // The next batch would meet what this one has left: better to end the process.
         failure.raise_fatal();
     }
     match result {
@@ -152,9 +151,8 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     }
 }
 
-/// Takes the locks without waiting, and checks that nothing has changed; returns the table's
-/// owner.
-fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
+/// Takes the locks without waiting, and checks that nothing has changed.
+fn enter(job: &Job) -> Result<(), Error> {
     let unavailable = |what: &str| {
         Error::new(
             PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -162,7 +160,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
         )
     };
     if !policy_lock::try_share_extension() {
-        return Err(unavailable("the extension that rules relation"));
+        return Err(unavailable("extension \"ttl_ext\" for relation"));
     }
     if !policy_lock::try_share_policy(job.policy.labelled_table) {
         return Err(unavailable("the time to live of relation"));
@@ -178,7 +176,7 @@ fn enter(job: &Job) -> Result<pg_sys::Oid, Error> {
     let unchanged = cache::policy(job.relid).as_ref() == Some(&job.policy)
         && catalog::qualified_name(job.relid) == job.name;
     match catalog::class(job.relid) {
-        Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(class.owner),
+        Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(()),
         _ => Err(Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("{} has changed meanwhile", job.name),
@@ -207,8 +205,6 @@ fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally)
         begin: begin.as_deref(),
         triggers: None,
     };
-    // No trigger fires, but planning the query runs functions of the owner.
-    gate::restrict();
     session::index_only(|| {
         statement::with_expired_rows_of(batch.job.relid, || {
             receiver::delete_selected(batch.visit, table, batch.query, manner, tally);

@@ -9,7 +9,7 @@ use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
 use crate::pg::gate::Visit;
-use crate::pg::query::{self, Parameter};
+use crate::pg::query::{self, Parameter, Sql};
 use crate::pg::relation::Open;
 use crate::pg::{roles, session, tids};
 use crate::visibility::statement;
@@ -51,7 +51,7 @@ pub(super) fn delete(
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);
         done.kept = looking(job, || {
-            receiver::collect(batch.visit, &kept, &tids, rows.len())
+            receiver::collect(batch.visit, job.relid, &kept, &tids, rows.len())
         });
     }
     counted.deleted = deleted;
@@ -80,7 +80,8 @@ pub(super) fn update(
     match archive {
         Some(archive) => archive.take(visit, job, condition, parameters),
         None => statement::with_expired_rows_of(job.relid, || {
-            query::execute(visit, &job.delete(condition), parameters)
+            let query = job.expired_among(condition);
+            query::execute(visit, Sql::delete_from(job.relid, &query), parameters)
         }),
     }
 }

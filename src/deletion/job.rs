@@ -120,9 +120,8 @@ impl Job {
             _ => String::new(),
         };
         format!(
-            "SELECT ctid, {} FROM ONLY {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
+            "SELECT ctid, {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
             expiry_key.instant,
-            self.name,
             expiry_key.predicate,
             expiry_key.at_or_before(now.saturating_sub(expiry_key.offset)),
             self.expired
@@ -140,10 +139,10 @@ impl Job {
         limit: u32,
     ) -> String {
         format!(
-            "SELECT ctid, NULL::pg_catalog.timestamptz FROM ONLY {} \
+            "SELECT ctid, NULL::pg_catalog.timestamptz \
              WHERE ctid OPERATOR(pg_catalog.>) '({from},{after})'::pg_catalog.tid \
              AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {}{excluded} LIMIT {limit}",
-            self.name, self.expired
+            self.expired
         )
     }
 
@@ -162,7 +161,12 @@ impl Job {
         format!("({}) AND ", expiry_keys.join(" OR "))
     }
 
-    /// Deletes those of these rows that are expired.
+    /// Selects those of these rows that are expired, for [`Sql::delete_from`].
+    pub(crate) fn expired_among(&self, condition: &str) -> String {
+        format!("SELECT 1 WHERE {condition}{}", self.expired)
+    }
+
+    /// Deletes those of these rows that are expired, in a statement that names the table.
     pub(crate) fn delete(&self, condition: &str) -> String {
         format!(
             "DELETE FROM ONLY {} WHERE {condition}{}",
@@ -173,33 +177,24 @@ impl Job {
     /// Selects those of these rows that are expired and still there.
     pub(crate) fn remaining(&self, condition: &str) -> String {
         format!(
-            "SELECT ctid, NULL::pg_catalog.timestamptz FROM ONLY {} WHERE {condition}{}",
-            self.name, self.expired
+            "SELECT ctid, NULL::pg_catalog.timestamptz WHERE {condition}{}",
+            self.expired
         )
     }
 
-    /// Selects, for each expiry key with an ordered index, when the first row expires after
-    /// those that were expired at `cutoffs`.
-    pub(crate) fn next_keys(&self, cutoffs: &[i64]) -> Option<String> {
-        let probes: Vec<String> = self
-            .expiry_keys
-            .iter()
-            .filter(|expiry_key| expiry_key.access == Access::Ordered)
-            .map(|expiry_key| {
-                format!(
-                    "(SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
-                     WHERE {} AND {} AND {} ORDER BY {} LIMIT 1)",
-                    expiry_key.instant,
-                    expiry_key.offset,
-                    self.name,
-                    expiry_key.predicate,
-                    expiry_key.after(cutoffs[expiry_key.number].saturating_sub(expiry_key.offset)),
-                    expiry_key.before_the_end(),
-                    expiry_key.order
-                )
-            })
-            .collect();
-        (!probes.is_empty()).then(|| format!("SELECT LEAST({})", probes.join(", ")))
+    /// Selects when the first row of an expiry key with an ordered index expires after those that
+    /// were expired at `cutoff`.
+    pub(crate) fn next_key(&self, expiry_key: &ExpiryKey, cutoff: i64) -> String {
+        format!(
+            "SELECT {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval \
+             WHERE {} AND {} AND {} ORDER BY {} LIMIT 1",
+            expiry_key.instant,
+            expiry_key.offset,
+            expiry_key.predicate,
+            expiry_key.after(cutoff.saturating_sub(expiry_key.offset)),
+            expiry_key.before_the_end(),
+            expiry_key.order
+        )
     }
 
     /// Selects the expired rows of the table and of all that inherit from it, each as one value: a
@@ -254,23 +249,23 @@ impl Job {
         (from, to): (u32, u32),
     ) -> String {
         format!(
-            "SELECT pg_catalog.min({}) OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval FROM ONLY {} \
+            "SELECT pg_catalog.min({}) OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval \
              WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
              AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {} AND {} AND {}",
             expiry_key.instant,
             expiry_key.offset,
-            self.name,
             expiry_key.predicate,
             expiry_key.after(after.saturating_sub(expiry_key.offset)),
             expiry_key.at_or_before(until.saturating_sub(expiry_key.offset)),
         )
     }
 
-    /// Counts a sample of the table: rows that are expired.
-    pub(crate) fn sample(&self, percent: f64) -> String {
+    /// Counts the expired rows in these blocks.
+    pub(crate) fn count_in(&self, (from, to): (u32, u32)) -> String {
         format!(
-            "SELECT pg_catalog.count(*) FROM ONLY {} TABLESAMPLE pg_catalog.system ({percent}) WHERE {}",
-            self.name, self.expired
+            "SELECT pg_catalog.count(*) WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
+             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {}",
+            self.expired
         )
     }
 }

@@ -10,7 +10,8 @@ use super::job;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::Visit;
-use crate::pg::{cascade, encoding, locks, query};
+use crate::pg::query::{self, Sql};
+use crate::pg::{cascade, encoding, locks};
 use crate::store::TablePolicy;
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -58,13 +59,11 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
         return has_live_row_in_shards(leaf, policy);
     }
     let query = format!(
-        "SELECT EXISTS (SELECT FROM ONLY {} WHERE {})",
-        qualified_name(leaf),
+        "SELECT true WHERE {} LIMIT 1",
         job::still_kept(policy, policy.keep_expired)
     );
-    let found = statement::with_expired_rows_of(leaf, || query::first_value(visit, &query, &[]));
-    // NULL does not mean "none".
-    found.is_none_or(|exists| exists.value() as u8 != 0)
+    let query = Sql::over(leaf, &query);
+    statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
 }
 
 /// As [`has_live_row`], of a partition whose rows are in shards of Citus: what their filters let

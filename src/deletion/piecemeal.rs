@@ -29,7 +29,9 @@ pub(super) fn has_row_of(visit: &Visit, job: &Job) -> bool {
 }
 
 fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
-    statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, &[], limit))
+    statement::with_expired_rows_of(job.relid, || {
+        receiver::collect(visit, job.relid, query, &[], limit)
+    })
 }
 
 /// Deletes the expired rows that can be deleted, in subtransactions, as the current user;

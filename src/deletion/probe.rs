@@ -1,13 +1,15 @@
 //! Looks at a table without deleting: how much there is to delete, and when.
 
 use super::batch_size::{self, SweepOrder};
+use super::expiry_keys::ExpiryKey;
 use super::job::{Access, Job};
 use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
 use super::transaction;
 use crate::error::Error;
-use crate::pg::gate::{self, Stay, Visit};
-use crate::pg::{catalog, locks, query, relation, session};
+use crate::pg::gate::Visit;
+use crate::pg::query::{self, Sql};
+use crate::pg::{catalog, locks, owner_session, relation, session};
 use crate::store::{cache, governing_label};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -41,31 +43,9 @@ pub(super) fn look<T>(
                 ),
             ));
         }
-        let Some(class) = catalog::class(relid) else {
-            return Err(Error::new(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("relation with OID {} is gone", relid.to_u32()),
-            ));
-        };
-        let visit = become_owner(class.owner, Stay::Restricted)?;
+        let visit = owner_session::visit(relid)?;
         session::index_only(|| look(&visit))
     })
-}
-
-/// Becomes a table's owner for the rest of the transaction. A turn begins with a clean session,
-/// so this fails only if the owner has changed since.
-pub(crate) fn become_owner(owner: pg_sys::Oid, stay: Stay) -> Result<Visit, Error> {
-    gate::stay(owner, stay).ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "the owner of the table has changed",
-        )
-    })
-}
-
-/// The table's owner.
-pub(crate) fn owner(relid: pg_sys::Oid) -> Result<Option<pg_sys::Oid>, Error> {
-    transaction::run(|| Ok(catalog::class(relid).map(|class| class.owner)))
 }
 
 /// What a sweep of the table needs; `None` if nothing in it can expire, or its policy has been
@@ -85,34 +65,50 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     })
 }
 
+/// The blocks of a sample: so many ranges of so many blocks, evenly spread.
+const RANGES: u32 = 20;
+const RANGE: u32 = 10;
+
 /// Estimates from a sample of some 200 blocks how many rows are expired.
 pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
-    const SAMPLE: f64 = 200.0;
     look(job.relid, |visit| {
         let blocks = relation::Open::locked(job.relid).blocks();
-        let percent = (100.0 * SAMPLE / f64::from(blocks.max(1))).min(100.0);
-        let query = job.sample(percent);
-        let counted =
-            statement::with_expired_rows_of(job.relid, || query::first_value(visit, &query, &[]));
-        let counted = counted.map_or(0, |count| count.value() as i64);
-        let expired = counted as f64 * 100.0 / percent;
-        Ok(Estimate {
-            expired: expired as u64,
-            blocks,
-        })
+        let count = |blocks: (u32, u32)| {
+            let query = job.count_in(blocks);
+            let counted = statement::with_expired_rows_of(job.relid, || {
+                query::first_value(visit, Sql::over(job.relid, &query), &[])
+            });
+            counted.map_or(0, |count| count.value() as u64)
+        };
+        if blocks <= RANGES * RANGE {
+            let expired = count((0, blocks));
+            return Ok(Estimate { expired, blocks });
+        }
+        let first =
+            |number: u32| (u64::from(blocks) * u64::from(number) / u64::from(RANGES)) as u32;
+        let counted: u64 = (0..RANGES)
+            .map(|number| count((first(number), first(number) + RANGE)))
+            .sum();
+        let expired = counted.saturating_mul(u64::from(blocks)) / u64::from(RANGES * RANGE);
+        Ok(Estimate { expired, blocks })
     })
 }
 
 /// When the next row expires after those that were expired at `cutoffs`, as far as ordered
 /// indexes tell.
 pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
-    let Some(query) = job.next_keys(cutoffs) else {
+    let ordered = |key: &&ExpiryKey| key.access == Access::Ordered;
+    if !job.expiry_keys.iter().any(|key| ordered(&key)) {
         return Ok(None);
-    };
+    }
     look(job.relid, |visit| {
-        let next =
-            statement::with_expired_rows_of(job.relid, || query::first_value(visit, &query, &[]));
-        Ok(next.map(|instant| instant.value() as i64))
+        let next = job.expiry_keys.iter().filter(ordered).filter_map(|key| {
+            let query = job.next_key(key, cutoffs[key.number]);
+            statement::with_expired_rows_of(job.relid, || {
+                query::first_value(visit, Sql::over(job.relid, &query), &[])
+            })
+        });
+        Ok(next.map(|instant| instant.value() as i64).min())
     })
 }
 
@@ -137,7 +133,7 @@ pub(crate) fn left_behind(
                 1,
             );
             let rows = statement::with_expired_rows_of(job.relid, || {
-                receiver::collect(visit, &query, &[], 1)
+                receiver::collect(visit, job.relid, &query, &[], 1)
             });
             if let Some(row) = rows.first() {
                 return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
@@ -150,8 +146,9 @@ pub(crate) fn left_behind(
 /// The first row that `query` selects.
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
-        let rows =
-            statement::with_expired_rows_of(job.relid, || receiver::collect(visit, query, &[], 1));
+        let rows = statement::with_expired_rows_of(job.relid, || {
+            receiver::collect(visit, job.relid, query, &[], 1)
+        });
         Ok(rows.first().copied())
     })
 }

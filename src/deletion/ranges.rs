@@ -6,8 +6,8 @@ use super::job::{Access, Job};
 use super::{probe, transaction};
 use crate::error::Error;
 use crate::pg::brin::{self, Led};
-use crate::pg::gate::Stay;
-use crate::pg::{catalog, locks, query, relation};
+use crate::pg::query::{self, Sql};
+use crate::pg::{locks, owner_session, relation};
 use crate::visibility::statement;
 use pgrx::pg_sys;
 use std::time::{Duration, Instant};
@@ -46,10 +46,10 @@ pub(crate) fn summarise(
             return Ok(0);
         }
         let is_there = brin::lead(&relation::Open::locked(job.relid), index, (0, 0)).is_some();
-        let Some(class) = catalog::class(job.relid).filter(|_| is_there) else {
+        if !is_there {
             return Ok(0);
-        };
-        let visit = probe::become_owner(class.owner, Stay::Restricted)?;
+        }
+        let visit = owner_session::visit(job.relid)?;
         let began = Instant::now();
         let mut done = 0;
         for &block in ranges {
@@ -120,7 +120,7 @@ fn ahead_by(
             let firsts = led.to.iter().filter_map(|blocks| {
                 let query = job.first_between(expiry_key, (after, until), (blocks.from, blocks.to));
                 statement::with_expired_rows_of(job.relid, || {
-                    query::first_value(visit, &query, &[])
+                    query::first_value(visit, Sql::over(job.relid, &query), &[])
                 })
             });
             let expiry = firsts.map(|instant| instant.value() as i64).min();

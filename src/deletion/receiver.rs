@@ -7,10 +7,10 @@
 use super::message;
 use crate::pg::after_delete::AfterDelete;
 use crate::pg::gate::Visit;
-use crate::pg::query::{self, Parameter, SentRow};
+use crate::pg::query::{self, Parameter, SentRow, Sql};
 use crate::pg::relation::Open;
 use crate::pg::wal;
-use pgrx::pg_sys::TM_Result;
+use pgrx::pg_sys::{self, TM_Result};
 use std::ffi::CStr;
 
 /// A row's TID, and its key: the value by which its index is ordered.
@@ -54,7 +54,7 @@ pub(crate) struct Manner<'a> {
     pub(crate) triggers: Option<&'a AfterDelete<'a>>,
 }
 
-/// Runs a query that selects `ctid` and a timestamptz key of rows of the relation, and deletes
+/// Runs a query over the relation ([`Sql::over`]) that selects `ctid` and a timestamptz key, and deletes
 /// each row as it comes, by the table access method. No trigger fires meanwhile. A row changed
 /// since the query's snapshot is left alone in any case.
 ///
@@ -99,12 +99,13 @@ pub(crate) fn delete_selected(
         true
     };
     // SAFETY: nothing to drop; the query selects these columns.
-    unsafe { query::send(visit, query, &[], receive) };
+    unsafe { query::send(visit, Sql::over(relation.oid(), query), &[], receive) };
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
 pub(crate) fn collect(
     visit: &Visit,
+    relid: pg_sys::Oid,
     query: &str,
     parameters: &[Parameter],
     limit: usize,
@@ -117,7 +118,7 @@ pub(crate) fn collect(
         rows.len() < limit
     };
     // SAFETY: as above.
-    unsafe { query::send(visit, query, parameters, receive) };
+    unsafe { query::send(visit, Sql::over(relid, query), parameters, receive) };
     rows
 }
 
@@ -151,7 +152,7 @@ pub(crate) fn collect_locked(
             true
         };
         // SAFETY: nothing to drop in the closure; the query selects these columns.
-        unsafe { query::send(visit, query, &[], receive) };
+        unsafe { query::send(visit, Sql::over(relation.oid(), query), &[], receive) };
     });
     rows
 }

@@ -1,11 +1,10 @@
-//! Transactions of a background worker, each with a time limit, since planning a query may call
+//! Transactions of a background process, each with a time limit, since planning a query may call
 //! user functions; and cleaning the session after them.
 
 use crate::error::Error;
 use crate::pg::timeout::{Limit, Turn};
-use crate::pg::{gate, session, txn};
+use crate::pg::{owner_session, txn};
 use crate::settings;
-use pgrx::pg_sys;
 use std::time::Duration;
 
 /// Runs `work` in a transaction of its own, as [`txn::run_within`], within the time limit of the
@@ -35,24 +34,11 @@ pub(crate) fn run_within<T>(
     })
 }
 
-/// DISCARD ALL, as a connection pooler does between two clients: what a user's code has left in
-/// the session (settings, temporary objects, prepared statements, advisory locks) must not
-/// affect the next user's.
-pub(crate) fn discard_all() -> Result<(), Error> {
+/// Discards what code of the table's owner has left in this process's session.
+pub(crate) fn discard() -> Result<(), Error> {
     // Not within what is left of a turn: if this fails, the process ends.
     run_within(settings::statement_timeout(), || {
-        session::discard_all();
+        owner_session::discard();
         Ok(())
-    })?;
-    gate::set_clean();
-    Ok(())
-}
-
-/// Cleans the session by [`discard_all`], if code of anybody but `role` may have run in it; with
-/// `None`, of anybody.
-pub(crate) fn clean_session_for(role: Option<pg_sys::Oid>) -> Result<(), Error> {
-    if gate::is_clean_for(role) {
-        return Ok(());
-    }
-    discard_all()
+    })
 }

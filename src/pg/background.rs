@@ -112,7 +112,8 @@ pub(crate) fn handle_signals() {
     }
 }
 
-/// Connects to a database, or to none: then only shared catalogs can be read.
+/// Connects to a database as the bootstrap superuser, or to none: then only shared catalogs can be
+/// read.
 pub(crate) fn connect(database: Option<pg_sys::Oid>) {
     // SAFETY: once, at the start of a background worker.
     unsafe {
@@ -126,8 +127,26 @@ pub(crate) fn connect(database: Option<pg_sys::Oid>) {
                 0,
             ),
         }
-        pg_sys::pgstat_report_appname((*pg_sys::MyBgworkerEntry).bgw_type.as_ptr());
     }
+    report_type();
+}
+
+/// Connects to a database as this role, which is the authenticated user for the life of the
+/// process. Ends the process (FATAL) where PostgreSQL does not let the role connect; NOLOGIN does
+/// not matter from 17 on.
+pub(crate) fn connect_as(database: pg_sys::Oid, role: pg_sys::Oid) {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    let flags = 0;
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    let flags = pg_sys::BGWORKER_BYPASS_ROLELOGINCHECK;
+    // SAFETY: once, at the start of a background worker.
+    unsafe { pg_sys::BackgroundWorkerInitializeConnectionByOid(database, role, flags) };
+    report_type();
+}
+
+fn report_type() {
+    // SAFETY: the worker's entry lives as long as the process.
+    unsafe { pg_sys::pgstat_report_appname((*pg_sys::MyBgworkerEntry).bgw_type.as_ptr()) };
 }
 
 /// Waits until this process's latch is set, or for `timeout_ms`.
@@ -221,7 +240,31 @@ pub(crate) fn my_database() -> pg_sys::Oid {
     unsafe { pg_sys::MyDatabaseId }
 }
 
-/// The current time, as a timestamptz.
+/// Microseconds on a clock that is never set, the same for all processes of the server, for
+/// everything that is scheduled. It goes on while the machine sleeps.
+pub(crate) fn monotonic() -> i64 {
+    #[cfg(target_os = "linux")]
+    const CLOCK: libc::clockid_t = libc::CLOCK_BOOTTIME;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: fills the structure. It cannot fail: the clock exists.
+    unsafe { libc::clock_gettime(CLOCK, &mut time) };
+    time.tv_sec
+        .saturating_mul(1_000_000)
+        .saturating_add(time.tv_nsec / 1000)
+}
+
+/// How far the wall clock is ahead of [`monotonic`], in microseconds: constant as long as nothing
+/// sets the wall clock.
+pub(crate) fn wall_offset() -> i64 {
+    now().saturating_sub(monotonic())
+}
+
+/// The current time by the wall clock, as a timestamptz.
 pub(crate) fn now() -> i64 {
     externs::GetCurrentTimestamp()
 }

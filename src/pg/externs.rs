@@ -224,6 +224,12 @@ pub(crate) mod raising {
     unsafe extern "C-unwind" {
         /// async.c
         pub(crate) fn Async_Notify(channel: *const c_char, payload: *const c_char);
+        /// parse_param.c
+        pub(crate) fn setup_parse_fixed_parameters(
+            state: *mut pg_sys::ParseState,
+            types: *const pg_sys::Oid,
+            count: c_int,
+        );
         /// makefuncs.c
         pub(crate) fn makeVar(
             varno: c_int,

@@ -8,15 +8,11 @@
 //!   REFRESH MATERIALIZED VIEW. As the owner, in a security-restricted operation, which refuses
 //!   what would run or stay later (held cursors, deferred triggers, prepared statements, temporary
 //!   objects), and with settings that end with the visit.
-//! - In a worker's transaction: [`stay`] until after the commit, for deferred triggers. What has
-//!   been left in the session is discarded before another owner's code or the worker's own runs.
-//!
-//! In both, names are resolved before the current user changes ([`Visit::resolve`]).
+//! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
 use super::{temporary, txn};
 use crate::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::cell::Cell;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -81,70 +77,29 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Runs `work`, which resolves names and analyzes a query, as the user before the gate: a
-    /// table's owner need not have USAGE on its schema. Analysis calls nobody's functions;
-    /// planning and running do, and are not allowed here.
+    /// In a process of the table's owner: forced row-level security does not apply to the queries.
+    pub(super) fn of_owner_session() -> Self {
+        let current = Identity::current();
+        Self {
+            names: current.with(current.user, NO_FORCED_RLS),
+        }
+    }
+
+    /// Runs `work`, which analyzes and rewrites a query, as the user whose names it uses. Analysis
+    /// calls no user-defined functions; planning and running do, and are not allowed here.
     pub(super) fn resolve<T>(&self, work: impl FnOnce() -> T) -> T {
         self.names.during(work)
     }
 }
 
-/// How far the owner's code is restricted in a worker's transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stay {
-    /// For looks, and deletion that fires no trigger: it may leave nothing behind.
-    Restricted,
-    /// For triggers, with deferred ones at commit.
-    UntilCommitted,
-}
-
-thread_local! {
-    /// The owner whose code may have run in this session since it was cleaned.
-    static RAN_AS: Cell<Option<pg_sys::Oid>> = const { Cell::new(None) };
-    /// Whether code of several owners may have.
-    static RAN_AS_SEVERAL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether nobody's code but that of `role` can have left anything in this session; with `None`,
-/// nobody's at all.
-pub(crate) fn is_clean_for(role: Option<pg_sys::Oid>) -> bool {
-    !RAN_AS_SEVERAL.get() && RAN_AS.get().is_none_or(|ran| Some(ran) == role)
-}
-
-/// Notes that the session has been cleaned.
-pub(crate) fn set_clean() {
-    RAN_AS.set(None);
-    RAN_AS_SEVERAL.set(false);
-}
-
-fn note(role: pg_sys::Oid) {
-    if RAN_AS.replace(Some(role)).is_some_and(|ran| ran != role) {
-        RAN_AS_SEVERAL.set(true);
-    }
-}
-
-/// For a worker: becomes the table's owner until after the end of the transaction, where
-/// [`super::txn::run_within`] restores the former identity.
-///
-/// `None`, without a change, if another owner's code can have left anything in this session. A
-/// turn begins with a clean session, so this happens only if the owner has changed.
-pub(crate) fn stay(owner: pg_sys::Oid, stay: Stay) -> Option<Visit> {
-    if !is_clean_for(Some(owner)) {
-        return None;
-    }
-    note(owner);
+/// For a process that has given up its identity ([`super::owner_session`]): restricts the rest of
+/// the transaction, its commit included, in which the owner is the session's user.
+pub(super) fn restrict_session(owner: pg_sys::Oid) {
     let outer = Identity::current();
-    let flags = match stay {
-        Stay::Restricted => NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED,
-        Stay::UntilCommitted => NO_SET_ROLE | NO_FORCED_RLS,
-    };
-    outer.with(owner, flags).restore();
-    Some(Visit {
-        names: outer.with(outer.user, NO_FORCED_RLS),
-    })
+    outer.with(owner, NO_SET_ROLE | RESTRICTED).restore();
 }
 
-/// Within [`visit`] or [`stay`]: from now on nothing may be left behind.
+/// From now on the transaction may leave nothing behind.
 pub(crate) fn restrict() {
     let identity = Identity::current();
     identity.with(identity.user, RESTRICTED).restore();

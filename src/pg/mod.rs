@@ -49,6 +49,7 @@ pub(crate) mod namespaced_options;
 pub(crate) mod nodes;
 pub(crate) mod notify;
 pub(crate) mod object_access;
+pub(crate) mod owner_session;
 pub(crate) mod parallel;
 pub(crate) mod partition;
 pub(crate) mod planned;

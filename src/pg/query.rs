@@ -1,8 +1,8 @@
-//! The extension's queries on a user's table: names are resolved as the current user, everything
-//! else runs as the table's owner.
+//! The extension's queries on a user's table.
 //!
-//! Not by SPI, which resolves names as the user who runs the query: an owner without USAGE on the
-//! schema would fail. PostgreSQL's own commands on a table need no USAGE either.
+//! Not by SPI, which looks the table up by its name: that needs USAGE on its schema, which an owner
+//! may lack, and finds another table after a rename. [`Sql::over`] and [`Sql::delete_from`] take the
+//! table by its OID instead, as PostgreSQL's rules take theirs.
 
 use super::gate::Visit;
 use super::relation::Open;
@@ -15,15 +15,64 @@ use std::ffi::CString;
 /// The type and value of a parameter; `None` is NULL.
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
+/// The text of a query, and the table that it is about, where the text does not name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sql<'a> {
+    text: &'a str,
+    table: Option<pg_sys::Oid>,
+    deletes: bool,
+}
+
+impl<'a> Sql<'a> {
+    /// A SELECT without FROM, whose columns are those of this table alone, without the tables that
+    /// inherit from it. The caller has locked the table.
+    pub(crate) fn over(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            text,
+            table: Some(table),
+            deletes: false,
+        }
+    }
+
+    /// Deletes the rows that such a SELECT, of constants only, would return.
+    pub(crate) fn delete_from(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            deletes: true,
+            ..Self::over(table, text)
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Sql<'a> {
+    /// A statement that names its tables.
+    fn from(text: &'a str) -> Self {
+        Self {
+            text,
+            table: None,
+            deletes: false,
+        }
+    }
+}
+
+impl<'a> From<&'a String> for Sql<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
+    }
+}
+
 /// Runs a statement that returns no rows; returns how many rows it processed.
-pub(crate) fn execute(visit: &Visit, query: &str, parameters: &[Parameter]) -> u64 {
-    run_seeing(Sight::Present, visit, query, parameters, None)
+pub(crate) fn execute<'a>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+) -> u64 {
+    run_seeing(Sight::Present, visit, query.into(), parameters, None)
 }
 
 /// The first row of the query, whose columns are of pass-by-value types.
-pub(crate) fn first_row<const N: usize>(
+pub(crate) fn first_row<'a, const N: usize>(
     visit: &Visit,
-    query: &str,
+    query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
 ) -> Option<[Option<Datum>; N]> {
     let mut first = None;
@@ -43,7 +92,7 @@ pub(crate) fn first_row<const N: usize>(
 
 /// Runs the query to its end, as of before the current transaction's first write.
 pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter]) {
-    run_seeing(Sight::Before, visit, query, parameters, None);
+    run_seeing(Sight::Before, visit, query.into(), parameters, None);
 }
 
 /// Which changes of the own transaction a query sees.
@@ -56,7 +105,11 @@ enum Sight {
 }
 
 /// The first column of the first row, of a pass-by-value type.
-pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) -> Option<Datum> {
+pub(crate) fn first_value<'a>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+) -> Option<Datum> {
     first_row::<1>(visit, query, parameters)?[0]
 }
 
@@ -66,9 +119,9 @@ pub(crate) fn first_value(visit: &Visit, query: &str, parameters: &[Parameter]) 
 /// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): it does not panic, and
 /// nothing needs dropping where an error may pass. It reads only columns of the query, with their
 /// types.
-pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
+pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
     visit: &Visit,
-    query: &str,
+    query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
     receive: F,
 ) {
@@ -83,17 +136,17 @@ pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
         receive,
     };
     let receiver = Some((&raw mut receiver).cast());
-    run_seeing(Sight::Present, visit, query, parameters, receiver);
+    run_seeing(Sight::Present, visit, query.into(), parameters, receiver);
 }
 
 fn run_seeing(
     sight: Sight,
     visit: &Visit,
-    query: &str,
+    query: Sql<'_>,
     parameters: &[Parameter],
     receiver: Option<*mut DestReceiver>,
 ) -> u64 {
-    let text = encoding::query(query);
+    let text = encoding::query(query.text);
     // SAFETY: within a transaction. Text, parameters and receiver outlive the execution. Its memory
     // is freed with the context, or after an error with the transaction.
     unsafe {
@@ -107,16 +160,15 @@ fn run_seeing(
         let former = pg_sys::MemoryContextSwitchTo(context);
         let types: Vec<pg_sys::Oid> = parameters.iter().map(|&(oid, _)| oid).collect();
         let analyzed = visit.resolve(|| {
-            session::without_query_id(|| {
-                let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
-                let trees = pg_sys::raw_parser(text.as_ptr(), mode);
-                pg_sys::pg_analyze_and_rewrite_fixedparams(
-                    lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut()),
+            session::without_query_id(|| match query.table {
+                Some(table) => analyze_over(table, query.deletes, &text, &types),
+                None => pg_sys::pg_analyze_and_rewrite_fixedparams(
+                    parse(&text),
                     text.as_ptr(),
                     types.as_ptr(),
                     c_int::try_from(types.len()).unwrap_or(0),
                     core::ptr::null_mut(),
-                )
+                ),
             })
         });
         let values = parameter_list(parameters);
@@ -129,6 +181,80 @@ fn run_seeing(
         pg_sys::MemoryContextSwitchTo(former);
         pg_sys::MemoryContextDelete(context);
         rows
+    }
+}
+
+/// The parser's tree of one statement.
+fn parse(text: &CString) -> *mut pg_sys::RawStmt {
+    // SAFETY: a C string; the parser raises a syntax error rather than return an empty list.
+    unsafe {
+        let trees = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+        lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut())
+    }
+}
+
+/// Analyzes and rewrites a SELECT without FROM over the table, as `transformRuleStmt` of PostgreSQL
+/// analyzes a rule's actions over OLD and NEW: the table is in the parser's namespace before the
+/// statement is.
+///
+/// # Safety
+/// Within a transaction that has locked the table.
+unsafe fn analyze_over(
+    table: pg_sys::Oid,
+    deletes: bool,
+    text: &CString,
+    types: &[pg_sys::Oid],
+) -> *mut pg_sys::List {
+    // SAFETY: the relation stays open until the analysis has ended, and locked as required of the
+    // caller. The tree is a SelectStmt of our own text.
+    unsafe {
+        let relation = pg_sys::table_open(table, pg_sys::NoLock.cast_signed());
+        let state = pg_sys::make_parsestate(core::ptr::null_mut());
+        (*state).p_sourcetext = text.as_ptr();
+        let count = c_int::try_from(types.len()).unwrap_or(0);
+        at_boundary!(
+            externs::raising::setup_parse_fixed_parameters(state, types.as_ptr(), count);
+        );
+        let lock = match deletes {
+            true => pg_sys::RowExclusiveLock,
+            false => pg_sys::AccessShareLock,
+        };
+        let item = pg_sys::addRangeTableEntryForRelation(
+            state,
+            relation,
+            lock.cast_signed(),
+            core::ptr::null_mut(),
+            false,
+            true,
+        );
+        pg_sys::addNSItemToQuery(state, item, true, true, true);
+        let query = pg_sys::transformTopLevelStmt(state, parse(text));
+        if deletes {
+            become_delete(query);
+        }
+        pg_sys::free_parsestate(state);
+        pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
+        pg_sys::pg_rewrite_query(query)
+    }
+}
+
+/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target.
+///
+/// # Safety
+/// The analyzed query has one table, the first of its range table, and no aggregate.
+unsafe fn become_delete(query: *mut pg_sys::Query) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        (*query).commandType = CmdType::CMD_DELETE;
+        (*query).resultRelation = 1;
+        (*query).targetList = core::ptr::null_mut();
+        #[cfg(feature = "pg15")]
+        let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
+        #[cfg(not(feature = "pg15"))]
+        let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
+        if let Some(privileges) = privileges {
+            (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);
+        }
     }
 }
 

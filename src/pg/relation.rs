@@ -18,6 +18,12 @@ impl Open {
         self.0
     }
 
+    /// Its OID.
+    pub(crate) fn oid(&self) -> pg_sys::Oid {
+        // SAFETY: open.
+        unsafe { (*self.0).rd_id }
+    }
+
     /// The relation, a table.
     pub(crate) fn table(&self) -> Table<'_> {
         // SAFETY: open and locked.

@@ -1,6 +1,7 @@
 //! Privileges and ownership.
 
 use super::catalog;
+use super::rows::Cache;
 use pgrx::pg_sys;
 
 /// Whether `role` owns the relation or is a member of the owning role. False if the relation is
@@ -107,6 +108,36 @@ pub(crate) fn reads_all_statistics() -> bool {
         let role = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_STATS);
         pg_sys::has_privs_of_role(current_user(), role)
     }
+}
+
+/// Whether PostgreSQL lets the role connect to the database in a background process: LOGIN (from
+/// 17 on that can be passed by) and CONNECT. Limits of connections do not count background
+/// processes. Reads shared catalogs only; within a transaction.
+pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let can_login = cfg!(not(any(feature = "pg15", feature = "pg16"))) || can_login(role);
+    // SAFETY: syscache look-ups within a transaction.
+    let may = unsafe {
+        let connect = pg_sys::AclMode::from(pg_sys::ACL_CONNECT);
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_database_aclcheck(database, role, connect);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(pg_sys::DatabaseRelationId, database, role, connect);
+        result == pg_sys::AclResult::ACLCHECK_OK
+    };
+    can_login && may
+}
+
+// SAFETY: the cache of pg_authid by OID.
+const ROLE: Cache<pg_sys::FormData_pg_authid> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::AUTHOID) };
+
+fn can_login(role: pg_sys::Oid) -> bool {
+    ROLE.get(role, |row| row.rolcanlogin).unwrap_or(false)
+}
+
+/// Whether the role exists.
+pub(crate) fn exists(role: pg_sys::Oid) -> bool {
+    ROLE.get(role, |_| ()).is_some()
 }
 
 /// Whether the role is a superuser.

@@ -129,6 +129,14 @@ pub(super) unsafe fn set_locally(name: &CStr, value: &CStr) {
     }
 }
 
+/// Limits waiting for locks in the rest of the transaction, in a background process.
+pub(crate) fn limit_lock_waits(milliseconds: i32) {
+    if let Ok(value) = CString::new(milliseconds.to_string()) {
+        // SAFETY: within a transaction, at its top level, with which the setting ends.
+        unsafe { set_locally(c"lock_timeout", &value) };
+    }
+}
+
 /// Runs `work`, in which waiting for a lock is an error. An error ends the setting with the
 /// subtransaction.
 pub(crate) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {

@@ -23,6 +23,9 @@ const CANCELLATIONS: i32 = 6;
 const REPEAT_MS: c_int = 250;
 /// What a transaction still has when the turn's time is over: it looks something up.
 const LEAST: Duration = Duration::from_millis(50);
+/// How much later than its own time limit a transaction is ended from outside: the limit ends it
+/// first, unless code in the process has found a way to prevent that.
+const GRACE: Duration = Duration::from_secs(4);
 
 /// In a process that runs no user code.
 const NOT_REGISTERED: i32 = -1;
@@ -42,6 +45,9 @@ pub(crate) struct Calls {
     pub(crate) is_long: fn(),
     /// Whether the turn is to make room for others.
     pub(crate) is_asked_for_room: fn() -> bool,
+    /// When the transaction that begins must have ended, on the monotonic clock; 0: it has ended.
+    /// Another process ends this one after it. Not called in a signal handler.
+    pub(crate) has_deadline: fn(i64),
 }
 
 /// Registers the time limits; once in a worker.
@@ -76,6 +82,8 @@ impl Limit {
             GIVES_WAY_AT.store(gives_way, Ordering::Relaxed);
             // SAFETY: the ID is registered.
             unsafe { timeout::enable_timeout_every(id, until.min(gives_way), REPEAT_MS) };
+            let deadline = super::background::monotonic().saturating_add(micros(limit + GRACE));
+            tell_deadline(deadline);
         }
         Self(Instant::now())
     }
@@ -99,6 +107,7 @@ impl Drop for Limit {
         }
         // SAFETY: the ID is registered.
         unsafe { timeout::disable_timeout(id, false) };
+        tell_deadline(0);
         if Self::exceeded() {
             // SAFETY: sets flags; a late cancellation must not hit what follows.
             unsafe { pg_sys::QueryCancelPending = 0 };
@@ -109,6 +118,12 @@ impl Drop for Limit {
             turn.spent.gave_way |= Self::gave_way();
             TURN.set(Some(turn));
         }
+    }
+}
+
+fn tell_deadline(deadline: i64) {
+    if let Some(calls) = CALLS.get() {
+        (calls.has_deadline)(deadline);
     }
 }
 

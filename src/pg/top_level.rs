@@ -1,35 +1,38 @@
 //! Utility statements of a background worker at top level: those that commit in between, as
 //! CREATE INDEX CONCURRENTLY.
 
-use super::encoding;
+use super::gate::Identity;
+use super::{encoding, owner_session};
 use crate::error::Error;
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys::{self, NodeTag, ProcessUtilityContext};
 use std::panic::AssertUnwindSafe;
 
-/// Runs `before` and then the statement as this role, which is the session's user meanwhile. The
-/// worker itself is connected as the bootstrap superuser, and in no transaction. After an error
-/// nothing is left but what the statement has committed itself.
+/// Runs `before` and then the statement, in a process that belongs to an owner
+/// ([`super::owner_session`]) and is in no transaction. After an error nothing is left but what the
+/// statement has committed itself.
 ///
-/// What PostgreSQL runs of a table's owner in such statements (expressions and predicates of
-/// indexes) it restricts itself; the role may do no more than the owner.
-pub(crate) fn run_as(
-    role: pg_sys::Oid,
+/// A statement that is one transaction has what [`super::owner_session`] requires of each; one that
+/// commits in between, like CREATE INDEX CONCURRENTLY, cannot: PostgreSQL itself restricts what it
+/// runs of an owner there, since superusers build indexes on tables of others, too.
+pub(crate) fn run(
+    is_one_transaction: bool,
     before: impl FnOnce() -> Result<(), Error>,
     text: &str,
 ) -> Result<(), Error> {
     let attempt = AssertUnwindSafe(|| {
-        // SAFETY: a background worker in no transaction; undone below.
+        // SAFETY: a background process in no transaction.
         unsafe {
             pg_sys::SetCurrentStatementStartTimestamp();
             pg_sys::StartTransactionCommand();
+            if is_one_transaction {
+                owner_session::begin_transaction();
+            }
             pg_sys::AcceptInvalidationMessages();
-            let is_superuser = pg_sys::superuser_arg(role);
-            pg_sys::SetSessionAuthorization(role, is_superuser);
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         }
         before()?;
-        run(text);
+        execute(text);
         // SAFETY: the statement may have ended the snapshot with a transaction of its own.
         unsafe {
             if pg_sys::ActiveSnapshotSet() {
@@ -39,22 +42,20 @@ pub(crate) fn run_as(
         }
         Ok(())
     });
+    let identity = Identity::current();
     let result = PgTryBuilder::new(attempt)
         .catch_others(|error| Err(Error::of(error)))
         .catch_rust_panic(|error| Err(Error::of(error)))
         .execute();
-    // SAFETY: valid in any state; locks for the session end as well. Outside a transaction the
-    // security context is the plain one.
-    unsafe {
-        if result.is_err() {
-            pg_sys::AbortCurrentTransaction();
-        }
-        pg_sys::SetSessionAuthorization(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), true);
+    if result.is_err() {
+        // SAFETY: valid in any state; locks for the session end as well.
+        unsafe { pg_sys::AbortCurrentTransaction() };
     }
+    identity.restore();
     result
 }
 
-fn run(text: &str) {
+fn execute(text: &str) {
     let text = encoding::query(text);
     // SAFETY: the statement's tree and what it allocates outlive its transactions, in a context
     // that lives as long as the process: it runs a few statements. The text outlives the call.

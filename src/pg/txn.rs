@@ -1,6 +1,7 @@
 //! Transactions of a background worker, and subtransactions of a session.
 
 use super::gate::Identity;
+use super::owner_session;
 use super::timeout::Limit;
 use crate::error::Error;
 use pgrx::pg_sys::panic::CaughtError;
@@ -95,8 +96,8 @@ fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
 /// `work` or of the commit, the transaction is rolled back and the error returned; likewise for
 /// an `Err` of `work`.
 ///
-/// `work` may change the identity by [`super::gate::stay`]: the former one returns after the end
-/// of the transaction, so that deferred triggers run at commit with the new one.
+/// In a process of a table's owner, what [`owner_session`] requires of each transaction holds until
+/// after its end, so for deferred triggers at commit, too.
 pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Error>,
@@ -109,6 +110,7 @@ pub(crate) fn run_within<T>(
         unsafe {
             pg_sys::SetCurrentStatementStartTimestamp();
             pg_sys::StartTransactionCommand();
+            owner_session::begin_transaction();
             pg_sys::AcceptInvalidationMessages();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         }

@@ -63,7 +63,7 @@ impl Turn<'_> {
             settings::batch_size(),
             self.pace.share(),
         );
-        let now = background::now();
+        let now = background::monotonic();
         for &row in &done.kept {
             let error = Error::new(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
@@ -74,8 +74,7 @@ impl Turn<'_> {
         // No more than the pass has taken: a table that was behind before is not falling behind.
         let working = now.saturating_sub(self.progress.pass_began);
         let working = Duration::from_micros(u64::try_from(working).unwrap_or(0));
-        self.pace
-            .settle(rows, done.took, self.lag(now).min(working))?;
+        self.pace.settle(rows, done.took, self.lag().min(working))?;
         Ok(done)
     }
 
@@ -97,7 +96,7 @@ impl Turn<'_> {
             (None, None) => probe::first_row(&self.job, query)?,
         };
         if let Some(row) = row {
-            self.set_aside(row, expiry_key, failure, background::now());
+            self.set_aside(row, expiry_key, failure, background::monotonic());
         }
         Ok(())
     }
@@ -126,7 +125,7 @@ impl Turn<'_> {
         failure: &Error,
         now: i64,
     ) {
-        note_failure(self.key, failure, now);
+        note_failure(self.key, failure);
         let expiry = row
             .key
             .zip(expiry_key)
@@ -197,7 +196,8 @@ impl Turn<'_> {
     }
 
     /// By how much deletion in this table is behind.
-    fn lag(&self, now: i64) -> Duration {
+    fn lag(&self) -> Duration {
+        let now = background::now();
         let oldest = state::with_table(self.key, |state| state.counters.oldest_expiry);
         let oldest = oldest.filter(|&expiry| expiry != 0).unwrap_or(now);
         Duration::from_micros(u64::try_from(now.saturating_sub(oldest)).unwrap_or(0))

@@ -79,6 +79,13 @@ pub(super) fn pause(attempts: u32) -> i64 {
     doubled.min(LONGEST_PAUSE)
 }
 
+/// How long a builder goes on while another owner waits for one, in microseconds: twice as long at
+/// each attempt.
+pub(super) fn patience(attempts: u32) -> i64 {
+    const FIRST: i64 = 600_000_000;
+    FIRST.saturating_mul(1 << attempts.saturating_sub(1).min(10))
+}
+
 /// How the builder stands with a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {

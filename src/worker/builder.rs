@@ -1,18 +1,19 @@
-//! The index builder: a process of its own that builds the indexes of one table concurrently, as its
-//! owner, and ends (C21, docs/decisions/0047-index-builder.md).
+//! An index builder: a process that belongs to the owner of one table, builds its indexes
+//! concurrently, and ends (C21, docs/decisions/0047-index-builder.md).
 //!
 //! What is left to do is read from the catalogs before each step, so that it does not matter where
-//! the former attempt ended. The deletion workers start it.
+//! the former attempt ended. The launcher starts it, for what a scheduler has found.
 
 use super::build_plan::{Statement, Step, Work};
 use super::build_work::{has_clock, old_pair, record, work_at};
+use super::processes::{self};
 use super::state::TableKey;
-use super::{builds, log, shared};
+use super::{builds, log, process, shared};
 use crate::deletion::transaction;
 use crate::error::{Error, Result};
-use crate::pg::background::{self, Registration};
+use crate::pg::background;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::{activity, locks, session, top_level};
+use crate::pg::{activity, locks, owner_session, session, top_level};
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::missing_index;
@@ -24,8 +25,9 @@ use std::sync::atomic::Ordering;
 /// The most steps of a process: a guard against a loop.
 const STEPS: usize = 100_000;
 
-/// The tables among those with labels that the builder has work at. Within a transaction.
-pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<u32> {
+/// The tables among those with labels that the builder has work at, with their owners. Within a
+/// transaction.
+pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
         if policy.is_restored(relid.to_u32()) {
             return false;
@@ -44,79 +46,48 @@ pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<u32> {
                 .is_some_and(|(_, clock)| !old_pair(*relid, policy, clock).is_empty())
     };
     let found = labels.iter().filter(has_work);
-    found.map(|(relid, _)| relid.to_u32()).collect()
-}
-
-/// Starts the builder for the first of these tables that is due, unless it is busy. In a deletion
-/// worker, outside a transaction.
-pub(super) fn start(database: u32, tables: &[u32]) {
-    if tables.is_empty() || !settings::build_indexes() {
-        return;
-    }
-    if !builds::reserve(database, tables, background::now()) {
-        return;
-    }
-    let started = Registration {
-        name: "ttl_ext index builder",
-        function: "ttl_ext_builder_main",
-        argument: 0,
-        restart: None,
-    }
-    .start()
-    .is_some();
-    builds::lacks_slot(!started);
-    if started {
-        log::over("builder");
-    } else {
-        log::once(
-            "builder",
-            "could not start the ttl_ext index builder: no slot for a background worker is free",
-            "It is tried again, with growing pauses. You may need to raise \"max_worker_processes\".",
-        );
-    }
+    let with_owner = |(relid, _): &(pg_sys::Oid, Policy)| {
+        Some((relid.to_u32(), catalog::class(*relid)?.owner.to_u32()))
+    };
+    found.filter_map(with_owner).collect()
 }
 
 /// Ends the builder if it is at this table of this database: it holds a lock for as long as it
 /// takes. It begins anew later.
 pub(crate) fn give_way(relid: pg_sys::Oid) {
-    let database = background::my_database().to_u32();
-    if let Some(pid) = builds::pid_at(database, Some(relid.to_u32())) {
+    if let Some(pid) = builds::pid_at(key_here(relid)) {
         background::terminate(pid);
     }
 }
 
-/// Asks the builder to leave the database; true if it was there.
-pub(super) fn leave(database: u32) -> bool {
-    let pid = builds::pid_at(database, None);
-    pid.into_iter().for_each(background::terminate);
-    pid.is_some()
+fn key_here(relid: pg_sys::Oid) -> TableKey {
+    TableKey {
+        database: background::my_database().to_u32(),
+        relid: relid.to_u32(),
+    }
 }
 
 /// How the builder stands with a table of this database.
 pub(crate) fn standing(relid: pg_sys::Oid) -> Standing {
-    builds::standing(TableKey {
-        database: background::my_database().to_u32(),
-        relid: relid.to_u32(),
-    })
+    builds::standing(key_here(relid))
 }
 
 pub(crate) use super::build_plan::{Standing, state};
 
-/// The entry point of the builder.
+/// The entry point of a builder; `place` is its index in shared memory.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn ttl_ext_builder_main(_argument: pg_sys::Datum) {
+pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
     background::handle_signals();
-    let Some(key) = builds::take_place() else {
+    let Some(process) = processes::take(place.value()) else {
         return;
     };
     background::before_exit(leave_place);
-    let held =
-        |slot: &shared::Database| slot.held_until.load(Ordering::Relaxed) > background::now();
-    if shared::database(key.database).is_some_and(held) {
-        background::exit();
-    }
-    background::connect(Some(key.database.into()));
+    let key = TableKey {
+        database: process.database.load(Ordering::Acquire),
+        relid: process.table.load(Ordering::Acquire),
+    };
+    process::connect(process);
     prepare_session();
     match build(key) {
         Ok(()) => builds::is_done(key),
@@ -141,10 +112,18 @@ pub extern "C-unwind" fn ttl_ext_builder_main(_argument: pg_sys::Datum) {
 }
 
 extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
-    builds::leave_place();
+    if let Some(own) = processes::own() {
+        let database = own.database.load(Ordering::Relaxed);
+        own.free();
+        // What is left to do is to be looked up.
+        shared::allot_database(database);
+    }
+    shared::wake_launcher();
 }
 
-/// Not the settings that the configuration or the database has for clients.
+/// For the transactions within a statement like CREATE INDEX CONCURRENTLY. Neither the configuration,
+/// the database nor the role changes them. What PostgreSQL runs of an owner in such a statement has
+/// settings of its own.
 fn prepare_session() {
     for (name, value) in [
         ("search_path", "pg_catalog, pg_temp"),
@@ -156,6 +135,8 @@ fn prepare_session() {
         ("session_replication_role", "origin"),
         ("row_security", "on"),
         ("quote_all_identifiers", "off"),
+        // It does not wait for a standby.
+        ("synchronous_commit", "off"),
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
         #[cfg(since17)]
@@ -163,6 +144,9 @@ fn prepare_session() {
         // Building waits for older transactions, which may take hours, and nobody waits for it
         // meanwhile; only the locks on tables are waited for briefly.
         ("lock_timeout", "0"),
+        // To plan parallel workers, PostgreSQL evaluates constants in expressions of the table's
+        // other indexes, which may call functions of the owner.
+        ("max_parallel_maintenance_workers", "0"),
         ("ttl.show_expired", "off"),
         ("ttl.preserve_ts", "off"),
     ] {
@@ -178,12 +162,12 @@ fn build(key: TableKey) -> Result<()> {
         match step.unwrap_or(Step::Done) {
             Step::Done => return Ok(()),
             Step::Concurrently(statement) => {
-                run(&statement, |table| {
+                run(&statement, false, |table| {
                     lock(table, pg_sys::ShareUpdateExclusiveLock)
                 })?;
             }
             Step::Join(statement) => brief(|| {
-                run(&statement, |table| {
+                run(&statement, true, |table| {
                     locks::relation(table, pg_sys::ShareLock);
                     // Attached, or created, since the last look.
                     let new = work_at(relid, false)?.is_some_and(|work| !work.missing.is_empty());
@@ -193,7 +177,7 @@ fn build(key: TableKey) -> Result<()> {
             Step::Validate(statement) => {
                 let lock = |table| lock(table, pg_sys::ShareUpdateExclusiveLock);
                 validates = false;
-                if let Err(failure) = run(&statement, lock) {
+                if let Err(failure) = run(&statement, true, lock) {
                     log::warning(
                         &format!("a constraint stays NOT VALID: {}", failure.text()),
                         &format!("Repair the rows, then run: {}", statement.text),
@@ -214,12 +198,22 @@ fn brief<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn run(statement: &Statement, before: impl FnOnce(pg_sys::Oid) -> Result<()>) -> Result<()> {
+fn run(
+    statement: &Statement,
+    is_one_transaction: bool,
+    before: impl FnOnce(pg_sys::Oid) -> Result<()>,
+) -> Result<()> {
     let table = pg_sys::Oid::from(statement.table);
-    let owner = transaction::run(|| Ok(catalog::class(table).map(|class| class.owner)))?;
-    let Some(owner) = owner else { return Ok(()) };
+    if !transaction::run(|| Ok(catalog::class(table).is_some()))? {
+        return Ok(());
+    }
     activity::working(&format!("ttl: {}", statement.text));
-    let result = top_level::run_as(owner, || before(table), &statement.text);
+    let before = || {
+        before(table)?;
+        // From here on nothing but a lock on the table keeps its owner.
+        owner_session::visit(table).map(|_| ())
+    };
+    let result = top_level::run(is_one_transaction, before, &statement.text);
     activity::idle();
     result
 }

@@ -1,42 +1,33 @@
-//! What the index builder is at, and what came of its attempts (C21). In shared memory; empty
-//! after each start of the server: what is left to do stands in the catalogs.
+//! The index builds that are wanted, which the launcher starts builders for, and what came of the
+//! attempts (C21). In shared memory; empty after each start of the server: what is left to do stands
+//! in the catalogs, and a scheduler finds it there.
 
 use super::build_plan::{self, Standing};
+use super::claims::Client;
+use super::processes::{self, Kind, Process, Task};
 use super::shared::{self, Locked};
 use super::state::TableKey;
 use crate::pg::background;
-use crate::pg::shmem::UnderLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
-/// The most tables whose attempts are remembered.
-const BUILDS: usize = 256;
+/// The most tables whose builds are remembered,
+pub(super) const BUILDS: usize = 256;
+/// and those of one owner. Others of the owner follow when these are built.
+const FOR_ONE_OWNER: usize = BUILDS / 8;
 /// The longest error that is kept, in bytes.
 const ERROR: usize = 200;
-/// A process that has not come up after this time will not.
-const START: i64 = 30_000_000;
 
-/// The builder: one for the server. Valid when zeroed.
-#[repr(C)]
-pub(super) struct Builder {
-    /// 0: there is none; or [`shared::STARTING`].
-    pub(super) pid: AtomicI32,
-    started_at: AtomicI64,
-    pub(super) database: AtomicU32,
-    pub(super) table: AtomicU32,
-    /// Another database that has work for it; 0: none.
-    asked_by: AtomicU32,
-    /// The server has no slot for it.
-    lacks_slot: AtomicBool,
-    builds: UnderLock<[Build; BUILDS]>,
-}
-
-/// Attempts at a table. Valid when zeroed.
+/// A build that is wanted. Valid when zeroed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-struct Build {
+pub(super) struct Build {
     /// Its database 0: the entry is free.
     key: TableKey,
+    owner: u32,
     attempts: u32,
+    /// When a builder last began; 0: none has.
+    began: i64,
     /// Not before.
     next: i64,
     /// 0: it was ended in the middle, or still goes on.
@@ -46,116 +37,160 @@ struct Build {
     is_waiting: bool,
 }
 
-fn builder() -> &'static Builder {
-    &shared::control().builder
-}
-
-impl Builder {
-    /// Whether there is a builder, or will be soon.
-    fn is_there(&self, now: i64) -> bool {
-        match self.pid.load(Ordering::Acquire) {
-            0 => false,
-            shared::STARTING => now - self.started_at.load(Ordering::Relaxed) < START,
-            pid => background::is_alive(pid),
+impl Build {
+    fn client(&self) -> Client {
+        Client {
+            database: self.key.database,
+            owner: self.owner,
         }
+    }
+
+    fn is_free(&self) -> bool {
+        self.key.database == 0
     }
 }
 
-/// Reserves the builder's place for the first of these tables that is due. False if it is taken, or
-/// none is.
-pub(super) fn reserve(database: u32, tables: &[u32], now: i64) -> bool {
-    let own = builder();
+/// Notes the tables of a database that have something to build, with their owners: for these the
+/// launcher starts builders. Others are forgotten.
+pub(super) fn want(database: u32, tables: &[(u32, u32)]) {
     let mut lock = Locked::exclusive();
-    if own.is_there(now) {
-        if own.database.load(Ordering::Relaxed) != database {
-            own.asked_by.store(database, Ordering::Relaxed);
+    let builds = shared::control().builds.get_mut(&mut lock);
+    for build in builds.iter_mut() {
+        let is_wanted = tables.contains(&(build.key.relid, build.owner));
+        if build.key.database == database && !is_wanted {
+            build.key.database = 0;
         }
-        return false;
     }
-    let builds = own.builds.get_mut(&mut lock);
-    let key = |relid: u32| TableKey { database, relid };
-    let next = |relid: u32| {
-        let known = builds.iter().find(|build| build.key == key(relid));
-        known.map_or(0, |build| build.next)
-    };
-    let first = tables.iter().map(|&relid| (next(relid), relid)).min();
-    let Some((_, table)) = first.filter(|&(next, _)| next <= now) else {
-        return false;
-    };
-    let place = builds
-        .iter()
-        .position(|build| build.key == key(table))
-        .or_else(|| builds.iter().position(|build| build.key.database == 0))
-        .or_else(|| (0..BUILDS).min_by_key(|&place| builds[place].next));
-    let Some(build) = place.and_then(|place| builds.get_mut(place)) else {
-        return false;
-    };
-    let attempts = if build.key == key(table) {
-        build.attempts.saturating_add(1)
-    } else {
-        1
-    };
-    // Noted first: an attempt that ends the process has failed.
-    *build = Build {
-        key: key(table),
-        attempts,
-        next: now.saturating_add(build_plan::pause(attempts)),
-        error_len: 0,
-        error: [0; ERROR],
-        is_waiting: false,
-    };
-    own.database.store(database, Ordering::Relaxed);
-    own.table.store(table, Ordering::Relaxed);
-    own.started_at.store(now, Ordering::Relaxed);
-    own.pid.store(shared::STARTING, Ordering::Release);
-    true
-}
-
-/// The process could not be started.
-pub(super) fn lacks_slot(lacks: bool) {
-    builder().lacks_slot.store(lacks, Ordering::Relaxed);
-    if lacks {
-        builder().pid.store(0, Ordering::Release);
+    for &(relid, owner) in tables {
+        let key = TableKey { database, relid };
+        let of_owner = |build: &&Build| !build.is_free() && build.owner == owner;
+        if builds.iter().any(|build| build.key == key)
+            || builds.iter().filter(of_owner).count() >= FOR_ONE_OWNER
+        {
+            continue;
+        }
+        if let Some(free) = builds.iter_mut().find(|build| build.is_free()) {
+            *free = Build {
+                key,
+                owner,
+                attempts: 0,
+                began: 0,
+                next: i64::MIN,
+                error_len: 0,
+                error: [0; ERROR],
+                is_waiting: false,
+            };
+        }
     }
 }
 
-/// Takes the place that was reserved for this process: its table.
-pub(super) fn take_place() -> Option<TableKey> {
-    let own = builder();
-    let taken = own.pid.compare_exchange(
-        shared::STARTING,
-        background::my_pid(),
-        Ordering::AcqRel,
-        Ordering::Relaxed,
-    );
-    taken.ok().map(|_| TableKey {
-        database: own.database.load(Ordering::Relaxed),
-        relid: own.table.load(Ordering::Relaxed),
+/// The builder at a table.
+fn at(database: u32, table: u32) -> Option<&'static Process> {
+    processes::of(Kind::Builder).find(|builder| {
+        builder.database.load(Ordering::Relaxed) == database
+            && builder.table.load(Ordering::Relaxed) == table
     })
 }
 
-/// Leaves the place, and tells those who may have work for the next builder.
-pub(super) fn leave_place() {
-    let own = builder();
-    let me = background::my_pid();
-    let database = own.database.load(Ordering::Relaxed);
-    own.table.store(0, Ordering::Relaxed);
-    let left = own
-        .pid
-        .compare_exchange(me, 0, Ordering::AcqRel, Ordering::Relaxed);
-    if left.is_err() {
-        return;
-    }
-    for database in [database, own.asked_by.swap(0, Ordering::Relaxed)] {
-        if database != 0 && shared::allot_database(database).is_some() {
-            shared::wake(database);
+/// The tables that a builder may be started for now, one of each owner in a database at most, and when
+/// the next one will be due. First are the owners whose last builder began longest ago.
+pub(super) fn due(now: i64) -> (i64, Vec<(Client, u32)>) {
+    let lock = Locked::shared();
+    let builds = shared::control().builds.get(&lock).iter();
+    let mut next = i64::MAX;
+    let mut last: HashMap<u32, i64> = HashMap::new();
+    let mut due: HashMap<Client, &Build> = HashMap::new();
+    for build in builds.filter(|build| !build.is_free()) {
+        let last = last.entry(build.owner).or_default();
+        *last = (*last).max(build.began);
+        if build.next > now {
+            next = next.min(build.next);
+        } else {
+            let first = due.entry(build.client()).or_insert(build);
+            if build.next < first.next {
+                *first = build;
+            }
         }
+    }
+    let is_served = |client: Client| {
+        processes::of(Kind::Builder).any(|it| {
+            it.owner.load(Ordering::Relaxed) == client.owner
+                && it.database.load(Ordering::Relaxed) == client.database
+        })
+    };
+    let mut due: Vec<&Build> = due
+        .into_values()
+        .filter(|it| !is_served(it.client()))
+        .collect();
+    due.sort_by_key(|build| last.get(&build.owner).copied());
+    let due = due
+        .into_iter()
+        .map(|build| (build.client(), build.key.relid));
+    (next, due.collect())
+}
+
+fn key_of(task: Task) -> TableKey {
+    TableKey {
+        database: task.database,
+        relid: task.table,
+    }
+}
+
+/// A builder is being started. Noted first: an attempt that ends the process has failed.
+pub(super) fn has_begun(task: Task, now: i64) {
+    with(key_of(task), |build| {
+        build.attempts = build.attempts.saturating_add(1);
+        build.began = now;
+        build.next = now.saturating_add(build_plan::pause(build.attempts));
+        build.error_len = 0;
+        build.is_waiting = false;
+    });
+}
+
+/// An owner waits, and all builders are taken: the one that has been at it for longest leaves, if it
+/// had its time. That grows with each attempt, so that a long build ends some day.
+pub(super) fn ask_for_room(now: i64) {
+    let started_at = |builder: &&Process| builder.started_at.load(Ordering::Relaxed);
+    let Some(longest) = processes::of(Kind::Builder).min_by_key(started_at) else {
+        return;
+    };
+    let key = TableKey {
+        database: longest.database.load(Ordering::Relaxed),
+        relid: longest.table.load(Ordering::Relaxed),
+    };
+    let mut attempts = 0;
+    with(key, |build| attempts = build.attempts);
+    if now - started_at(&longest) > build_plan::patience(attempts) {
+        background::terminate(longest.pid.load(Ordering::Acquire));
+    }
+}
+
+/// The server has no slot for a builder.
+pub(super) fn lacks_slot(task: Task) {
+    const RETRY: i64 = 5_000_000;
+    has_failed(
+        key_of(task),
+        "no background worker slot is free: raise max_worker_processes",
+        false,
+    );
+    let again = background::monotonic().saturating_add(RETRY);
+    with(key_of(task), |build| build.next = again);
+}
+
+/// A builder has ended. What it has to say it has said, if it had connected.
+pub(super) fn has_ended(task: Task, connected: bool) {
+    if !connected {
+        has_failed(
+            key_of(task),
+            "the index builder could not connect as the owner; see the server log",
+            false,
+        );
     }
 }
 
 fn with(key: TableKey, change: impl FnOnce(&mut Build)) {
     let mut lock = Locked::exclusive();
-    let mut builds = builder().builds.get_mut(&mut lock).iter_mut();
+    let mut builds = shared::control().builds.get_mut(&mut lock).iter_mut();
     if let Some(build) = builds.find(|build| build.key == key) {
         change(build);
     }
@@ -187,29 +222,20 @@ pub(super) fn has_failed(key: TableKey, error: &str, waits: bool) {
     });
 }
 
-/// The PID of the builder, if it is at this table, or at any with `None`.
-pub(super) fn pid_at(database: u32, table: Option<u32>) -> Option<i32> {
-    let own = builder();
-    let is_there = own.is_there(background::now())
-        && own.database.load(Ordering::Relaxed) == database
-        && table.is_none_or(|table| own.table.load(Ordering::Relaxed) == table);
-    is_there.then(|| own.pid.load(Ordering::Acquire))
+/// The PID of the builder at this table.
+pub(super) fn pid_at(key: TableKey) -> Option<i32> {
+    at(key.database, key.relid).map(|builder| builder.pid.load(Ordering::Acquire))
 }
 
 /// How the builder stands with the table.
 pub(super) fn standing(key: TableKey) -> Standing {
-    if pid_at(key.database, Some(key.relid)).is_some() {
+    if pid_at(key).is_some() {
         return Standing::Building;
     }
-    if builder().lacks_slot.load(Ordering::Relaxed) {
-        return Standing::Failed(
-            "no background worker slot is free: raise max_worker_processes".to_owned(),
-        );
-    }
     let lock = Locked::shared();
-    let builds = builder().builds.get(&lock);
+    let builds = shared::control().builds.get(&lock);
     match builds.iter().find(|build| build.key == key) {
-        Some(build) if !build.is_waiting => {
+        Some(build) if !build.is_waiting && build.attempts > 0 => {
             let error = build.error.get(..usize::from(build.error_len));
             let error = error.filter(|error| !error.is_empty());
             Standing::Failed(

@@ -2,8 +2,9 @@
 
 use super::fairness::{self, Spent};
 use super::owners;
+use super::processes::{self, Kind};
 use super::schedule::Outcome;
-use super::shared::{self, Locked};
+use super::shared::Locked;
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::background;
 use crate::settings;
@@ -26,10 +27,6 @@ pub(super) struct Next {
     pub(super) claimed: Vec<TableKey>,
     /// When the first table is due that no other worker has.
     pub(super) first_due: i64,
-    /// How many are due.
-    pub(super) due: u32,
-    /// All of these belong to slow owners.
-    pub(super) only_slow: bool,
 }
 
 /// Workers that are at one table for long: anybody may take the other tables they have claimed.
@@ -37,8 +34,7 @@ struct Busy(Vec<i32>);
 
 impl Busy {
     fn now() -> Self {
-        let workers = shared::control().workers.iter();
-        let long = workers.filter(|worker| worker.long.load(Ordering::Acquire));
+        let long = processes::of(Kind::Worker).filter(|worker| worker.long.load(Ordering::Acquire));
         Self(
             long.map(|worker| worker.pid.load(Ordering::Acquire))
                 .collect(),
@@ -59,24 +55,21 @@ fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims due tables for this process: first those of owners who have used least time lately,
-/// then those due for longest. It takes a share that leaves some to others, at most `CLAIMS`.
-pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
+/// Claims due tables of this owner for this process, those due for longest first. It takes a share
+/// that leaves some to other workers of the owner, at most `CLAIMS`.
+pub(super) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let busy = Busy::now();
-    let mut due_now = Vec::new();
     let mut next = Next {
         claimed: Vec::new(),
         first_due: i64::MAX,
-        due: 0,
-        only_slow: true,
     };
     let workers = settings::max_workers();
     let mut lock = Locked::exclusive();
-    let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
-    let (mut tables, mut died) = (Vec::new(), Vec::new());
+    let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
+    let (mut tables, mut deaths) = (Vec::new(), 0);
     lock.for_each_mut(|state| {
-        if state.key.database != database || busy.holds(state, me) {
+        if state.key.database != database || state.owner != owner || busy.holds(state, me) {
             return;
         }
         if state.claimed_by != me && state.claimed_by != 0 {
@@ -84,34 +77,30 @@ pub(super) fn claim_next(database: u32, naptime: i64, now: i64) -> Next {
             if std::mem::take(&mut state.working) {
                 // A worker died at it: treated as a failure, with its pause.
                 after_death(state, naptime, now);
-                died.push(state.owner);
+                deaths += 1;
             }
         }
-        tables.push((state.schedule.due, state.owner, state.habit, state.key));
+        tables.push((state.schedule.due, state.habit, state.key));
     });
-    for owner in died {
+    for _ in 0..deaths {
         owners::charge(&mut lock, owner, DEATH, true, now);
     }
-    for (due, owner, habit, key) in tables {
+    let standing = owners::standing(&lock, owner, now);
+    let mut due_now = Vec::new();
+    for (due, habit, key) in tables {
+        let slow = standing.has_slow_table || habit.is_suspect();
         if due > now {
             next.first_due = next.first_due.min(due);
-            continue;
+        } else if slow && !admits_slow {
+            next.first_due = next.first_due.min(now.saturating_add(NOT_ADMITTED));
+        } else {
+            next.first_due = next.first_due.min(due);
+            due_now.push((due, key));
         }
-        let standing = owners::standing(&lock, owner, now);
-        let slow = standing.has_slow_table || habit.is_suspect();
-        if slow && !admits_slow {
-            let again = now.saturating_add(NOT_ADMITTED);
-            next.first_due = next.first_due.min(again);
-            continue;
-        }
-        next.first_due = next.first_due.min(due);
-        next.only_slow &= slow;
-        due_now.push((standing.rank, due, key));
     }
-    next.due = u32::try_from(due_now.len()).unwrap_or(u32::MAX);
-    fairness::order(&mut due_now);
+    due_now.sort_by_key(|&(due, _)| due);
     let share = due_now.len().div_ceil(4).min(CLAIMS);
-    for (_, _, key) in due_now.into_iter().take(share) {
+    for (_, key) in due_now.into_iter().take(share) {
         if let Some(state) = lock.find_mut(&key) {
             state.claimed_by = me;
             next.claimed.push(key);
@@ -148,9 +137,9 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     let me = background::my_pid();
     let most = settings::statement_timeout();
     let workers = settings::max_workers();
-    let own = shared::own();
+    let own = processes::own();
     let mut lock = Locked::exclusive();
-    let others = shared::others_in_slow_turns();
+    let others = processes::others_in_slow_turns();
     let owner = lock.find(&key)?.owner;
     let standing = owners::standing(&lock, owner, now);
     let state = lock.find_mut(&key)?;
@@ -180,7 +169,7 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     let naptime = settings::naptime();
     let most = settings::statement_timeout();
     let took = i64::try_from(spent.took.as_micros()).unwrap_or(i64::MAX);
-    let own = shared::own();
+    let own = processes::own();
     let mut lock = Locked::exclusive();
     if let Some(own) = own {
         own.clear_turn();
@@ -206,11 +195,6 @@ pub(super) fn end_turn(key: TableKey, outcome: Outcome, mut spent: Spent, now: i
     first
 }
 
-/// Notes the table's owner.
-pub(super) fn set_owner(key: TableKey, owner: u32) {
-    super::state::with_table(key, |state| state.owner = owner);
-}
-
 /// Releases this process's claims, as if it had not had them.
 pub(super) fn release_claims() {
     let me = background::my_pid();
@@ -223,57 +207,88 @@ pub(super) fn release_claims() {
     });
 }
 
-/// What waits in a database, apart from what its workers are at.
+/// An owner in a database: whose tables one worker deletes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Client {
+    pub(super) database: u32,
+    pub(super) owner: u32,
+}
+
+/// What waits for an owner in a database, apart from what the owner's workers are at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     /// When the first table is due that may be worked on.
     pub(super) first_due: i64,
-    /// The lowest rank among the owners of due tables; 0 if none is known to be due: then
-    /// somebody has written, or changed a policy.
+    /// How many are due.
+    pub(super) due: usize,
+    /// The owner's rank.
     pub(super) rank: i64,
 }
 
-/// What waits, by database.
-pub(super) fn waiting(now: i64) -> HashMap<u32, Waiting> {
+/// What waits.
+pub(super) fn waiting(now: i64) -> HashMap<Client, Waiting> {
     let busy = Busy::now();
     let workers = settings::max_workers();
-    let mut tables = Vec::new();
+    let mut waiting: HashMap<Client, Waiting> = HashMap::new();
+    let mut suspects = Vec::new();
     let lock = Locked::shared();
-    let admits_slow = fairness::admits_slow(shared::others_in_slow_turns(), workers);
+    let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
     lock.for_each(|state| {
-        if !busy.holds(state, 0) && !state.working {
-            tables.push((
-                state.key.database,
-                state.schedule.due,
-                state.owner,
-                state.habit,
-            ));
+        let due = state.schedule.due;
+        // One whose worker has died in the middle of a turn waits, too: the next worker notices.
+        if state.owner == 0 || due == i64::MAX || busy.holds(state, 0) {
+            return;
         }
-    });
-    let mut waiting: HashMap<u32, Waiting> = HashMap::new();
-    for (database, due, owner, habit) in tables {
-        let entry = waiting.entry(database).or_insert(Waiting {
+        let client = Client {
+            database: state.key.database,
+            owner: state.owner,
+        };
+        let entry = waiting.entry(client).or_insert_with(|| Waiting {
             first_due: i64::MAX,
-            rank: i64::MAX,
+            due: 0,
+            rank: 0,
         });
-        if due > now {
-            entry.first_due = entry.first_due.min(due);
-            continue;
+        if due <= now && !admits_slow && state.habit.is_suspect() {
+            suspects.push(client);
+            return;
         }
-        let standing = owners::standing(&lock, owner, now);
-        let slow = standing.has_slow_table || habit.is_suspect();
-        if slow && !admits_slow {
+        entry.first_due = entry.first_due.min(due);
+        entry.due += usize::from(due <= now);
+    });
+    for client in suspects {
+        if let Some(entry) = waiting.get_mut(&client) {
             entry.first_due = entry.first_due.min(now.saturating_add(NOT_ADMITTED));
-        } else {
-            entry.first_due = entry.first_due.min(due);
-            entry.rank = entry.rank.min(standing.rank);
         }
     }
-    for (database, entry) in &mut waiting {
-        let told = shared::database(*database).is_some_and(shared::Database::is_told);
-        if told || entry.first_due > now.saturating_add(NOT_ADMITTED) {
-            entry.rank = 0;
+    for (client, entry) in &mut waiting {
+        let standing = owners::standing(&lock, client.owner, now);
+        entry.rank = standing.rank;
+        if standing.has_slow_table && !admits_slow && entry.due > 0 {
+            entry.due = 0;
+            entry.first_due = now.saturating_add(NOT_ADMITTED);
         }
     }
     waiting
+}
+
+/// Notes whether processes of the owner can be started; if not, its due tables wait, and say so.
+pub(super) fn note_startable(client: Client, startable: bool) {
+    Locked::exclusive().for_each_mut(|state| {
+        if state.key.database == client.database && state.owner == client.owner {
+            state.unstartable = !startable;
+        }
+    });
+}
+
+/// Makes every table be scanned anew: the wall clock was set, so rows expire at other times than the
+/// schedule expects.
+pub(super) fn scan_all() {
+    Locked::exclusive().for_each_mut(|state| {
+        if state.is_target() {
+            state.schedule.now();
+            if !state.working {
+                state.progress = Progress::new();
+            }
+        }
+    });
 }

@@ -1,7 +1,7 @@
 //! DROP DATABASE, CREATE DATABASE from a template and several forms of ALTER DATABASE fail while
 //! others are connected. So the workers leave the database before such a statement checks.
 
-use super::{builder, shared};
+use super::{processes, shared};
 use crate::pg::background;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -25,16 +25,15 @@ pub(crate) fn vacate(database: u32) {
     };
     HELD.set(Some(database));
     slot.held_until
-        .store(background::now() + HOLD, Ordering::SeqCst);
+        .store(background::monotonic() + HOLD, Ordering::SeqCst);
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
         let mut any = false;
-        for worker in shared::workers_in(database) {
+        for process in processes::in_database(database) {
             any = true;
-            // A worker that is being started checks `held_until` first.
-            background::terminate(worker.pid.load(Ordering::Acquire));
+            // One that is being started checks `held_until` first.
+            background::terminate(process.pid.load(Ordering::Acquire));
         }
-        any |= builder::leave(database);
         if !any {
             return;
         }
@@ -53,7 +52,9 @@ pub(crate) fn readmit_all() {
 pub(crate) fn readmit(database: u32) {
     HELD.set(None);
     if let Some(slot) = shared::database(database) {
+        let changed = &shared::control().databases_changed;
+        changed.store(true, Ordering::SeqCst);
         slot.held_until.store(0, Ordering::SeqCst);
-        shared::wake(database);
+        shared::wake_launcher();
     }
 }

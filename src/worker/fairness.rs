@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A batch of few rows that takes this long is slow, even if it ends.
 const SLOW_BATCH: Duration = Duration::from_millis(250);
 const FEW_ROWS: u64 = 10;
-/// A database that was refused a worker for so long comes before others.
+/// An owner that was refused a worker for so long comes before others.
 const REFUSED: i64 = 2_000_000;
 /// How long an owner counts as slow after a slow table was last met.
 const SLOW_FOR: i64 = 600_000_000;
@@ -57,24 +57,24 @@ pub(super) fn rank(used: i64) -> i64 {
     used / RANK
 }
 
-/// A database that is due, as far as it matters who gets a worker first.
+/// An owner with due tables, as far as it matters which one gets a worker first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Applicant {
-    /// Its workers.
+    /// The owner's workers in that database.
     pub(super) workers: usize,
-    /// Since when it has been refused one.
+    /// Since when the owner has been refused one.
     pub(super) refused: i64,
-    /// The lowest rank among the owners of its due tables.
+    /// The owner's rank.
     pub(super) rank: i64,
-    /// When a worker was last started in it.
+    /// When a worker was last started there.
     pub(super) started_at: i64,
 }
 
 impl Applicant {
-    /// The order: those without a worker; of these, first who was refused a while ago, since
-    /// routine looks at databases with nothing to do, whose rank is the lowest, would come
-    /// before them again and again; then those whose owners have used least time; then the one
-    /// without a worker for longest.
+    /// The order: those without a worker; of these, first those that were refused a while ago, since
+    /// routine scans of tables with nothing to do, whose owners' rank is the lowest, would come
+    /// before them again and again; then those who have used least time; then the one without a
+    /// worker for longest.
     pub(super) fn order(&self, now: i64) -> (usize, i64, i64, i64) {
         let refused = match now.saturating_sub(self.refused) {
             long if long >= REFUSED => self.refused,
@@ -82,11 +82,6 @@ impl Applicant {
         };
         (self.workers, refused, self.rank, self.started_at)
     }
-}
-
-/// The order in which due tables have their turns: (rank of the owner, due).
-pub(super) fn order<T>(tables: &mut [(i64, i64, T)]) {
-    tables.sort_by_key(|(rank, due, _)| (*rank, *due));
 }
 
 /// What is known about the time a table takes.
@@ -175,47 +170,19 @@ pub(super) fn admits_slow(others: usize, workers: usize) -> bool {
     others < workers.saturating_sub(1).max(1)
 }
 
-/// A database with workers, as the launcher sees it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Staffed {
-    /// Its workers, and how many of them have been in a turn for long.
-    pub(super) workers: usize,
-    pub(super) long: usize,
-    /// A policy has changed, or rows were written, and no worker has noticed.
-    pub(super) unnoticed: bool,
-    /// When the first table is due that no worker is at; `i64::MAX` = none.
-    pub(super) first_due: i64,
-    /// How many tables are due, by its workers' count.
-    pub(super) due_tables: usize,
-}
-
-/// When another worker is needed there; `i64::MAX`: its workers suffice.
-pub(super) fn needs_another(database: &Staffed, now: i64) -> i64 {
-    if database.long < database.workers {
-        if database.due_tables > database.workers {
-            now
-        } else {
-            i64::MAX
-        }
-    } else if database.unnoticed {
-        now
-    } else {
-        database.first_due
-    }
-}
-
-/// For how long more tables have been due in a database than it has workers, as one of these sees it.
+/// For how long more of an owner's tables have been due than the owner has workers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Backlog {
     since: Option<i64>,
 }
 
 impl Backlog {
-    /// After so long the launcher is told. Looks at many tables in which nothing is expired take less.
+    /// After so long another worker is started. Scans of many tables in which nothing is expired take
+    /// less.
     const LASTS: i64 = 1_000_000;
 
-    /// Whether the launcher is to be told now: again and again as long as it goes on.
-    pub(super) fn is_to_be_told(&mut self, due_tables: usize, workers: usize, now: i64) -> bool {
+    /// Whether another worker is to be started now: again and again as long as it goes on.
+    pub(super) fn needs_another(&mut self, due_tables: usize, workers: usize, now: i64) -> bool {
         if due_tables <= workers {
             self.since = None;
             return false;

@@ -1,8 +1,7 @@
 //! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
-    Applicant, Backlog, Habit, Spent, Staffed, Used, admits_slow, has_slow_table, is_slow_batch,
-    needs_another, order, rank,
+    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch, rank,
 };
 use std::time::Duration;
 
@@ -39,21 +38,6 @@ fn time_used_counts_half_after_a_while() {
     assert!(rank(used.now(NOW + 300 * SECOND)) == 0, "forgotten");
     // A clock that is set back forgets nothing.
     assert_eq!(used.now(NOW - SECOND), 5 * SECOND);
-}
-
-/// Who has used least goes first, whoever has waited longest among those; small
-/// differences do not count.
-#[test]
-fn who_has_used_least_goes_first() {
-    let mut tables = vec![
-        (rank(9 * SECOND), NOW - 99, "hostile"),
-        (rank(20_000), NOW - 1, "second"),
-        (rank(10_000), NOW, "third"),
-        (rank(90_000), NOW - 2, "first"),
-    ];
-    order(&mut tables);
-    let names: Vec<&str> = tables.iter().map(|(.., name)| *name).collect();
-    assert_eq!(names, ["first", "second", "third", "hostile"]);
 }
 
 #[test]
@@ -124,33 +108,9 @@ fn one_worker_is_left() {
 }
 
 #[test]
-fn help_comes_where_nobody_takes_notice() {
-    let staffed = Staffed {
-        workers: 2,
-        long: 2,
-        unnoticed: false,
-        first_due: NOW + SECOND,
-        due_tables: 0,
-    };
-    assert_eq!(needs_another(&staffed, NOW), NOW + SECOND);
-    let told = Staffed {
-        unnoticed: true,
-        ..staffed
-    };
-    assert_eq!(needs_another(&told, NOW), NOW);
-    let attentive = Staffed { long: 1, ..told };
-    assert_eq!(needs_another(&attentive, NOW), i64::MAX);
-    let many = Staffed {
-        due_tables: 3,
-        ..attentive
-    };
-    assert_eq!(needs_another(&many, NOW), NOW);
-}
-
-#[test]
 fn more_tables_than_workers_are_told_of_once_a_second() {
     let mut backlog = Backlog::default();
-    let mut told = |due, workers, at| backlog.is_to_be_told(due, workers, NOW + at);
+    let mut told = |due, workers, at| backlog.needs_another(due, workers, NOW + at);
     assert!(!told(2, 1, 0));
     assert!(!told(2, 1, SECOND - 1));
     assert!(told(2, 1, SECOND));

@@ -1,28 +1,39 @@
-//! The launcher: one process of the server, connected to no database, that starts a worker in
-//! each database where something is due.
+//! The launcher: one process of the server, connected to no database. It takes sessions' writes into
+//! the schedule and starts the other processes where something is due: schedulers, which read the
+//! policies of a database, and workers and index builders, which belong to an owner.
+//!
+//! Nothing that an owner can influence runs here: it reads pg_database, pg_authid and shared memory.
 
-use super::claims::{self, Waiting};
-use super::fairness::{self, Applicant, Staffed};
+use super::claims::{self, Client};
+use super::clients::Clients;
+use super::marks::AllMarks;
+use super::processes::{self, Kind, Process, Task};
 use super::shared::{self, Database};
-use super::{log, process, state};
+use super::{builds, clock, log, state};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::background::{self, Handle, Registration};
-use crate::pg::{activity, databases, session};
+use crate::pg::databases::{self, Databases};
+use crate::pg::owner_session::Way;
+use crate::pg::{activity, session};
 use crate::settings;
 use core::ffi::c_int;
 use pgrx::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-/// The shortest time between two starts of a worker in one database, also after a worker has
-/// died.
+/// The shortest time between two starts of a scheduler in one database,
 const START_GAP: i64 = 1_000_000;
+/// and after one has died.
 const AFTER_DEATH: i64 = 5_000_000;
-/// The time until the next attempt to start a worker, if the server has no slot,
-const RETRY: i64 = 5_000_000;
-/// and if all slots are taken by workers that may make room.
-const RETRY_SOON: i64 = 500_000;
+/// The longest sleep: the clocks are compared that often.
+const LONGEST_SLEEP: i64 = 2_000_000;
+/// pg_database is read no more often than this.
+const DATABASES_EVERY: i64 = 1_000_000;
+/// While users write, commits do not wake the launcher more often than this, in milliseconds.
+const BETWEEN_WRITES: i64 = 10;
+/// A round takes at most this fraction of the time.
+const SHARE: i64 = 10;
 
 /// Registers the launcher with the postmaster; while libraries are preloaded.
 pub(super) fn register() {
@@ -42,25 +53,40 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     background::handle_signals();
     background::connect(None);
     background::before_exit(forget_launcher);
-    shared::control()
+    let control = shared::control();
+    control
         .launcher
         .store(background::my_pid(), Ordering::Release);
-    shared::control()
+    control
         .launcher_latch
         .store(background::my_latch(), Ordering::Release);
+    let offset = background::wall_offset();
+    control.wall_offset.store(offset, Ordering::Relaxed);
     log::debug("ttl_ext launcher started");
     let mut launcher = Launcher::default();
     loop {
         if session::reload_if_asked() {
             log::debug("ttl_ext launcher reloaded its configuration");
         }
-        let due = match launcher.round() {
-            Ok(due) => due,
+        let began = background::monotonic();
+        let (due, fresh) = match launcher.round() {
+            Ok(round) => round,
             Err(failure) => failure.raise_fatal(),
         };
         activity::idle();
-        let sleep = (due - background::now()).clamp(1_000, settings::naptime());
-        background::wait(sleep / 1000);
+        let took = background::monotonic().saturating_sub(began);
+        let sleep = (due - background::monotonic()).clamp(1_000, LONGEST_SLEEP);
+        if fresh {
+            // So that continuous writes do not wake it at each commit.
+            let between = BETWEEN_WRITES.max(took.saturating_mul(SHARE) / 1000);
+            background::wait(between.min(sleep / 1000));
+            continue;
+        }
+        shared::databases().for_each(|(_, slot)| slot.wants_wake.store(true, Ordering::SeqCst));
+        // A session may have written before the flag was set.
+        if !launcher.is_on || !launcher.marks.are_behind() {
+            background::wait(sleep / 1000);
+        }
     }
 }
 
@@ -69,189 +95,67 @@ extern "C-unwind" fn forget_launcher(_code: c_int, _arg: pg_sys::Datum) {
     shared::control().launcher_latch.store(0, Ordering::Release);
 }
 
-/// A database that has workers, and what waits there.
-fn staffed(
-    slot: &Database,
-    workers: usize,
-    now: i64,
-    waiting: &mut Option<HashMap<u32, Waiting>>,
-) -> Staffed {
-    let oid = slot.oid.load(Ordering::Relaxed);
-    let long = shared::workers_in(oid)
-        .filter(|worker| worker.long.load(Ordering::SeqCst))
-        .count();
-    // A worker that notices takes care of it.
-    let waits = (long >= workers).then(|| {
-        let waiting = waiting.get_or_insert_with(|| claims::waiting(now));
-        waiting.get(&oid).copied()
-    });
-    Staffed {
-        workers,
-        long,
-        unnoticed: slot.is_told(),
-        first_due: waits.flatten().map_or(i64::MAX, |waits| waits.first_due),
-        due_tables: slot.due_tables.load(Ordering::Relaxed) as usize,
-    }
-}
-
-/// So many databases wait, and all workers are taken: idle ones check whether they can leave;
-/// those at one table for longest make room.
-fn ask_for_room(databases: usize) {
-    if databases == 0 {
-        return;
-    }
-    let mut long = Vec::new();
-    for worker in &shared::control().workers {
-        let pid = worker.pid.load(Ordering::Acquire);
-        let began = worker.turn.load(Ordering::Acquire);
-        if pid > 0 && began == 0 {
-            background::wake(pid);
-        } else if pid > 0 && worker.long.load(Ordering::Acquire) {
-            long.push((!worker.slow.load(Ordering::Relaxed), began, worker));
-        }
-    }
-    long.sort_by_key(|(honest, began, _)| (*honest, *began));
-    for (_, _, worker) in long.into_iter().take(databases) {
-        worker.give_way.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A worker that this launcher has started: its slot and the postmaster's handle.
+/// A process that this launcher has started: its place and the postmaster's handle.
 struct Started {
-    slot: usize,
+    place: usize,
+    task: Task,
     handle: Handle,
 }
 
 #[derive(Default)]
-struct Launcher {
-    /// Databases that have been looked into.
+pub(super) struct Launcher {
+    /// Databases that a scheduler has been sent to.
     seen: HashSet<u32>,
+    databases: Databases,
+    databases_read_at: i64,
     started: Vec<Started>,
-    /// Databases that are due, but got no worker and have none: since when, and when they last
-    /// asked.
-    refused: HashMap<u32, (i64, i64)>,
+    marks: AllMarks,
+    clients: Clients,
     /// Whether `ttl.enabled` was on in the last round.
     is_on: bool,
 }
 
 impl Launcher {
-    /// Looks at all databases, starts workers where something is due, and returns when to look
-    /// again.
-    fn round(&mut self) -> Result<i64, Error> {
+    /// Starts processes where something is due. Returns when to do so again, and whether users have
+    /// just written what expires soon.
+    fn round(&mut self) -> Result<(i64, bool), Error> {
         self.reap();
-        let now = background::now();
+        let now = background::monotonic();
+        end_overdue(now);
         if !settings::enabled() {
             self.is_on = false;
-            return Ok(i64::MAX);
+            return Ok((i64::MAX, false));
         }
         if !std::mem::replace(&mut self.is_on, true) {
             shared::control().on_since.store(now, Ordering::Relaxed);
         }
-        let databases = transaction::run(|| Ok(databases::connectable()))?;
-        self.look_at_new(&databases);
-        self.forget_dropped(&databases);
-        let mut due: Vec<&Database> = Vec::new();
-        let mut next = i64::MAX;
-        // Looked up only if needed: that goes through all tables.
-        let mut waiting: Option<HashMap<u32, Waiting>> = None;
-        for slot in &shared::control().databases {
-            let oid = slot.oid.load(Ordering::Acquire);
-            if oid == 0 || !databases.allowed.contains(&oid) {
-                continue;
-            }
-            let workers = shared::workers_in(oid).count();
-            let held = slot.held_until.load(Ordering::Relaxed);
-            let at = if held > now {
-                held
-            } else if workers == 0 {
-                self.due_without_worker(slot, now)
-            } else {
-                let database = staffed(slot, workers, now, &mut waiting);
-                let at = fairness::needs_another(&database, now);
-                let earliest = slot.started_at.load(Ordering::Relaxed) + START_GAP;
-                if at == i64::MAX { at } else { at.max(earliest) }
-            };
-            if held <= now && at <= now {
-                due.push(slot);
-            } else {
-                next = next.min(at);
-            }
-        }
-        Ok(next.min(self.start_all(due, now, waiting)))
+        heed_clock(now);
+        self.read_databases(now)?;
+        let fresh = self.marks.take(now);
+        let mut next = self.start_schedulers(now);
+        next = next.min(self.start_workers(now)?);
+        next = next.min(self.start_builders(now)?);
+        Ok((next, fresh))
     }
 
-    /// Starts a worker in each of these databases, as far as there is room; returns when to try
-    /// again.
-    fn start_all(
-        &mut self,
-        mut due: Vec<&Database>,
-        now: i64,
-        waiting: Option<HashMap<u32, Waiting>>,
-    ) -> i64 {
-        let oid = |slot: &Database| slot.oid.load(Ordering::Relaxed);
-        self.refused
-            .retain(|_, (_, last)| now.saturating_sub(*last) < 2 * RETRY);
-        if due.len() > 1 {
-            let waiting = waiting.unwrap_or_else(|| claims::waiting(now));
-            due.sort_by_cached_key(|slot| {
-                let applicant = Applicant {
-                    workers: shared::workers_in(oid(slot)).count(),
-                    refused: self
-                        .refused
-                        .get(&oid(slot))
-                        .map_or(now, |refused| refused.0),
-                    rank: waiting.get(&oid(slot)).map_or(0, |waiting| waiting.rank),
-                    started_at: slot.started_at.load(Ordering::Relaxed),
-                };
-                applicant.order(now)
-            });
+    fn read_databases(&mut self, now: i64) -> Result<(), Error> {
+        let changed = &shared::control().databases_changed;
+        let is_recent =
+            self.databases_read_at != 0 && now - self.databases_read_at < DATABASES_EVERY;
+        if !changed.swap(false, Ordering::SeqCst) && is_recent {
+            return Ok(());
         }
-        let mut next = i64::MAX;
-        let (mut waiting, mut unserved) = (0, 0);
-        for slot in due {
-            let workers = shared::workers_in(oid(slot)).count();
-            if self.start(slot, now) {
-                self.refused.remove(&oid(slot));
-                if self.refused.is_empty() {
-                    log::over("slots");
-                }
-                continue;
-            }
-            if workers == 0 {
-                self.refused.entry(oid(slot)).or_insert((now, now)).1 = now;
-            }
-            // Workers that still notice are helped only if nobody else needs a worker.
-            let long = shared::workers_in(oid(slot)).all(|w| w.long.load(Ordering::Acquire));
-            waiting += u32::from(workers == 0 || long);
-            unserved += usize::from(workers == 0 || long);
-            // If the server has no slot, none of our workers can make room.
-            let soon = unserved > 0 && shared::running() >= settings::max_workers();
-            next = next.min(now + if soon { RETRY_SOON } else { RETRY });
-        }
-        shared::control().waiting.store(waiting, Ordering::Relaxed);
-        ask_for_room(unserved);
-        next
+        self.databases = transaction::run(|| Ok(databases::connectable()))?;
+        self.databases_read_at = now;
+        self.look_at_new();
+        self.forget_dropped();
+        Ok(())
     }
 
-    /// When a database without a worker needs one. This process waits for the writes there: if
-    /// the flag is down, it has been woken.
-    fn due_without_worker(&self, slot: &Database, now: i64) -> i64 {
-        let due = slot.due.load(Ordering::Acquire);
-        let earliest = slot.started_at.load(Ordering::Relaxed) + START_GAP;
-        if slot.changed.load(Ordering::Acquire) {
-            return earliest;
-        }
-        if slot.wants_wake.load(Ordering::Acquire) {
-            due.max(earliest)
-        } else {
-            earliest.max(now.min(due))
-        }
-    }
-
-    /// Looks once into each database: policies from before this server's start, or in a copied
-    /// database, are not announced.
-    fn look_at_new(&mut self, databases: &databases::Databases) {
-        for &oid in &databases.allowed {
+    /// Sends a scheduler once into each database: policies from before this server's start, or in a
+    /// copied database, are not announced.
+    fn look_at_new(&mut self) {
+        for &oid in &self.databases.allowed {
             if self.seen.contains(&oid) {
                 continue;
             }
@@ -267,92 +171,305 @@ impl Launcher {
         }
     }
 
-    fn forget_dropped(&mut self, databases: &databases::Databases) {
-        // A database that rejects connections now is looked into again later.
-        self.seen.retain(|oid| databases.allowed.contains(oid));
-        for slot in &shared::control().databases {
-            let oid = slot.oid.load(Ordering::Acquire);
-            if oid != 0 && !databases.all.contains(&oid) {
+    fn forget_dropped(&mut self) {
+        let Databases { all, allowed } = &self.databases;
+        // A database that rejects connections now is visited again later.
+        self.seen.retain(|oid| allowed.contains(oid));
+        for (oid, slot) in shared::databases() {
+            if !all.contains(&oid) {
                 state::remove_tables(|state| state.key.database == oid);
                 shared::free_database(slot);
             }
         }
+        self.marks.retain(|oid| all.contains(&oid));
     }
 
-    /// Frees the slots of workers that ended without doing so: they could not start, or not
-    /// connect.
+    /// Where policies have changed, or were read a naptime ago.
+    fn start_schedulers(&mut self, now: i64) -> i64 {
+        let (mut next, mut waiting) = (i64::MAX, 0);
+        let lag_wanted = settings::max_replica_lag().is_some()
+            && processes::running(Kind::Scheduler) == 0
+            && shared::control().replica_lag_at.load(Ordering::Relaxed)
+                < now - super::scheduler::REPLICAS_EVERY;
+        let mut measures = lag_wanted
+            .then(|| processes::of(Kind::Worker).next())
+            .flatten()
+            .map(|worker| worker.database.load(Ordering::Relaxed));
+        for (database, slot) in shared::databases() {
+            let mut due = match slot.changed.load(Ordering::Acquire) {
+                true => i64::MIN,
+                false => slot.due.load(Ordering::Acquire),
+            };
+            if measures == Some(database) {
+                due = i64::MIN;
+                measures = None;
+            }
+            let is_there =
+                processes::in_database(database).any(|process| process.is(Kind::Scheduler));
+            if is_there {
+                continue;
+            }
+            let due = due.max(slot.started_at.load(Ordering::Relaxed) + START_GAP);
+            let at = match admits(&self.databases.allowed, database, slot, now) {
+                Ok(()) => due,
+                Err(at) => at.max(due),
+            };
+            if at > now {
+                next = next.min(at);
+                continue;
+            }
+            let task = Task {
+                kind: Kind::Scheduler,
+                database,
+                owner: 0,
+                table: 0,
+                way: Way::Connected,
+            };
+            match self.start(task, now) {
+                Outcome::Yes => {
+                    slot.started_at.store(now, Ordering::Relaxed);
+                    slot.lacks_slot.store(false, Ordering::Release);
+                    // In case it dies without setting another time.
+                    slot.due.store(now + AFTER_DEATH, Ordering::Release);
+                }
+                Outcome::Crowded => waiting += 1,
+                Outcome::NoSlot => {
+                    slot.lacks_slot.store(true, Ordering::Release);
+                    next = next.min(now + START_GAP);
+                }
+            }
+        }
+        let control = shared::control();
+        control.waiting_databases.store(waiting, Ordering::Relaxed);
+        next
+    }
+
+    /// Where rows of an owner are due.
+    fn start_workers(&mut self, now: i64) -> Result<i64, Error> {
+        let allowed = &self.databases.allowed;
+        let admits = |database| match shared::database(database) {
+            Some(slot) => admits(allowed, database, slot, now),
+            None => Err(i64::MAX),
+        };
+        let (mut next, applicants) = self.clients.due(now, admits);
+        let mut unserved = 0;
+        for client in applicants {
+            let others = Clients::workers(client).count();
+            let Some(way) = self.clients.way(client)? else {
+                continue;
+            };
+            let task = Task {
+                kind: Kind::Worker,
+                database: client.database,
+                owner: client.owner,
+                table: 0,
+                way,
+            };
+            match self.start(task, now) {
+                Outcome::Yes => {
+                    self.clients.is_served(client, now);
+                    note_slot(client, true);
+                }
+                started => {
+                    note_slot(client, started == Outcome::Crowded || others > 0);
+                    let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
+                    // Workers that still make progress are helped only if no other owner waits.
+                    unserved += usize::from(others == 0 || long);
+                    next = next.min(self.clients.is_refused(client, started, now));
+                }
+            }
+        }
+        let waiting = u32::try_from(unserved).unwrap_or(u32::MAX);
+        shared::control().waiting.store(waiting, Ordering::Relaxed);
+        ask_for_room(unserved);
+        Ok(next)
+    }
+
+    fn start_builders(&mut self, now: i64) -> Result<i64, Error> {
+        if !settings::build_indexes() {
+            return Ok(i64::MAX);
+        }
+        let (mut next, due) = builds::due(now);
+        for (client, table) in due {
+            let Some(slot) = shared::database(client.database) else {
+                continue;
+            };
+            if let Err(at) = admits(&self.databases.allowed, client.database, slot, now) {
+                next = next.min(at);
+                continue;
+            }
+            let Some(way) = self.clients.way(client)? else {
+                continue;
+            };
+            let task = Task {
+                kind: Kind::Builder,
+                database: client.database,
+                owner: client.owner,
+                table,
+                way,
+            };
+            match self.start(task, now) {
+                Outcome::Yes => builds::has_begun(task, now),
+                Outcome::Crowded => builds::ask_for_room(now),
+                Outcome::NoSlot => builds::lacks_slot(task),
+            }
+            next = next.min(now + START_GAP);
+        }
+        Ok(next)
+    }
+
+    /// Frees the places of processes that have ended, and notes those that did not come as far as
+    /// being connected.
     fn reap(&mut self) {
+        let clients = &mut self.clients;
         self.started.retain(|started| {
             if !started.handle.is_stopped() {
                 return true;
             }
-            if let Some(worker) = shared::control().workers.get(started.slot) {
-                let pid = worker.pid.load(Ordering::Acquire);
-                if pid == shared::STARTING || (pid > 0 && !background::is_alive(pid)) {
-                    worker.clear_turn();
-                    worker.database.store(0, Ordering::Relaxed);
-                    worker.pid.store(0, Ordering::Release);
-                }
+            let Some(process) = shared::control().processes.get(started.place) else {
+                return false;
+            };
+            let pid = process.pid.load(Ordering::Acquire);
+            if pid == processes::STARTING || (pid > 0 && !background::is_alive(pid)) {
+                process.free();
+            }
+            let connected = process.connected.load(Ordering::Relaxed);
+            let client = Client {
+                database: started.task.database,
+                owner: started.task.owner,
+            };
+            match started.task.kind {
+                Kind::Scheduler => {}
+                Kind::Worker => clients.has_ended(client, connected, background::monotonic()),
+                Kind::Builder => builds::has_ended(started.task, connected),
             }
             false
         });
     }
 
-    /// Starts a worker; false if there is no room for one.
-    fn start(&mut self, slot: &Database, now: i64) -> bool {
-        let workers = &shared::control().workers;
-        let free = workers
-            .iter()
-            .position(|w| w.pid.load(Ordering::Acquire) == 0);
-        let Some(place) = free.filter(|_| shared::running() < settings::max_workers()) else {
-            return false;
+    fn start(&mut self, task: Task, now: i64) -> Outcome {
+        if processes::running(task.kind) >= task.kind.most() {
+            return Outcome::Crowded;
+        }
+        let is_free = |(place, process): &(usize, &Process)| {
+            process.pid.load(Ordering::Acquire) == 0
+                && !self.started.iter().any(|started| started.place == *place)
         };
-        workers[place]
-            .database
-            .store(slot.oid.load(Ordering::Relaxed), Ordering::Release);
-        workers[place].clear_turn();
-        workers[place]
-            .pid
-            .store(shared::STARTING, Ordering::Release);
-        slot.started_at.store(now, Ordering::Relaxed);
-        // In case it dies without setting another time.
-        slot.due.store(now + AFTER_DEATH, Ordering::Release);
-        slot.wants_wake.store(true, Ordering::Release);
+        let places = shared::control().processes.iter().enumerate();
+        let Some((place, process)) = places.into_iter().find(is_free) else {
+            return Outcome::Crowded;
+        };
+        process.allot(task, now);
         let handle = Registration {
-            name: "ttl_ext worker",
-            function: process::ENTRY_POINT,
+            name: task.kind.name(),
+            function: task.kind.entry_point(),
             argument: i32::try_from(place).unwrap_or(0),
             restart: None,
         }
         .start();
-        match handle {
-            Some(handle) => {
-                if slot.lacks_slot.swap(false, Ordering::AcqRel) {
-                    shared::control().on_since.store(now, Ordering::Relaxed);
-                }
-                // Whoever had the slot before has left it.
-                self.started.retain(|started| started.slot != place);
-                self.started.push(Started {
-                    slot: place,
-                    handle,
-                });
-                true
-            }
-            None => {
-                workers[place].pid.store(0, Ordering::Release);
-                slot.due.store(now, Ordering::Release);
-                // Otherwise other workers are there, who delete everything.
-                let oid = slot.oid.load(Ordering::Relaxed);
-                if shared::workers_in(oid).next().is_none() {
-                    slot.lacks_slot.store(true, Ordering::Release);
-                }
-                log::once(
-                    "slots",
-                    "could not start a ttl_ext worker: no slot for a background worker is free",
-                    "Expired rows stay on disk until one is. You may need to raise \"max_worker_processes\".",
-                );
-                false
-            }
+        let Some(handle) = handle else {
+            process.free();
+            log::once(
+                "slots",
+                &format!(
+                    "could not start a {}: no slot for a background worker is free",
+                    task.kind.name()
+                ),
+                "Expired rows stay on disk until one is. You may need to raise \"max_worker_processes\".",
+            );
+            return Outcome::NoSlot;
+        };
+        log::over("slots");
+        self.started.push(Started {
+            place,
+            task,
+            handle,
+        });
+        Outcome::Yes
+    }
+}
+
+/// What came of an attempt to start a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Yes,
+    /// There are as many as there may be.
+    Crowded,
+    /// The server has no slot.
+    NoSlot,
+}
+
+/// Whether processes may be in the database; if not, when to ask again.
+fn admits(allowed: &HashSet<u32>, oid: u32, slot: &Database, now: i64) -> Result<(), i64> {
+    let held = slot.held_until.load(Ordering::Relaxed);
+    match allowed.contains(&oid) {
+        _ if held > now => Err(held),
+        true => Ok(()),
+        false => Err(i64::MAX),
+    }
+}
+
+/// So many owners wait, and all workers are taken: those that are idle leave; those at one table for
+/// longest make room.
+fn ask_for_room(owners: usize) {
+    if owners == 0 {
+        return;
+    }
+    let mut long = Vec::new();
+    for worker in processes::of(Kind::Worker) {
+        let pid = worker.pid.load(Ordering::Acquire);
+        let began = worker.turn.load(Ordering::Acquire);
+        if pid > 0 && began == 0 {
+            background::wake(pid);
+        } else if pid > 0 && worker.long.load(Ordering::Acquire) {
+            long.push((!worker.slow.load(Ordering::Relaxed), began, worker));
         }
+    }
+    long.sort_by_key(|(honest, began, _)| (*honest, *began));
+    for (_, _, worker) in long.into_iter().take(owners) {
+        worker.give_way.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Ends processes whose transaction has taken longer than it may: SIGTERM cannot be caught by what
+/// runs in them, as a cancellation can.
+fn end_overdue(now: i64) {
+    for process in &shared::control().processes {
+        let deadline = process.deadline.load(Ordering::Relaxed);
+        if deadline != 0 && deadline < now {
+            background::terminate(process.pid.load(Ordering::Acquire));
+        }
+    }
+}
+
+/// Holds deletion if the wall clock was set by more than a minute; scans all tables anew if it moved
+/// at all.
+fn heed_clock(now: i64) {
+    let control = shared::control();
+    let offset = background::wall_offset();
+    let before = control.wall_offset.load(Ordering::Relaxed);
+    if clock::has_jumped(before, offset) {
+        let until = now.saturating_add(settings::change_delay());
+        control.deletion_held_until.store(until, Ordering::Relaxed);
+        log::warning(
+            &format!(
+                "the system clock was set by {} seconds: deletion of expired rows is held for {} seconds",
+                offset.saturating_sub(before) / 1_000_000,
+                settings::change_delay() / 1_000_000
+            ),
+            "Rows that have expired by the new time stay hidden. If it is wrong, set the clock right before deletion goes on; see \"ttl.change_delay\".",
+        );
+    }
+    // After the hold is in place, so that no worker sees neither.
+    control.wall_offset.store(offset, Ordering::Relaxed);
+    if clock::has_moved(before, offset) {
+        claims::scan_all();
+    }
+}
+
+/// Notes whether the server has a slot for what is due in the database.
+fn note_slot(client: Client, has: bool) {
+    if let Some(slot) = shared::database(client.database) {
+        slot.lacks_slot.store(!has, Ordering::Release);
     }
 }

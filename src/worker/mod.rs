@@ -2,8 +2,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `launcher` | one process for the server: starts a worker where something is due |
-//! | `process` | a worker: one process (or more) for a database; which table is next |
+//! | `launcher` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
+//! | `scheduler` | a superuser's process for a database: reads the policies into shared memory |
+//! | `process` | a worker: belongs to one owner in one database; which table is next |
+//! | `builder`, `build_work`, `builds` | an index builder, which belongs to an owner, too; what it finds to do; what is wanted, in shared memory |
+//! | `clients` | which owner gets the next worker |
+//! | `processes` | shared memory: the processes, and what each is for |
+//! | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
 //! | `tables` | which tables and partitions there are to sweep |
 //! | `adopt` | tables that were restored empty |
 //! | `turn` | a turn at one table, and its outcome |
@@ -13,16 +18,14 @@
 //! | `blocked` | rows that cannot be deleted |
 //! | `whole` | dropping partitions as a whole |
 //! | `pace` | the pause between batches |
-//! | `shared`, `owners` | shared memory: databases and workers; the time that owners have used |
+//! | `shared`, `owners` | shared memory: databases; the time that owners have used |
 //! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
 //! | `resting` | whether deletion of a table is paused, or outside its window |
 //! | `report` | shared memory: what each worker is at |
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
-//! | `builder`, `build_work`, `builds` | the index builder, a process of its own; what it finds to do; what it is at, in shared memory |
-//! | `wakeups`, `prepared` | what sessions tell the workers, at commit and at COMMIT PREPARED |
 //! | `evict` | leaving databases that a statement needs without connections |
-//! | `schedule`, `fairness`, `throttle`, `build_plan` | decisions, pure |
+//! | `schedule`, `fairness`, `throttle`, `build_plan`, `clock` | decisions, pure |
 
 mod adopt;
 mod attempt;
@@ -32,19 +35,24 @@ mod build_work;
 pub(crate) mod builder;
 mod builds;
 mod claims;
+mod clients;
+mod clock;
 pub(crate) mod evict;
 mod fairness;
 mod kept;
 mod launcher;
 mod log;
+mod marks;
 mod owners;
 mod pace;
 pub(crate) mod prepared;
 mod process;
+mod processes;
 mod progress;
 pub(crate) mod report;
 pub(crate) mod resting;
 mod schedule;
+mod scheduler;
 mod shards;
 pub(crate) mod shared;
 pub(crate) mod standing;
@@ -63,11 +71,11 @@ mod build_plan_test;
 #[cfg(test)]
 mod fairness_test;
 #[cfg(test)]
+mod marks_test;
+#[cfg(test)]
 mod schedule_model_test;
 #[cfg(test)]
 mod schedule_test;
-#[cfg(test)]
-mod tables_test;
 #[cfg(test)]
 mod throttle_test;
 #[cfg(test)]

@@ -1,19 +1,17 @@
 //! The pause between batches, by a measurement of how busy the server is.
 
-use super::report;
+use super::scheduler::REPLICAS_EVERY;
 use super::throttle::{self, Bounds, Load};
-use crate::deletion::transaction;
+use super::{report, shared};
 use crate::error::Error;
 use crate::pg::{activity, background, timeout};
 use crate::settings;
-use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The time over which active backends are averaged. A single look says little: two clients that
 /// commit all the time are both active in every third.
 const AVERAGED: Duration = Duration::from_millis(500);
-/// How often standbys are asked about.
-const REPLICAS_EVERY: Duration = Duration::from_secs(2);
 
 /// What a worker remembers of the server's load.
 pub(super) struct Pace {
@@ -23,8 +21,6 @@ pub(super) struct Pace {
     looked: Instant,
     /// The present share of the time, in percent.
     effort: f64,
-    replica_lag: Duration,
-    asked_replicas: Option<Instant>,
     /// The shortest time for a row, in seconds.
     best: f64,
 }
@@ -38,8 +34,6 @@ impl Pace {
             active: active(cores),
             looked: Instant::now(),
             effort: throttle::LEAST,
-            replica_lag: Duration::ZERO,
-            asked_replicas: None,
             best: f64::INFINITY,
         }
     }
@@ -57,11 +51,10 @@ impl Pace {
         took: Duration,
         table_lag: Duration,
     ) -> Result<(), Error> {
-        self.ask_replicas()?;
         let load = Load {
             active: self.active,
             cores: self.cores,
-            replica_lag: self.replica_lag,
+            replica_lag: replica_lag(),
             table_lag,
             slowdown: self.slowdown(rows, took),
         };
@@ -107,25 +100,16 @@ impl Pace {
         self.best = (self.best * 1.01).min(time);
         time / self.best.max(1e-9)
     }
+}
 
-    fn ask_replicas(&mut self) -> Result<(), Error> {
-        let recently = self
-            .asked_replicas
-            .is_some_and(|at| at.elapsed() < REPLICAS_EVERY);
-        if recently || settings::max_replica_lag().is_none() {
-            return Ok(());
-        }
-        self.asked_replicas = Some(Instant::now());
-        transaction::clean_session_for(None)?;
-        let seconds = transaction::run(|| {
-            let query = "SELECT pg_catalog.date_part('epoch', pg_catalog.max(replay_lag))::pg_catalog.float8 \
-                         FROM pg_catalog.pg_stat_replication";
-            let lag =
-                Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one::<f64>());
-            Ok(lag.ok().flatten())
-        })?;
-        self.replica_lag = Duration::try_from_secs_f64(seconds.unwrap_or(0.0)).unwrap_or_default();
-        Ok(())
+/// By how much standbys lag, as a scheduler has measured it lately.
+fn replica_lag() -> Duration {
+    let control = shared::control();
+    let measured_at = control.replica_lag_at.load(Ordering::Relaxed);
+    let is_recent = background::monotonic().saturating_sub(measured_at) < 5 * REPLICAS_EVERY;
+    match is_recent && settings::max_replica_lag().is_some() {
+        true => Duration::from_micros(control.replica_lag.load(Ordering::Relaxed)),
+        false => Duration::ZERO,
     }
 }
 

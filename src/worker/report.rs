@@ -1,7 +1,7 @@
 //! What each worker is at, for `ttl.progress`. Each field stands for itself, as in
 //! pg_stat_progress_*: who reads them all may see two moments.
 
-use super::shared::{self, STARTING, Worker};
+use super::processes::{self, Kind, Process, STARTING};
 use super::state::{self, TableKey};
 use super::throttle::Cause;
 use crate::pg::background;
@@ -65,7 +65,7 @@ impl Report {
 
 /// Notes what this worker does next.
 pub(super) fn phase(phase: Phase) {
-    if let Some(worker) = shared::own() {
+    if let Some(worker) = processes::own() {
         worker.report.phase.store(phase as u8, Ordering::Relaxed);
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn phase(phase: Phase) {
 /// Notes the share of its time that this worker deletes, in percent, and why it pauses, if it
 /// does.
 pub(super) fn pace(effort: f64, cause: Option<Cause>) {
-    if let Some(worker) = shared::own() {
+    if let Some(worker) = processes::own() {
         let report = &worker.report;
         // Conversions of floats saturate.
         let hundredths = (effort * 100.0).round() as u32;
@@ -108,11 +108,10 @@ pub(crate) struct HeapBlocks {
 
 /// The workers that are there.
 pub(crate) fn workers() -> Vec<Shown> {
-    let workers = shared::control().workers.iter();
-    workers.filter_map(show).collect()
+    processes::of(Kind::Worker).filter_map(show).collect()
 }
 
-fn show(worker: &Worker) -> Option<Shown> {
+fn show(worker: &Process) -> Option<Shown> {
     let pid = worker.pid.load(Ordering::Acquire);
     let database = worker.database.load(Ordering::Relaxed);
     if pid == 0 || pid == STARTING || database == 0 || !background::is_alive(pid) {

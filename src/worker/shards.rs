@@ -21,9 +21,9 @@ pub(super) fn complete(relids: impl Iterator<Item = u32>) {
                 && !trigger_placement::has(relid)
         };
         if transaction::run(|| Ok(lacks())).unwrap_or(false) {
-            session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
             // An error is no more than the lack of a trigger, which goes on to be shown.
             drop(transaction::run(|| {
+                session::limit_lock_waits(settings::lock_timeout_ms());
                 if locks::try_relation(relid, pg_sys::ShareRowExclusiveLock) && lacks() {
                     trigger_placement::complete(relid);
                 }

@@ -1,6 +1,7 @@
 //! How deletion stands, for whoever looks: whether a table's figures are current, and if not,
 //! why. Opens no table, and waits for nothing but the lock on shared memory.
 
+use super::processes;
 use super::shared::{self, Database};
 use super::state::{self, TableKey, TableState};
 use crate::citus;
@@ -35,7 +36,7 @@ pub(crate) enum Halt {
 pub(crate) fn halted() -> Option<Halt> {
     let database = background::my_database().to_u32();
     let lacks_slot = |slot: &Database| {
-        slot.lacks_slot.load(Ordering::Acquire) && shared::workers_in(database).next().is_none()
+        slot.lacks_slot.load(Ordering::Acquire) && processes::workers_in(database).next().is_none()
     };
     if background::in_recovery() {
         Some(Halt::Standby)
@@ -55,7 +56,7 @@ pub(crate) fn halted() -> Option<Halt> {
 /// Whether a worker is in this database.
 pub(crate) fn is_worked_on() -> bool {
     let database = background::my_database().to_u32();
-    shared::workers_in(database).next().is_some()
+    processes::workers_in(database).next().is_some()
 }
 
 /// The tables and partitions whose rows expire by this table's policy.
@@ -100,8 +101,14 @@ pub(crate) enum Trouble {
     Temporary,
     /// Deletion fails again and again.
     Failing(Option<String>),
+    /// No process could be started that belongs to the owner.
+    CannotStart,
+    /// Nothing is deleted for a while, since the wall clock was set.
+    ClockWasSet,
     /// It is due, but no worker comes.
     Neglected,
+    /// So many rows cannot be deleted, for this reason; the others are.
+    Blocked(i64, Option<String>),
 }
 
 /// How deletion stands in a table, partition or child with rows that expire.
@@ -119,7 +126,7 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
         relid: relid.to_u32(),
     };
     if let Some(state) = state::get(key).filter(TableState::is_target) {
-        return assess(&state, background::now());
+        return assess(&state, background::monotonic());
     }
     let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
     let is_full = shared::database(key.database).is_some_and(is_full);
@@ -139,10 +146,16 @@ fn assess(state: &TableState, now: i64) -> Standing {
             backlog: state.counters.backlog,
             oldest_expiry: state.counters.oldest_expiry,
         }),
-        trouble: if state.failing && state.schedule.failures() >= FAILURES {
+        trouble: if shared::is_deletion_held() {
+            Some(Trouble::ClockWasSet)
+        } else if state.unstartable {
+            Some(Trouble::CannotStart)
+        } else if state.failing && state.schedule.failures() >= FAILURES {
             Some(Trouble::Failing(state.error()))
         } else if is_neglected {
             Some(Trouble::Neglected)
+        } else if state.counters.blocked_rows > 0 {
+            Some(Trouble::Blocked(state.counters.blocked_rows, state.error()))
         } else {
             None
         },

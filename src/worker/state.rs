@@ -30,6 +30,12 @@ pub(crate) struct TableState {
     pub(crate) labelled_table: u32,
     /// Who owns it; 0 = not known yet.
     pub(super) owner: u32,
+    /// How soon a row that is written now can be deleted, in microseconds.
+    pub(super) shortest: i64,
+    /// It is a partition that may be dropped as a whole.
+    pub(super) drops: bool,
+    /// No process of the owner could be started.
+    pub(super) unstartable: bool,
     /// How much time it takes.
     pub(crate) habit: Habit,
     /// The time of the present policy: nothing has waited for longer.
@@ -117,6 +123,9 @@ impl TableState {
             key,
             labelled_table,
             owner: 0,
+            shortest: 0,
+            drops: false,
+            unstartable: false,
             habit: Habit::default(),
             since,
             is_seen: false,
@@ -169,7 +178,7 @@ pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) ->
 
 /// Makes sure that a table has a state; false if there is no room.
 pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64) -> bool {
-    let new = TableState::new(key, labelled_table, fingerprint, background::now());
+    let new = TableState::new(key, labelled_table, fingerprint, background::monotonic());
     Locked::exclusive().enter(&key, new).is_some()
 }
 

@@ -51,7 +51,7 @@ impl Turn<'_> {
             }
             if scans {
                 // There is no index to search from its beginning.
-                let now = background::now();
+                let now = background::monotonic();
                 state::with_table(self.key, |state| state.schedule.after_full_search(0, now));
             }
             // The indexes find what has expired behind the sweep.
@@ -126,6 +126,7 @@ impl Turn<'_> {
             };
             let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
             if std::mem::take(&mut self.progress.full_search) {
+                let now = background::monotonic();
                 state::with_table(self.key, |state| {
                     state.schedule.after_full_search(cost, now)
                 });

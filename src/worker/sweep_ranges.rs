@@ -232,7 +232,9 @@ impl Turn<'_> {
             let first = std::mem::take(&mut self.progress.full_search);
             state::with_table(self.key, |state| {
                 if first {
-                    state.schedule.after_full_search(vain, now);
+                    state
+                        .schedule
+                        .after_full_search(vain, background::monotonic());
                 } else {
                     state.schedule.after_further_search(vain);
                 }

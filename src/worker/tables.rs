@@ -1,8 +1,8 @@
-//! Which tables and partitions of a database are to be swept.
+//! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
+//! labels into shared memory.
 
 use super::state::{self, TableKey};
-use super::wakeups::{self, Writes};
-use super::{adopt, blocked, builder, shards, shared};
+use super::{adopt, blocked, builder, builds, shards, shared};
 use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
@@ -28,37 +28,14 @@ pub(super) struct Target {
     pub(super) shortest: i64,
 }
 
-/// The targets of a database.
-pub(super) struct Targets {
-    by_oid: HashMap<u32, Target>,
-    /// Marks of writes and the targets that they stand for, in order: looked at every few
-    /// milliseconds while users write, however many tables there are.
-    by_mark: Vec<(usize, u32)>,
-}
-
-impl Targets {
-    pub(super) fn new(database: u32, by_oid: HashMap<u32, Target>) -> Self {
-        let mark = |target: &Target| shared::mark_number(database, target.labelled_table.to_u32());
-        let by_mark = by_oid.iter().map(|(&relid, target)| (mark(target), relid));
-        let mut by_mark: Vec<_> = by_mark.collect();
-        by_mark.sort_unstable();
-        Self { by_oid, by_mark }
-    }
-
-    pub(super) fn get(&self, relid: u32) -> Option<&Target> {
-        self.by_oid.get(&relid)
-    }
-}
-
 /// Reads the policies and updates the shared states: new tables and those with another policy
-/// are due now. `None` if the extension is absent, or no table has a policy.
+/// are due now. False if the extension is absent, or no table has a policy.
 ///
 /// `is_told`: a session has announced a change.
-pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
+pub(super) fn load(is_told: bool) -> Result<bool, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
-    transaction::clean_session_for(None)?;
     let found = transaction::run(|| {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
@@ -105,10 +82,10 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     let late = changes() != before;
     let Some((targets, restored, labelled_tables, unfinished)) = found else {
         if late {
-            return Ok(Some(Targets::new(database, HashMap::new())));
+            return Ok(true);
         }
         state::remove_tables(|state| state.key.database == database);
-        return Ok(None);
+        return Ok(false);
     };
     if !late {
         state::remove_targets(
@@ -119,7 +96,7 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     }
     let restored = adopt::empty_tables(restored);
     let mut full = 0;
-    let now = background::now();
+    let now = background::monotonic();
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
         if !state::ensure_table(key, target.labelled_table.to_u32(), *fingerprint) {
@@ -129,6 +106,8 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
         let changed = state::with_table(key, |state| {
             state.labelled_table = target.labelled_table.to_u32();
             state.owner = target.owner.to_u32();
+            state.shortest = target.shortest;
+            state.drops = target.drop_partitions;
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
@@ -154,11 +133,8 @@ pub(super) fn load(is_told: bool) -> Result<Option<Targets>, Error> {
     }
     warn(full, &restored);
     shards::complete(targets.keys().copied());
-    builder::start(database, &unfinished);
-    let targets = targets
-        .into_iter()
-        .map(|(relid, (target, _))| (relid, target));
-    Ok(Some(Targets::new(database, targets.collect())))
+    builds::want(database, &unfinished);
+    Ok(true)
 }
 
 /// Targets with the fingerprints of their policies.
@@ -251,37 +227,5 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
                 catalog::quote_literal(&name)
             ),
         );
-    }
-}
-
-/// Takes sessions' writes into the schedule.
-pub(super) fn take_writes(targets: &Targets, now: i64) {
-    let database = background::my_database().to_u32();
-    each_written(targets, wakeups::take, |relid, target, writes| {
-        state::with_table(TableKey { database, relid }, |state| {
-            state.schedule.after_writes(writes, target.shortest, now);
-        });
-    });
-}
-
-/// Calls for each target that was written to. Tables that share a mark count as written to
-/// together: `take`, which clears a mark, is called once for each mark.
-pub(super) fn each_written(
-    targets: &Targets,
-    take: impl Fn(usize) -> Writes,
-    mut tell: impl FnMut(u32, &Target, Writes),
-) {
-    for sharing in targets.by_mark.chunk_by(|(a, _), (b, _)| a == b) {
-        let writes = sharing
-            .first()
-            .map_or(Writes::default(), |&(mark, _)| take(mark));
-        if !writes.any {
-            continue;
-        }
-        for &(_, relid) in sharing {
-            if let Some(target) = targets.get(relid) {
-                tell(relid, target, writes);
-            }
-        }
     }
 }

@@ -5,9 +5,8 @@ use super::pace::Pace;
 use super::report::{self, Phase};
 use super::schedule::{self, Outcome};
 use super::state::{self, Progress, TableKey};
-use super::tables::Target;
 use super::whole::{self, Whole};
-use super::{blocked, claims, log, resting};
+use super::{blocked, claims, log, resting, shared, wakeups};
 use crate::deletion::job::{Access, Job};
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, ranges, transaction};
@@ -54,27 +53,30 @@ pub(super) enum Step {
 
 /// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
 /// Returns whether it has opened the table.
-pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> bool {
-    let Some(limits) = claims::begin_turn(key, background::now()) else {
+pub(super) fn turn(key: TableKey, pace: &mut Pace) -> bool {
+    let Some(limits) = claims::begin_turn(key, background::monotonic()) else {
         return false;
     };
-    let drops = target.is_some_and(|target| target.drop_partitions);
+    let drops = state::with_table(key, |state| state.drops).unwrap_or(false);
     if !drops && let Some(outcome) = unchanged(key) {
-        claims::end_turn(key, outcome, Spent::default(), background::now());
+        claims::end_turn(key, outcome, Spent::default(), background::monotonic());
         return false;
     }
     // As long as a turn should take, plus two transactions of the longest kind.
     let whole = TIME + limits.each * 2;
     timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
-    let outcome = work(key, target, pace);
-    let now = background::now();
+    let outcome = work(key, drops, pace);
     let outcome = outcome.unwrap_or_else(|failure| {
+        if failure.sqlstate() == "55000" {
+            // The owner has changed, perhaps: the scheduler notices, and another process takes over.
+            wakeups::tell_of_change(key.database);
+        }
         if !is_passing(key, &failure) {
-            note_failure(key, &failure, now);
+            note_failure(key, &failure);
             state::with_table(key, |state| state.failing = true);
         }
         timeout::Turn::leave(limits.each / 2);
-        measure_backlog(key, now);
+        measure_backlog(key);
         Outcome::Failed
     });
     let spent = timeout::Turn::end();
@@ -84,7 +86,7 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> b
         timed_out: spent.timed_out,
         dawdled: false,
     };
-    if claims::end_turn(key, outcome, spent, background::now()) {
+    if claims::end_turn(key, outcome, spent, background::monotonic()) {
         log::slow(key);
     }
     // For a correct pg_stat_activity, and for autovacuum's counters.
@@ -93,9 +95,14 @@ pub(super) fn turn(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> b
     true
 }
 
+/// An instant of the wall clock as the schedule has it.
+fn scheduled(instant: i64) -> i64 {
+    instant.saturating_sub(background::wall_offset())
+}
+
 /// Estimates the backlog of a table that is not worked on. Errors here are ignored: what is
 /// unknown is shown as such.
-fn measure_backlog(key: TableKey, now: i64) {
+fn measure_backlog(key: TableKey) {
     // The former figures are outdated.
     state::with_table(key, |state| state.is_seen = false);
     let Ok(Some(job)) = probe::job(key.relid.into()) else {
@@ -104,8 +111,8 @@ fn measure_backlog(key: TableKey, now: i64) {
     let Ok(estimate) = probe::estimate(&job) else {
         return;
     };
-    let aside = blocked::of(key, now);
-    let oldest = probe::left_behind(&job, &job.cutoffs(now), &aside)
+    let aside = blocked::of(key, background::monotonic());
+    let oldest = probe::left_behind(&job, &job.cutoffs(background::now()), &aside)
         .ok()
         .flatten();
     state::with_table(key, |state| {
@@ -116,43 +123,57 @@ fn measure_backlog(key: TableKey, now: i64) {
     });
 }
 
-fn work(key: TableKey, target: Option<&Target>, pace: &mut Pace) -> Result<Outcome, Error> {
+fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     let nothing = Outcome::Done {
         next_expiry: None,
         leftover: false,
         interval: 0,
     };
+    if shared::is_deletion_held() {
+        measure_backlog(key);
+        return Ok(held());
+    }
     if let Some(until) = waits_until(key)? {
         return Ok(wait(key, until));
     }
-    if target.is_some_and(|target| target.drop_partitions) && drop_whole(key)? {
+    if drops && drop_whole(key)? {
         return Ok(nothing);
     }
     if let Some(outcome) = unchanged(key) {
         return Ok(outcome);
     }
-    let owner = probe::owner(key.relid.into())?;
-    claims::set_owner(key, owner.map_or(0, |owner| owner.to_u32()));
-    transaction::clean_session_for(owner)?;
     let Some(job) = probe::job(key.relid.into())? else {
         return Ok(nothing);
     };
     let began = background::now();
-    // A change since the look above: batches are deleted by this policy, or not at all.
+    // A change since the check above: batches are deleted by this policy, or not at all.
     if let Some(until) = job.policy.waits_until(began) {
         return Ok(wait(key, until));
     }
     if let Some(resting) = resting::at(job.policy.rest, began) {
-        measure_backlog(key, began);
-        let cost = background::now().saturating_sub(began);
+        let began = background::monotonic();
+        measure_backlog(key);
+        let cost = background::monotonic().saturating_sub(began);
         return Ok(Outcome::Resting {
-            until: resting.until,
+            until: scheduled(resting.until),
             interval: schedule::interval(cost),
         });
     }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// The wall clock was set: nothing is deleted for a while.
+fn held() -> Outcome {
+    const AGAIN: i64 = 1_000_000;
+    let until = shared::control()
+        .deletion_held_until
+        .load(std::sync::atomic::Ordering::Relaxed);
+    Outcome::Resting {
+        until: until.max(background::monotonic().saturating_add(AGAIN)),
+        interval: 0,
+    }
 }
 
 /// Until when a change of the policy keeps the table's expired rows (C24).
@@ -167,12 +188,9 @@ fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
 /// on this one.
 fn wait(key: TableKey, until: i64) -> Outcome {
     state::with_table(key, |state| state.progress.writes_seen = -1);
-    let owner = probe::owner(key.relid.into()).ok().flatten();
-    if transaction::clean_session_for(owner).is_ok() {
-        measure_backlog(key, background::now());
-    }
+    measure_backlog(key);
     Outcome::Done {
-        next_expiry: Some(until),
+        next_expiry: Some(scheduled(until)),
         leftover: false,
         interval: 0,
     }
@@ -188,7 +206,7 @@ fn unchanged(key: TableKey) -> Option<Outcome> {
     })??;
     let written = activity::rows_written(key.relid.into())?;
     (seen == written).then_some(Outcome::Done {
-        next_expiry: (next != 0).then_some(next),
+        next_expiry: (next != 0).then(|| scheduled(next)),
         leftover: false,
         interval: 0,
     })
@@ -200,18 +218,17 @@ fn unchanged(key: TableKey) -> Option<Outcome> {
 fn drop_whole(key: TableKey) -> Result<bool, Error> {
     const AFTER_FAILURE: i64 = 600_000_000;
     let before = state::with_table(key, |state| state.not_whole_before).unwrap_or(0);
-    let began = background::now();
+    let began = background::monotonic();
     if began < before {
         return Ok(false);
     }
-    transaction::clean_session_for(None)?;
     report::phase(Phase::DroppingPartition);
     let dropped = whole::drop_if_past(key);
     report::phase(Phase::Preparing);
     let pause = match dropped {
         Ok(Whole::Dropped) => return Ok(true),
         Ok(Whole::NotYet) => return Ok(false),
-        Ok(Whole::Kept) => schedule::interval(background::now().saturating_sub(began)),
+        Ok(Whole::Kept) => schedule::interval(background::monotonic().saturating_sub(began)),
         Ok(Whole::NotKnown) => {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
@@ -220,12 +237,12 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
         }
         Err(failure) if is_passing(key, &failure) => return Err(failure),
         Err(failure) => {
-            note_failure(key, &failure, began);
+            note_failure(key, &failure);
             AFTER_FAILURE
         }
     };
     state::with_table(key, |state| {
-        state.not_whole_before = background::now() + pause.max(settings::naptime());
+        state.not_whole_before = background::monotonic() + pause.max(settings::naptime());
     });
     Ok(false)
 }
@@ -238,11 +255,11 @@ fn is_passing(key: TableKey, failure: &Error) -> bool {
 }
 
 /// Notes a failure and logs it, once per kind.
-pub(super) fn note_failure(key: TableKey, failure: &Error, now: i64) {
+pub(super) fn note_failure(key: TableKey, failure: &Error) {
     let text = failure.text();
     state::with_table(key, |state| {
         state.set_error(&text);
-        state.counters.last_error_at = now;
+        state.counters.last_error_at = background::now();
     });
     if timeout::Turn::has_timed_out() {
         // Slowness is logged once per table, when it is known to be slow.
@@ -265,7 +282,7 @@ pub(super) fn micros(time: Duration) -> i64 {
 
 impl<'a> Turn<'a> {
     fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
-        let now = background::now();
+        let now = background::monotonic();
         let written = activity::rows_written(key.relid.into());
         let mut progress = Progress::new();
         let (mut died, mut single) = (false, None);
@@ -291,7 +308,7 @@ impl<'a> Turn<'a> {
                 PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
                 format!("a worker ended while it deleted from {}", job.name),
             );
-            note_failure(key, &failure, now);
+            note_failure(key, &failure);
             if let Some(row) = single {
                 // If there is no room for it, it is tried once more.
                 blocked::set_aside(key, row, None, now);
@@ -300,7 +317,7 @@ impl<'a> Turn<'a> {
         Some(Self {
             key,
             written,
-            cutoffs: job.cutoffs(now),
+            cutoffs: job.cutoffs(background::now()),
             job,
             pace,
             began: Instant::now(),
@@ -326,13 +343,14 @@ impl<'a> Turn<'a> {
         self.rows >= ROWS
             || self.began.elapsed() >= TIME
             || resting::at(self.job.policy.rest, background::now()).is_some()
+            || shared::is_deletion_held()
     }
 
     /// Ends a pass: nothing is left but locked rows and those set aside.
     fn finish(&mut self) -> Result<Outcome, Error> {
         report::phase(Phase::LookingAhead);
         blocked::forget_tried(self.key, self.progress.pass_began);
-        let now = background::now();
+        let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
         let probing = Instant::now();
         let next = probe::next_expiry(&self.job, &self.cutoffs)?;
@@ -360,14 +378,14 @@ impl<'a> Turn<'a> {
             state.progress.pass_began = 0;
             state.is_seen = true;
             state.counters.passes += 1;
-            state.counters.last_pass_at = now;
+            state.counters.last_pass_at = background::now();
             state.counters.last_pass_ms = took as f64 / 1000.0;
             state.counters.oldest_expiry = oldest.unwrap_or(0);
             state.counters.backlog = locked + aside;
             state.counters.blocked_rows = aside;
         });
-        let look = [next, ahead.look, self.aside.next];
-        let next_expiry = look.into_iter().flatten().min();
+        let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
+        let next_expiry = by_wall.into_iter().chain([self.aside.next]).flatten().min();
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0,

@@ -1,6 +1,7 @@
 //! What sessions announce to the workers at commit, when others can see it: which tables they
 //! have written to, and that a policy has changed.
 
+use super::processes::{self, Kind};
 use super::{prepared, shared};
 use crate::pg::background;
 use crate::store::written::{self, ANY, KEPT_TS, Written};
@@ -60,10 +61,10 @@ fn announce(noted: &[Written], changed: bool) {
         return;
     }
     slot.urgent.fetch_add(1, Ordering::SeqCst);
-    // Who waits sets this flag before looking at the count. Loaded first, as most commits find
-    // it down.
+    // The launcher sets this flag before it reads the count. Loaded first, as most commits find it
+    // down.
     if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
-        shared::wake(database);
+        shared::wake_launcher();
     }
 }
 
@@ -96,10 +97,12 @@ pub(crate) fn at_other_end(is_prepared: bool) {
     }
 }
 
-fn tell_of_change(database: u32) {
-    if let Some(slot) = shared::allot_database(database) {
-        slot.due.store(0, Ordering::Release);
-        shared::wake(database);
+pub(super) fn tell_of_change(database: u32) {
+    if shared::allot_database(database).is_some() {
+        for scheduler in processes::in_database(database).filter(|it| it.is(Kind::Scheduler)) {
+            background::wake(scheduler.pid.load(Ordering::Acquire));
+        }
+        shared::wake_launcher();
     }
 }
 

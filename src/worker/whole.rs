@@ -3,11 +3,10 @@
 use super::state::{self, TableKey};
 use super::{log, resting};
 use crate::deletion::bounds::{self, DateColumn};
-use crate::deletion::{partitions, probe, transaction};
+use crate::deletion::{partitions, transaction};
 use crate::error::Error;
-use crate::pg::gate::Stay;
 use crate::pg::timeout::Turn;
-use crate::pg::{background, catalog, locks, session};
+use crate::pg::{background, catalog, locks, owner_session, session};
 use crate::policy::lagging;
 use crate::settings;
 use crate::store::dates::DateKind;
@@ -40,9 +39,7 @@ const LOCK_TIMEOUT: i32 = 100;
 
 /// Drops the partition if its time has passed and no row in it is live.
 ///
-/// It is checked twice: without a lock that blocks anybody, then under the lock. Each check is a
-/// transaction in which the worker becomes the owner, once, and stays so until the commit: code
-/// of the owner may run when a query on the partition is planned, or when it is dropped.
+/// It is checked twice: without a lock that blocks other sessions, then under the lock.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
     let (labelled_table, owner, is_shell) = match transaction::run(|| {
@@ -67,13 +64,9 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         }
         Err(failure) => return Err(failure),
     };
-    transaction::clean_session_for(None)?;
-    session::force(
-        "lock_timeout",
-        &LOCK_TIMEOUT.min(settings::lock_timeout_ms()).to_string(),
-    );
     let locked = if is_shell { LOCKED_EVERYWHERE } else { LOCKED };
     let dropped = transaction::run_within(locked, || {
+        session::limit_lock_waits(LOCK_TIMEOUT.min(settings::lock_timeout_ms()));
         if !policy_lock::try_share_extension() || !policy_lock::try_share_policy(labelled_table) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -92,7 +85,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
             _ => return Ok(None),
         };
         let name = catalog::qualified_name(leaf);
-        let visit = probe::become_owner(ready.owner, Stay::Restricted)?;
+        let visit = owner_session::visit(leaf)?;
         if ready.policy.is_shell() {
             partitions::lock_everywhere(leaf)?;
         }
@@ -102,7 +95,6 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         partitions::drop_whole(&visit, leaf)?;
         Ok(Some(name))
     });
-    session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
     let Some(name) = dropped? else {
         return Ok(Whole::Kept);
     };
@@ -130,7 +122,6 @@ struct Ready {
 }
 
 impl Ready {
-    /// From here on the worker is the owner, for the rest of the transaction.
     fn has_live_row(&self, leaf: pg_sys::Oid) -> Result<bool, Error> {
         if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
             return Err(Error::new(
@@ -141,7 +132,7 @@ impl Ready {
                 ),
             ));
         }
-        let visit = probe::become_owner(self.owner, Stay::Restricted)?;
+        let visit = owner_session::visit(leaf)?;
         Ok(partitions::has_live_row(&visit, leaf, &self.policy))
     }
 }

@@ -142,7 +142,7 @@ fn dropped() {
 fn as_the_owner() {
     let (_database, mut disk) = with_tables("archive_owner");
     disk.run(
-        "CREATE ROLE archivist; GRANT CREATE, USAGE ON SCHEMA public TO archivist;
+        "CREATE ROLE archivist LOGIN; GRANT CREATE, USAGE ON SCHEMA public TO archivist;
          ALTER TABLE t OWNER TO archivist; ALTER TABLE gone OWNER TO archivist;
          CREATE FUNCTION who() RETURNS trigger LANGUAGE plpgsql AS
              'BEGIN NEW.what = current_user || '' '' || ttl.deleting(); RETURN NEW; END';

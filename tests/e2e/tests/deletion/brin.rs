@@ -183,7 +183,7 @@ fn code_in_the_index() {
     owner.run(
         "CREATE FUNCTION mine(n integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
          BEGIN
-             IF session_user <> 'brin_owner' THEN
+             IF (SELECT backend_type FROM pg_stat_get_activity(pg_backend_pid())) = 'ttl_ext worker' THEN
                  RAISE 'as %', current_user;
              END IF;
              RETURN n;

@@ -16,8 +16,8 @@ CREATE FUNCTION evil.attack(vector text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     attempt text;
 BEGIN
-    -- Not in attacker's own sessions.
-    IF session_user = 'attacker' THEN
+    -- Not in attacker's own sessions, but in background processes, which are attacker's, too.
+    IF (SELECT backend_type FROM pg_stat_get_activity(pg_backend_pid())) = 'client backend' THEN
         RETURN;
     END IF;
     FOREACH attempt IN ARRAY ARRAY[
@@ -35,8 +35,6 @@ BEGIN
         $q$SELECT ttl.purge('good.t')$q$, $q$SELECT ttl.disable('good.t')$q$,
         'SET ttl.show_expired = on', 'SET LOCAL session_replication_role = replica',
         $q$SELECT pg_read_file('PG_VERSION')$q$, $q$COPY evil.log TO PROGRAM 'cat'$q$,
-        $q$SELECT pg_cancel_backend(pg_backend_pid())$q$,
-        $q$SELECT pg_terminate_backend(pg_backend_pid())$q$,
         'SELECT pg_reload_conf()', 'DISCARD ALL', 'COMMIT'
     ] LOOP
         PERFORM evil.attempt(vector, attempt);

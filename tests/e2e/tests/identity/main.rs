@@ -5,3 +5,5 @@ mod attacks;
 mod database_settings;
 mod leftovers;
 mod loops;
+mod owner_kinds;
+mod owners;

@@ -26,7 +26,8 @@ fn set_traps(database: &Database<'_>, body: &str) -> Session {
     let mut attacker = database.connect_as("attacker");
     attacker.run(&format!(
         "CREATE FUNCTION hold_up() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-           IF session_user <> 'attacker' THEN {body} END IF; RETURN OLD; END$$"
+           IF (SELECT backend_type FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())) LIKE 'ttl_ext%'
+           THEN {body} END IF; RETURN OLD; END$$"
     ));
     for n in 0..TABLES {
         attacker.run(&format!(

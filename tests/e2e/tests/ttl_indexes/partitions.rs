@@ -171,7 +171,7 @@ fn the_sweep_uses_the_index() {
         let what = if table == "t" {
             "SELECT ctid"
         } else {
-            "DELETE FROM ONLY"
+            "Delete on p1"
         };
         let is_it = |plan: &&String| plan.contains(what) && plan.contains(index);
         let plan = found.iter().find(is_it);

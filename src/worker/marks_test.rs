@@ -1,7 +1,7 @@
 //! C7: which tables were written to, by marks that tables may share.
 
+use super::marks::{Marked, each_written};
 use super::shared::mark_number;
-use super::tables::{Target, Targets, each_written};
 use super::wakeups::Writes;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn sharing() -> [u32; 3] {
     [first, second, third]
 }
 
-fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
+fn written(tables: &[Marked], marks: &[usize]) -> BTreeSet<u32> {
     // A mark is cleared by being taken.
     let left = RefCell::new(marks.to_vec());
     let take = |mark: usize| {
@@ -31,8 +31,8 @@ fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
         }
     };
     let mut found = BTreeSet::new();
-    each_written(targets, take, |relid, _, _| {
-        found.insert(relid);
+    each_written(tables, take, |table, _| {
+        found.insert(table.relid);
     });
     found
 }
@@ -40,25 +40,24 @@ fn written(targets: &Targets, marks: &[usize]) -> BTreeSet<u32> {
 #[test]
 fn all_that_share_a_mark_are_told() {
     let [first, second, third] = sharing();
-    let target = |labelled_table: u32| Target {
-        owner: labelled_table.into(),
-        labelled_table: labelled_table.into(),
-        drop_partitions: false,
-        shortest: 0,
-    };
     // A partition is marked by its parent.
     let partition = third + 1;
-    let targets = [
-        (first, target(first)),
-        (second, target(second)),
-        (third, target(third)),
-        (partition, target(third)),
-    ];
-    let targets = Targets::new(DATABASE, targets.into());
+    let mut tables = [
+        (first, first),
+        (second, second),
+        (third, third),
+        (partition, third),
+    ]
+    .map(|(relid, labelled_table)| Marked {
+        mark: mark_number(DATABASE, labelled_table),
+        relid,
+        shortest: 0,
+    });
+    tables.sort_unstable();
     let mark = |table| mark_number(DATABASE, table);
-    let some = written(&targets, &[mark(first)]);
+    let some = written(&tables, &[mark(first)]);
     assert_eq!(some, BTreeSet::from([first, second]));
-    let others = written(&targets, &[mark(third)]);
+    let others = written(&tables, &[mark(third)]);
     assert_eq!(others, BTreeSet::from([third, partition]));
-    assert!(written(&targets, &[]).is_empty());
+    assert!(written(&tables, &[]).is_empty());
 }

@@ -1,0 +1,244 @@
+//! The background processes of the extension, in shared memory: which there are, for which
+//! database and owner, and what each is at. The launcher alone gives places away, and starts the
+//! process for each.
+
+use super::report::Report;
+use super::shared;
+use crate::pg::background;
+use crate::pg::owner_session::Way;
+use crate::settings::WORKERS;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
+};
+
+/// The most schedulers at a time: it leaves when it has read the policies of its database, if another
+/// one waits.
+const SCHEDULERS: usize = 1;
+/// The most index builders at a time. More than one, so that an owner whose build does not end holds
+/// up no other owner.
+const BUILDERS: usize = 3;
+/// All places.
+pub(super) const PROCESSES: usize = WORKERS + SCHEDULERS + BUILDERS;
+
+/// Instead of a PID: the process is being started.
+pub(super) const STARTING: i32 = -1;
+
+/// What a process is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Reads the policies of a database; a superuser's, runs no code of others.
+    Scheduler = 1,
+    /// Deletes expired rows of one owner's tables in a database, as this owner.
+    Worker,
+    /// Builds the indexes of one table, as its owner.
+    Builder,
+}
+
+impl Kind {
+    /// For the log and pg_stat_activity.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Scheduler => "ttl_ext scheduler",
+            Self::Worker => "ttl_ext worker",
+            Self::Builder => "ttl_ext index builder",
+        }
+    }
+
+    /// The function that the postmaster calls.
+    pub(super) fn entry_point(self) -> &'static str {
+        match self {
+            Self::Scheduler => "ttl_ext_scheduler_main",
+            Self::Worker => "ttl_ext_worker_main",
+            Self::Builder => "ttl_ext_builder_main",
+        }
+    }
+
+    /// The most of them at a time.
+    pub(super) fn most(self) -> usize {
+        match self {
+            Self::Scheduler => SCHEDULERS,
+            Self::Worker => crate::settings::max_workers(),
+            Self::Builder => BUILDERS,
+        }
+    }
+}
+
+/// What a process is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) kind: Kind,
+    pub(super) database: u32,
+    /// 0 for a scheduler.
+    pub(super) owner: u32,
+    /// The table of a builder; otherwise 0.
+    pub(super) table: u32,
+    pub(super) way: Way,
+}
+
+/// A place for a process. Valid when zeroed.
+#[repr(C)]
+pub(super) struct Process {
+    /// 0: the place is free; or [`STARTING`].
+    pub(super) pid: AtomicI32,
+    kind: AtomicU8,
+    pub(super) database: AtomicU32,
+    pub(super) owner: AtomicU32,
+    pub(super) table: AtomicU32,
+    /// It has given up its identity ([`Way::Renounced`]).
+    renounced: AtomicBool,
+    /// It has come as far as being connected.
+    pub(super) connected: AtomicBool,
+    /// It waits for something to do.
+    pub(super) idle: AtomicBool,
+    /// When it was started.
+    pub(super) started_at: AtomicI64,
+    /// When its current transaction must have ended; 0: there is none. The launcher ends a process
+    /// that is past this: nothing within the process can prevent that.
+    pub(super) deadline: AtomicI64,
+    /// When its current turn at a table began; 0 = none.
+    pub(super) turn: AtomicI64,
+    /// That turn has been going on for long.
+    pub(super) long: AtomicBool,
+    /// That turn is at a table of a slow owner.
+    pub(super) slow: AtomicBool,
+    /// Others wait for this process.
+    pub(super) give_way: AtomicBool,
+    pub(super) report: Report,
+}
+
+impl Process {
+    pub(super) fn is(&self, kind: Kind) -> bool {
+        self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
+    }
+
+    /// The place's task.
+    pub(super) fn way(&self) -> Way {
+        match self.renounced.load(Ordering::Relaxed) {
+            true => Way::Renounced,
+            false => Way::Connected,
+        }
+    }
+
+    /// Gives the place to a process that is about to be started.
+    pub(super) fn allot(&self, task: Task, now: i64) {
+        self.clear_turn();
+        self.kind.store(task.kind as u8, Ordering::Relaxed);
+        self.database.store(task.database, Ordering::Relaxed);
+        self.owner.store(task.owner, Ordering::Relaxed);
+        self.table.store(task.table, Ordering::Relaxed);
+        let renounced = task.way == Way::Renounced;
+        self.renounced.store(renounced, Ordering::Relaxed);
+        self.connected.store(false, Ordering::Relaxed);
+        self.idle.store(false, Ordering::Relaxed);
+        self.started_at.store(now, Ordering::Relaxed);
+        self.pid.store(STARTING, Ordering::Release);
+    }
+
+    /// Frees the place; whether its process had connected stays for the launcher.
+    pub(super) fn free(&self) {
+        self.clear_turn();
+        self.database.store(0, Ordering::Relaxed);
+        self.pid.store(0, Ordering::Release);
+    }
+
+    /// Notes that it is in no turn.
+    pub(super) fn clear_turn(&self) {
+        self.report.set_table(0);
+        self.deadline.store(0, Ordering::Relaxed);
+        self.slow.store(false, Ordering::Relaxed);
+        self.turn.store(0, Ordering::Relaxed);
+        self.give_way.store(false, Ordering::Relaxed);
+        self.long.store(false, Ordering::Release);
+    }
+
+    /// Notes that it begins a turn at a table.
+    pub(super) fn set_turn(&self, table: u32, slow: bool, now: i64) {
+        self.report.set_table(table);
+        self.give_way.store(false, Ordering::Relaxed);
+        self.slow.store(slow, Ordering::Relaxed);
+        self.turn.store(now, Ordering::Release);
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Process> {
+    shared::control().processes.iter()
+}
+
+/// The processes of this kind.
+pub(super) fn of(kind: Kind) -> impl Iterator<Item = &'static Process> {
+    all().filter(move |process| process.is(kind))
+}
+
+/// The processes in a database.
+pub(super) fn in_database(database: u32) -> impl Iterator<Item = &'static Process> {
+    all().filter(move |process| {
+        process.pid.load(Ordering::Acquire) != 0
+            && process.database.load(Ordering::Relaxed) == database
+    })
+}
+
+/// The workers in a database.
+pub(super) fn workers_in(database: u32) -> impl Iterator<Item = &'static Process> {
+    in_database(database).filter(|process| process.is(Kind::Worker))
+}
+
+/// How many there are of this kind.
+pub(super) fn running(kind: Kind) -> usize {
+    of(kind).count()
+}
+
+/// This process's place, plus one; 0 = it has none.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// This process's place.
+pub(super) fn own() -> Option<&'static Process> {
+    let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
+    shared::control().processes.get(place)
+}
+
+/// Takes the place that the launcher has given to this process; `None` if its database is to be
+/// left alone.
+pub(super) fn take(place: usize) -> Option<&'static Process> {
+    let process = shared::control().processes.get(place)?;
+    let database = process.database.load(Ordering::Acquire);
+    if database == 0 {
+        return None;
+    }
+    OWN.store(place + 1, Ordering::Relaxed);
+    process.report.clear();
+    process.pid.store(background::my_pid(), Ordering::Release);
+    let is_held = shared::database(database).is_some_and(shared::Database::is_held);
+    (!is_held).then_some(process)
+}
+
+/// How many other workers are in a turn at a slow owner's table.
+pub(super) fn others_in_slow_turns() -> usize {
+    let me = background::my_pid();
+    let slow = |process: &&Process| {
+        let pid = process.pid.load(Ordering::Acquire);
+        process.slow.load(Ordering::Relaxed) && pid != me && background::is_alive(pid)
+    };
+    of(Kind::Worker).filter(slow).count()
+}
+
+/// Notes the time limit of the transaction that begins; 0: it has ended. Raises no error.
+pub(super) fn set_deadline(deadline: i64) {
+    if let Some(own) = own() {
+        own.deadline.store(deadline, Ordering::Relaxed);
+    }
+}
+
+/// This worker's turn takes long: the launcher takes care of what waits for it. In a signal handler:
+/// atomics and a latch only.
+pub(super) fn tell_long_turn() {
+    if let Some(own) = own() {
+        own.long.store(true, Ordering::SeqCst);
+        shared::wake_launcher();
+    }
+}
+
+/// Whether others wait for this process. In a signal handler.
+pub(super) fn is_asked_for_room() -> bool {
+    own().is_some_and(|own| own.give_way.load(Ordering::Relaxed))
+}
