@@ -28,7 +28,7 @@ GRANT EXECUTE ON FUNCTION ttl.now, ttl.deleting, ttl.remaining, ttl.is_live TO P
 
 -- These check that the caller owns the table (ttl.preview: may SELECT from it).
 GRANT EXECUTE ON FUNCTION
-    ttl.enable, ttl.set_default, ttl.set_option, ttl.disable, ttl.resume, ttl.pause, ttl.archive_to,
+    ttl.enable, ttl.set_default, ttl.set_option, ttl.disable, ttl.resume, ttl.resume_restored, ttl.pause, ttl.archive_to,
     ttl.expire_index, ttl.create_index, ttl.coll_mod, ttl.purge, ttl.purge_strictly, ttl.expired, ttl.revive,
     ttl.preview, ttl.create_live_view
     TO PUBLIC;

@@ -163,6 +163,10 @@ CREATE FUNCTION ttl.resume(rel pg_catalog.regclass) RETURNS pg_catalog.void
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
 COMMENT ON FUNCTION ttl.resume(pg_catalog.regclass) IS
     'let background deletion begin on a table that was restored from a dump, or labelled by hand, or go on where it was paused';
+CREATE FUNCTION ttl.resume_restored() RETURNS SETOF pg_catalog.regclass
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_restored_wrapper';
+COMMENT ON FUNCTION ttl.resume_restored() IS
+    'let background deletion begin on all tables of the caller''s that wait because they were restored from a dump, copied with their database, or labelled by hand; returns them. A pause goes on';
 
 CREATE FUNCTION ttl.pause(rel pg_catalog.regclass, until pg_catalog.timestamptz DEFAULT 'infinity') RETURNS pg_catalog.void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'ttl_pause';

@@ -128,6 +128,11 @@ CREATE FUNCTION ttl.set_option(
 COMMENT ON FUNCTION ttl.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text, boolean, boolean) IS
     'set an option of a table''s time to live by name, such as default or hidden; NULL = as if it were not set; rows that are expired and would live again are deleted first, unless with revive_expired; confirm: also if most rows expire with it';
 
+CREATE FUNCTION ttl.resume_restored() RETURNS SETOF pg_catalog.regclass
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_restored_wrapper';
+COMMENT ON FUNCTION ttl.resume_restored() IS
+    'let background deletion begin on all tables of the caller''s that wait because they were restored from a dump, copied with their database, or labelled by hand; returns them. A pause goes on';
+
 CREATE FUNCTION ttl.pause(rel pg_catalog.regclass, until pg_catalog.timestamptz DEFAULT 'infinity') RETURNS pg_catalog.void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'ttl_pause';
 COMMENT ON FUNCTION ttl.pause(pg_catalog.regclass, pg_catalog.timestamptz) IS
@@ -391,7 +396,7 @@ GRANT EXECUTE ON FUNCTION
     ttl.enable(pg_catalog.regclass, ttl.seconds, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, ttl.seconds, boolean, boolean),
     ttl.set_default(pg_catalog.regclass, ttl.seconds, boolean, boolean),
     ttl.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text, boolean, boolean),
-    ttl.pause(pg_catalog.regclass, pg_catalog.timestamptz), ttl.archive_to(pg_catalog.regclass, pg_catalog.regclass),
+    ttl.resume_restored(), ttl.pause(pg_catalog.regclass, pg_catalog.timestamptz), ttl.archive_to(pg_catalog.regclass, pg_catalog.regclass),
     ttl.deleting(), ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean, boolean),
     ttl.create_index(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.jsonb, boolean, boolean),
     ttl.coll_mod(pg_catalog.regclass, pg_catalog.jsonb, boolean), ttl.expired(pg_catalog.anyelement),

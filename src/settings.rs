@@ -47,8 +47,7 @@ static MAX_LAG: GucSetting<i32> = GucSetting::<i32>::new(600);
 /// Seconds: by how much a standby may lag before deletion slows down; -1: by any time.
 static MAX_REPLICA_LAG: GucSetting<i32> = GucSetting::<i32>::new(10);
 
-/// Milliseconds: the longest wait for a lock while deleting. Below the default deadlock_timeout,
-/// so that the worker gives way before anybody is cancelled.
+/// Milliseconds: the longest wait for a lock while deleting, [`lock_timeout_ms`].
 static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
 
 /// Seconds: the longest time for one batch, triggers included.
@@ -59,6 +58,9 @@ static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
 
 /// Seconds: rows that expire by a change of policy stay on disk for so long (C24).
 static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
+
+/// Seconds: so long an empty partition stands after its bound has passed (M11).
+static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);
 
 /// Tables and partitions whose state is kept in shared memory, some 1 kB each.
 static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
@@ -120,9 +122,17 @@ pub(crate) fn max_replica_lag() -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// The longest wait for a lock while deleting, in milliseconds.
+unsafe extern "C" {
+    /// proc.c: `deadlock_timeout`, in milliseconds.
+    static DeadlockTimeout: core::ffi::c_int;
+}
+
+/// The longest wait for a lock while deleting, in milliseconds: shorter than `deadlock_timeout`, so that
+/// in a deadlock the worker gives up before the other session looks for a victim.
 pub(crate) fn lock_timeout_ms() -> i32 {
-    LOCK_TIMEOUT.get()
+    // SAFETY: a variable of this process, which changes between statements only.
+    let deadlock_timeout = unsafe { DeadlockTimeout };
+    LOCK_TIMEOUT.get().min(deadlock_timeout / 2).max(1)
 }
 
 /// The longest time for one batch.
@@ -138,6 +148,11 @@ pub(crate) fn guard_fraction() -> f64 {
 /// How long rows stay on disk that expire by a change of policy, in microseconds.
 pub(crate) fn change_delay() -> i64 {
     i64::from(CHANGE_DELAY.get()) * 1_000_000
+}
+
+/// How long an empty partition stands after its bound has passed, in microseconds.
+pub(crate) fn empty_partition_age() -> i64 {
+    i64::from(EMPTY_PARTITION_AGE.get()) * 1_000_000
 }
 
 /// Tables and partitions whose state is kept in shared memory.
@@ -315,6 +330,14 @@ fn define_reload() {
         c"Time for which rows that expire by a change of policy stay on disk.",
         c"Until then a wrong change can be undone with revive_expired => true; 0 = none.",
         &CHANGE_DELAY,
+        (0, i32::MAX),
+        GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.empty_partition_age",
+        c"Time after which a partition is dropped that is empty, and whose bound has passed.",
+        c"With drop_partitions. A partition whose rows have expired is dropped at once.",
+        &EMPTY_PARTITION_AGE,
         (0, i32::MAX),
         GucFlags::UNIT_S,
     );

@@ -6,9 +6,9 @@ use super::set_default::{change_default, checked_default};
 use super::{cluster, document_column, guard, label};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::encoding;
 use crate::pg::report::or_raise;
 use crate::pg::values::Text;
+use crate::pg::{background, encoding};
 use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -145,6 +145,7 @@ pub(super) fn turn_on(
         paused_until: None,
         delete_between: None,
         table_oid: Some(relid.to_u32()),
+        database_oid: Some(background::my_database().to_u32()),
         build_pending: options.concurrently,
         added: Added::default(),
     };
@@ -235,6 +236,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             paused_until: present.paused_until,
             delete_between: present.delete_between,
             table_oid: present.table_oid,
+            database_oid: present.database_oid,
             archive_to: present.archive_to,
             archive_oid: present.archive_oid,
             notify: present.notify,

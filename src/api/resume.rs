@@ -1,21 +1,63 @@
-//! `ttl.resume`.
+//! `ttl.resume` and `ttl.resume_restored`.
 
 use super::{archive, guard};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::report::or_raise;
+use crate::pg::{catalog, roles};
 use crate::policy::{IndexRule, Policy};
-use crate::store::{index_of, seclabel};
-use pgrx::pg_sys;
+use crate::store::cache::labelled_table;
+use crate::store::{all_labels, index_of, label_provider, seclabel};
 use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// `ttl.resume(rel)`: lets background deletion start on a table whose policy was restored from a
-/// dump or labelled by hand (docs/decisions/0010-restore-guard.md), and adds the trigger that frees
+/// dump or labelled by hand (docs/decisions/0070-what-waits.md), and adds the trigger that frees
 /// keys if the dump had none; and ends a pause (C29). Does nothing if deletion may run already.
 #[pg_extern(sql = false)]
 fn resume(rel: pg_sys::Oid) {
     guard::check_writable(c"ttl.resume()");
-    or_raise(lift_guard(rel));
+    or_raise(lift_guard(rel, true));
+}
+
+/// `ttl.resume_restored() RETURNS SETOF regclass`: as `ttl.resume` for each table that waits because of
+/// a restore, of those that the caller may act for. A pause goes on. What cannot be resumed is told by
+/// a WARNING, and waits on.
+#[pg_extern(sql = false)]
+fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
+    guard::check_writable(c"ttl.resume_restored()");
+    let user = roles::current_user();
+    let mut tables: Vec<pg_sys::Oid> = all_labels()
+        .into_iter()
+        .filter(|(relid, policy)| {
+            let waits = |policy: &Policy| policy.is_restored(relid.to_u32());
+            policy.as_ref().is_some_and(waits)
+                && labelled_table(*relid) == Some(*relid)
+                && roles::owns_relation(*relid, user)
+        })
+        .map(|(relid, _)| relid)
+        .collect();
+    // Everybody locks them in the same order.
+    tables.sort_unstable_by_key(|relid| relid.to_u32());
+    tables.retain(|&relid| match lift_guard(relid, false) {
+        Ok(lifted) => lifted,
+        Err(failure) => {
+            not_resumed(relid, &failure).warn();
+            false
+        }
+    });
+    SetOfIterator::new(tables)
+}
+
+fn not_resumed(relid: pg_sys::Oid, failure: &Error) -> Error {
+    let table = catalog::qualified_name(relid);
+    let message = format!("expired rows of table {table} are not deleted");
+    let call = catalog::quote_literal(&table);
+    Error::new(PgSqlErrorCode::ERRCODE_WARNING, message)
+        .detail(format!("It still waits: {}.", failure.text()))
+        .hint(format!(
+            "Remedy that, then SELECT ttl.resume({call}) starts deletion."
+        ))
 }
 
 /// The restore is complete, so indexes that are still missing are forgotten: an index that later
@@ -27,7 +69,8 @@ fn forget_missing_indexes(relid: pg_sys::Oid, policy: &mut Policy) -> Vec<String
     missing.into_iter().map(|rule| rule.index).collect()
 }
 
-fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
+/// Returns whether the table has waited because of a restore.
+fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     guard::check_changeable(relid)?;
     guard::lock(
         relid,
@@ -40,11 +83,11 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
     let Some(mut policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));
     };
-    // C29: it ends a pause, too.
-    let was_paused = policy.paused_until.take().is_some();
-    if policy.is_restored(relid.to_u32()) {
+    let was_paused = ends_pause && policy.paused_until.take().is_some();
+    let is_restored = policy.is_restored(relid.to_u32());
+    if is_restored {
         archive::bind(relid, &mut policy)?;
-        policy.table_oid = Some(relid.to_u32());
+        label_provider::bind(&mut policy, relid);
         let missing = forget_missing_indexes(relid, &mut policy);
         let label = (!policy.is_empty()).then(|| policy.to_label());
         seclabel::set(relid, label.as_deref());
@@ -55,5 +98,5 @@ fn lift_guard(relid: pg_sys::Oid) -> Result<()> {
         seclabel::set(relid, Some(&policy.to_label()));
     }
     trigger_placement::sync(relid);
-    Ok(())
+    Ok(is_restored)
 }

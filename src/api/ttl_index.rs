@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::report::or_raise;
-use crate::pg::{index, locks};
+use crate::pg::{background, index, locks};
 use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
 use crate::store::{index_of, policy_lock};
@@ -138,6 +138,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         paused_until: None,
         delete_between: None,
         table_oid: Some(relid.to_u32()),
+        database_oid: Some(background::my_database().to_u32()),
         build_pending: false,
         added: Added::default(),
     }

@@ -2,8 +2,9 @@
 
 use super::execution;
 use crate::pg::call::Call;
-use crate::pg::{externs, fmgr, parallel, xact};
+use crate::pg::{background, externs, fmgr, parallel, xact};
 use crate::policy;
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use pgrx::pg_sys;
 
 /// The time against which rows expire: the running query's, or else the statement's
@@ -15,17 +16,41 @@ pub(crate) fn now() -> i64 {
 
 /// The statement's start; in REPEATABLE READ and SERIALIZABLE the transaction's, so that no row
 /// vanishes within a snapshot. In a procedure that commits, transactions start later than the
-/// statement: one that runs for ever must see rows expire. Parallel workers go by their leader.
+/// statement: one that runs for ever must see rows expire. So must background processes, some of which
+/// never say that a statement begins. Parallel workers go by their leader.
 #[inline(never)]
 pub(super) fn statement_now() -> i64 {
     if let Some(time) = parallel::leaders_number() {
         return time;
     }
-    let transaction = externs::GetCurrentTransactionStartTimestamp();
+    let transaction = transaction_now();
     if xact::has_one_snapshot() {
         return transaction;
     }
     externs::GetCurrentStatementStartTimestamp().max(transaction)
+}
+
+/// The time in a background process, in the present transaction; 0: it was not asked for yet.
+static IN_BACKGROUND: AtomicI64 = AtomicI64::new(0);
+
+/// The transaction's start. In a background process, for which that may stand still at the process's own
+/// start, the time at which this was first asked for in the transaction.
+fn transaction_now() -> i64 {
+    let start = externs::GetCurrentTransactionStartTimestamp();
+    if !background::is_background() {
+        return start;
+    }
+    let kept = match IN_BACKGROUND.load(Relaxed) {
+        0 => externs::GetCurrentTimestamp(),
+        kept => kept,
+    };
+    IN_BACKGROUND.store(kept, Relaxed);
+    kept.max(start)
+}
+
+/// The transaction has ended. Raises no error.
+pub(crate) fn forget() {
+    IN_BACKGROUND.store(0, Relaxed);
 }
 
 /// The time with which rows are stamped ([`policy::stamp`]), in every isolation level. Not

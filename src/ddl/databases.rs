@@ -25,7 +25,7 @@ pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
             }
             databases::oid(stmt.text(|stmt| &stmt.subname)?)?
         }
-        // CREATE DATABASE copies the template.
+        // CREATE DATABASE copies the template, which may be the current database.
         NodeTag::T_CreatedbStmt => {
             let stmt = node.cast::<pg_sys::CreatedbStmt>()?;
             let mut options = stmt.list::<DefElem>(|stmt| &stmt.options);
@@ -38,6 +38,7 @@ pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
     if !roles::owns_database(oid, roles::current_user()) {
         return None;
     }
-    // PostgreSQL refuses these for the current database.
-    (oid != background::my_database().to_u32()).then_some(oid)
+    // PostgreSQL refuses the others for the current database.
+    let copies = node.type_ == NodeTag::T_CreatedbStmt;
+    (copies || oid != background::my_database().to_u32()).then_some(oid)
 }

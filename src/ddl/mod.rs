@@ -10,6 +10,7 @@
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
+//! | `incoming` | tables and rows that come to a policy from elsewhere |
 //! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped` | what a statement really drops |
@@ -21,6 +22,7 @@ pub(crate) mod conversion;
 pub(crate) mod databases;
 mod drop_index;
 mod dropped;
+pub(crate) mod incoming;
 mod needed;
 mod parse;
 pub(crate) mod purge_before_change;
@@ -54,6 +56,8 @@ struct Running {
     /// The table whose parents it changes: what sessions have cached of inherited policies is
     /// invalidated.
     reparented: Option<pg_sys::Oid>,
+    /// The table that comes under its parent's policy.
+    incoming: Option<pg_sys::Oid>,
 }
 
 thread_local! {
@@ -91,6 +95,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<usize> {
         noted,
         constraint_ddl,
         reparented,
+        incoming: incoming::table(&statement),
     };
     Some(RUNNING.with_borrow_mut(|all| {
         all.push(running);
@@ -112,6 +117,10 @@ pub(crate) fn after(place: usize, node: Node<'_>) {
     if let Some(outermost) = running.trigger {
         sync_trigger::after(outermost, node);
     }
+    running
+        .incoming
+        .into_iter()
+        .for_each(incoming::after_attach);
 }
 
 /// Called when a transaction or subtransaction of this nesting level is rolled back: ends its

@@ -66,6 +66,22 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
     statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
 }
 
+/// Whether the partition holds a row, expired or not. Reads up to the first one.
+///
+/// Of the shards of Citus, which hide expired rows from here, it is enough that they take space;
+/// those of a columnar table always do, so they count as empty.
+pub(crate) fn has_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
+    if policy.is_shell() {
+        let query = format!(
+            "SELECT pg_catalog.citus_relation_size({}::pg_catalog.oid::pg_catalog.regclass) OPERATOR(pg_catalog.>) 0",
+            leaf.to_u32()
+        );
+        return catalog::is_heap(leaf) && encoding::first_bool(&query).ok().flatten() == Some(true);
+    }
+    let query = Sql::over(leaf, "SELECT true LIMIT 1");
+    statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
+}
+
 /// As [`has_live_row`], of a partition whose rows are in shards of Citus: what their filters let
 /// through is live. Where nothing is hidden, or rows are kept, it cannot be told from here.
 fn has_live_row_in_shards(leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {

@@ -28,6 +28,16 @@ pub(super) fn has_row_of(visit: &Visit, job: &Job) -> bool {
     !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
 }
 
+/// Whether one of them comes from this transaction.
+pub(super) fn has_own_row_of(visit: &Visit, job: &Job) -> bool {
+    let own = "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid";
+    let query = format!(
+        "{} LIMIT 1",
+        job.remaining(&format!("{}{own} AND ", job.past()))
+    );
+    !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
+}
+
 fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
     statement::with_expired_rows_of(job.relid, || {
         receiver::collect(visit, job.relid, query, &[], limit)

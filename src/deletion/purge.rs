@@ -28,6 +28,14 @@ pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
     as_owner(relid, |visit| piecemeal::has_expired(visit, relid)).unwrap_or(false)
 }
 
+/// Whether this transaction has brought rows into the table that are to be deleted.
+pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
+    let has_any = |visit: &Visit| {
+        Job::lagging(relid).is_some_and(|job| piecemeal::has_own_row_of(visit, &job))
+    };
+    as_owner(relid, has_any).unwrap_or(false)
+}
+
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
 pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
     let has_any =

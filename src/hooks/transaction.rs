@@ -2,7 +2,7 @@
 //! also after errors, and tell the workers at commit.
 
 use crate::citus;
-use crate::clock::execution;
+use crate::clock::{execution, now};
 use crate::ddl;
 use crate::deletion::underway;
 use crate::keys::copy_from;
@@ -11,18 +11,31 @@ use crate::visibility::{constraint_ddl, row_locks, statement};
 use crate::worker::{evict, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
+use pgrx::prelude::*;
 
 /// Registers the callbacks; once, at load.
 pub(super) fn init() {
-    // SAFETY: the callbacks live as long as the library, and raise no error.
+    // SAFETY: the callbacks live as long as the library. Those at the end raise no error; before a
+    // commit an error aborts the transaction.
     unsafe {
+        pg_sys::RegisterXactCallback(Some(before_commit), core::ptr::null_mut());
         pg_sys::RegisterXactCallback(Some(at_xact_end), core::ptr::null_mut());
         pg_sys::RegisterSubXactCallback(Some(at_subxact_end), core::ptr::null_mut());
     }
 }
 
+#[pg_guard]
+extern "C-unwind" fn before_commit(event: XactEvent::Type, _arg: *mut c_void) {
+    if event == XactEvent::XACT_EVENT_PRE_COMMIT {
+        ddl::incoming::before_commit();
+    }
+}
+
 extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     execution::forget_given();
+    if event != XactEvent::XACT_EVENT_PRE_COMMIT {
+        now::forget();
+    }
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
             wakeups::at_commit();

@@ -1,5 +1,5 @@
 //! Rows that a restore brings with their `_ts`: deletion waits for `ttl.resume`
-//! (docs/decisions/0029-what-waits-after-a-restore.md).
+//! (docs/decisions/0070-what-waits.md).
 //!
 //! pg_dump's scripts run with `row_security = off`, as the tables' owner or a superuser, and
 //! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
@@ -60,17 +60,21 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
     if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(labelled_table) {
         return;
     }
+    if hold(labelled_table) {
+        Error::rows_restored(labelled_table).notice();
+    }
+}
+
+/// Makes deletion from the table that carries the label wait for `ttl.resume`, in this transaction; false
+/// if it waits already.
+pub(crate) fn hold(labelled_table: pg_sys::Oid) -> bool {
     policy_lock::lock_policy_for_change(labelled_table);
     // Another session of the same restore may have been first.
-    let Some(policy) =
-        label_of(labelled_table).filter(|policy| !policy.is_restored(labelled_table.to_u32()))
-    else {
-        return;
+    let served = |policy: &Policy| !policy.is_restored(labelled_table.to_u32());
+    let Some(mut policy) = label_of(labelled_table).filter(served) else {
+        return false;
     };
-    let guarded = Policy {
-        table_oid: None,
-        ..policy
-    };
-    seclabel::set(labelled_table, Some(&guarded.to_label()));
-    Error::rows_restored(labelled_table).notice();
+    policy.unbind();
+    seclabel::set(labelled_table, Some(&policy.to_label()));
+    true
 }

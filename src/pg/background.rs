@@ -240,6 +240,13 @@ pub(crate) fn my_database() -> pg_sys::Oid {
     unsafe { pg_sys::MyDatabaseId }
 }
 
+/// Whether this is a background process, of whatever extension.
+#[inline]
+pub(crate) fn is_background() -> bool {
+    // SAFETY: reads a process-local variable.
+    unsafe { !pg_sys::MyBgworkerEntry.is_null() }
+}
+
 /// Microseconds on a clock that is never set, the same for all processes of the server, for
 /// everything that is scheduled. It goes on while the machine sleeps.
 pub(crate) fn monotonic() -> i64 {

@@ -78,6 +78,13 @@ pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
     })
 }
 
+/// The number of the relation's file, which TRUNCATE and rewrites replace; 0 if it has none.
+pub(crate) fn file(relid: pg_sys::Oid) -> u32 {
+    rows::CLASS
+        .get(relid, |row| row.relfilenode.to_u32())
+        .unwrap_or(0)
+}
+
 /// Whether the index is a btree.
 pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
     access_method(index) == Some(pg_sys::BTREE_AM_OID)

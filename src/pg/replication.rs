@@ -1,8 +1,8 @@
-//! Sessions of the replication protocol.
+//! Sessions and workers of replication.
 
-use super::lists;
 use super::syntax::Node;
-use core::ffi::c_char;
+use super::{externs, lists};
+use core::ffi::{CStr, c_char};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 
 /// Whether the text is that of a running COPY … TO that the client of a replication connection has
@@ -21,4 +21,16 @@ pub(crate) fn is_copied_by(text: *const c_char) -> bool {
         let copy = sent.and_then(|sent| Node::new((*sent).utilityStmt)?.cast::<CopyStmt>());
         portal.sourceText == text && copy.is_some_and(|copy| !copy.is_from)
     }
+}
+
+/// The table of which this process makes the initial copy for a subscription. Its name tells, in all
+/// versions: `logical replication … worker for subscription 16394 sync 16389`.
+pub(crate) fn table_being_copied() -> Option<pg_sys::Oid> {
+    if !externs::IsLogicalWorker() {
+        return None;
+    }
+    // SAFETY: a background worker has an entry, whose name ends with a NUL.
+    let name = unsafe { CStr::from_ptr((*pg_sys::MyBgworkerEntry).bgw_name.as_ptr()) };
+    let (_, relid) = name.to_str().ok()?.split_once(" sync ")?;
+    relid.parse::<u32>().ok().map(pg_sys::Oid::from)
 }

@@ -87,10 +87,13 @@ pub(crate) struct Policy {
     /// C30: the hours of background deletion; `None` is always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delete_between: Option<Window>,
-    /// The OID of the table that the policy was made for: after a restore the table has another
-    /// OID, so that it can be told from the original.
+    /// The OID of the table that the policy was made for, and of its database: a restored table has
+    /// another OID, and a table of a copied database is in another database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) table_oid: Option<u32>,
+    /// See `table_oid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) database_oid: Option<u32>,
     /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
     #[serde(default, skip_serializing_if = "Added::is_nothing")]
     pub(crate) added: Added,
@@ -292,10 +295,32 @@ impl Policy {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0010-restore-guard.md): the
-    /// label comes from a dump or was written by hand, not by the extension for this table.
+    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0070-what-waits.md): the
+    /// label comes from a dump or was written by hand, not by the extension for this table. Of a
+    /// label that [`Self::as_read_in`] has read.
     pub(crate) fn is_restored(&self, relid: u32) -> bool {
         self.table_oid != Some(relid)
+    }
+
+    /// Notes that the policy is made for this table.
+    pub(crate) fn bind(&mut self, database: u32, relid: u32) {
+        self.database_oid = Some(database);
+        self.table_oid = Some(relid);
+    }
+
+    /// Forgets which table the policy was made for.
+    pub(crate) fn unbind(&mut self) {
+        self.database_oid = None;
+        self.table_oid = None;
+    }
+
+    /// The policy as it stands in the catalog of that database: one that was made in another is made
+    /// for none of its tables, though they have the same OIDs (`CREATE DATABASE … TEMPLATE`).
+    pub(crate) fn as_read_in(mut self, database: u32) -> Self {
+        if self.database_oid != Some(database) {
+            self.unbind();
+        }
+        self
     }
 
     /// Whether TTL is on in any way (C9).

@@ -166,6 +166,22 @@ fn labels_of_other_tables_are_restored() {
     assert!(!of(r#"{"table_oid": 16400}"#).is_restored(16400));
 }
 
+/// OIDs are the same in a copied database.
+#[test]
+fn labels_of_other_databases_are_restored() {
+    let read = |label: &str| Policy::parse(label).unwrap().as_read_in(5);
+    assert!(!read(r#"{"table_oid": 16400, "database_oid": 5}"#).is_restored(16400));
+    assert!(read(r#"{"table_oid": 16400, "database_oid": 6}"#).is_restored(16400));
+    assert!(read(r#"{"table_oid": 16400}"#).is_restored(16400));
+    assert!(read(r#"{"table_oid": 16401, "database_oid": 5}"#).is_restored(16400));
+    let mut policy = read("{}");
+    policy.bind(5, 16400);
+    let bound = policy.to_label();
+    assert!(!read(&bound).is_restored(16400));
+    policy.unbind();
+    assert_eq!(policy, read("{}"));
+}
+
 proptest! {
     #[test]
     fn round_trip(
@@ -179,7 +195,7 @@ proptest! {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
             archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid), notify: archive,
-            table_oid, index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
+            table_oid, database_oid: table_oid, index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
             paused_until: None, delete_between: None,
@@ -354,6 +370,7 @@ fn labels_have_a_largest_size() {
         ttl_column: Some("\u{2}".repeat(63)),
         document_column: Some("\u{3}".repeat(63)),
         table_oid: Some(u32::MAX),
+        database_oid: Some(u32::MAX),
         ..longest
     };
     let label = longest.to_label();

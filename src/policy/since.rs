@@ -4,7 +4,7 @@ use super::Policy;
 use serde_json::Value;
 
 /// The fields of 0.1.0, whose library refuses labels with others.
-const POLICY: [&str; 12] = [
+const POLICY: [&str; 13] = [
     "version",
     "default_ttl",
     "ts_column",
@@ -16,6 +16,7 @@ const POLICY: [&str; 12] = [
     "rules",
     "hidden",
     "table_oid",
+    "database_oid",
     "added",
 ];
 const ADDED: [&str; 4] = ["columns", "ts_default", "ttl_check", "indexes"];

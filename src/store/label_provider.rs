@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::pg::names::Name;
 use crate::pg::report::or_raise;
 use crate::pg::syntax::Node;
-use crate::pg::{catalog, encoding, labels, session};
+use crate::pg::{background, catalog, encoding, labels, session};
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -17,10 +17,10 @@ pub(crate) fn init() {
     });
 }
 
-/// Takes the OID out of a label that a statement gives, except in pg_upgrade, which keeps tables
-/// and OIDs: the label may come from a dump of another database, in which another table may have
-/// this OID (`docs/decisions/0010-restore-guard.md`). A label that comes from another node of Citus
-/// gets the OID that its table has here. Returns the statement to run instead.
+/// Takes the OIDs out of a label that a statement gives, except in pg_upgrade, which keeps those of
+/// tables and databases: the label may come from a dump of another database, in which another table
+/// may have this OID (`docs/decisions/0070-what-waits.md`). A label that comes from another node of
+/// Citus gets the OIDs that its table has here. Returns the statement to run instead.
 pub(crate) fn bind_or_unbind(
     planned: Node<'_, pg_sys::PlannedStmt>,
 ) -> Option<*mut pg_sys::PlannedStmt> {
@@ -31,17 +31,28 @@ pub(crate) fn bind_or_unbind(
         return None;
     }
     let policy = Policy::parse(&encoding::from_server(label)).ok()?;
-    policy.table_oid.or(policy.archive_oid)?;
+    policy
+        .table_oid
+        .or(policy.database_oid)
+        .or(policy.archive_oid)?;
     let own = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
     let table = own().filter(|_| policy.table_oid.is_some() && seclabel::is_own_statement());
     let table = table.and_then(|names| Name::Parts(names, names.length).resolve());
-    let bound = Policy {
-        table_oid: table.map(pg_sys::Oid::to_u32),
+    let mut bound = Policy {
         archive_oid: None,
         ..policy
     };
+    match table {
+        Some(table) => bind(&mut bound, table),
+        None => bound.unbind(),
+    }
     let text = encoding::to_server(&bound.to_label())?;
     Some(labels::with_label(planned, &text))
+}
+
+/// Notes that the policy is made for this table, so that deletion need not wait for `ttl.resume`.
+pub(crate) fn bind(policy: &mut Policy, relid: pg_sys::Oid) {
+    policy.bind(background::my_database().to_u32(), relid.to_u32());
 }
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {

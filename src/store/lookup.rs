@@ -7,7 +7,7 @@ use super::seclabel::PROVIDER;
 use super::{expiry_index, ttl_index};
 use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::{index, labels, names};
+use crate::pg::{background, index, labels, names};
 use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened};
 use crate::settings;
 use pgrx::pg_sys;
@@ -150,13 +150,15 @@ pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError
 
 fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
     let mut found = Vec::new();
+    let database = background::my_database().to_u32();
     labels::each(PROVIDER, relid, MAX_LABEL_BYTES, &mut |relid, label| {
         // Citus copies labels to shards, which follow their table's present one.
         if citus::catalogs::shell_of(relid).is_some() {
             return;
         }
         let label = label.map_err(LabelError::TooLarge);
-        found.push((relid, label.and_then(|text| Policy::parse(&text))));
+        let policy = label.and_then(|text| Policy::parse(&text));
+        found.push((relid, policy.map(|policy| policy.as_read_in(database))));
     });
     found
 }

@@ -10,13 +10,12 @@
 //! | `processes` | shared memory: the processes, and what each is for |
 //! | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
 //! | `tables` | which tables and partitions there are to sweep |
-//! | `adopt` | tables that were restored empty |
 //! | `turn` | a turn at one table, and its outcome |
 //! | `sweep` | the two orders: an index's, and the heap's |
 //! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | `blocked` | rows that cannot be deleted |
-//! | `whole` | dropping partitions as a whole |
+//! | `whole`, `emptiness` | dropping partitions as a whole; when empty ones (pure) |
 //! | `pace` | the pause between batches |
 //! | `shared`, `owners` | shared memory: databases; the time that owners have used |
 //! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
@@ -27,7 +26,6 @@
 //! | `evict` | leaving databases that a statement needs without connections |
 //! | `schedule`, `fairness`, `throttle`, `build_plan`, `clock` | decisions, pure |
 
-mod adopt;
 mod attempt;
 mod blocked;
 mod build_plan;
@@ -37,6 +35,7 @@ mod builds;
 mod claims;
 mod clients;
 mod clock;
+mod emptiness;
 pub(crate) mod evict;
 mod fairness;
 mod kept;
@@ -68,6 +67,8 @@ mod whole;
 
 #[cfg(test)]
 mod build_plan_test;
+#[cfg(test)]
+mod emptiness_test;
 #[cfg(test)]
 mod fairness_test;
 #[cfg(test)]

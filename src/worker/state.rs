@@ -1,6 +1,7 @@
 //! What is known about each table and partition: its schedule, its progress and its counters. In
 //! shared memory, under the lock.
 
+use super::emptiness::Emptiness;
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
 use super::schedule::Schedule;
@@ -56,6 +57,8 @@ pub(crate) struct TableState {
     pub(super) warned_restored: bool,
     /// Before this time no attempt is made to drop the partition as a whole.
     pub(super) not_whole_before: i64,
+    /// Whether the partition may be dropped if it is empty.
+    pub(super) emptiness: Emptiness,
     /// A turn is going on.
     pub(super) working: bool,
     /// The worker that was at it died in the middle of a turn.
@@ -138,6 +141,7 @@ impl TableState {
             counters: Counters::default(),
             warned_restored: false,
             not_whole_before: 0,
+            emptiness: Emptiness::new(),
             working: false,
             died: false,
             single: None,

@@ -2,7 +2,7 @@
 //! labels into shared memory.
 
 use super::state::{self, TableKey};
-use super::{adopt, blocked, builder, builds, shards, shared};
+use super::{blocked, builder, builds, shards, shared};
 use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
@@ -56,7 +56,10 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
                 continue;
             }
             if policy.is_restored(labelled_table.to_u32()) {
-                restored.push(*labelled_table);
+                // Unless an ancestor's is in force.
+                if cache::labelled_table(*labelled_table) == Some(*labelled_table) {
+                    restored.push(*labelled_table);
+                }
             } else {
                 bound.insert(*labelled_table, (policy, policy.to_label()));
             }
@@ -94,7 +97,6 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
             |relid| labelled_tables.contains(&relid),
         );
     }
-    let restored = adopt::empty_tables(restored);
     let mut full = 0;
     let now = background::monotonic();
     for (&relid, (target, fingerprint)) in &targets {
@@ -114,6 +116,7 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
                 // A turn that goes on by the old policy does not keep its findings.
                 state.progress = state::Progress::new();
                 state.not_whole_before = 0;
+                state.emptiness.interrupt();
                 // Nor do its findings about rows hold under the new one.
                 state.is_seen = false;
                 state.counters.backlog = 0;

@@ -1,10 +1,13 @@
-//! M11: drops a partition whose every row is expired.
+//! M11: drops a partition that has held rows, all of which are expired, or that has stood empty for
+//! `ttl.empty_partition_age` (docs/decisions/0070-what-waits.md).
 
+use super::emptiness::Emptiness;
 use super::state::{self, TableKey};
 use super::{log, resting};
 use crate::deletion::bounds::{self, DateColumn};
 use crate::deletion::{partitions, transaction};
 use crate::error::Error;
+use crate::pg::gate::Visit;
 use crate::pg::timeout::Turn;
 use crate::pg::{background, catalog, locks, owner_session, session};
 use crate::policy::lagging;
@@ -20,7 +23,7 @@ use std::time::Duration;
 pub(super) enum Whole {
     /// It is gone; the caller forgets the table.
     Dropped,
-    /// Its time has not come.
+    /// Its time has not come, or it is empty and rows may still come.
     NotYet,
     /// Its time has passed, but it holds live rows, or others than its parent's owner are
     /// involved.
@@ -37,27 +40,34 @@ const LOCKED_EVERYWHERE: Duration = Duration::from_secs(10);
 /// While waiting for that lock it makes others wait, too: milliseconds.
 const LOCK_TIMEOUT: i32 = 100;
 
-/// Drops the partition if its time has passed and no row in it is live.
+/// Drops the partition if its time has passed, and all its rows are expired.
 ///
 /// It is checked twice: without a lock that blocks other sessions, then under the lock.
 pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
     let (labelled_table, owner, is_shell) = match transaction::run(|| {
         let found = candidate(leaf)?;
-        if let Candidate::Ready(ready) = &found
-            && ready.must_look
-            && ready.has_live_row(leaf)?
-        {
-            return Ok(Candidate::Kept);
-        }
-        Ok(found)
+        look(key, |emptiness, _| {
+            if matches!(found, Candidate::NotPast) {
+                emptiness.interrupt();
+            }
+        });
+        let Candidate::Ready(ready) = found else {
+            return Ok(found);
+        };
+        let visit = ready.visit(leaf)?;
+        Ok(match ready.rows(&visit, key) {
+            Rows::Live => Candidate::Kept,
+            Rows::MayCome => Candidate::NotYet,
+            Rows::Expired => Candidate::Ready(ready),
+        })
     }) {
         Ok(Candidate::Ready(ready)) => (
             ready.policy.labelled_table,
             ready.owner,
             ready.policy.is_shell(),
         ),
-        Ok(Candidate::NotYet) => return Ok(Whole::NotYet),
+        Ok(Candidate::NotYet | Candidate::NotPast) => return Ok(Whole::NotYet),
         Ok(Candidate::Kept) => return Ok(Whole::Kept),
         Err(_) if Turn::has_timed_out() && Turn::is_limited(settings::statement_timeout()) => {
             return Ok(Whole::NotKnown);
@@ -89,7 +99,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         if ready.policy.is_shell() {
             partitions::lock_everywhere(leaf)?;
         }
-        if ready.must_look && partitions::has_live_row(&visit, leaf, &ready.policy) {
+        if !matches!(ready.rows(&visit, key), Rows::Expired) {
             return Ok(None);
         }
         partitions::drop_whole(&visit, leaf)?;
@@ -100,7 +110,7 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     };
     state::forget_dropped(key, labelled_table.to_u32());
     log::debug(&format!(
-        "ttl_ext dropped partition {name}, in which every row was expired"
+        "ttl_ext dropped partition {name}, in which no row was live"
     ));
     Ok(Whole::Dropped)
 }
@@ -108,8 +118,30 @@ pub(super) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
 /// Whether a partition may go.
 enum Candidate {
     Ready(Ready),
+    /// Its bound has not passed.
+    NotPast,
     NotYet,
     Kept,
+}
+
+/// What there is in a partition whose time has passed.
+enum Rows {
+    Live,
+    /// There were rows, and all have expired; or it has stood empty for long.
+    Expired,
+    /// It is empty.
+    MayCome,
+}
+
+/// Notes what is seen of a partition's emptiness, which is told how many rows workers have deleted
+/// from it.
+fn look<T>(key: TableKey, note: impl FnOnce(&mut Emptiness, i64) -> T) -> Option<T> {
+    let file = catalog::file(key.relid.into());
+    state::with_table(key, |state| {
+        let deleted = state.counters.rows_deleted;
+        state.emptiness.look(file, deleted);
+        note(&mut state.emptiness, deleted)
+    })
 }
 
 /// A partition whose time has passed.
@@ -122,7 +154,7 @@ struct Ready {
 }
 
 impl Ready {
-    fn has_live_row(&self, leaf: pg_sys::Oid) -> Result<bool, Error> {
+    fn visit(&self, leaf: pg_sys::Oid) -> Result<Visit, Error> {
         if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -132,8 +164,23 @@ impl Ready {
                 ),
             ));
         }
-        let visit = owner_session::visit(leaf)?;
-        Ok(partitions::has_live_row(&visit, leaf, &self.policy))
+        owner_session::visit(leaf)
+    }
+
+    fn rows(&self, visit: &Visit, key: TableKey) -> Rows {
+        let leaf = key.relid.into();
+        let is_live = self.must_look && partitions::has_live_row(visit, leaf, &self.policy);
+        if is_live || partitions::has_row(visit, leaf, &self.policy) {
+            look(key, |emptiness, _| emptiness.interrupt());
+            return if is_live { Rows::Live } else { Rows::Expired };
+        }
+        let (now, age) = (background::monotonic(), settings::empty_partition_age());
+        match look(key, |emptiness, deleted| {
+            emptiness.may_go(deleted, now, age)
+        }) {
+            Some(true) => Rows::Expired,
+            _ => Rows::MayCome,
+        }
     }
 }
 
@@ -161,7 +208,7 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
         past => past,
     };
     let must_look = match past {
-        Past::No => return Ok(Candidate::NotYet),
+        Past::No => return Ok(Candidate::NotPast),
         Past::PerhapsNotAll => true,
         Past::All => false,
     };

@@ -5,7 +5,8 @@ command -v ruby >/dev/null && ruby -e 'require "active_record"; require "pg"' ||
 PGUSER=postgres psql -Xq -c "CREATE DATABASE rails_test OWNER app"
 PGUSER=postgres psql -Xq -d rails_test -c "CREATE EXTENSION ttl_ext; GRANT CREATE ON SCHEMA public TO app"
 ruby checks.rb
-# A worker sees that the table was restored empty, and takes it: no ttl.resume is needed.
+# What was loaded from structure.sql waits, empty or not, until somebody says so.
+expect "what waits" "$(sql -c "SELECT ttl.resume_restored()")" "carts"
 deletion() { PGUSER=postgres sql -c "ALTER SYSTEM SET ttl.enabled = $1" -c "SELECT pg_reload_conf()" >/dev/null; }
 deletion on
 export PGDATABASE=rails_test

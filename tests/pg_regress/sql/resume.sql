@@ -5,7 +5,7 @@ SET search_path = resume;
 CREATE TABLE t (id int, _ts timestamptz NOT NULL DEFAULT ttl.current_ts());
 -- a policy of ttl.enable's is not guarded
 CREATE VIEW guarded AS
-    SELECT (label::jsonb ->> 'table_oid')::oid IS DISTINCT FROM objoid AS guarded, label::jsonb - 'table_oid' AS label
+    SELECT (label::jsonb ->> 'table_oid')::oid IS DISTINCT FROM objoid AS guarded, label::jsonb - 'table_oid' - 'database_oid' AS label
       FROM pg_seclabel WHERE provider = 'ttl' AND objoid = 't'::regclass;
 SELECT ttl.enable('t', 100, ttl_column => NULL);
 SELECT * FROM guarded;

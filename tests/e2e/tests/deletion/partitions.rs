@@ -224,3 +224,49 @@ fn partitions_in_use() {
     reader.run("COMMIT");
     disk.wait_until(&leaves("p"), "p_0 p_1 p_2 p_default p_rest", PATIENCE);
 }
+
+/// A partition that has stood empty since it was made is there for rows that are still to come.
+#[test]
+fn an_empty_partition_has_its_time() {
+    let server = Server::start_sweeping(&[]);
+    let mut disk = server.database("app").disk();
+    let by_year = |table: &str| {
+        format!(
+            "CREATE TABLE {table} (id integer, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
+             CREATE TABLE {table}_2019 PARTITION OF {table} FOR VALUES FROM ('2019-01-01') TO ('2020-01-01');
+             CREATE TABLE {table}_2020 PARTITION OF {table} FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+             CREATE TABLE {table}_rest PARTITION OF {table} DEFAULT;
+             SELECT ttl.enable('{table}', 3600, drop_partitions => true)"
+        )
+    };
+    disk.run(&by_year("p"));
+    disk.look_again("p");
+    let all = "p_2019 p_2020 p_rest";
+    assert_eq!(disk.value(&leaves("p")), all);
+    // A back-fill.
+    disk.run_preserving("INSERT INTO p (id, _ts, ttl) VALUES (1, '2020-06-01', -1)");
+    disk.look_again("p");
+    assert_eq!(disk.value(&leaves("p")), all);
+    // Rows that have expired are evidence; those of a transaction that failed are not.
+    disk.run_preserving("BEGIN; INSERT INTO p (id, _ts) VALUES (2, '2019-06-01'); ROLLBACK");
+    disk.look_again("p");
+    assert_eq!(disk.value(&leaves("p")), all);
+    disk.run_preserving("INSERT INTO p (id, _ts) VALUES (2, '2019-06-01')");
+    disk.wait_until(&leaves("p"), "p_2020 p_rest", PATIENCE);
+    // So are rows that workers have deleted one by one; but not after TRUNCATE.
+    disk.run(&by_year("q"));
+    disk.run_preserving(
+        "INSERT INTO q (id, _ts, ttl) VALUES (1, '2019-06-01', -1), (1, '2020-06-01', -1)",
+    );
+    disk.run_preserving("INSERT INTO q (id, _ts) VALUES (2, '2019-06-01'), (2, '2020-06-01')");
+    disk.wait_for_ids("q", "1 1");
+    disk.run("BEGIN; LOCK TABLE q; DELETE FROM q WHERE tableoid = 'q_2019'::regclass; TRUNCATE q_2020; COMMIT");
+    disk.wait_until(&leaves("q"), "q_2020 q_rest", PATIENCE);
+    disk.look_again("q");
+    assert_eq!(disk.value(&leaves("q")), "q_2020 q_rest");
+    // Its time.
+    server.reload(&[("ttl.empty_partition_age", "1s")]);
+    disk.wait_until(&leaves("q"), "q_rest", PATIENCE);
+    disk.look_again("p");
+    assert_eq!(disk.value(&leaves("p")), "p_2020 p_rest");
+}

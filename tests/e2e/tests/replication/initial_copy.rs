@@ -236,3 +236,25 @@ fn only_the_copy_of_a_replication_connection() {
     assert!(refused.contains("permission denied"), "{refused}");
     assert_eq!(disk.column(IDS), ["1", "2"]);
 }
+
+/// A subscriber that deletes by itself waits for `ttl.resume` if the copy has brought rows that it would
+/// delete at once; not otherwise.
+#[test]
+fn what_the_copy_brings_waits() {
+    let publisher = publisher();
+    let subscriber = Server::start_sweeping(&[]);
+    let (source, target) = (publisher.database("app"), subscriber.database("app"));
+    let mut disk = fill(&source, LIVE_AND_EXPIRED);
+    disk.run("CREATE TABLE live (id integer PRIMARY KEY); SELECT ttl.enable('live', 3600); INSERT INTO live VALUES (1)");
+    disk.run("CREATE PUBLICATION p FOR TABLE t, live");
+    let mut copy = fill(&target, "");
+    copy.run("CREATE TABLE live (id integer PRIMARY KEY); SELECT ttl.enable('live', 3600)");
+    subscribe(&mut copy, &publisher, "p");
+    copy.insert_expired("live", 2, 3);
+    copy.wait_for_ids("live", "1");
+    copy.look_again("live");
+    assert_eq!(copy.column(IDS), ["1", "2"]);
+    assert_eq!(copy.column("SELECT ttl.resume_restored()"), ["t"]);
+    copy.wait_for_ids("t", "1");
+    copy.run("DROP SUBSCRIPTION s");
+}

@@ -12,7 +12,7 @@ fn server() -> &'static Server {
 /// The policy, and whether it waits for `ttl.resume`.
 fn policy(session: &mut Session, table: &str) -> String {
     session.value(&format!(
-        "SELECT label::jsonb - 'table_oid' || jsonb_build_object('own', label::jsonb ? 'table_oid')
+        "SELECT label::jsonb - 'table_oid' - 'database_oid' || jsonb_build_object('own', label::jsonb ? 'table_oid')
            FROM pg_seclabels WHERE objoid = '{table}'::regclass AND provider = 'ttl'"
     ))
 }

@@ -5,3 +5,4 @@ mod ddl_forms;
 mod dumps;
 mod live_views;
 mod resume;
+mod waiting;

@@ -147,8 +147,7 @@ fn label_by_hand() {
     assert_eq!(disk.count("v"), 2);
 }
 
-/// What waits is rows restored with their times, not tables: a table that a restore left empty is
-/// served, and a served table waits once rows are restored into it.
+/// What a restore has made waits, empty or not; and a served table waits once rows are restored into it.
 #[test]
 fn definitions_and_data_apart() {
     let server = start();
@@ -189,9 +188,16 @@ fn definitions_and_data_apart() {
         psql(&schema);
         let mut disk = target.disk();
         let waiting = "SELECT count(*) FROM ttl.tables WHERE problems::text LIKE '%ttl.resume%'";
-        disk.wait_until(waiting, "0", PATIENCE);
-        // New rows expire, and are deleted.
         disk.insert_expired("t", 1, 100);
+        disk.run(
+            "CREATE TABLE watched (id integer PRIMARY KEY); SELECT ttl.enable('watched', 3600)",
+        );
+        disk.look_again("watched");
+        assert_eq!(disk.count("t"), 100);
+        assert_eq!(disk.value(waiting), "4");
+        let resumed = disk.column("SELECT ttl.resume_restored()");
+        assert_eq!(resumed.len(), 4, "{resumed:?}");
+        // New rows expire, and are deleted.
         disk.wait_for_ids("t", "");
         let mut user = target.connect();
         user.run("INSERT INTO u VALUES (7); SET row_security = off; INSERT INTO u VALUES (8)");
