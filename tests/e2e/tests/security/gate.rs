@@ -37,7 +37,8 @@ fn c1_a_look_at_a_partition_leaves_nothing_behind() {
         "CREATE TABLE mp (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
          CREATE TABLE mp1 PARTITION OF mp FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
          CREATE INDEX ON mp1 ((public.a_pure('x')));
-         SELECT ttl.enable('mp', 60, drop_partitions => true)",
+         SELECT ttl.enable('mp', 60, drop_partitions => true);
+         BEGIN; SET LOCAL ttl.preserve_ts = on; INSERT INTO mp VALUES (1, '2020-06-01'); COMMIT",
     );
     // It runs in a process that is the attacker's, where there is nothing to gain.
     attacker.wait_until(
