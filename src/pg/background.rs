@@ -135,9 +135,9 @@ pub(crate) fn connect(database: Option<pg_sys::Oid>) {
 /// process. Ends the process (FATAL) where PostgreSQL does not let the role connect; NOLOGIN does
 /// not matter from 17 on.
 pub(crate) fn connect_as(database: pg_sys::Oid, role: pg_sys::Oid) {
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    #[cfg(not(since17))]
     let flags = 0;
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    #[cfg(since17)]
     let flags = pg_sys::BGWORKER_BYPASS_ROLELOGINCHECK;
     // SAFETY: once, at the start of a background worker.
     unsafe { pg_sys::BackgroundWorkerInitializeConnectionByOid(database, role, flags) };

@@ -248,9 +248,9 @@ unsafe fn become_delete(query: *mut pg_sys::Query) {
         (*query).commandType = CmdType::CMD_DELETE;
         (*query).resultRelation = 1;
         (*query).targetList = core::ptr::null_mut();
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
         if let Some(privileges) = privileges {
             (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);

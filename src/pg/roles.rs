@@ -114,13 +114,13 @@ pub(crate) fn reads_all_statistics() -> bool {
 /// 17 on that can be passed by) and CONNECT. Limits of connections do not count background
 /// processes. Reads shared catalogs only; within a transaction.
 pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    let can_login = cfg!(not(any(feature = "pg15", feature = "pg16"))) || can_login(role);
+    let can_login = cfg!(since17) || can_login(role);
     // SAFETY: syscache look-ups within a transaction.
     let may = unsafe {
         let connect = pg_sys::AclMode::from(pg_sys::ACL_CONNECT);
-        #[cfg(feature = "pg15")]
+        #[cfg(not(since16))]
         let result = pg_sys::pg_database_aclcheck(database, role, connect);
-        #[cfg(not(feature = "pg15"))]
+        #[cfg(since16)]
         let result = pg_sys::object_aclcheck(pg_sys::DatabaseRelationId, database, role, connect);
         result == pg_sys::AclResult::ACLCHECK_OK
     };

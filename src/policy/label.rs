@@ -297,7 +297,7 @@ impl Policy {
 
     /// Whether deletion must wait for `ttl.resume` (docs/decisions/0070-what-waits.md): the
     /// label comes from a dump or was written by hand, not by the extension for this table. Of a
-    /// label that [`Self::as_read_in`] has read.
+    /// label that [`Self::read_in`] has read.
     pub(crate) fn is_restored(&self, relid: u32) -> bool {
         self.table_oid != Some(relid)
     }
@@ -316,7 +316,7 @@ impl Policy {
 
     /// The policy as it stands in the catalog of that database: one that was made in another is made
     /// for none of its tables, though they have the same OIDs (`CREATE DATABASE … TEMPLATE`).
-    pub(crate) fn as_read_in(mut self, database: u32) -> Self {
+    pub(crate) fn read_in(mut self, database: u32) -> Self {
         if self.database_oid != Some(database) {
             self.unbind();
         }

@@ -169,7 +169,7 @@ fn labels_of_other_tables_are_restored() {
 /// OIDs are the same in a copied database.
 #[test]
 fn labels_of_other_databases_are_restored() {
-    let read = |label: &str| Policy::parse(label).unwrap().as_read_in(5);
+    let read = |label: &str| Policy::parse(label).unwrap().read_in(5);
     assert!(!read(r#"{"table_oid": 16400, "database_oid": 5}"#).is_restored(16400));
     assert!(read(r#"{"table_oid": 16400, "database_oid": 6}"#).is_restored(16400));
     assert!(read(r#"{"table_oid": 16400}"#).is_restored(16400));

@@ -158,7 +158,7 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, L
         }
         let label = label.map_err(LabelError::TooLarge);
         let policy = label.and_then(|text| Policy::parse(&text));
-        found.push((relid, policy.map(|policy| policy.as_read_in(database))));
+        found.push((relid, policy.map(|policy| policy.read_in(database))));
     });
     found
 }
