@@ -102,7 +102,10 @@ fn used_as_a_template() {
     let (original, slow, admin) = in_the_middle("original");
     let mut admin = leave(admin, "original");
     admin.run("CREATE DATABASE copy TEMPLATE original");
-    slow.finish(&mut server().existing_database("copy").disk());
+    // What is copied waits for its owner.
+    let mut copy = server().existing_database("copy").disk();
+    copy.run("SELECT ttl.resume_restored()");
+    slow.finish(&mut copy);
     slow.finish(&mut original.disk());
     admin.run("CREATE DATABASE copy_by_file TEMPLATE original STRATEGY file_copy");
 }
@@ -160,7 +163,9 @@ fn templates_are_skipped() {
     // Its copy is served, so the launcher has looked at all databases.
     let mut admin = leave(server.connect("postgres", "postgres"), "pattern");
     admin.run("CREATE DATABASE made TEMPLATE pattern");
-    server.existing_database("made").disk().wait_for_none("t");
+    let mut made = server.existing_database("made").disk();
+    made.run("SELECT ttl.resume_restored()");
+    made.wait_for_none("t");
     assert_eq!(database.disk().count("t"), 10);
     assert!(admin.pids("ttl_ext worker", Some("pattern")).is_empty());
     admin.run("ALTER DATABASE pattern IS_TEMPLATE false");

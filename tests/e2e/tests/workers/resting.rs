@@ -145,7 +145,7 @@ fn rows_are_deleted_within_the_window_only() {
 /// M11: whole partitions wait, too.
 #[test]
 fn a_partition_waits_as_a_whole() {
-    let server = Server::start_sweeping(&[]);
+    let server = Server::start_sweeping(&[("ttl.empty_partition_age", "0")]);
     let database = server.database("app");
     let mut disk = with_sentinel(&database);
     disk.run(
