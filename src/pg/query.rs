@@ -208,17 +208,18 @@ unsafe fn analyze_over(
     // SAFETY: the relation stays open until the analysis has ended, and locked as required of the
     // caller. The tree is a SelectStmt of our own text.
     unsafe {
-        let relation = pg_sys::table_open(table, pg_sys::NoLock.cast_signed());
+        let lock = match deletes {
+            // As a statement that names its target takes, whatever the caller has.
+            true => pg_sys::RowExclusiveLock,
+            false => pg_sys::AccessShareLock,
+        };
+        let relation = pg_sys::table_open(table, lock.cast_signed());
         let state = pg_sys::make_parsestate(core::ptr::null_mut());
         (*state).p_sourcetext = text.as_ptr();
         let count = c_int::try_from(types.len()).unwrap_or(0);
         at_boundary!(
             externs::raising::setup_parse_fixed_parameters(state, types.as_ptr(), count);
         );
-        let lock = match deletes {
-            true => pg_sys::RowExclusiveLock,
-            false => pg_sys::AccessShareLock,
-        };
         let item = pg_sys::addRangeTableEntryForRelation(
             state,
             relation,
