@@ -85,6 +85,13 @@ fn renounce(owner: pg_sys::Oid) {
 /// Nothing happens in a process that belongs to no owner.
 pub(super) fn begin_transaction() {
     let Some(it) = SESSION.get() else { return };
+    // SAFETY: at the start of a transaction, before its first snapshot; each transaction begins with
+    // the defaults, which the role, the database or code of the owner may have set.
+    unsafe {
+        pg_sys::XactIsoLevel = pg_sys::XACT_READ_COMMITTED.cast_signed();
+        pg_sys::XactReadOnly = false;
+        pg_sys::XactDeferrable = false;
+    }
     // SAFETY: within a transaction; the settings end with it.
     (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
     if it.way == Way::Renounced {

@@ -76,9 +76,6 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
 pub(super) fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
     for (name, value) in [
         (c"role", c"none"),
-        (c"transaction_isolation", c"read committed"),
-        (c"transaction_read_only", c"off"),
-        (c"transaction_deferrable", c"off"),
         // Deletions lost in a crash are repeated; and nothing waits for a standby.
         (c"synchronous_commit", c"off"),
         (c"exit_on_error", c"off"),
