@@ -57,6 +57,7 @@ pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Way, setting
         Way::Connected => background::connect_as(database, owner),
         Way::Renounced => {
             background::connect(Some(database));
+            session::force("role", "none");
             renounce(owner);
         }
     }
@@ -78,6 +79,16 @@ fn renounce(owner: pg_sys::Oid) {
         pg_sys::StartTransactionCommand();
         pg_sys::SetSessionAuthorization(owner, pg_sys::superuser_arg(owner));
         pg_sys::CommitTransactionCommand();
+    }
+}
+
+/// Before each transaction of a background process: it begins as the owner, whatever role the owner's
+/// settings or code have set. Not within the transaction, at whose end PostgreSQL would set the former
+/// role again, which it does not do in a restricted operation.
+pub(super) fn before_transaction() {
+    if way() == Some(Way::Connected) {
+        // SAFETY: in no transaction; "none" needs no look-up.
+        unsafe { session::set(c"role", c"none") };
     }
 }
 

@@ -137,6 +137,26 @@ pub(crate) fn limit_lock_waits(milliseconds: i32) {
     }
 }
 
+/// Sets it for the session, whoever the user is.
+///
+/// # Safety
+/// In no transaction; a value that needs no look-up.
+pub(super) unsafe fn set(name: &CStr, value: &CStr) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_SUSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SET,
+            true,
+            0,
+            false,
+        );
+    }
+}
+
 /// Runs `work`, in which waiting for a lock is an error. An error ends the setting with the
 /// subtransaction.
 pub(crate) fn without_waiting<T>(work: impl FnOnce() -> T) -> T {

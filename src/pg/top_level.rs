@@ -20,6 +20,8 @@ pub(crate) fn run(
     before: impl FnOnce() -> Result<(), Error>,
     text: &str,
 ) -> Result<(), Error> {
+    owner_session::before_transaction();
+    let identity = Identity::current();
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background process in no transaction.
         unsafe {
@@ -42,7 +44,6 @@ pub(crate) fn run(
         }
         Ok(())
     });
-    let identity = Identity::current();
     let result = PgTryBuilder::new(attempt)
         .catch_others(|error| Err(Error::of(error)))
         .catch_rust_panic(|error| Err(Error::of(error)))

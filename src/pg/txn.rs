@@ -102,6 +102,7 @@ pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
+    owner_session::before_transaction();
     let identity = Identity::current();
     let _limit = Limit::start(limit);
     let attempt = AssertUnwindSafe(|| {

@@ -75,7 +75,6 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
 /// nor code of the owner that ran before changes it.
 pub(super) fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
     for (name, value) in [
-        (c"role", c"none"),
         // Deletions lost in a crash are repeated; and nothing waits for a standby.
         (c"synchronous_commit", c"off"),
         (c"exit_on_error", c"off"),
