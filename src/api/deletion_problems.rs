@@ -5,6 +5,7 @@ use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::{catalog, roles, triggers};
 use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
+use crate::worker::places;
 use crate::worker::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
@@ -56,12 +57,15 @@ fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
 fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> {
     let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
     let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
-    let (mut full, mut temporary, mut neglected) = (0, 0, 0);
+    let mut full = Vec::new();
+    let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
     let (mut unstartable, mut clock) = (0, 0);
     for &table in tables {
-        match standing::of(table).trouble {
+        let standing = standing::of(table);
+        crowded += usize::from(standing.crowded);
+        match standing.trouble {
             None => {}
-            Some(Trouble::NoRoom) => full += 1,
+            Some(Trouble::NoRoom) => full.push(table),
             Some(Trouble::Temporary) => temporary += 1,
             Some(Trouble::Neglected) => neglected += 1,
             Some(Trouble::CannotStart) => unstartable += 1,
@@ -98,8 +102,26 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
         _ if tables.len() == 1 => String::new(),
         count => format!(" ({count} of {} tables)", tables.len()),
     };
+    if let Some(&table) = full.first() {
+        let why = places::refusal(table).unwrap_or_else(|| "there was none".to_owned());
+        let which = match tables.len() {
+            1 => String::new(),
+            all => format!(
+                " for {}{} ({} of {all} tables)",
+                catalog::qualified_name(table),
+                and_others(full.len()),
+                full.len()
+            ),
+        };
+        problems.push(format!(
+            "no room in shared memory{which}: {why}; raise ttl.max_tables"
+        ));
+    }
     for (count, text) in [
-        (full, "no room in shared memory: raise ttl.max_tables"),
+        (
+            crowded,
+            "more rows cannot be deleted than there is room to set aside: each pass tries the others again",
+        ),
         (
             temporary,
             "temporary: expired rows are deleted by ttl.purge only",

@@ -5,10 +5,11 @@ use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::relation::Open;
 use crate::pg::report::or_raise;
-use crate::pg::{background, catalog, locks};
+use crate::pg::{background, catalog, locks, xact};
 use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
 use crate::store::{extension, label_of, label_provider, seclabel};
+use crate::worker::places;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
@@ -16,11 +17,27 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// the database lacks objects for.
 pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
     or_raise(label_provider::check_objects(policy));
+    let was_served = label_of(relid).is_some_and(|former| is_served(relid, &former));
     let label = (!policy.is_empty()).then(|| policy.to_label());
     seclabel::set(relid, label.as_deref());
     if policy.is_on() && policy.is_restored(relid.to_u32()) {
         Error::restored(relid).warn();
     }
+    if !was_served && is_served(relid, policy) {
+        take_place(relid);
+    }
+}
+
+/// Whether rows are deleted by the policy.
+fn is_served(relid: pg_sys::Oid, policy: &Policy) -> bool {
+    policy.is_on() && !policy.is_restored(relid.to_u32())
+}
+
+/// Takes a place in shared memory for the table, or each of its partitions, whose policy has just
+/// been stored; raises 53400 if there is none.
+pub(super) fn take_place(relid: pg_sys::Oid) {
+    xact::next_command();
+    or_raise(places::reserve(relid));
 }
 
 /// As [`write`], but refuses to expire most of a table without consent (C19), and notes when rows

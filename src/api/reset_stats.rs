@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::pg::background;
 use crate::pg::report::or_raise;
 use crate::store::all_labels;
-use crate::worker::state;
+use crate::worker::quota::Claimant;
+use crate::worker::{places, state};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -19,9 +20,9 @@ fn reset(rel: Option<pg_sys::Oid>) -> Result<()> {
     let labelled = all_labels()
         .into_iter()
         .map(|(labelled_table, _)| labelled_table);
-    let tables: Vec<u32> = labelled
+    let tables: Vec<(u32, Claimant)> = labelled
         .filter(|table| rel.is_none_or(|rel| *table == rel))
-        .map(|table| table.to_u32())
+        .filter_map(|table| Some((table.to_u32(), places::claimant(table)?)))
         .collect();
     if let Some(relid) = rel.filter(|_| tables.is_empty()) {
         return Err(Error::no_policy(relid));

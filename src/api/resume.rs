@@ -1,6 +1,6 @@
 //! `ttl.resume` and `ttl.resume_restored`.
 
-use super::{archive, guard};
+use super::{archive, guard, label};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::report::or_raise;
@@ -91,6 +91,9 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         let missing = forget_missing_indexes(relid, &mut policy);
         let label = (!policy.is_empty()).then(|| policy.to_label());
         seclabel::set(relid, label.as_deref());
+        if policy.is_on() {
+            label::take_place(relid);
+        }
         if !missing.is_empty() {
             Error::no_longer_ttl_indexes(relid, &missing).notice();
         }

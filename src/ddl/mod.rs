@@ -36,9 +36,10 @@ pub(crate) mod table_options;
 mod trigger_guard;
 
 use crate::pg::syntax::Node;
-use crate::pg::{roles, xact};
+use crate::pg::{names, roles, xact};
 use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
+use crate::worker::places;
 use pgrx::pg_sys;
 use statement::{Command, Kind, Statement};
 use std::cell::RefCell;
@@ -116,6 +117,9 @@ pub(crate) fn after(place: usize, node: Node<'_>) {
     sync_label::after(&running.noted);
     if let Some(outermost) = running.trigger {
         sync_trigger::after(outermost, node);
+        // A partition, or child, that has come to a table with a time to live.
+        let come = node.cast().and_then(names::created).or(running.reparented);
+        come.into_iter().for_each(places::reserve_or_warn);
     }
     running
         .incoming

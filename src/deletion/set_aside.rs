@@ -5,6 +5,8 @@
 pub(crate) struct SetAside {
     /// To be left alone for now.
     pub(crate) rows: Vec<(u32, u16)>,
+    /// To be left alone in this turn: there was no room to set them aside.
+    pub(crate) passed: Vec<(u32, u16)>,
     /// How many there are, including those that are to be tried again now.
     pub(crate) count: i64,
     /// When the first of them is to be tried again.
@@ -16,12 +18,13 @@ pub(crate) struct SetAside {
 impl SetAside {
     /// A condition that excludes them, to be appended to others.
     pub(crate) fn exclusion(&self) -> String {
-        if self.rows.is_empty() {
+        if self.rows.is_empty() && self.passed.is_empty() {
             return String::new();
         }
+        let rows = self.rows.iter().chain(&self.passed);
         format!(
             " AND NOT (ctid OPERATOR(pg_catalog.=) ANY ({}))",
-            tid_array(self.rows.iter().copied())
+            tid_array(rows.copied())
         )
     }
 }

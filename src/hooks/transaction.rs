@@ -8,7 +8,7 @@ use crate::deletion::underway;
 use crate::keys::copy_from;
 use crate::pg::xact;
 use crate::visibility::{constraint_ddl, row_locks, statement};
-use crate::worker::{evict, wakeups};
+use crate::worker::{evict, places, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
 use pgrx::prelude::*;
@@ -39,12 +39,14 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
             wakeups::at_commit();
+            places::at_end(true);
             constraint_ddl::at_end(0);
             statement::at_abort(0);
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_PREPARE => {
             wakeups::at_other_end(true);
+            places::at_end(true);
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_ABORT => {
@@ -54,6 +56,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             ddl::at_abort(0);
             underway::at_abort(0);
             wakeups::at_other_end(false);
+            places::at_end(false);
             evict::readmit_all();
             row_locks::at_xact_end();
             constraint_ddl::at_end(0);

@@ -44,7 +44,7 @@ pub(crate) unsafe trait Contents: Sized + 'static {
     /// Called when the server stops cleanly; in the postmaster, when no other process exists.
     const STOPPING: fn(&mut Exclusive<Self>);
 
-    /// The number of entries of the hash table.
+    /// The number of entries of the hash table, which never has more.
     fn entries() -> i64;
 }
 
@@ -90,13 +90,14 @@ unsafe extern "C-unwind" fn startup<C: Contents>() {
             entrysize: size_of::<C::Entry>(),
             ..Default::default()
         };
-        let flags = (pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS).cast_signed();
+        // Without HASH_FIXED_SIZE it would grow beyond its entries, at the cost of the lock manager.
+        let flags = pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS | pg_sys::HASH_FIXED_SIZE;
         TABLE = pg_sys::ShmemInitHash(
             named!(" tables").as_ptr(),
             C::entries(),
             C::entries(),
             &mut info,
-            flags,
+            flags.cast_signed(),
         );
         LOCK = &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock;
         if !found && !pg_sys::IsUnderPostmaster {

@@ -5,12 +5,16 @@ use super::{blocked, fairness, state};
 use crate::deletion::batch::{self, Done, Trouble};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::receiver::FoundRow;
+use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe};
 use crate::error::Error;
 use crate::pg::{background, timeout};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::Duration;
+
+/// The most rows that a turn leaves alone because they could not be set aside.
+const PASSED: usize = 1024;
 
 impl Turn<'_> {
     /// One batch and the pause after it; `None` if it failed and is to be tried again, smaller
@@ -130,12 +134,20 @@ impl Turn<'_> {
             .key
             .zip(expiry_key)
             .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
+        let mut passed = std::mem::take(&mut self.aside.passed);
         if !blocked::set_aside(self.key, row, expiry, now) {
-            // No room to set it aside: skipped until the next pass.
-            self.pass_over(row, expiry_key);
             self.leave(1, expiry);
+            if passed.len() < PASSED {
+                passed.push((row.block, row.offset));
+            } else {
+                // With all others of its time.
+                self.pass_over(row, expiry_key);
+            }
         }
-        self.aside = blocked::of(self.key, now);
+        self.aside = SetAside {
+            passed,
+            ..blocked::of(self.key, now)
+        };
         let count = self.aside.count;
         state::with_table(self.key, |state| state.counters.blocked_rows = count);
     }

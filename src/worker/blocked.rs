@@ -1,8 +1,9 @@
 //! Rows that cannot be deleted: set aside with growing pauses, so that all others are deleted.
 
+use super::quota::{Claimant, Places};
 use super::schedule;
 use super::shared::{self, Locked};
-use super::state::TableKey;
+use super::state::{self, TableKey};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 
@@ -20,6 +21,8 @@ pub(crate) struct BlockedRow {
     pub(super) until: i64,
     /// When it expired; `i64::MIN` = not known.
     pub(super) expiry: i64,
+    /// The table's owner.
+    owner: u32,
 }
 
 /// Calls `work` with the rows that are set aside, under the lock.
@@ -46,47 +49,69 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
     result
 }
 
-/// The most rows of one table, which leaves room for others.
+/// The most rows of one table, which leaves room for the owner's others.
 const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
 
-/// Sets a row aside; false if there is no room for more.
+/// Sets a row aside; false if there is no room for more, which is noted.
 pub(super) fn set_aside(table: TableKey, found: FoundRow, expiry: Option<i64>, now: i64) -> bool {
-    with_blocked(|rows| {
-        let same = |row: &BlockedRow| {
-            row.table == table && row.block == found.block && row.offset == found.offset
-        };
-        if rows.iter().filter(|row| row.table == table).count() >= FOR_ONE_TABLE
-            && !rows.iter().any(&same)
-        {
-            return false;
+    let mut lock = Locked::exclusive();
+    let owner = lock.find(&table).map_or(0, |state| state.owner);
+    let rows = shared::control().blocked.get_mut(&mut lock);
+    let same = |row: &BlockedRow| {
+        row.table == table && row.block == found.block && row.offset == found.offset
+    };
+    let place = rows
+        .iter()
+        .position(same)
+        .or_else(|| free_place(rows, table, owner));
+    let Some(row) = place.and_then(|place| rows.get_mut(place)) else {
+        if let Some(state) = lock.find_mut(&table) {
+            state.crowded_at = now;
         }
-        let place = rows
-            .iter()
-            .position(same)
-            .or_else(|| rows.iter().position(|row| row.table.database == 0));
-        let Some(row) = place.and_then(|place| rows.get_mut(place)) else {
-            return false;
-        };
-        let attempts = if same(row) {
-            row.attempts.saturating_add(1)
-        } else {
-            1
-        };
-        *row = BlockedRow {
-            table,
-            block: found.block,
-            offset: found.offset,
-            attempts,
-            until: now.saturating_add(schedule::set_aside(attempts)),
-            expiry: expiry.unwrap_or(i64::MIN),
-        };
-        true
-    })
+        return false;
+    };
+    let attempts = if same(row) {
+        row.attempts.saturating_add(1)
+    } else {
+        1
+    };
+    *row = BlockedRow {
+        table,
+        block: found.block,
+        offset: found.offset,
+        attempts,
+        until: now.saturating_add(schedule::set_aside(attempts)),
+        expiry: expiry.unwrap_or(i64::MIN),
+        owner,
+    };
+    true
+}
+
+/// A place for one more row of the table, if its owner may take one.
+fn free_place(rows: &[BlockedRow], table: TableKey, owner: u32) -> Option<usize> {
+    let taken = || rows.iter().filter(|row| row.table.database != 0);
+    if taken().filter(|row| row.table == table).count() >= FOR_ONE_TABLE {
+        return None;
+    }
+    let total = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    // Superusers' tables keep rows like others, and leave as many places.
+    let claimant = Claimant {
+        owner,
+        unlimited: false,
+    };
+    let places = Places::new(total, taken().map(|row| row.owner));
+    places.admits(claimant).ok()?;
+    rows.iter().position(|row| row.table.database == 0)
 }
 
 /// After a whole pass: forgets the rows that were due for another attempt when it began; those
 /// that failed again have a later time.
 pub(super) fn forget_tried(table: TableKey, pass_began: i64) {
+    state::with_table(table, |state| {
+        if state.crowded_at < pass_began {
+            state.crowded_at = 0;
+        }
+    });
     with_blocked(|rows| {
         for row in rows
             .iter_mut()

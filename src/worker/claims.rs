@@ -69,7 +69,11 @@ pub(super) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> N
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
     let (mut tables, mut deaths) = (Vec::new(), 0);
     lock.for_each_mut(|state| {
-        if state.key.database != database || state.owner != owner || busy.holds(state, me) {
+        if state.key.database != database
+            || state.owner != owner
+            || !state.is_target()
+            || busy.holds(state, me)
+        {
             return;
         }
         if state.claimed_by != me && state.claimed_by != 0 {
@@ -236,7 +240,7 @@ pub(super) fn waiting(now: i64) -> HashMap<Client, Waiting> {
     lock.for_each(|state| {
         let due = state.schedule.due;
         // One whose worker has died in the middle of a turn waits, too: the next worker notices.
-        if state.owner == 0 || due == i64::MAX || busy.holds(state, 0) {
+        if !state.is_target() || due == i64::MAX || busy.holds(state, 0) {
             return;
         }
         let client = Client {

@@ -20,6 +20,11 @@ struct Kept {
     /// The labelled table.
     #[serde(rename = "holder")]
     labelled_table: u32,
+    #[serde(default)]
+    owner: u32,
+    /// The owner is a superuser.
+    #[serde(default)]
+    unlimited: bool,
     counters: Counters,
     /// The time that it has used, in microseconds.
     used: i64,
@@ -50,6 +55,8 @@ fn enter(memory: &mut Exclusive, kept: &Kept) {
     if let Some(state) = memory.enter(&key, new) {
         // It is swept once a worker has found its policy.
         state.schedule.never();
+        state.owner = kept.owner;
+        state.unlimited = kept.unlimited;
         state.counters = kept.counters;
         state.habit.used = kept.used;
     }
@@ -63,6 +70,8 @@ pub(super) fn write(memory: &mut Exclusive) {
             database: state.key.database,
             table: state.key.relid,
             labelled_table: state.labelled_table,
+            owner: state.owner,
+            unlimited: state.unlimited,
             counters: Counters {
                 // These are current values, not counters.
                 oldest_expiry: 0,

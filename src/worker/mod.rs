@@ -24,7 +24,8 @@
 //! | `kept` | counters that survive a restart |
 //! | `standing` | how deletion stands in a table, for views and functions |
 //! | `evict` | leaving databases that a statement needs without connections |
-//! | `schedule`, `fairness`, `throttle`, `build_plan`, `clock` | decisions, pure |
+//! | `places` | places in shared memory for tables that get a time to live |
+//! | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock` | decisions, pure |
 
 mod attempt;
 mod blocked;
@@ -44,10 +45,12 @@ mod log;
 mod marks;
 mod owners;
 mod pace;
+pub(crate) mod places;
 pub(crate) mod prepared;
 mod process;
 mod processes;
 mod progress;
+pub(crate) mod quota;
 pub(crate) mod report;
 pub(crate) mod resting;
 mod schedule;
@@ -73,6 +76,8 @@ mod emptiness_test;
 mod fairness_test;
 #[cfg(test)]
 mod marks_test;
+#[cfg(test)]
+mod quota_test;
 #[cfg(test)]
 mod schedule_model_test;
 #[cfg(test)]

@@ -81,6 +81,8 @@ pub(crate) struct Standing {
     /// `None` if the last look is too old, or was by another policy.
     pub(crate) figures: Option<Figures>,
     pub(crate) trouble: Option<Trouble>,
+    /// More rows cannot be deleted than can be set aside.
+    pub(crate) crowded: bool,
 }
 
 /// The findings of the last look.
@@ -95,7 +97,7 @@ pub(crate) struct Figures {
 /// Why no worker looks, or looks in vain.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The shared memory is full.
+    /// There is no room in shared memory, for this owner at least.
     NoRoom,
     /// Temporary tables are their sessions' own.
     Temporary,
@@ -116,6 +118,7 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
     let unknown = |trouble| Standing {
         figures: None,
         trouble,
+        crowded: false,
     };
     let is_temporary = |class: catalog::Class| class.persistence == pg_sys::RELPERSISTENCE_TEMP;
     if catalog::class(relid).is_some_and(is_temporary) {
@@ -125,8 +128,11 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
         database: background::my_database().to_u32(),
         relid: relid.to_u32(),
     };
-    if let Some(state) = state::get(key).filter(TableState::is_target) {
-        return assess(&state, background::monotonic());
+    match state::get(key) {
+        Some(state) if state.is_target() => return assess(&state, background::monotonic()),
+        // A worker has not seen it yet.
+        Some(_) => return unknown(None),
+        None => {}
     }
     let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
     let is_full = shared::database(key.database).is_some_and(is_full);
@@ -159,5 +165,6 @@ fn assess(state: &TableState, now: i64) -> Standing {
         } else {
             None
         },
+        crowded: state.crowded_at != 0,
     }
 }

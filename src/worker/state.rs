@@ -4,10 +4,12 @@
 use super::emptiness::Emptiness;
 use super::fairness::Habit;
 pub(super) use super::progress::Progress;
+use super::quota::{Claimant, Places, Refusal};
 use super::schedule::Schedule;
 use super::shared::{self, Exclusive, Locked};
 use crate::deletion::receiver::FoundRow;
 use crate::pg::background;
+use crate::settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -29,7 +31,7 @@ pub(crate) struct TableState {
     pub(crate) key: TableKey,
     /// The labelled table.
     pub(crate) labelled_table: u32,
-    /// Who owns it; 0 = not known yet.
+    /// Who owns it, whose place it is; 0 = not known yet.
     pub(super) owner: u32,
     /// How soon a row that is written now can be deleted, in microseconds.
     pub(super) shortest: i64,
@@ -37,6 +39,10 @@ pub(crate) struct TableState {
     pub(super) drops: bool,
     /// No process of the owner could be started.
     pub(super) unstartable: bool,
+    /// The owner is a superuser.
+    pub(super) unlimited: bool,
+    /// The session whose transaction gives it a time to live, and holds its place; 0 for none.
+    pub(super) reserved_by: i32,
     /// How much time it takes.
     pub(crate) habit: Habit,
     /// The time of the present policy: nothing has waited for longer.
@@ -63,6 +69,8 @@ pub(crate) struct TableState {
     pub(super) working: bool,
     /// The worker that was at it died in the middle of a turn.
     pub(super) died: bool,
+    /// When a row last could not be set aside for lack of room; 0 = all have been.
+    pub(super) crowded_at: i64,
     /// The only row of the current batch.
     pub(super) single: Option<FoundRow>,
     error_len: u16,
@@ -129,6 +137,8 @@ impl TableState {
             shortest: 0,
             drops: false,
             unstartable: false,
+            unlimited: false,
+            reserved_by: 0,
             habit: Habit::default(),
             since,
             is_seen: false,
@@ -144,9 +154,18 @@ impl TableState {
             emptiness: Emptiness::new(),
             working: false,
             died: false,
+            crowded_at: 0,
             single: None,
             error_len: 0,
             error: [0; ERROR_TEXT],
+        }
+    }
+
+    /// Who has its place.
+    fn claimant(&self) -> Claimant {
+        Claimant {
+            owner: self.owner,
+            unlimited: self.unlimited,
         }
     }
 
@@ -180,10 +199,85 @@ pub(super) fn with_table<T>(key: TableKey, work: impl FnOnce(&mut TableState) ->
     Locked::exclusive().find_mut(&key).map(work)
 }
 
+/// A table that is to have a state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) key: TableKey,
+    pub(super) labelled_table: u32,
+    pub(super) fingerprint: u64,
+    pub(super) claimant: Claimant,
+}
+
+/// The places for tables, and who has them.
+fn places(lock: &Locked) -> Places {
+    let mut owners = Vec::new();
+    lock.for_each(|state| owners.push(state.owner));
+    let total = u32::try_from(settings::max_tables()).unwrap_or(0);
+    Places::new(total, owners)
+}
+
+/// Whether there is a place for one more table of this owner.
+pub(super) fn admits(claimant: Claimant) -> Result<(), Refusal> {
+    places(&Locked::shared()).admits(claimant)
+}
+
+/// Enters tables under one lock: their owners' places are counted once, if a table is new.
+pub(super) struct Entering {
+    lock: Exclusive,
+    places: Option<Places>,
+    now: i64,
+}
+
+impl Entering {
+    pub(super) fn begin() -> Self {
+        let now = background::monotonic();
+        Self {
+            lock: Locked::exclusive(),
+            places: None,
+            now,
+        }
+    }
+
+    /// Makes sure that the table has a state; whether it is a new one.
+    pub(super) fn ensure(&mut self, wanted: &Wanted) -> Result<bool, Refusal> {
+        if self.lock.find(&wanted.key).is_some() {
+            return Ok(false);
+        }
+        let places = self.places.get_or_insert_with(|| places(&self.lock));
+        places.take(wanted.claimant)?;
+        let new = TableState {
+            owner: wanted.claimant.owner,
+            unlimited: wanted.claimant.unlimited,
+            ..TableState::new(
+                wanted.key,
+                wanted.labelled_table,
+                wanted.fingerprint,
+                self.now,
+            )
+        };
+        match self.lock.enter(&wanted.key, new) {
+            Some(_) => Ok(true),
+            None => Err(Refusal::Full {
+                total: u32::try_from(settings::max_tables()).unwrap_or(0),
+            }),
+        }
+    }
+
+    /// The state of a table that has one.
+    pub(super) fn state(&mut self, key: &TableKey) -> Option<&mut TableState> {
+        self.lock.find_mut(key)
+    }
+
+    /// Forgets a table.
+    pub(super) fn remove(&mut self, key: &TableKey) {
+        self.lock.remove(key);
+        self.places = None;
+    }
+}
+
 /// Makes sure that a table has a state; false if there is no room.
-pub(super) fn ensure_table(key: TableKey, labelled_table: u32, fingerprint: u64) -> bool {
-    let new = TableState::new(key, labelled_table, fingerprint, background::monotonic());
-    Locked::exclusive().enter(&key, new).is_some()
+pub(super) fn ensure_table(wanted: &Wanted) -> bool {
+    Entering::begin().ensure(wanted).is_ok()
 }
 
 /// Forgets the tables for which `gone` is true, and their blocked rows.
@@ -218,10 +312,10 @@ pub(super) fn remove_targets(
 ) {
     let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
     let is_sum = |state: &TableState| is_holder(state.key.relid);
-    let gone = |state: &TableState| gone(state) && state.claimed_by == 0;
+    let gone = |state: &TableState| gone(state) && state.claimed_by == 0 && state.reserved_by == 0;
     for state in tables_of(database) {
         if gone(&state) && !is_sum(&state) && is_holder(state.labelled_table) {
-            with_sum(database, state.labelled_table, |sum| {
+            with_sum(database, state.labelled_table, state.claimant(), |sum| {
                 sum.counters.add(&state.counters)
             });
         }
@@ -237,12 +331,23 @@ pub(super) fn remove_targets(
 
 /// Calls `work` with the state of a labelled table, which keeps the counters of dropped ones; it
 /// need not be swept itself.
-fn with_sum(database: u32, labelled_table: u32, work: impl FnOnce(&mut TableState)) {
+fn with_sum(
+    database: u32,
+    labelled_table: u32,
+    claimant: Claimant,
+    work: impl FnOnce(&mut TableState),
+) {
     let key = TableKey {
         database,
         relid: labelled_table,
     };
-    if ensure_table(key, labelled_table, 0) {
+    let wanted = Wanted {
+        key,
+        labelled_table,
+        fingerprint: 0,
+        claimant,
+    };
+    if ensure_table(&wanted) {
         with_table(key, |sum| {
             if sum.fingerprint == 0 {
                 sum.schedule.never();
@@ -254,21 +359,25 @@ fn with_sum(database: u32, labelled_table: u32, work: impl FnOnce(&mut TableStat
 
 /// Forgets a partition that this process has dropped, and counts it.
 pub(super) fn forget_dropped(key: TableKey, labelled_table: u32) {
-    let counted = with_table(key, |state| state.counters).unwrap_or_default();
+    let known = with_table(key, |state| (state.counters, state.claimant()));
+    let Some((counted, claimant)) = known else {
+        return;
+    };
     remove(&mut Locked::exclusive(), &HashSet::from([key]));
-    with_sum(key.database, labelled_table, |sum| {
+    with_sum(key.database, labelled_table, claimant, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;
     });
 }
 
 /// Sets the counters of these labelled tables and of what follows them to zero.
-pub(crate) fn reset_counters(database: u32, labelled_tables: &[u32]) {
+pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
     let now = background::now();
-    for &labelled_table in labelled_tables {
+    for &(labelled_table, claimant) in tables {
         // So that there is one to note the time in.
-        with_sum(database, labelled_table, |_| ());
+        with_sum(database, labelled_table, claimant, |_| ());
     }
+    let labelled_tables: HashSet<u32> = tables.iter().map(|(table, _)| *table).collect();
     Locked::exclusive().for_each_mut(|state| {
         if state.key.database == database && labelled_tables.contains(&state.labelled_table) {
             state.counters.reset(now);
@@ -278,8 +387,14 @@ pub(crate) fn reset_counters(database: u32, labelled_tables: &[u32]) {
 }
 
 /// Whether nobody has asked about this restored table before.
-pub(super) fn warn_restored(key: TableKey) -> bool {
-    ensure_table(key, key.relid, 0)
+pub(super) fn warn_restored(key: TableKey, claimant: Claimant) -> bool {
+    let wanted = Wanted {
+        key,
+        labelled_table: key.relid,
+        fingerprint: 0,
+        claimant,
+    };
+    ensure_table(&wanted)
         && with_table(key, |state| {
             state.schedule.never();
             !std::mem::replace(&mut state.warned_restored, true)

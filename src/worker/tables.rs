@@ -1,12 +1,13 @@
 //! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
 //! labels into shared memory.
 
-use super::state::{self, TableKey};
-use super::{blocked, builder, builds, shards, shared};
+use super::quota::Claimant;
+use super::state::{self, Entering, TableKey, Wanted};
+use super::{blocked, builder, builds, places, shards, shared};
 use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
-use crate::pg::{background, catalog};
+use crate::pg::{background, catalog, roles};
 use crate::policy::{Policy, micros};
 use crate::store::{self, Clock, TablePolicy, cache, extension};
 use pgrx::pg_sys;
@@ -23,6 +24,8 @@ pub(super) const CACHED_TABLES: usize = 500;
 pub(super) struct Target {
     pub(super) labelled_table: pg_sys::Oid,
     pub(super) owner: pg_sys::Oid,
+    /// The owner is a superuser.
+    pub(super) unlimited: bool,
     pub(super) drop_partitions: bool,
     /// How soon a row that is written now can be deleted, in microseconds.
     pub(super) shortest: i64,
@@ -97,12 +100,12 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
             |relid| labelled_tables.contains(&relid),
         );
     }
-    let mut full = 0;
     let now = background::monotonic();
+    let lacking = without_room(database, &targets);
+    let full = u32::try_from(lacking.len()).unwrap_or(u32::MAX);
     for (&relid, (target, fingerprint)) in &targets {
         let key = TableKey { database, relid };
-        if !state::ensure_table(key, target.labelled_table.to_u32(), *fingerprint) {
-            full += 1;
+        if lacking.contains(&relid) {
             continue;
         }
         let changed = state::with_table(key, |state| {
@@ -110,6 +113,7 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
             state.owner = target.owner.to_u32();
             state.shortest = target.shortest;
             state.drops = target.drop_partitions;
+            state.unlimited = target.unlimited;
             let changed = state.fingerprint != *fingerprint;
             if changed {
                 state.fingerprint = *fingerprint;
@@ -138,6 +142,27 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
     shards::complete(targets.keys().copied());
     builds::want(database, &unfinished);
     Ok(true)
+}
+
+/// Gives each target a state; returns those for which there is no room.
+fn without_room(database: u32, targets: &FoundTargets) -> HashSet<u32> {
+    let mut entering = Entering::begin();
+    let mut lacking = HashSet::new();
+    for (&relid, (target, fingerprint)) in targets {
+        let wanted = Wanted {
+            key: TableKey { database, relid },
+            labelled_table: target.labelled_table.to_u32(),
+            fingerprint: *fingerprint,
+            claimant: Claimant {
+                owner: target.owner.to_u32(),
+                unlimited: target.unlimited,
+            },
+        };
+        if entering.ensure(&wanted).is_err() {
+            lacking.insert(relid);
+        }
+    }
+    lacking
 }
 
 /// Targets with the fingerprints of their policies.
@@ -170,6 +195,7 @@ fn collect(
     let target = Target {
         labelled_table: in_force.labelled_table,
         owner: class.owner,
+        unlimited: roles::is_superuser(class.owner),
         drop_partitions: policy.drop_partitions && class.is_partition && !in_force.is_shard(),
         shortest: shortest(&in_force),
     };
@@ -213,10 +239,13 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
     }
     for &labelled_table in restored {
         let database = background::my_database().to_u32();
-        if !state::warn_restored(TableKey {
+        let key = TableKey {
             database,
             relid: labelled_table.to_u32(),
-        }) {
+        };
+        let claimant = transaction::run(|| Ok(places::claimant(labelled_table)));
+        let is_new = |claimant| state::warn_restored(key, claimant);
+        if !claimant.ok().flatten().is_some_and(is_new) {
             continue;
         }
         let name =

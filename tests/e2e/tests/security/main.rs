@@ -10,6 +10,7 @@ mod figures;
 mod gate;
 mod looking;
 mod processes;
+mod quotas;
 mod recognised;
 mod referential;
 mod walks;
