@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// How long no worker returns, in microseconds: the statement begins within that time, and then
 /// rejects new connections itself.
 const HOLD: i64 = 10_000_000;
+/// What the statement has changed is seen after its commit, which follows within this time: then the
+/// launcher reads pg_database anew.
+const COMMIT: i64 = 100_000;
 /// How long to wait for the workers to leave.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -52,9 +55,8 @@ pub(crate) fn readmit_all() {
 pub(crate) fn readmit(database: u32) {
     HELD.set(None);
     if let Some(slot) = shared::database(database) {
-        let changed = &shared::control().databases_changed;
-        changed.store(true, Ordering::SeqCst);
-        slot.held_until.store(0, Ordering::SeqCst);
+        let until = background::monotonic() + COMMIT;
+        slot.held_until.store(until, Ordering::SeqCst);
         shared::wake_launcher();
     }
 }

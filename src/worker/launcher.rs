@@ -139,10 +139,13 @@ impl Launcher {
     }
 
     fn read_databases(&mut self, now: i64) -> Result<(), Error> {
-        let changed = &shared::control().databases_changed;
-        let is_recent =
-            self.databases_read_at != 0 && now - self.databases_read_at < DATABASES_EVERY;
-        if !changed.swap(false, Ordering::SeqCst) && is_recent {
+        let read_at = self.databases_read_at;
+        // A statement on a database is over.
+        let changed = shared::databases().any(|(_, slot)| {
+            let held = slot.held_until.load(Ordering::Relaxed);
+            held > read_at && held <= now
+        });
+        if read_at != 0 && now - read_at < DATABASES_EVERY && !changed {
             return Ok(());
         }
         self.databases = transaction::run(|| Ok(databases::connectable()))?;

@@ -30,8 +30,6 @@ pub(super) struct Control {
     pub(super) launcher: AtomicI32,
     /// The address of its latch, for signal handlers.
     pub(super) launcher_latch: AtomicUsize,
-    /// A statement has changed a database: the launcher reads pg_database anew.
-    pub(super) databases_changed: AtomicBool,
     /// How many owners wait for a free worker.
     pub(super) waiting: AtomicU32,
     /// How many databases wait for a free scheduler.
