@@ -20,7 +20,7 @@ GRANT EXECUTE ON FUNCTION
     ttl.current_ts, ttl.refreshed_ts, ttl.is_override, ttl.document_ttl, ttl.expiry_key, ttl.expires_at,
     ttl.index_expires_at(pg_catalog.timestamptz, integer), ttl.index_expires_at(timestamp, integer),
     ttl.index_expires_at(pg_catalog.date, integer),
-    ttl.live_or_removed, ttl.live_or_unneeded, ttl.written_here
+    ttl.live_or_unneeded, ttl.written_here
     TO PUBLIC;
 
 -- Of the session, or of a row that the caller has read.

@@ -322,12 +322,6 @@ COMMENT ON FUNCTION ttl.free_expired_keys() IS
     'trigger on tables with a time to live and a unique or exclusion constraint: removes the expired row that holds a new row''s key';
 
 -- By its cost it is evaluated after all other conditions.
-CREATE FUNCTION ttl.live_or_removed(relation pg_catalog.oid, place pg_catalog.tid, live boolean) RETURNS boolean
-    LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_removed';
-COMMENT ON FUNCTION ttl.live_or_removed(pg_catalog.oid, pg_catalog.tid, boolean) IS
-    'whether a row is not expired; removes one that is; in the statements of foreign keys on the referencing side';
-
--- The same holds here.
 CREATE FUNCTION ttl.live_or_unneeded(relation pg_catalog.oid, place pg_catalog.tid, live boolean) RETURNS boolean
     LANGUAGE c VOLATILE COST 100 AS 'MODULE_PATHNAME', 'ttl_live_or_unneeded';
 COMMENT ON FUNCTION ttl.live_or_unneeded(pg_catalog.oid, pg_catalog.tid, boolean) IS

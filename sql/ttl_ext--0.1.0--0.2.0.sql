@@ -104,6 +104,7 @@ CREATE FUNCTION ttl.coll_mod(rel pg_catalog.regclass, command pg_catalog.jsonb, 
 COMMENT ON FUNCTION ttl.coll_mod(pg_catalog.regclass, pg_catalog.jsonb, boolean) IS
     'change a TTL index''s seconds, or make an index a TTL index, as MongoDB''s collMod does: {"index": {"keyPattern": {"column": 1}, "expireAfterSeconds": 100}}';
 
+DROP FUNCTION ttl.live_or_removed(pg_catalog.oid, pg_catalog.tid, boolean);
 DROP FUNCTION ttl.preview(pg_catalog.regclass, integer);
 CREATE FUNCTION ttl.preview(
         rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT NULL,

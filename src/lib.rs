@@ -51,6 +51,7 @@ pub extern "C-unwind" fn _PG_init() {
     store::extension::init();
     store::cache::init();
     store::label_provider::init();
+    deletion::referring::init();
     keys::init();
     hooks::init();
     worker::init();

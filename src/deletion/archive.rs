@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::pg::gate::{self, Visit};
 use crate::pg::query::{self, Parameter};
 use crate::pg::table::Slot;
-use crate::pg::{assignment, catalog, locks, names, roles, txn};
+use crate::pg::{assignment, catalog, encoding, locks, names, roles, txn};
 use crate::policy::Archive;
 use crate::store::TablePolicy;
 use crate::visibility::statement;
@@ -82,6 +82,17 @@ impl Target {
         let count =
             statement::archiving(job.relid, || query::first_value(visit, &query, parameters));
         count.map_or(0, |count| count.value() as u64)
+    }
+
+    /// A query that does the same with this DELETE, and returns a row for each that was deleted.
+    pub(super) fn taking(&self, delete: Vec<u8>) -> Vec<u8> {
+        let columns = self.columns.join(", ");
+        let delete = encoding::from_bytes(delete);
+        let query = format!(
+            "WITH gone AS ({delete} RETURNING {columns}), archived AS ({} SELECT {columns} FROM gone) SELECT 1 FROM gone",
+            self.insert()
+        );
+        encoding::query(&query).into_bytes()
     }
 
     fn insert(&self) -> String {

@@ -1,14 +1,13 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
 use super::archive::Target;
-use super::cascade::heed_strangers;
 use super::job::{DeletionWay, Job};
 use super::receiver::{self, FoundRow, Manner, Tally};
 use super::{by_sql, message, notice, queuing, transaction, underway};
 use crate::error::Error;
 use crate::pg::gate::Visit;
 use crate::pg::timeout::Limit;
-use crate::pg::{catalog, locks, owner_session, relation, session, xact};
+use crate::pg::{catalog, locks, owner_session, relation, roles, session, xact};
 use crate::store::{cache, policy_lock};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -78,6 +77,7 @@ pub(crate) fn run(
     let result = transaction::run(|| {
         enter(job)?;
         let visit = &owner_session::visit(job.relid)?;
+        underway::set_root(roles::current_user(), false);
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let batch = Batch {
@@ -226,6 +226,7 @@ fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });
     };
+    underway::set_root(roles::current_user(), false);
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
     let archive = Target::of(relid, &job.policy)?;
@@ -248,7 +249,6 @@ fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
             tally.deleted
         }
         DeletionWay::Queuing | DeletionWay::Sql => {
-            heed_strangers(relid)?;
             message::begin(&job.name);
             let rows = statement::in_session(|| {
                 by_sql::update(visit, &job, archive.as_ref(), &job.past(), &[])

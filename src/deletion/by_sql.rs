@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::pg::gate::Visit;
 use crate::pg::query::{self, Parameter, Sql};
 use crate::pg::relation::Open;
-use crate::pg::{roles, session, tids};
+use crate::pg::{session, tids};
 use crate::visibility::statement;
 
 /// Locks the rows that the query finds and nobody has locked, deletes them, and looks at what a
@@ -35,17 +35,16 @@ pub(super) fn delete(
         *tally = counted;
         return Ok(Done::default());
     }
-    let cascade = Cascade::of(job.relid, roles::current_user())?;
+    let cascade = Cascade::begin(job.relid);
     batch.at_rows.set(true);
     if let [single] = rows.as_slice() {
         (batch.on_single)(*single);
     }
-    let before = cascade.changed();
     message::begin(&job.name);
     let tids = [tids::parameter(rows.iter().map(FoundRow::tid))];
     let deleted = update(batch.visit, job, archive, AMONG, &tids);
     let mut done = Done {
-        touched: deleted + cascade.changed().saturating_sub(before),
+        touched: deleted + cascade.touched(),
         ..Done::default()
     };
     if deleted < rows.len() as u64 {
@@ -54,7 +53,7 @@ pub(super) fn delete(
             receiver::collect(batch.visit, job.relid, &kept, &tids, rows.len())
         });
     }
-    counted.deleted = deleted;
+    counted.deleted = deleted + cascade.deleted();
     *tally = counted;
     Ok(done)
 }

@@ -9,6 +9,8 @@
 //! | `expiry_keys` | what the table's rows expire by, each with its index |
 //! | `queuing`, `by_sql` | a batch of a table with triggers or foreign keys |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
+//! | `reach` | whose code a deletion reaches by foreign keys |
+//! | `referring` | expired rows that refer to a row which goes |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
 //! | `cascade` | the tables to which a deletion cascades |
 //! | `archive` | the table into which deleted rows go |
@@ -36,7 +38,9 @@ pub(crate) mod probe;
 pub(crate) mod purge;
 mod queuing;
 pub(crate) mod ranges;
+pub(crate) mod reach;
 pub(crate) mod receiver;
+pub(crate) mod referring;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;
 pub(crate) mod underway;

@@ -8,7 +8,7 @@ use super::receiver::{self, Manner, Tally};
 use crate::error::Error;
 use crate::pg::after_delete::AfterDelete;
 use crate::pg::relation::Open;
-use crate::pg::{roles, session};
+use crate::pg::session;
 use crate::visibility::statement;
 
 /// Deletes what the query finds and nobody has locked, then fires the triggers.
@@ -35,16 +35,17 @@ pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Resu
         return Ok(Done::default());
     };
     // Nobody's code has run yet.
-    let cascade = Cascade::of(job.relid, roles::current_user())?;
+    let cascade = Cascade::begin(job.relid);
     batch.at_rows.set(true);
     if counted.deleted == 1 {
         (batch.on_single)(row);
     }
-    let before = cascade.changed();
     triggers.end(true);
     *tally = counted;
+    let touched = tally.deleted + cascade.touched();
+    tally.deleted += cascade.deleted();
     Ok(Done {
-        touched: tally.deleted + cascade.changed().saturating_sub(before),
+        touched,
         ..Done::default()
     })
 }

@@ -1,16 +1,27 @@
-//! Whether a deletion of the extension's is under way, for `ttl.deleting()` (C27).
+//! Whether a deletion of the extension's is under way, for `ttl.deleting()` (C27), and whose.
 
 use crate::pg::xact;
+use pgrx::pg_sys;
 use std::cell::Cell;
 
 thread_local! {
     /// The transaction nesting level at which it began.
     static SINCE: Cell<Option<i32>> = const { Cell::new(None) };
+    /// Whose rows it deletes.
+    static ROOT: Cell<Option<Root>> = const { Cell::new(None) };
+}
+
+/// The table with which a deletion begins, and its owner: code of others does not run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Root {
+    pub(crate) owner: pg_sys::Oid,
+    /// A user's own statement has set it off: what that does by itself is PostgreSQL's business.
+    pub(crate) is_of_user: bool,
 }
 
 /// What [`end`] puts back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Former(Option<i32>);
+pub(crate) struct Former(Option<i32>, Option<Root>);
 
 /// Whether what runs now is part of one, or was set off by one.
 pub(crate) fn is_underway() -> bool {
@@ -21,12 +32,25 @@ pub(crate) fn is_underway() -> bool {
 pub(crate) fn begin() -> Former {
     let former = SINCE.get();
     SINCE.set(former.or_else(|| Some(xact::nest_level())));
-    Former(former)
+    Former(former, ROOT.get())
+}
+
+/// Says whose rows the deletion deletes that has begun, unless it is part of another.
+pub(crate) fn set_root(owner: pg_sys::Oid, is_of_user: bool) {
+    if ROOT.get().is_none() {
+        ROOT.set(Some(Root { owner, is_of_user }));
+    }
+}
+
+/// Whose rows are deleted.
+pub(crate) fn root() -> Option<Root> {
+    ROOT.get().filter(|_| is_underway())
 }
 
 /// Ends it.
 pub(crate) fn end(former: Former) {
     SINCE.set(former.0);
+    ROOT.set(former.1);
 }
 
 /// Runs `work` as part of a deletion.
@@ -45,4 +69,7 @@ pub(crate) fn during<T>(work: impl FnOnce() -> T) -> T {
 /// error.
 pub(crate) fn at_abort(level: i32) {
     SINCE.set(SINCE.get().filter(|&since| since < level));
+    if SINCE.get().is_none() {
+        ROOT.set(None);
+    }
 }

@@ -5,10 +5,11 @@
 use crate::citus;
 use crate::clock::{distributed, execution};
 use crate::ddl::conversion;
+use crate::deletion::referring;
 use crate::keys::{restoring, skip_trigger};
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
-use crate::pg::roles;
+use crate::pg::{gate, roles};
 use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
@@ -26,6 +27,13 @@ struct Hooks;
 // SAFETY: nothing needs dropping. After an error the callbacks in `transaction.rs` clean up.
 unsafe impl Around for Hooks {
     fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce()) {
+        let runs = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY == 0;
+        let is_left_out = runs && referring::before(query);
+        if gate::is_lent()
+            && let Some(plan) = query.plan()
+        {
+            refuse_temporary(plan);
+        }
         let outer = execution::begin(query);
         let of_citus = query
             .plan()
@@ -35,8 +43,11 @@ unsafe impl Around for Hooks {
         }
         start();
         execution::keep(query);
+        if is_left_out {
+            referring::leave_out(query);
+        }
         if let Some(plan) = query.plan()
-            && eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY == 0
+            && runs
         {
             let writes = writes_to_ttl(plan);
             if writes || !plan.rowMarks.is_null() {
@@ -47,6 +58,9 @@ unsafe impl Around for Hooks {
     }
 
     fn run(query: Query<'_>, run: impl FnOnce()) {
+        if referring::is_left_out(query) {
+            return;
+        }
         let outer = execution::go_on(query);
         if citus::is_known_to_be_absent() {
             run();
@@ -108,6 +122,12 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, writes_to_ttl: b
             restoring::before_insert(plan.as_ptr());
         }
     }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn refuse_temporary(plan: Plan<'_>) {
+    gate::refuse_temporary(plan.relations());
 }
 
 #[pg_guard]

@@ -3,6 +3,7 @@
 //! A BEFORE trigger instead would make writes take 1.3 to 1.55 times as long and disable COPY's
 //! multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
+use crate::deletion::reach;
 use crate::pg::externs;
 use crate::pg::planner_input::Query;
 use crate::stamp;
@@ -58,6 +59,7 @@ unsafe extern "C-unwind" fn trampoline(
 unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> usize {
     // SAFETY: the planner's arguments.
     let outer = unsafe { statement::enter(query, text) };
+    reach::before_planning(query);
     stamp::stamp_query(query);
     outer
 }

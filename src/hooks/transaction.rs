@@ -6,7 +6,7 @@ use crate::clock::{execution, now};
 use crate::ddl;
 use crate::deletion::underway;
 use crate::keys::copy_from;
-use crate::pg::xact;
+use crate::pg::{gate, kept_query, xact};
 use crate::visibility::{constraint_ddl, row_locks, statement};
 use crate::worker::{evict, places, wakeups};
 use core::ffi::c_void;
@@ -55,6 +55,8 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             copy_from::after_write();
             ddl::at_abort(0);
             underway::at_abort(0);
+            kept_query::Statement::at_abort(0);
+            gate::at_abort(0);
             wakeups::at_other_end(false);
             places::at_end(false);
             evict::readmit_all();
@@ -81,6 +83,8 @@ extern "C-unwind" fn at_subxact_end(
             copy_from::after_write();
             ddl::at_abort(level);
             underway::at_abort(level);
+            kept_query::Statement::at_abort(level);
+            gate::at_abort(level);
             statement::at_abort(level);
             constraint_ddl::at_end(level);
         }

@@ -1,7 +1,7 @@
 //! The keys to look up in a table: each session's cache.
 
 use super::removal::Deletion;
-use super::{same_xact_children, strangers};
+use super::same_xact_children;
 use crate::pg::invalidation;
 use crate::pg::table::{Compared, Table};
 use crate::pg::unique::{self, Unique};
@@ -72,7 +72,6 @@ pub(super) fn init() {
 fn forget(relid: pg_sys::Oid) {
     GENERATION.set(GENERATION.get().wrapping_add(1));
     same_xact_children::forget();
-    strangers::forget();
     PLANS.with_borrow_mut(|plans| {
         if relid == pg_sys::InvalidOid {
             plans.clear();

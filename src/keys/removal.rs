@@ -2,7 +2,6 @@
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
-use super::liveness::Liveness;
 use super::{same_xact_children, with_triggers};
 use crate::deletion::{archive, message, underway};
 use crate::pg::report::or_raise;
@@ -51,43 +50,20 @@ pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
     // A transaction that has written nothing has no ID.
     let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
     if (!deletion.direct || deletion.archives)
-        && let Some(other) = lock(row, 0)
+        && let Some(other) = lock(row)
     {
         return other;
     }
     if deletion.has_actions && has_written {
         same_xact_children::refuse(row, true);
     }
-    delete(row, deletion, true)
-}
-
-/// Removes the row with this TID if it is expired; if it has been updated meanwhile, its newest
-/// version.
-pub(super) fn remove_if_expired(
-    slot: Slot<'_>,
-    tid: &mut pg_sys::ItemPointerData,
-    deletion: Deletion,
-    liveness: &Liveness<'_>,
-) -> Removal {
-    if !slot.fetch(tid) || liveness.is_live(slot) {
-        return Removal::Kept;
-    }
-    if let Some(other) = lock(slot, pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION) {
-        return other;
-    }
-    if liveness.is_live(slot) {
-        return Removal::Kept;
-    }
-    if deletion.has_actions {
-        same_xact_children::refuse(slot, false);
-    }
-    delete(slot, deletion, false)
+    delete(row, deletion)
 }
 
 /// Locks the row for deletion and reads it again, or returns what has become of it. The DELETE
 /// that follows then meets no other session, which REPEATABLE READ would not survive.
-fn lock(row: Slot<'_>, flags: u32) -> Option<Removal> {
-    let result = row.lock(flags);
+fn lock(row: Slot<'_>) -> Option<Removal> {
+    let result = row.lock(0);
     (result != Some(TM_Result::TM_Ok)).then(|| outcome(result))
 }
 
@@ -97,14 +73,14 @@ pub(super) fn archives(relid: pg_sys::Oid) -> bool {
 }
 
 /// The transaction has locked the row, unless nothing but the deletion itself happens.
-fn delete(row: Slot<'_>, deletion: Deletion, for_new_row: bool) -> Removal {
+fn delete(row: Slot<'_>, deletion: Deletion) -> Removal {
     let table = row.table();
     table.check_replica_identity();
     announce(table.oid(), false);
     let former = underway::begin();
     // Looked up again: deletion with triggers relies on them.
     let removal = if table.triggers().concern_delete() {
-        with_triggers::delete(row, for_new_row)
+        with_triggers::delete(row)
     } else {
         delete_directly(row, None)
     };

@@ -1,19 +1,21 @@
 //! Deletes a row at once, with everything that this sets off.
 //!
-//! Triggers run as the user of the statement, not as the table's owner, whose functions would
-//! run with this session's `search_path`. Actions of foreign keys run as the owners of the
+//! The table's own triggers run as its owner, in a security-restricted operation, with the owner's
+//! `search_path` and without the session's temporary tables (`pg/gate.rs`): the user may not be
+//! allowed to see the row. Actions of foreign keys run as the owners of the
 //! referencing tables, as always. Neither privileges nor policies for rows are checked: the user
 //! does not delete. Rules do not apply, as in logical replication. Also in a session that
 //! replays others' changes the deletion is this server's own: foreign keys are enforced.
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
+use super::no_action_checks;
 use super::removal::{self, Removal};
-use super::{no_action_checks, strangers};
+use crate::deletion::underway;
 use crate::pg::firing::{Firing, Statement};
-use crate::pg::gate::Bounded;
-use crate::pg::session;
+use crate::pg::gate::{self, Bounded};
 use crate::pg::table::Slot;
+use crate::pg::{catalog, session};
 use pgrx::prelude::*;
 use std::ffi::c_int;
 
@@ -26,40 +28,53 @@ struct Around {
     bounds: Option<Bounded>,
 }
 
-/// Deletes the row, which the transaction has locked. With `for_new_row`, foreign keys with NO
-/// ACTION are checked when the user's statement ends ([`no_action_checks`]).
-pub(super) fn delete(row: Slot<'_>, for_new_row: bool) -> Removal {
-    let (statement, around) = begin(row, for_new_row);
+/// Deletes the row, which the transaction has locked, to make room for a new one: foreign keys with
+/// NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
+pub(super) fn delete(row: Slot<'_>) -> Removal {
+    let (statement, around) = begin(row);
     let (removal, firing) = statement.delete(|command| {
         // By the command ID from before the triggers: one of them may have changed the row
         // itself.
         let removal = removal::delete_directly(row, Some(command));
         (removal, removal == Removal::Gone)
     });
-    if removal == Some(Removal::Gone) && for_new_row {
+    end(firing, around.bounds);
+    if removal == Some(Removal::Gone) {
         no_action_checks::queue(row);
     }
-    end(firing, around);
+    end_as_origin(around.settings);
     removal.unwrap_or(Removal::Kept)
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn begin(row: Slot<'_>, for_new_row: bool) -> (Statement<'_>, Around) {
-    let around = Around {
-        bounds: strangers::keep_in_bounds(row.table().oid()),
-        settings: session::begin_as_origin(),
-    };
-    let is_left_out = |function| for_new_row && no_action_checks::is_one(function);
-    (Firing::begin_statement(row, is_left_out), around)
+extern "C-unwind" fn begin(row: Slot<'_>) -> (Statement<'_>, Around) {
+    let table = row.table();
+    let settings = session::begin_as_origin();
+    let owner = catalog::class(table.oid()).map(|class| class.owner);
+    if let Some(owner) = owner {
+        underway::set_root(owner, false);
+    }
+    let fires = table.triggers().fire_own_at_delete();
+    let bounds = owner.filter(|_| fires).and_then(gate::lend);
+    let around = Around { settings, bounds };
+    (
+        Firing::begin_statement(row, no_action_checks::is_one),
+        around,
+    )
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn end(firing: Firing<'_>, around: Around) {
+extern "C-unwind" fn end(firing: Firing<'_>, bounds: Option<Bounded>) {
     firing.free();
-    session::end_as_origin(around.settings);
-    if let Some(bounds) = around.bounds {
+    if let Some(bounds) = bounds {
         bounds.end();
     }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn end_as_origin(settings: Option<c_int>) {
+    session::end_as_origin(settings);
 }

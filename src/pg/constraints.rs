@@ -5,6 +5,7 @@ use super::checks;
 use super::encoding;
 use super::externs::foreign_keys::Constraint as Row;
 use super::rows::{Catalog, Key};
+use super::syntax::Node as Tree;
 use core::ffi::CStr;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
@@ -56,6 +57,14 @@ impl Constraint {
             return false;
         };
         checks::is_call(stored, function, *column)
+    }
+
+    /// Passes the expression of a CHECK to `read`; `None` for NOT NULL.
+    pub(crate) fn tree<T>(&self, read: impl FnOnce(Tree<'_>) -> T) -> Option<T> {
+        let stored = self.expression.as_ref()?;
+        // SAFETY: a stored expression, read into the current memory context.
+        let tree = unsafe { Tree::new(pg_sys::stringToNode(stored.as_ptr()).cast()) };
+        tree.map(read)
     }
 
     /// NOT NULL, which has a row here from version 18 on.

@@ -3,6 +3,7 @@
 
 use super::nodes;
 use super::rows::{Catalog, Key};
+use super::syntax::Node as Tree;
 use pgrx::pg_sys::{self, Expr, Node};
 
 /// catalog/pg_attrdef.h, which pgrx does not bind.
@@ -19,7 +20,7 @@ mod pg_attrdef {
     pub(super) struct Row {
         oid: Oid,
         adrelid: Oid,
-        adnum: i16,
+        pub(crate) adnum: i16,
     }
 }
 
@@ -46,4 +47,23 @@ pub(crate) unsafe fn is_stored(relid: pg_sys::Oid, attno: i16, expected: *mut Ex
         true
     });
     found
+}
+
+/// Calls `see` with each default and generation expression of the table until it returns true: the
+/// column, whether it is generated, and the expression.
+pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(i16, bool, Tree<'_>) -> bool) {
+    let key = (pg_attrdef::ADRELID, Key::Oid(relid));
+    DEFAULTS.scan(&[key], &mut |row| {
+        let Some(text) = row.value(pg_attrdef::ADBIN) else {
+            return false;
+        };
+        // SAFETY: the column holds the text of an expression, read into the current memory
+        // context; the syscache has the table's column.
+        unsafe {
+            let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
+            let tree = Tree::new(pg_sys::stringToNode(text).cast::<Node>());
+            let generated = pg_sys::get_attgenerated(relid, row.adnum) != 0;
+            tree.is_some_and(|tree| see(row.adnum, generated, tree))
+        }
+    });
 }

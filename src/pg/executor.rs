@@ -1,7 +1,7 @@
 //! The executor's hooks.
 
 use super::context::Context;
-use super::lists;
+use super::{externs, lists, unguarded};
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -23,6 +23,43 @@ impl<'a> Query<'a> {
     pub(crate) fn state(self) -> *mut pg_sys::EState {
         // SAFETY: the query is there.
         unsafe { (*self.0).estate }
+    }
+
+    /// Its text, if it has one.
+    pub(crate) fn text(self) -> Option<&'a core::ffi::CStr> {
+        // SAFETY: a C string that stays as long as the query.
+        unsafe {
+            let text = (*self.0).sourceText;
+            (!text.is_null()).then(|| core::ffi::CStr::from_ptr(text))
+        }
+    }
+
+    /// The type and value of its parameter with this number, from 0; `None` where it has none.
+    pub(crate) fn parameter(self, at: usize) -> Option<(pg_sys::Oid, Option<pg_sys::Datum>)> {
+        // SAFETY: the list has that many; those of PostgreSQL's own queries are all given.
+        unsafe {
+            let list = (*self.0).params.as_ref()?;
+            if at >= usize::try_from(list.numParams).ok()? || list.paramFetch.is_some() {
+                return None;
+            }
+            let given = &*list.params.as_ptr().add(at);
+            Some((given.ptype, (!given.isnull).then_some(given.value)))
+        }
+    }
+
+    /// Has it see all that is committed now, and what the transaction has done since it was made;
+    /// before it is started, with its snapshot as the active one. Unguarded.
+    #[allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+    pub(crate) fn see_latest(self) {
+        // SAFETY: the query is there, and is released with the snapshot that it has then.
+        unsafe {
+            let former = (*self.0).snapshot;
+            // Whoever has pushed it pops what is there then.
+            unguarded::PopActiveSnapshot();
+            unguarded::PushActiveSnapshot(unguarded::GetLatestSnapshot());
+            (*self.0).snapshot = unguarded::RegisterSnapshot(externs::GetActiveSnapshot());
+            unguarded::UnregisterSnapshot(former);
+        }
     }
 
     /// The memory context of its execution.
@@ -124,6 +161,24 @@ impl Plan<'_> {
         }
     }
 
+    /// The relations that it names.
+    pub(crate) fn relations(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        // SAFETY: a list of range table entries.
+        unsafe { lists::iter::<RangeTblEntry>(self.rtable) }.filter_map(|entry| {
+            // SAFETY: as above.
+            let entry = unsafe { entry.as_ref() }?;
+            (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
+        })
+    }
+
+    /// The first relation, by its OID and kind.
+    pub(crate) fn first_table(&self) -> Option<(pg_sys::Oid, u8)> {
+        // SAFETY: a list of range table entries.
+        let first = unsafe { lists::nth::<RangeTblEntry>(self.rtable, 0)?.as_ref()? };
+        let is_relation = first.rtekind == pg_sys::RTEKind::RTE_RELATION;
+        is_relation.then_some((first.relid, first.relkind.cast_unsigned()))
+    }
+
     /// Whether it writes to a relation.
     pub(crate) fn writes(&self) -> bool {
         !self.resultRelations.is_null()
@@ -141,7 +196,8 @@ impl Plan<'_> {
     }
 }
 
-/// Code that runs around the executor's functions; each method must call its last argument.
+/// Code that runs around the executor's functions; each method must call its last argument, but
+/// `run` for a query that would meet no row.
 ///
 /// # Safety
 /// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): the methods do not panic, and

@@ -53,6 +53,16 @@ impl Triggers<'_> {
         self.with(concern) == Some(true)
     }
 
+    /// Whether a DELETE fires triggers that are none of PostgreSQL's own.
+    pub(crate) fn fire_own_at_delete(self) -> bool {
+        let mut found = false;
+        self.each(|trigger| {
+            let events = u32::from(trigger.tgtype.cast_unsigned());
+            found |= events & pg_sys::TRIGGER_TYPE_DELETE != 0 && !trigger.tgisinternal;
+        });
+        found
+    }
+
     /// Whether the triggers that a DELETE may fire only queue the row: they are AFTER triggers,
     /// without a WHEN condition, which is evaluated at once.
     pub(crate) fn delete_only_queues(self) -> bool {

@@ -203,6 +203,14 @@ impl Row {
         })
     }
 
+    /// The referencing columns.
+    pub(crate) fn referencing_columns(&self) -> Vec<i16> {
+        self.columns
+            .iter()
+            .map(|&(referencing, ..)| referencing)
+            .collect()
+    }
+
     fn pair(&self, pair: (i16, i16, pg_sys::Oid, pg_sys::Oid)) -> Pair {
         let (referencing, referenced, equal, both_referenced) = pair;
         let (fk_type, fk_collation) = type_of(self.referencing, referencing);

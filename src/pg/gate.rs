@@ -10,9 +10,11 @@
 //!   objects), and with settings that end with the visit.
 //! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
-use super::{temporary, txn};
+use super::variable::Variable;
+use super::{catalog, roles, session, temporary, txn, xact};
 use crate::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::cell::Cell;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -99,14 +101,8 @@ pub(super) fn restrict_session(owner: pg_sys::Oid) {
     outer.with(owner, NO_SET_ROLE | RESTRICTED).restore();
 }
 
-/// From now on the transaction may leave nothing behind.
-pub(crate) fn restrict() {
-    let identity = Identity::current();
-    identity.with(identity.user, RESTRICTED).restore();
-}
-
 /// For a user's transaction: runs `work` as the table's owner. The owner themselves runs nobody
-/// else's code and is not restricted, unless `work` finds others involved ([`restrict`]).
+/// else's code and is not restricted.
 ///
 /// `search_path` stays the session's for those who could become the owner anyway, so that
 /// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
@@ -122,7 +118,7 @@ pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T 
     let bounds = Bounds::begin();
     if !trusted {
         // SAFETY: within the nest level that has just begun.
-        unsafe { super::session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
+        unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
     }
     let result = txn::hinting_at_missing_privileges(HINT, || {
         identity.during(|| {
@@ -158,14 +154,107 @@ pub(crate) fn own_statement() -> Visit {
     }
 }
 
-/// Restricts the current user's operation from here on, as other owners' code runs in it: it
-/// must leave nothing that would run later as this user. Until [`Bounded::end`], or the end of
-/// the (sub)transaction.
-pub(crate) fn bind() -> Bounded {
+/// Becomes the owner of a table in another user's statement, for the owner's triggers, in a
+/// security-restricted operation until [`Bounded::end`], or the end of the (sub)transaction. `None`,
+/// without a change, if the user is the owner.
+///
+/// For a user who could not become the owner, names in the owner's code mean what they mean in the
+/// owner's own sessions, and temporary tables of this session are refused ([`refuse_temporary`]):
+/// else the user would choose what that code reads and writes.
+pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
     let former = Identity::current();
+    if former.user == owner {
+        return None;
+    }
+    let bounded = lend_names(owner, roles::has_rights_of(former.user, owner));
+    let flags = NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED;
+    former.with(owner, flags).restore();
+    Some(bounded)
+}
+
+/// Sets what names mean while the owner's code runs, for a user who is not `trusted`.
+fn lend_names(owner: pg_sys::Oid, trusted: bool) -> Bounded {
     let bounds = Bounds::begin();
-    former.with(former.user, RESTRICTED).restore();
-    Bounded { former, bounds }
+    if !trusted {
+        let path = session::search_path_of(owner);
+        // SAFETY: within the nest level that has just begun.
+        unsafe { session::set_locally(c"search_path", &path) };
+    }
+    let outer = LENT.replace(Some(Lent {
+        to: owner,
+        level: xact::nest_level(),
+        is_trusted: trusted,
+    }));
+    Bounded {
+        former: Identity::current(),
+        bounds,
+        outer,
+    }
+}
+
+/// As [`lend`], while a foreign key's query of a user's statement has become another owner: for the
+/// removal of this owner's rows. Not restricted: by their own statement the user sets off triggers.
+pub(crate) fn lend_to_foreign_key(owner: pg_sys::Oid) -> Bounded {
+    lend_names(owner, !is_untrusted(owner))
+}
+
+/// Whether the user of the session could not become the owner.
+pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
+    // SAFETY: reads a backend-local variable.
+    let user = unsafe { pg_sys::GetOuterUserId() };
+    !roles::has_rights_of(user, owner)
+}
+
+/// Becomes the owner for triggers that are to fire; the former identity is to be restored, by
+/// [`Identity::restore`] or the end of the (sub)transaction.
+pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
+    let former = Identity::current();
+    former.with(owner, NO_SET_ROLE | NO_FORCED_RLS).restore();
+    former
+}
+
+/// A session that [`lend`] has lent to an owner.
+#[derive(Debug, Clone, Copy)]
+struct Lent {
+    to: pg_sys::Oid,
+    level: c_int,
+    is_trusted: bool,
+}
+
+static LENT: Variable<Cell<Option<Lent>>> = Variable::new(Cell::new(None));
+
+/// Whether code runs as an owner who must not meet temporary tables.
+pub(crate) fn is_lent() -> bool {
+    LENT.get().is_some_and(|lent| !lent.is_trusted)
+}
+
+/// Raises 42501 if one of these is a temporary relation, and [`lend`] has made the current user.
+pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
+    let Some(lent) = LENT.get().filter(|lent| !lent.is_trusted) else {
+        return;
+    };
+    for relid in relations {
+        let class = catalog::class(relid);
+        if class.is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_TEMP) {
+            Error::new(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!(
+                    "cannot use temporary table {} in a trigger that runs as {}",
+                    catalog::qualified_name(relid),
+                    roles::name(lent.to)
+                ),
+            )
+            .detail("The trigger's table belongs to that role, and the temporary table to another user's session.")
+            .hint("Name tables in triggers with their schema.")
+            .raise();
+        }
+    }
+}
+
+/// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no
+/// error.
+pub(crate) fn at_abort(level: c_int) {
+    LENT.set(LENT.get().filter(|lent| lent.level < level));
 }
 
 /// A restricted operation. `Copy`: unguarded code holds it.
@@ -173,6 +262,7 @@ pub(crate) fn bind() -> Bounded {
 pub(crate) struct Bounded {
     former: Identity,
     bounds: Bounds,
+    outer: Option<Lent>,
 }
 
 impl Bounded {
@@ -180,6 +270,7 @@ impl Bounded {
     pub(crate) fn end(self) {
         self.bounds.check();
         self.former.restore();
+        LENT.set(self.outer);
         self.bounds.end();
     }
 }

@@ -92,6 +92,12 @@ impl Entry<'_> {
         expressions?.cast::<pg_sys::List>()?.items().next()
     }
 
+    /// All of the index's expressions, in the current memory context.
+    pub(crate) fn expressions(&self) -> Option<Node<'_>> {
+        // SAFETY: just made.
+        unsafe { Node::new(self.tree(pg_sys::Anum_pg_index_indexprs)?.read()) }
+    }
+
     fn tree(&self, column: u32) -> Option<StoredTree> {
         let text = self.value(column)?;
         // SAFETY: columns with node trees are texts; what is read is copied.

@@ -213,3 +213,28 @@ pub(crate) fn reload_if_asked() -> bool {
         asked
     }
 }
+
+/// The `search_path` that a role's sessions in this database begin with, by ALTER ROLE or ALTER
+/// DATABASE, or else the server's default; temporary objects last.
+pub(super) fn search_path_of(role: pg_sys::Oid) -> CString {
+    let query = format!(
+        "SELECT pg_catalog.substr(given.setting, 13) \
+           FROM pg_catalog.pg_db_role_setting AS s, pg_catalog.unnest(s.setconfig) AS given (setting) \
+          WHERE s.setdatabase OPERATOR(pg_catalog.=) ANY (ARRAY[0, {database}]::pg_catalog.oid[]) \
+            AND s.setrole OPERATOR(pg_catalog.=) ANY (ARRAY[0, {role}]::pg_catalog.oid[]) \
+            AND given.setting OPERATOR(pg_catalog.~~) 'search\\_path=%' \
+          ORDER BY s.setrole OPERATOR(pg_catalog.=) {role} DESC, s.setdatabase OPERATOR(pg_catalog.=) {database} DESC LIMIT 1",
+        database = super::background::my_database().to_u32(),
+        role = role.to_u32()
+    );
+    let found = pgrx::Spi::get_one::<super::values::Text>(&query)
+        .ok()
+        .flatten();
+    let path = found.map_or_else(|| "\"$user\", public".to_owned(), |text| text.0);
+    let path = if path.contains("pg_temp") {
+        path
+    } else {
+        format!("{path}, pg_temp")
+    };
+    super::encoding::query(path.trim_start_matches(", "))
+}

@@ -44,11 +44,19 @@ impl Trigger {
         self.enabled != b'D' && self.events & before_row == before_row && self.events & writes != 0
     }
 
-    /// Whether it is a user's, and fires after rows were deleted or updated.
-    pub(crate) fn fires_after_change(&self) -> bool {
-        let early = pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_INSTEAD;
-        let changes = pg_sys::TRIGGER_TYPE_DELETE | pg_sys::TRIGGER_TYPE_UPDATE;
-        !self.is_internal && self.events & early == 0 && self.events & changes != 0
+    /// Whether it is a user's, enabled, and fires at this event (`TRIGGER_TYPE_DELETE` …).
+    pub(crate) fn fires_at(&self, event: u32) -> bool {
+        !self.is_internal && self.enabled != b'D' && self.events & event != 0
+    }
+
+    /// Whether it fires for each row, and not for each statement.
+    pub(crate) fn is_for_row(&self) -> bool {
+        self.events & pg_sys::TRIGGER_TYPE_ROW != 0
+    }
+
+    /// Whether it fires without a condition.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        self.unconditional
     }
 
     /// Whether it fires whatever `session_replication_role` is.

@@ -75,6 +75,25 @@ unsafe extern "C-unwind" {
     pub(super) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
     pub(super) fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
     pub(super) fn CommandCounterIncrement();
+    pub(super) fn SPI_connect() -> c_int;
+    pub(super) fn SPI_finish() -> c_int;
+    pub(super) fn SPI_execute_snapshot(
+        plan: pg_sys::SPIPlanPtr,
+        values: *mut Datum,
+        nulls: *const core::ffi::c_char,
+        snapshot: Snapshot,
+        crosscheck: Snapshot,
+        read_only: bool,
+        fire_triggers: bool,
+        most: core::ffi::c_long,
+    ) -> c_int;
+    pub(super) fn GetLatestSnapshot() -> Snapshot;
+    pub(super) fn GetTransactionSnapshot() -> Snapshot;
+    pub(super) fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
+    pub(super) fn UnregisterSnapshot(snapshot: Snapshot);
+    pub(super) fn PushActiveSnapshot(snapshot: Snapshot);
+    pub(super) fn UpdateActiveSnapshotCommandId();
+    pub(super) fn PopActiveSnapshot();
     pub(super) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
     pub(super) fn MemoryContextReset(context: MemoryContext);
 

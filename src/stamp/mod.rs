@@ -10,7 +10,7 @@ use crate::pg::{catalog, defaults, nodes, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
-use crate::visibility::{live_condition, statement};
+use crate::visibility::statement;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Expr};
 use std::rc::Rc;
@@ -78,6 +78,11 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
         return;
     };
     let command = query.read().commandType;
+    // What a foreign key changes is no modification by a user. It may also reach an expired row
+    // that a trigger keeps, which must not live again.
+    if command == CmdType::CMD_UPDATE && statement::current().keeps_integrity_of(relid) {
+        return;
+    }
     // A dump's script runs with row_security off, as the owner or a superuser.
     let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
     if may_restore {
@@ -167,24 +172,15 @@ impl Target<'_> {
         }
     }
 
-    /// A cascade may reach an expired row, which must not become live by it.
     fn stamp_update(&self, list: Assignments<'_>, is_merge: bool) {
-        let (column, varno) = (&self.clock.ts, self.entry.varno());
+        let column = &self.clock.ts;
         let refreshes = self.policy.ts_granularity > 0 && !self.sets_override(&list);
-        let stamp = |given: Option<*mut Expr>| {
-            let stamp = match self.given_by_citus(given.filter(|_| !is_merge)) {
+        let stamp =
+            |given: Option<*mut Expr>| match self.given_by_citus(given.filter(|_| !is_merge)) {
                 Some(given) => given,
                 None if refreshes => self.refreshed_ts(),
                 None => self.current_ts(),
             };
-            let statement = statement::current();
-            if statement.touches_expired_rows_of(self.relid) && self.policy.hides() {
-                let live = live_condition(&self.functions, &self.policy, varno);
-                nodes::case_timestamptz(live, stamp, nodes::var(varno, column))
-            } else {
-                stamp
-            }
-        };
         // SAFETY: what is made here stays as long as the statement.
         unsafe { list.assign(column, c"_ts", stamp) };
     }

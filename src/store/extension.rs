@@ -32,8 +32,6 @@ pub(crate) struct Functions {
     pub(crate) reads_physically: pg_sys::Oid,
     /// `ttl.free_expired_keys()`
     pub(crate) free_expired_keys: pg_sys::Oid,
-    /// `ttl.live_or_removed(oid, tid, boolean)`
-    pub(crate) live_or_removed: pg_sys::Oid,
     /// `ttl.live_or_unneeded(oid, tid, boolean)`
     pub(crate) live_or_unneeded: pg_sys::Oid,
     /// `ttl.live_at(date, integer)` for each kind of date
@@ -134,7 +132,6 @@ fn look_up() -> Option<Functions> {
         refreshed_ts: function(c"refreshed_ts", &[ts, int, int])?,
         reads_physically: function(c"reads_physically", &[oid])?,
         free_expired_keys: function(c"free_expired_keys", &[])?,
-        live_or_removed: function(c"live_or_removed", &[oid, tid, bool])?,
         live_or_unneeded: function(c"live_or_unneeded", &[oid, tid, bool])?,
         live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
         index_expires_at: of_dates(|kind| function(c"index_expires_at", &[kind.type_oid(), int]))?,

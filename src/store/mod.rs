@@ -6,7 +6,6 @@ pub(crate) mod dates;
 mod errors;
 pub(crate) mod expiry_index;
 pub(crate) mod extension;
-mod functions_used;
 pub(crate) mod label_provider;
 mod lookup;
 pub(crate) mod missing_index;

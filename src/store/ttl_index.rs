@@ -3,9 +3,10 @@
 //! They are read from the syscache: the index is neither locked nor opened.
 
 use super::dates::{DateKind, DateType};
+use super::extension;
 use super::predicate::Predicate;
-use super::{extension, functions_used};
 use crate::pg::catalog::{self, Attribute};
+use crate::pg::functions_used;
 use crate::pg::index_entry::{self, Entry};
 use crate::pg::names;
 use crate::pg::syntax::Node;

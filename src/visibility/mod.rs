@@ -7,11 +7,11 @@ pub(crate) mod index_filter;
 mod is_live;
 mod kept;
 mod own_query;
-mod referential;
+pub(crate) mod referential;
 pub(crate) mod relation_info;
 mod restriction;
 pub(crate) mod row_locks;
 pub(crate) mod statement;
 mod support;
 
-pub(crate) use restriction::{live_by_rules, live_condition};
+pub(crate) use restriction::live_by_rules;

@@ -26,7 +26,15 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
     };
     if sees_every_row(table, relid) {
         if is_deleted_from(table, relid) {
-            let unneeded = restriction::live_or_unneeded(&functions, &policy, table.read().relid);
+            let varno = table.read().relid;
+            if statement::current().removes_referring
+                && row_locks::are_taken_under(policy.labelled_table)
+            {
+                let not_locked = restriction::not_locked(&functions, varno);
+                // SAFETY: just made.
+                unsafe { table.append(not_locked) };
+            }
+            let unneeded = restriction::live_or_unneeded(&functions, &policy, varno);
             // SAFETY: just made.
             unsafe { table.append(unneeded) };
         }
@@ -67,18 +75,10 @@ fn is_deleted_from(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
             || statement.is_of_session && statement.own_query_on == Some(relid))
 }
 
-/// For a relation of the query itself: hides expired rows, or removes those that a foreign key's
-/// statement meets on its referencing side, by a condition that is evaluated after all others,
-/// because its function costs much. The hiding conditions are the first in the list, and free:
-/// no function of a user sees an expired row before them.
+/// For a relation of the query itself: hides expired rows. The conditions are the first in the
+/// list, and free: no function of a user sees an expired row before them.
 fn restrict(table: PlannedTable<'_>, functions: &Functions, policy: &TablePolicy) {
     let varno = table.read().relid;
-    let referential = statement::current().referential;
-    if referential.removes_from(table.entry().read().relid) {
-        let live = restriction::live_or_removed(functions, policy, varno);
-        // SAFETY: just made.
-        return unsafe { table.append(live) };
-    }
     let put_first = |condition| {
         let clause = unless_physical(table, functions, condition);
         // SAFETY: just made.
@@ -112,12 +112,10 @@ fn follows_parent(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let Some(of_queried) = queried.table().and_then(cache::policy) else {
         return true;
     };
-    let removes = statement::current().referential;
     if policy.hides()
         && of_queried.labelled_table == policy.labelled_table
         && !settings::show_expired()
         && !sees_every_row(table, relid)
-        && !removes.removes_from(queried.read().relid)
     {
         table.estimate_for_previous_child();
         leave_out_indexes(table, queried, &functions, &of_queried);

@@ -44,7 +44,7 @@ pub(crate) fn live_by_rules(functions: &Functions, policy: &TablePolicy, varno: 
 }
 
 /// All of [`live_conditions`] as one condition.
-pub(crate) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
+pub(super) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     nodes::and(&live_conditions(functions, policy, varno))
 }
 
@@ -114,23 +114,14 @@ pub(super) fn predicate(rule: &Rule, varno: u32) -> Option<*mut Expr> {
     Some(rule.predicate.as_ref()?.simplified(varno))
 }
 
-/// The condition "the row is live, or could not be removed", for range table entry `varno`. It
-/// removes the row, so its function has a high cost and is evaluated after all other conditions.
-pub(super) fn live_or_removed(
-    functions: &Functions,
-    policy: &TablePolicy,
-    varno: u32,
-) -> *mut Expr {
-    let args = [
-        nodes::table_oid(varno),
-        nodes::ctid(varno),
-        live_condition(functions, policy, varno),
-    ];
-    nodes::filter_call(functions.live_or_removed, &args)
+/// The condition "this transaction has not locked the row" (C15), for range table entry `varno`.
+pub(super) fn not_locked(functions: &Functions, varno: u32) -> *mut Expr {
+    let place = [nodes::table_oid(varno), nodes::ctid(varno)];
+    nodes::is_not_true(nodes::filter_call(functions.locked_here, &place))
 }
 
-/// The condition "the row is live, or no row of this transaction needs it", as
-/// [`live_or_removed`].
+/// The condition "the row is live, or no row of this transaction needs it", for range table entry
+/// `varno`. Its function has a high cost, so that it is evaluated after all other conditions.
 pub(super) fn live_or_unneeded(
     functions: &Functions,
     policy: &TablePolicy,

@@ -18,6 +18,8 @@ pub(crate) struct Statement {
     pub(super) own_query_on: Option<pg_sys::Oid>,
     /// Whether that query belongs to a session's transaction, not to a worker's.
     pub(super) is_of_session: bool,
+    /// Whether that query removes rows that refer to one which goes.
+    pub(super) removes_referring: bool,
     /// Whether that query moves rows elsewhere, which keep their `_ts`.
     pub(crate) archives: bool,
     /// Whether the client of a replication connection copies its rows (C36): a subscriber, whose
@@ -32,15 +34,15 @@ impl Statement {
         referential: Referential::No,
         own_query_on: None,
         is_of_session: false,
+        removes_referring: false,
         archives: false,
         is_copied: false,
         for_current_role: false,
     };
 
-    /// Whether PostgreSQL wrote it to keep referential integrity of the table: it may meet
-    /// expired rows that a trigger of the table has kept.
-    pub(crate) fn touches_expired_rows_of(&self, relid: pg_sys::Oid) -> bool {
-        self.referential.sees_every_row_of(relid) || self.referential.removes_from(relid)
+    /// Whether PostgreSQL wrote it to keep referential integrity of the table.
+    pub(crate) fn keeps_integrity_of(&self, relid: pg_sys::Oid) -> bool {
+        self.referential.sees_every_row_of(relid)
     }
 }
 
@@ -55,6 +57,34 @@ static OWN_QUERY: Variable<Cell<Option<(pg_sys::Oid, *const c_char)>>> =
 static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 /// Set by [`in_session`].
 static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+
+/// Set by [`begin_removal`]: what was set before, and the transaction nesting level.
+static REMOVAL: Variable<Cell<Option<Removal>>> = Variable::new(Cell::new(None));
+
+/// A query that removes rows which refer to one that goes; [`end_removal`] ends it. `Copy`, for
+/// unguarded code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removal {
+    own_query: Option<(pg_sys::Oid, *const c_char)>,
+    level: i32,
+}
+
+/// Runs as [`with_expired_rows_of`] until [`end_removal`] the query with this text, at this
+/// address; after an error [`at_abort`] ends it. A kept plan may need no planning now, so the
+/// text is given: it is not that of the first statement that is planned.
+pub(crate) fn begin_removal(relid: pg_sys::Oid, text: *const c_char) -> (Removal, Option<Removal>) {
+    let own = Removal {
+        own_query: OWN_QUERY.replace(Some((relid, text))),
+        level: xact::nest_level(),
+    };
+    (own, REMOVAL.replace(Some(own)))
+}
+
+/// Ends it.
+pub(crate) fn end_removal((own, outer): (Removal, Option<Removal>)) {
+    OWN_QUERY.set(own.own_query);
+    REMOVAL.set(outer);
+}
 
 /// The statement being planned.
 pub(crate) fn current() -> Statement {
@@ -97,8 +127,9 @@ fn enter_as(referential: Referential, query: Query<'_>, text: *const c_char) -> 
     let statement = Statement {
         referential,
         own_query_on,
-        archives: own_query_on.is_some() && ARCHIVING.get(),
-        is_of_session: OF_SESSION.get(),
+        archives: own_query_on.is_some() && (ARCHIVING.get() || REMOVAL.get().is_some()),
+        is_of_session: OF_SESSION.get() || own_query_on.is_some() && REMOVAL.get().is_some(),
+        removes_referring: own_query_on.is_some() && REMOVAL.get().is_some(),
         is_copied: replication::is_copied_by(text) && query.only_reads(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
@@ -113,6 +144,10 @@ fn enter_as(referential: Referential, query: Query<'_>, text: *const c_char) -> 
 /// or a deeper one.
 pub(crate) fn at_abort(level: i32) {
     PLANNED.with_borrow_mut(|all| all.retain(|&(_, at)| at < level));
+    if let Some(removal) = REMOVAL.get().filter(|removal| removal.level >= level) {
+        OWN_QUERY.set(removal.own_query.filter(|_| level > 1));
+        REMOVAL.set(None);
+    }
 }
 
 /// The table of the extension's own query, if this is its text.

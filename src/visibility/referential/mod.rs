@@ -1,8 +1,9 @@
 //! Which queries enforce referential integrity.
 //!
 //! PostgreSQL writes these queries itself (ri_triggers.c) and plans them like a user's. If a
-//! cascade, a SET NULL or a NO ACTION check did not see expired rows, it would leave orphans. So
-//! they are recognised: by who runs them, for which table, and their exact text, which is
+//! cascade, a SET NULL or a NO ACTION check did not see expired rows, it would leave orphans: so
+//! they see every row, and the expired ones that do not count are removed before they run
+//! (`deletion/referring.rs`). They are recognised: by who runs them, for which table, and their exact text, which is
 //! written again from the foreign key; anything else is a user's statement
 //! (`docs/decisions/0022-foreign-key-queries-by-who-runs-them.md`). The look-up of the
 //! referenced row hides expired rows like a user's, so that a new child of an expired parent is
@@ -22,13 +23,9 @@ use pgrx::pg_sys;
 pub(crate) enum Referential {
     /// None of PostgreSQL's own queries, or one that expired rows are hidden from.
     No,
-    /// A statement on the referencing side, for which expired rows must not count: a check, SET
-    /// NULL, SET DEFAULT, the cascade of an UPDATE. It removes expired rows of the table that it
-    /// meets.
-    Referencing(pg_sys::Oid),
-    /// Another query that keeps tables consistent on disk: the cascade of a DELETE, validation
-    /// in ALTER TABLE. It sees every row of these tables, and not of others that a rule may
-    /// bring into it.
+    /// A query that keeps tables consistent on disk: a check or action on the referencing side,
+    /// validation in ALTER TABLE. It sees every row of these tables, and not of others that a
+    /// rule may bring into it.
     Physical([pg_sys::Oid; 2]),
 }
 
@@ -36,11 +33,6 @@ impl Referential {
     /// Whether it sees every row of the table.
     pub(crate) fn sees_every_row_of(self, relid: pg_sys::Oid) -> bool {
         matches!(self, Self::Physical(tables) if tables.contains(&relid))
-    }
-
-    /// Whether it removes expired rows of the table.
-    pub(crate) fn removes_from(self, relid: pg_sys::Oid) -> bool {
-        self == Self::Referencing(relid)
     }
 }
 
@@ -61,6 +53,61 @@ enum Form {
     Update,
     Select,
     Join,
+}
+
+/// What such a query does with the rows that refer to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Looks whether there is one: NO ACTION and RESTRICT.
+    Check,
+    /// Deletes them: the cascade of a DELETE.
+    Delete,
+    /// Changes them: SET NULL, SET DEFAULT, the cascade of an UPDATE.
+    Update,
+}
+
+/// A query by which PostgreSQL enforces a foreign key on its referencing table, for one
+/// referenced row that goes or gets another key.
+#[derive(Debug)]
+pub(crate) struct Enforced {
+    pub(crate) action: Action,
+    pub(crate) referenced: pg_sys::Oid,
+    /// How many parameters come before the referenced key.
+    pub(crate) first: usize,
+    /// The referencing columns.
+    pub(crate) referencing: Vec<i16>,
+    key: ForeignKey,
+}
+
+impl Enforced {
+    /// How many columns the key has.
+    pub(crate) fn columns(&self) -> usize {
+        self.key.pairs.len()
+    }
+
+    /// `DELETE FROM …` of the rows of the referencing table, or of a partition of it, that refer
+    /// to the key `$1, …` and meet the condition.
+    pub(crate) fn deletion(&self, partition: Option<pg_sys::Oid>, condition: &str) -> Vec<u8> {
+        let table = partition.and_then(foreign_key::table);
+        let table = table.as_ref().unwrap_or(&self.key.referencing);
+        text::deletion(&self.key, table, condition.as_bytes())
+    }
+
+    /// Selects one of these rows.
+    pub(crate) fn search(&self, partition: Option<pg_sys::Oid>, condition: &str) -> Vec<u8> {
+        let table = partition.and_then(foreign_key::table);
+        let table = table.as_ref().unwrap_or(&self.key.referencing);
+        text::search(&self.key, table, condition.as_bytes())
+    }
+}
+
+/// What a query that is about to run on this table, its first, enforces; within the security
+/// context of referential triggers.
+pub(crate) fn running(query: &[u8], relid: pg_sys::Oid) -> Option<Enforced> {
+    let form = form(query, true, false)?;
+    (is_run_by_owner_of(relid) && extension::is_present())
+        .then(|| enforced(query, form, relid))
+        .flatten()
 }
 
 /// The form, if PostgreSQL can have written the query in these circumstances; `None` for most
@@ -96,11 +143,12 @@ pub(crate) fn classify(tree: Query<'_>, query: &[u8], circumstances: Circumstanc
             .filter(|&(ddl, second)| validates(query, first, second, ddl))
             .map(|(_, second)| Referential::Physical([first, second])),
         _ if !is_run_by_owner_of(first) => None,
-        Form::Delete => {
-            is_an_action(query, form, first).then_some(Referential::Physical([first; 2]))
+        Form::Delete | Form::Update => {
+            enforced(query, form, first).map(|_| Referential::Physical([first; 2]))
         }
-        Form::Update => is_an_action(query, form, first).then_some(Referential::Referencing(first)),
-        Form::Select if is_an_action(query, form, first) => Some(Referential::Referencing(first)),
+        Form::Select if enforced(query, form, first).is_some() => {
+            Some(Referential::Physical([first; 2]))
+        }
         Form::Select => ddl
             .filter(|&ddl| looks_up(query, first, ddl))
             .map(|_| Referential::Physical([first; 2])),
@@ -113,8 +161,8 @@ fn is_run_by_owner_of(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| class.owner == roles::current_user())
 }
 
-/// Whether it is an action or check that one of the table's foreign keys runs on the table.
-fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
+/// The action or check that one of the table's foreign keys runs on the table, if it is one.
+fn enforced(query: &[u8], form: Form, relid: pg_sys::Oid) -> Option<Enforced> {
     let written: fn(&ForeignKey) -> Vec<Vec<u8>> = match form {
         Form::Delete => |key| match key.on_delete {
             b'c' => vec![text::cascaded_delete(key)],
@@ -122,7 +170,7 @@ fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
         },
         Form::Update => text::updates,
         Form::Select => text::checks,
-        Form::Join => return false,
+        Form::Join => return None,
     };
     let begin: fn(&foreign_key::Table) -> Vec<u8> = match form {
         Form::Delete => text::delete_from,
@@ -131,9 +179,22 @@ fn is_an_action(query: &[u8], form: Form, relid: pg_sys::Oid) -> bool {
     };
     // Most users' statements end here, without a comparison with every foreign key.
     let begins = foreign_key::table(relid).is_some_and(|table| query.starts_with(&begin(&table)));
-    begins
-        && foreign_keys(&foreign_key::of_referencing(relid))
-            .any(|(_, key)| written(&key).iter().any(|text| text == query))
+    let all = foreign_key::of_referencing(relid);
+    let (row, key) = foreign_keys(if begins { &all } else { &[] })
+        .find(|(_, key)| written(key).iter().any(|text| text == query))?;
+    let cascades = key.on_update == b'c' && text::cascaded_update(&key) == query;
+    Some(Enforced {
+        action: match form {
+            Form::Delete => Action::Delete,
+            Form::Update => Action::Update,
+            _ => Action::Check,
+        },
+        referenced: row.referenced,
+        // The new values come first.
+        first: if cascades { key.pairs.len() } else { 0 },
+        referencing: row.referencing_columns(),
+        key,
+    })
 }
 
 /// Whether it looks up, one by one, rows that a table of the ALTER TABLE references: validation
@@ -222,9 +283,8 @@ mod tests {
         let [child, parent, other] = [1, 2, 3].map(pg_sys::Oid::from);
         let validation = Referential::Physical([child, parent]);
         assert!(validation.sees_every_row_of(child) && validation.sees_every_row_of(parent));
-        assert!(!validation.sees_every_row_of(other) && !validation.removes_from(child));
-        let check = Referential::Referencing(child);
-        assert!(check.removes_from(child) && !check.sees_every_row_of(child));
-        assert!(!check.removes_from(parent));
+        assert!(!validation.sees_every_row_of(other));
+        let check = Referential::Physical([child; 2]);
+        assert!(check.sees_every_row_of(child) && !check.sees_every_row_of(parent));
     }
 }

@@ -30,6 +30,27 @@ pub(super) fn cascaded_delete(key: &ForeignKey) -> Vec<u8> {
     [delete_from(&key.referencing), parameters_match(key, 1)].concat()
 }
 
+/// As [`cascaded_delete`], of rows of this table, the referencing one or a partition of it, for
+/// which the condition holds.
+pub(super) fn deletion(key: &ForeignKey, table: &Table, condition: &[u8]) -> Vec<u8> {
+    let matching = parameters_match(key, 1);
+    [&delete_from(table)[..], &matching, b" AND ", condition].concat()
+}
+
+/// Selects one of these rows.
+pub(super) fn search(key: &ForeignKey, table: &Table, condition: &[u8]) -> Vec<u8> {
+    let matching = parameters_match(key, 1);
+    [
+        b"SELECT 1 FROM ",
+        &from(table)[..],
+        &matching,
+        b" AND ",
+        condition,
+        b" LIMIT 1",
+    ]
+    .concat()
+}
+
 /// ON UPDATE CASCADE.
 pub(super) fn cascaded_update(key: &ForeignKey) -> Vec<u8> {
     let mut text = update(&key.referencing);

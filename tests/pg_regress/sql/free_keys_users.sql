@@ -120,6 +120,8 @@ TRUNCATE log;
 ALTER TABLE t DISABLE TRIGGER ALL;
 CREATE CONSTRAINT TRIGGER at_commit AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
 ALTER TABLE t ENABLE ALWAYS TRIGGER "~ttl_free_expired_keys";
+INSERT INTO t VALUES (4, 'new'); -- it would run as another user than the owner
+SET ROLE regress_owner;
 BEGIN;
 INSERT INTO t VALUES (4, 'new');
 SAVEPOINT s;
@@ -127,6 +129,7 @@ INSERT INTO t VALUES (5, 'new');
 ROLLBACK TO s;
 SELECT count(*) AS logged FROM log;
 COMMIT;
+RESET ROLE;
 SELECT entry FROM log ORDER BY n;
 SELECT * FROM on_disk() WHERE id IN (4, 5);
 DROP TRIGGER at_commit ON t;

@@ -4,6 +4,8 @@ mod archive;
 mod backlog;
 mod blocked;
 mod brin;
+mod chains;
+mod graphs;
 mod locks;
 mod partitions;
 mod races;

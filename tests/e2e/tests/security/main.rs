@@ -11,6 +11,7 @@ mod gate;
 mod looking;
 mod processes;
 mod quotas;
+mod reached;
 mod recognised;
 mod referential;
 mod walks;

@@ -1,8 +1,7 @@
-//! Which functions an expression calls. Those of the filter run with the rights of whoever reads
-//! the table.
+//! Which functions an expression calls.
 
-use crate::pg::syntax::{Node, Part};
-use crate::pg::{names, rows};
+use super::syntax::{Node, Part};
+use super::{names, rows};
 use pgrx::pg_sys::{self, NodeTag};
 
 /// `INTERNALlanguageId` and `ClanguageId` of pg_language.dat: only superusers create
@@ -72,7 +71,8 @@ fn may_call_functions(mut type_oid: pg_sys::Oid) -> bool {
     false
 }
 
-fn is_trusted(function: pg_sys::Oid) -> bool {
+/// Whether only a superuser can have made the function.
+pub(crate) fn is_trusted(function: pg_sys::Oid) -> bool {
     let language = || rows::FUNCTION.get(function, |row| row.prolang.to_u32());
     function.to_u32() < pg_sys::FirstNormalObjectId
         || language().is_some_and(|language| SUPERUSERS_LANGUAGES.contains(&language))

@@ -1,0 +1,141 @@
+//! Whose code a deletion reaches by foreign keys.
+//!
+//! A deletion belongs to the owner of the table that it begins with ([`underway::Root`]). Code of
+//! other owners, superusers excepted, does not run in it: neither as itself, since the session is
+//! somebody else's and goes on, nor as anybody else. The question is asked where a foreign key
+//! reaches a table, by PostgreSQL's own query for one referenced row, so that it is about the rows that
+//! are there: a table in which no row refers to the deleted one stops nothing.
+
+use super::referring::{self, Known};
+use super::underway;
+use crate::error::Error;
+use crate::pg::code::{self, Change, Code};
+use crate::pg::kept_query::Parameters;
+use crate::pg::planner_input::Query;
+use crate::pg::{catalog, externs, roles};
+use crate::visibility::referential::{Action, Enforced};
+use pgrx::pg_sys::Oid;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// A foreign key's query on its referencing table, within a deletion.
+pub(super) struct Reach {
+    relid: Oid,
+    referenced: Oid,
+    /// Whose rows are deleted.
+    pub(super) root: Oid,
+    /// Another owner, who is no superuser.
+    stranger: Option<Oid>,
+    /// The extension deletes, and no user.
+    is_own: bool,
+}
+
+impl Reach {
+    pub(super) fn of(relid: Oid, enforced: &Enforced) -> Self {
+        let owner_of =
+            |relid| catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
+        let root = underway::root();
+        let owner = root.map_or_else(|| owner_of(enforced.referenced), |root| root.owner);
+        let referring = owner_of(relid);
+        Self {
+            relid,
+            referenced: enforced.referenced,
+            root: owner,
+            stranger: is_stranger(referring, owner).then_some(referring),
+            is_own: root.is_some(),
+        }
+    }
+
+    /// Whether the table belongs to another owner.
+    pub(super) fn is_stranger(&self) -> bool {
+        self.stranger.is_some()
+    }
+
+    /// Before PostgreSQL's query runs for a row that the extension has deleted: raises 42501 if it
+    /// would set off code of another owner. True if such code would run although the query meets no
+    /// row (triggers for statements): then the query is left out.
+    pub(super) fn skips(&self, known: &Known, parameters: &Parameters) -> bool {
+        if !self.is_own || self.stranger.is_none() {
+            return false;
+        }
+        let change = match known.enforced.action {
+            Action::Check => return false,
+            Action::Delete => Change::Deletion,
+            Action::Update => Change::Update(&known.enforced.referencing),
+        };
+        let code = known.code.get_or_init(|| code::of(self.relid, change));
+        if code.rows.is_none() && code.statements.is_none() {
+            return false;
+        }
+        if referring::refers_any(&known.enforced, self.relid, parameters) {
+            self.heed(self.relid, code);
+        }
+        code.statements.is_some()
+    }
+
+    /// Before rows of this table, the referencing one or a partition of it, are deleted or changed:
+    /// raises 42501 if that runs code of another owner.
+    pub(super) fn heed(&self, relid: Oid, code: &Code) {
+        let Some(stranger) = self.stranger else {
+            return;
+        };
+        let all = [&code.rows, &code.statements, &code.planning];
+        if let Some(what) = all.into_iter().flatten().next() {
+            refuse(relid, stranger, self.root, Some(self.referenced), what);
+        }
+    }
+}
+
+fn is_stranger(role: Oid, root: Oid) -> bool {
+    role != root && !roles::is_superuser(role)
+}
+
+/// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
+/// table of another owner must run none of their code while it is planned. Raises 42501.
+pub(crate) fn before_planning(query: Query<'_>) {
+    let Some(root) = underway::root().filter(|root| !root.is_of_user) else {
+        return;
+    };
+    if !externs::InNoForceRLSOperation() {
+        return;
+    }
+    let user = roles::current_user();
+    if !is_stranger(user, root.owner) {
+        return;
+    }
+    let Some((relid, _)) = query.first_tables() else {
+        return;
+    };
+    if catalog::class(relid).is_some_and(|class| class.owner == user)
+        && let Some(what) = code::at_planning(relid)
+    {
+        refuse(relid, user, root.owner, None, &what);
+    }
+}
+
+fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &str) -> ! {
+    let (table, stranger, root) = (
+        catalog::qualified_name(relid),
+        roles::name(stranger),
+        roles::name(root),
+    );
+    let rows = match referenced {
+        Some(referenced) => format!(
+            "Rows of {table} refer to an expired row, or to a deleted one, of table {}.",
+            catalog::qualified_name(referenced)
+        ),
+        None => {
+            format!("A foreign key of {table} refers to a table whose expired rows are deleted.")
+        }
+    };
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("deletion would run {what} of table {table}, which belongs to {stranger}"),
+    )
+    .detail(format!(
+        "{rows} The deleted rows belong to {root}, and code of another owner does not run where they are deleted."
+    ))
+    .hint(format!(
+        "Drop the trigger, rule or expression or the foreign key, have {stranger} delete these rows, or give both tables the same owner."
+    ))
+    .raise()
+}

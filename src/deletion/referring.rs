@@ -1,0 +1,373 @@
+//! Expired rows that refer to a row which goes, or whose key changes.
+//!
+//! They must neither be in its way (C6) nor stay behind as orphans. PostgreSQL asks the
+//! referencing table by a query of its own for each such row: a check (NO ACTION, RESTRICT), or
+//! SET NULL and the like. Before that query starts, the expired rows that it would meet are
+//! deleted, as ON DELETE CASCADE deletes rows: by the foreign key's own condition, with their
+//! triggers queued in the statement that is running. So rows that refer to the deleted ones go by
+//! the same way, one after the other, and none of them is on the stack, however long a chain of
+//! them is (`docs/decisions/0074-referring-rows.md`). The query then sees what is left on disk: live
+//! rows, and expired ones that a trigger has kept.
+
+use super::archive::Target;
+use super::reach::Reach;
+use super::{message, underway};
+use crate::pg::code::{self, Change, Code};
+use crate::pg::context::Mark;
+use crate::pg::executor::Query;
+use crate::pg::gate::{self, Bounded};
+use crate::pg::kept_query::{Kept, Parameters, Statement};
+use crate::pg::report::or_raise;
+use crate::pg::variable::Variable;
+use crate::pg::{catalog, externs, invalidation, roles};
+use crate::settings;
+use crate::store::{TablePolicy, cache, live_condition};
+use crate::visibility::referential::{self, Action, Enforced};
+use crate::visibility::statement;
+use pgrx::pg_sys::{self, Oid};
+use pgrx::prelude::*;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The table that a batch deletes from, and how many rows of it have gone in this way.
+static COUNTED: Variable<Cell<(Oid, u64)>> = Variable::new(Cell::new((pg_sys::InvalidOid, 0)));
+
+/// From now on counts the rows of this table that go in this way.
+pub(super) fn count(relid: Oid) {
+    COUNTED.set((relid, 0));
+}
+
+/// How many rows have gone since [`count`].
+pub(super) fn counted() -> u64 {
+    COUNTED.get().1
+}
+
+/// A foreign key's query, and what is to be run before it.
+pub(super) struct Known {
+    pub(super) enforced: Enforced,
+    /// The referencing table's owner, as whom PostgreSQL runs the query.
+    owner: Oid,
+    removals: Vec<Removal>,
+    /// The code that the query itself sets off, where that has been asked.
+    pub(super) code: OnceCell<Code>,
+}
+
+/// The removal of one table's rows.
+struct Removal {
+    relid: Oid,
+    query: Kept,
+    /// A deletion sets something off even if it meets no row.
+    looks_first: bool,
+    code: Code,
+}
+
+/// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
+/// queries, and each run is asked about.
+static KNOWN: Variable<RefCell<FxHashMap<Oid, Vec<(Vec<u8>, Rc<Known>)>>>> =
+    Variable::new(RefCell::new(HashMap::with_hasher(FxBuildHasher)));
+
+/// Counts invalidations, so that what was read before one is not stored after it.
+static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
+
+/// Registers for invalidations; once, at load.
+pub(crate) fn init() {
+    invalidation::listen(|_| {
+        GENERATION.set(GENERATION.get().wrapping_add(1));
+        KNOWN.with_borrow_mut(HashMap::clear);
+    });
+}
+
+/// One query to run. `Copy`, for unguarded code.
+#[derive(Clone, Copy)]
+struct Step {
+    relid: Oid,
+    /// `None`: there is no row.
+    query: Option<Kept>,
+    parameters: Parameters,
+    /// Whose rows are deleted.
+    root: Oid,
+    is_last: bool,
+}
+
+/// What is next. `Copy`, for unguarded code.
+#[derive(Clone, Copy)]
+#[allow(clippy::large_enum_variant, reason = "Copy, for unguarded code")]
+enum Next {
+    Step(Step),
+    Nothing,
+    /// PostgreSQL's query would meet no row, and is left out.
+    Skip,
+}
+
+impl Next {
+    fn step(self) -> Option<Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Nothing | Self::Skip => None,
+        }
+    }
+}
+
+/// Called before a query starts: if it is PostgreSQL's own for a foreign key, the expired rows that
+/// must not count are removed. Whether the query is not to be run at all ([`Reach::skips`]).
+///
+/// Unguarded, with nothing to drop: errors of triggers keep their fields.
+pub(crate) fn before(query: Query<'_>) -> bool {
+    if !externs::InNoForceRLSOperation() {
+        return false;
+    }
+    let Some(relid) = query
+        .plan()
+        .and_then(|plan| may_concern(plan.first_table()?))
+    else {
+        return false;
+    };
+    let first = match step(query, relid, 0) {
+        Next::Step(first) => first,
+        Next::Nothing => return false,
+        Next::Skip => return true,
+    };
+    // SAFETY: nothing needs dropping.
+    unsafe { run(query, relid, first) };
+    // Rows have gone, or others' transactions were waited for.
+    query.see_latest();
+    false
+}
+
+/// Marks a query that has been started and is not to be run.
+static LEFT_OUT: Mark<()> = Mark::new();
+
+/// Notes that the query, which has been started, is not to be run.
+pub(crate) fn leave_out(query: Query<'_>) {
+    if let Some(memory) = query.memory() {
+        LEFT_OUT.keep(memory, ());
+    }
+}
+
+/// Whether that has been noted.
+pub(crate) fn is_left_out(query: Query<'_>) -> bool {
+    externs::InNoForceRLSOperation()
+        && query
+            .memory()
+            .is_some_and(|memory| LEFT_OUT.find(memory).is_some())
+}
+
+/// The table, if rows of it may expire, or if the extension is deleting.
+fn may_concern((relid, kind): (Oid, u8)) -> Option<Oid> {
+    let partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
+    (partitioned || underway::is_underway() || !cache::is_known_to_have_none(relid))
+        .then_some(relid)
+}
+
+/// Runs all queries, beginning with `first`.
+///
+/// # Safety
+/// Unguarded: nothing needs dropping where an error may pass.
+unsafe fn run(query: Query<'_>, relid: Oid, first: Step) {
+    let former = underway::begin();
+    underway::set_root(first.root, true);
+    let (mut next, mut number) = (Some(first), 0);
+    let lent = lend(first);
+    // SAFETY: as required of the caller.
+    unsafe {
+        let statement = Statement::begin();
+        while let Some(step) = next {
+            if let Some(removal) = step.query {
+                let own = statement::begin_removal(step.relid, removal.text());
+                let rows = removal.run(&step.parameters);
+                statement::end_removal(own);
+                if rows > 0 {
+                    done(step.relid, rows);
+                }
+            }
+            number += 1;
+            next = match step.is_last {
+                true => None,
+                false => self::step(query, relid, number).step(),
+            };
+        }
+        // Up to 17, AFTER triggers run as the current user.
+        let identity = gate::become_for_triggers(first.root);
+        statement.end();
+        identity.restore();
+    }
+    if let Some(lent) = lent {
+        end(lent);
+    }
+    underway::end(former);
+}
+
+/// Prepares for code of the owner whose rows are deleted, in another user's session.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn lend(first: Step) -> Option<Bounded> {
+    let removes = first.query.is_some() || !first.is_last;
+    (removes && gate::is_untrusted(first.root)).then(|| gate::lend_to_foreign_key(first.root))
+}
+
+/// Undoes [`lend`].
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn end(lent: Bounded) {
+    lent.end();
+}
+
+/// The query with this number for the foreign key that `query` enforces.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn step(query: Query<'_>, relid: Oid, number: usize) -> Next {
+    next(query, relid, number).unwrap_or(Next::Nothing)
+}
+
+fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
+    let known = known(query, relid)?;
+    let parameters = parameters(&known.enforced, query)?;
+    let reach = Reach::of(relid, &known.enforced);
+    if number == 0 && reach.skips(&known, &parameters) {
+        return Some(Next::Skip);
+    }
+    if known.enforced.action == Action::Delete || settings::show_expired() {
+        return None;
+    }
+    let removal = known.removals.get(number)?;
+    let target = removal.relid;
+    let looks_first = removal.looks_first
+        || reach.is_stranger()
+        || message::is_wanted()
+        || gate::is_untrusted(reach.root);
+    let meets = || meets_any(&known.enforced, relid, target, &parameters);
+    let removes = !looks_first || meets()?;
+    if removes {
+        reach.heed(target, &removal.code);
+        if message::is_wanted() {
+            message::begin(&catalog::qualified_name(target));
+        }
+    }
+    Some(Next::Step(Step {
+        relid: target,
+        query: removes.then_some(removal.query),
+        parameters,
+        root: reach.root,
+        is_last: number + 1 == known.removals.len(),
+    }))
+}
+
+fn parameters(enforced: &Enforced, query: Query<'_>) -> Option<Parameters> {
+    Parameters::of(query, enforced.first, enforced.columns())
+}
+
+fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
+    let text = query.text()?.to_bytes();
+    let find = |all: &Vec<(Vec<u8>, Rc<Known>)>| {
+        let found = all.iter().find(|(known, _)| known == text);
+        found.map(|(_, known)| Rc::clone(known))
+    };
+    if let Some(known) = KNOWN.with_borrow(|all| all.get(&relid).and_then(find)) {
+        return (known.owner == roles::current_user()).then_some(known);
+    }
+    let before = GENERATION.get();
+    if Kept::are_many() && !Statement::is_running() {
+        KNOWN.take();
+        Kept::free_all();
+    }
+    let enforced = referential::running(text, relid)?;
+    let parameters = parameters(&enforced, query)?;
+    let mut removals = Vec::new();
+    for (target, policy) in expiring(relid) {
+        let delete = enforced.deletion(partition(relid, target), &expired(&policy));
+        let archive = or_raise(Target::of(target, &policy));
+        let mut code = code::of(target, Change::Deletion);
+        if archive.is_some() {
+            code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
+        }
+        let text = match &archive {
+            None => delete,
+            Some(archive) => archive.taking(delete),
+        };
+        removals.push(Removal {
+            relid: target,
+            query: Kept::of(text, &parameters),
+            looks_first: archive.is_some() || code.statements.is_some() || code.planning.is_some(),
+            code,
+        });
+    }
+    let found = Rc::new(Known {
+        enforced,
+        owner: roles::current_user(),
+        removals,
+        code: OnceCell::new(),
+    });
+    if GENERATION.get() == before {
+        KNOWN.with_borrow_mut(|all| {
+            let of_table = all.entry(relid).or_default();
+            of_table.push((text.to_vec(), Rc::clone(&found)));
+        });
+    }
+    Some(found)
+}
+
+fn partition(relid: Oid, target: Oid) -> Option<Oid> {
+    (target != relid).then_some(target)
+}
+
+/// "The row is expired", of a table with this policy.
+fn expired(policy: &TablePolicy) -> String {
+    let live = live_condition(policy.default_ttl);
+    format!("CASE WHEN {live} THEN false ELSE true END")
+}
+
+/// The tables whose rows may expire: the referencing one, if it has a policy, or each of its
+/// partitions that has.
+fn expiring(relid: Oid) -> Vec<(Oid, Rc<TablePolicy>)> {
+    let of = |relid| cache::policy(relid).filter(|policy| policy.hides() && !policy.is_shell());
+    if let Some(policy) = of(relid) {
+        return vec![(relid, policy)];
+    }
+    if cache::child_with_ttl(relid).is_none() {
+        return vec![];
+    }
+    let is_leaf = |&leaf: &Oid| {
+        catalog::class(leaf).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+    };
+    let leaves = catalog::all_inheritors(relid).into_iter().filter(is_leaf);
+    leaves.filter_map(|leaf| Some((leaf, of(leaf)?))).collect()
+}
+
+/// Whether a row is there, expired or not, that refers to the one.
+pub(super) fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool {
+    let search = Kept::of(enforced.search(None, "true"), parameters);
+    let own = statement::begin_removal(relid, search.text());
+    let found = search.run_guarded(parameters) > 0;
+    statement::end_removal(own);
+    found
+}
+
+/// Whether an expired row is there.
+fn meets_any(
+    enforced: &Enforced,
+    relid: Oid,
+    target: Oid,
+    parameters: &Parameters,
+) -> Option<bool> {
+    let condition = expired(&*cache::policy(target)?);
+    let search = enforced.search(partition(relid, target), &condition);
+    let search = Kept::of(search, parameters);
+    let own = statement::begin_removal(target, search.text());
+    let found = search.run_guarded(parameters) > 0;
+    statement::end_removal(own);
+    Some(found)
+}
+
+/// Counts the rows that have gone, and tells consumers of logical decoding.
+#[pg_guard]
+extern "C-unwind" fn done(relid: Oid, rows: u64) {
+    let (counted, before) = COUNTED.get();
+    if counted == relid {
+        COUNTED.set((counted, before + rows));
+    }
+    if message::is_wanted() {
+        message::end(&catalog::qualified_name(relid), rows);
+    }
+}
