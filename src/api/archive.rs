@@ -4,8 +4,8 @@ use super::{cluster, guard};
 use crate::deletion::archive;
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
-use crate::pg::{catalog, xact};
-use crate::policy::{ExpiredThere, Policy};
+use crate::pg::{background, catalog, names, session, xact};
+use crate::policy::{Chosen, ExpiredThere, Policy};
 use crate::store::{governing_label, label_of, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -47,11 +47,24 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
             None => {}
         }
     }
-    policy.archive_to = target.map(catalog::qualified_name);
-    policy.archive_oid = target.map(pg_sys::Oid::to_u32);
+    match target {
+        Some(target) => choose(relid, &mut policy, target),
+        None => policy.end_archive(),
+    }
     seclabel::set(relid, Some(&policy.to_label()));
     xact::next_command();
     Ok(())
+}
+
+/// Notes which table it is, and whose both are: [`check`] has found one owner.
+fn choose(relid: pg_sys::Oid, policy: &mut Policy, target: pg_sys::Oid) {
+    let chosen = Chosen {
+        table: target.to_u32(),
+        owner: archive::owner_of(relid).unwrap_or_default(),
+    };
+    let database = background::my_database().to_u32();
+    let name = session::with_safe_search_path(|| catalog::qualified_name(target));
+    policy.choose_archive(name, database, chosen);
 }
 
 fn expired_there(policy: &Policy, target: pg_sys::Oid) -> Option<ExpiredThere> {
@@ -112,41 +125,72 @@ fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
     Ok(())
 }
 
-/// For `ttl.resume`: the archive of a restored label, by its name.
-pub(super) fn bind(relid: pg_sys::Oid, policy: &mut Policy) -> Result<()> {
-    if let Some(restored) = policy.archive().filter(|archive| archive.oid.is_none()) {
-        let target = archive::find(relid, &restored)?;
-        check(relid, target)?;
-        policy.archive_oid = Some(target.to_u32());
+/// For `ttl.resume`: says that deletion waits for the archive, if it does, and what to call.
+pub(super) fn tell_of_wait(relid: pg_sys::Oid, policy: &Policy) {
+    let failure = policy
+        .archive()
+        .and_then(|archive| archive::chosen(relid, relid, &archive).err());
+    if let Some(failure) = failure {
+        let table = catalog::qualified_name(relid);
+        Error {
+            code: PgSqlErrorCode::ERRCODE_WARNING,
+            message: format!("expired rows of table {table} are not deleted"),
+            detail: Some(format!("They wait for their archive: {}", failure.text())),
+            hint: failure.hint,
+        }
+        .warn();
     }
-    Ok(())
 }
 
 /// For `ttl.problems`: why expired rows stay, or that a dump would name another table.
 pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
-    let Some(target) = policy.archive() else {
+    let Some(archive) = policy.archive() else {
         return vec![];
     };
-    let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
-    let found = archive::find(relid, &target)
-        .and_then(|oid| archive::check(relid, oid, owner).map(|_| oid));
-    match found {
-        Err(failure) => vec![format!("nothing is deleted: {}", failure.text())],
-        Ok(oid) => {
-            let name = catalog::qualified_name(oid);
-            let mut problems = vec![];
-            if name != target.name {
-                problems.push(format!(
-                    "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
-                    target.name
-                ));
-            }
-            if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
-                problems.push(format!(
-                    "archived rows are expired in {name}, too: its default time to live is {seconds} s"
-                ));
-            }
-            problems
+    let found = archive::chosen(relid, relid, &archive).and_then(|target| {
+        // Only their owners differ.
+        let others = catalog::all_inheritors(relid).into_iter();
+        let strange = |table: &pg_sys::Oid| archive::owner_of(*table) != archive::owner_of(relid);
+        match others.filter(strange).find(|&table| is_deleted_from(table)) {
+            Some(table) => archive::chosen(table, relid, &archive),
+            None => Ok(target),
         }
+    });
+    let oid = match found {
+        Ok(target) => target.oid(),
+        Err(failure) => {
+            let hint = failure.hint.as_deref().unwrap_or_default();
+            return vec![format!("nothing is deleted: {} {hint}", failure.text())];
+        }
+    };
+    let name = catalog::qualified_name(oid);
+    let mut problems = vec![];
+    if !is_named(oid, &archive.name) {
+        problems.push(format!(
+            "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
+            archive.name
+        ));
+    }
+    if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
+        problems.push(format!(
+            "archived rows are expired in {name}, too: its default time to live is {seconds} s"
+        ));
+    }
+    problems
+}
+
+fn is_deleted_from(table: pg_sys::Oid) -> bool {
+    catalog::class(table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+}
+
+/// Whether a name, qualified and quoted in any way, is the table's.
+fn is_named(table: pg_sys::Oid, name: &str) -> bool {
+    let schema = catalog::class(table).map(|class| class.namespace);
+    let parts = names::parts(name);
+    match (schema, parts.as_slice()) {
+        (Some(schema), [first, second]) => {
+            *first == names::of_schema(schema) && *second == catalog::relation_name(table)
+        }
+        _ => false,
     }
 }

@@ -141,6 +141,7 @@ pub(super) fn turn_on(
         hidden: options.hidden.unwrap_or(true),
         archive_to: None,
         archive_oid: None,
+        archive_owner: None,
         notify: None,
         paused_until: None,
         delete_between: None,
@@ -239,6 +240,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             database_oid: present.database_oid,
             archive_to: present.archive_to,
             archive_oid: present.archive_oid,
+            archive_owner: present.archive_owner,
             notify: present.notify,
             hidden,
             ..wanted

@@ -86,7 +86,6 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     let was_paused = ends_pause && policy.paused_until.take().is_some();
     let is_restored = policy.is_restored(relid.to_u32());
     if is_restored {
-        archive::bind(relid, &mut policy)?;
         label_provider::bind(&mut policy, relid);
         let missing = forget_missing_indexes(relid, &mut policy);
         let label = (!policy.is_empty()).then(|| policy.to_label());
@@ -97,6 +96,7 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         if !missing.is_empty() {
             Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
+        archive::tell_of_wait(relid, &policy);
     } else if was_paused {
         seclabel::set(relid, Some(&policy.to_label()));
     }

@@ -134,6 +134,7 @@ fn without_clock(relid: pg_sys::Oid) -> Policy {
         hidden: true,
         archive_to: None,
         archive_oid: None,
+        archive_owner: None,
         notify: None,
         paused_until: None,
         delete_between: None,

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::pg::values::Text;
-use crate::pg::{catalog, encoding};
+use crate::pg::{catalog, encoding, names};
 use pgrx::{PgSqlErrorCode, Spi, pg_sys, spi};
 
 /// A call does not wait longer for a lock: it may be one of the transaction that asks.
@@ -23,8 +23,8 @@ pub(crate) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Res
     let arguments: String = others.iter().map(|other| format!(", {other}")).collect();
     let arguments = arguments.replace('%', "%%");
     // Citus names shards without the schema `public`.
-    let public = catalog::class(shell)
-        .is_some_and(|class| catalog::schema_name(class.namespace) == "public");
+    let schema = catalog::class(shell).map(|class| names::of_schema(class.namespace));
+    let public = schema.is_some_and(|name| name == "public");
     let shard = if public {
         format!("pg_catalog.concat('public.', {SHARD})")
     } else {

@@ -6,13 +6,14 @@
 use super::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::gate::{self, Visit};
-use crate::pg::query::{self, Parameter};
+use crate::pg::query::{self, Parameter, Sql};
 use crate::pg::table::Slot;
 use crate::pg::{assignment, catalog, encoding, locks, names, roles, txn};
-use crate::policy::Archive;
+use crate::policy::{Archive, Chosen};
 use crate::store::TablePolicy;
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::collections::HashSet;
 
 /// The table that takes a table's expired rows, after the checks.
 #[derive(Debug)]
@@ -24,45 +25,38 @@ pub(crate) struct Target {
     columns: Vec<String>,
 }
 
+/// How to come by the locks on the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// As a statement of a session.
+    Wait,
+    /// As a worker, which comes back later.
+    Try,
+}
+
 impl Target {
     /// For rows of this table or partition; `None` if its policy has no archive. An error if rows
     /// cannot go there: then nothing may be deleted. The caller has locked the table.
-    pub(crate) fn of(relid: pg_sys::Oid, policy: &TablePolicy) -> Result<Option<Self>> {
+    ///
+    /// Until the end of the transaction the archive stays what was checked: it, its partitions and
+    /// parents are locked, so that none of them gets another owner.
+    pub(crate) fn of(
+        relid: pg_sys::Oid,
+        policy: &TablePolicy,
+        locks: Locks,
+    ) -> Result<Option<Self>> {
         let Some(archive) = &policy.archive else {
             return Ok(None);
         };
-        let owner = catalog::class(relid).map(|class| class.owner);
-        let ordered_by = catalog::class(policy.labelled_table).map(|class| class.owner);
-        let (Some(owner), Some(ordered_by)) = (owner, ordered_by) else {
-            return Err(missing(relid, archive));
-        };
-        // Else code of the target's would run as somebody who has not asked for it.
-        if !roles::has_rights_of(ordered_by, owner) {
-            let message = format!(
-                "cannot archive rows of table {}",
-                catalog::qualified_name(relid)
-            );
-            let root = catalog::qualified_name(policy.labelled_table);
-            return Err(
-                Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
-                    .detail(format!("It does not belong to the owner of {root}."))
-                    .hint(format!(
-                        "Give both the same owner, or end the archive of {root}."
-                    )),
-            );
-        }
-        check(relid, find(relid, archive)?, owner).map(Some)
+        // First without locks, which a table of somebody else's must not get.
+        let unlocked = chosen(relid, policy.labelled_table, archive)?;
+        lock(unlocked.oid, locks)?;
+        chosen(relid, policy.labelled_table, archive).map(Some)
     }
 
-    /// Locks it as INSERT does, unless that means waiting.
-    pub(super) fn try_lock(&self) -> Result<()> {
-        if locks::try_relation(self.oid, pg_sys::RowExclusiveLock) {
-            return Ok(());
-        }
-        Err(Error::new(
-            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-            format!("could not obtain lock on relation {}", self.name),
-        ))
+    /// The archive.
+    pub(crate) fn oid(&self) -> pg_sys::Oid {
+        self.oid
     }
 
     /// Deletes the rows that meet the condition and inserts them; returns how many were deleted.
@@ -79,15 +73,17 @@ impl Target {
              SELECT pg_catalog.count(*) FROM gone",
             self.insert()
         );
-        let count =
-            statement::archiving(job.relid, || query::first_value(visit, &query, parameters));
+        let tables = [job.relid, self.oid];
+        let count = statement::archiving(job.relid, || {
+            query::first_value(visit, Sql::naming(&tables, &query), parameters)
+        });
         count.map_or(0, |count| count.value() as u64)
     }
 
     /// A query that does the same with this DELETE, and returns a row for each that was deleted.
-    pub(super) fn taking(&self, delete: Vec<u8>) -> Vec<u8> {
+    pub(super) fn taking(&self, delete: &[u8]) -> Vec<u8> {
         let columns = self.columns.join(", ");
-        let delete = encoding::from_bytes(delete);
+        let delete = encoding::from_bytes(delete.to_vec());
         let query = format!(
             "WITH gone AS ({delete} RETURNING {columns}), archived AS ({} SELECT {columns} FROM gone) SELECT 1 FROM gone",
             self.insert()
@@ -107,7 +103,7 @@ impl Target {
 /// Inserts a row that has just been deleted, as the table's owner, whoever the user is.
 pub(crate) fn take_row(row: Slot<'_>, policy: &TablePolicy) -> Result<()> {
     let relid = row.table().oid();
-    let Some(target) = Target::of(relid, policy)? else {
+    let Some(target) = Target::of(relid, policy, Locks::Wait)? else {
         return Ok(());
     };
     let doing = format!(
@@ -127,19 +123,139 @@ pub(crate) fn take_row(row: Slot<'_>, policy: &TablePolicy) -> Result<()> {
     let shows_rows = roles::has_rights_of(roles::current_user(), owner);
     txn::explaining(&doing, shows_rows, || {
         gate::visit(owner, |visit| {
-            statement::archiving(relid, || query::execute(visit, &query, &parameters))
+            let tables = [target.oid];
+            let query = Sql::naming(&tables, &query);
+            statement::archiving(relid, || query::execute(visit, query, &parameters))
         })
     });
     Ok(())
 }
 
-/// The archive: by its name only in a label that was restored.
-pub(crate) fn find(relid: pg_sys::Oid, archive: &Archive) -> Result<pg_sys::Oid> {
-    let found = match archive.oid.map(pg_sys::Oid::from) {
-        Some(oid) => catalog::class(oid).map(|_| oid),
-        None => assignment::relation_of_name(&archive.name),
+/// The tables whose owner can have code run by an INSERT into the archive: it, its partitions, and those of
+/// which it is a partition or child.
+fn family(archive: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let is_partitioned = catalog::class(archive)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    let mut found = match is_partitioned {
+        true => catalog::all_inheritors(archive),
+        false => vec![archive],
     };
-    found.ok_or_else(|| missing(relid, archive))
+    found.extend(catalog::ancestors(archive));
+    found
+}
+
+/// Locks the archive as INSERT does, and against other owners all that it would not lock before a row
+/// goes there.
+fn lock(archive: pg_sys::Oid, how: Locks) -> Result<()> {
+    let mut locked = HashSet::new();
+    loop {
+        let family = family(archive).into_iter();
+        let new: Vec<pg_sys::Oid> = family.filter(|&table| locked.insert(table)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for table in new {
+            pgrx::check_for_interrupts!();
+            let mode = match table == archive {
+                true => pg_sys::RowExclusiveLock,
+                false => pg_sys::AccessShareLock,
+            };
+            if how == Locks::Wait {
+                locks::relation(table, mode);
+            } else if !locks::try_relation(table, mode) {
+                let name = catalog::qualified_name(table);
+                return Err(Error::new(
+                    PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+                    format!("could not obtain lock on relation {name}"),
+                ));
+            }
+        }
+    }
+}
+
+/// The archive, if it is what the owner of the tables has chosen: it is there, and belongs to this role, as
+/// the table that has the policy, the one that the rows are in, and the archive's family do.
+pub(crate) fn chosen(source: pg_sys::Oid, root: pg_sys::Oid, archive: &Archive) -> Result<Target> {
+    let Some(chosen) = archive.chosen else {
+        return Err(not_confirmed(source, root, archive));
+    };
+    let target = pg_sys::Oid::from(chosen.table);
+    if catalog::class(target).is_none() {
+        return Err(missing(source, archive));
+    }
+    let mut concerned = vec![root, source];
+    concerned.extend(family(target));
+    if !chosen.holds(concerned.iter().map(|&table| owner_of(table))) {
+        return Err(other_owners(source, root, target, chosen));
+    }
+    check(source, target, chosen.owner.into())
+}
+
+/// The owner; `None` if the table is gone.
+pub(crate) fn owner_of(table: pg_sys::Oid) -> Option<u32> {
+    catalog::class(table).map(|class| class.owner.to_u32())
+}
+
+fn not_archived(source: pg_sys::Oid, archive: &str) -> Error {
+    let table = catalog::qualified_name(source);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("cannot archive rows of table {table} in {archive}"),
+    )
+}
+
+/// The calls by which the owner says whether the archive is to be used.
+fn calls(root: pg_sys::Oid, archive: &str) -> String {
+    let table = catalog::quote_literal(&catalog::qualified_name(root));
+    let archive = catalog::quote_literal(archive);
+    format!(
+        "SELECT ttl.archive_to({table}, {archive}) confirms it, SELECT ttl.archive_to({table}, NULL) ends it"
+    )
+}
+
+fn not_confirmed(source: pg_sys::Oid, root: pg_sys::Oid, archive: &Archive) -> Error {
+    not_archived(source, &archive.name)
+        .detail(
+            "The archive was chosen in another database, or by a label: any table may have its name here.",
+        )
+        .hint(format!("{}.", calls(root, &archive.name)))
+}
+
+fn other_owners(
+    source: pg_sys::Oid,
+    root: pg_sys::Oid,
+    target: pg_sys::Oid,
+    chosen: Chosen,
+) -> Error {
+    let mut tables = vec![root, source, target];
+    let family = family(target).into_iter();
+    let strange = |table: &pg_sys::Oid| owner_of(*table) != owner_of(target);
+    tables.extend(family.filter(strange).take(1));
+    tables.dedup();
+    let present = tables.iter().map(|&table| {
+        let name = catalog::qualified_name(table);
+        match owner_of(table) {
+            Some(owner) => format!("{name} belongs to {}", roles::name(owner.into())),
+            None => format!("{name} is gone"),
+        }
+    });
+    let present: Vec<String> = present.collect();
+    let name = catalog::qualified_name(target);
+    let calls = calls(root, &name);
+    let hint = match tables
+        .iter()
+        .all(|&table| owner_of(table) == owner_of(root))
+    {
+        true => format!("{calls}."),
+        false => format!("Give the tables one owner; then {calls}."),
+    };
+    not_archived(source, &name)
+        .detail(format!(
+            "When the archive was chosen, all belonged to {}; now {}.",
+            roles::name(chosen.owner.into()),
+            present.join(", ")
+        ))
+        .hint(hint)
 }
 
 fn missing(relid: pg_sys::Oid, archive: &Archive) -> Error {
@@ -151,12 +267,14 @@ fn missing(relid: pg_sys::Oid, archive: &Archive) -> Error {
             archive.name
         ),
     )
-    .detail("Expired rows are not deleted without it.")
+    .detail(
+        "Expired rows are not deleted without it. A table that was given its name later is another one.",
+    )
     .hint("Name another by ttl.archive_to(), or none with NULL.")
 }
 
-/// Checks that rows of `source` can go to `target` with the rights of `role`. The caller has
-/// locked `source`.
+/// Checks that rows of `source` can go to `target`, which belongs to `role` as `source` does. The
+/// caller has locked `source`.
 pub(crate) fn check(source: pg_sys::Oid, target: pg_sys::Oid, role: pg_sys::Oid) -> Result<Target> {
     let (table, name) = (
         catalog::qualified_name(source),
@@ -210,6 +328,21 @@ pub(crate) fn check(source: pg_sys::Oid, target: pg_sys::Oid, role: pg_sys::Oid)
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "One of them has rules.".to_owned(),
             "Use triggers instead of rules.",
+        ));
+    }
+    // Else code of one owner's would run as another, who has not asked for it.
+    let mut family = family(target).into_iter();
+    if let Some(strange) = family.find(|&table| owner_of(table) != Some(role.to_u32())) {
+        let owner = owner_of(strange).map_or(pg_sys::InvalidOid, pg_sys::Oid::from);
+        return Err(refused(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!(
+                "Table {table} belongs to {}, {} to {}.",
+                roles::name(role),
+                catalog::qualified_name(strange),
+                roles::name(owner)
+            ),
+            "The archive, its partitions and its parents need the owner of the table: ALTER TABLE ... OWNER TO.",
         ));
     }
     if !roles::role_may_insert(target, role) || !roles::may_use_schema(class.namespace, role) {

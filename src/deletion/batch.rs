@@ -1,6 +1,6 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
-use super::archive::Target;
+use super::archive::{Locks, Target};
 use super::job::{DeletionWay, Job};
 use super::receiver::{self, FoundRow, Manner, Tally};
 use super::{by_sql, message, notice, queuing, transaction, underway};
@@ -88,7 +88,7 @@ pub(crate) fn run(
             on_single,
             at_rows: &at_rows,
         };
-        let archive = Target::of(job.relid, &job.policy)?;
+        let archive = Target::of(job.relid, &job.policy, Locks::Try)?;
         let done = match deletion_way(&table, archive.as_ref()) {
             DeletionWay::Direct => delete_directly(&batch, &table, &mut tally),
             DeletionWay::Queuing => {
@@ -229,7 +229,7 @@ fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     underway::set_root(roles::current_user(), false);
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
-    let archive = Target::of(relid, &job.policy)?;
+    let archive = Target::of(relid, &job.policy, Locks::Wait)?;
     let rows = match deletion_way(&table, archive.as_ref()) {
         DeletionWay::Direct => {
             let mut tally = Tally::default();

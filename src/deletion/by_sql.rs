@@ -23,9 +23,6 @@ pub(super) fn delete(
     tally: &mut Tally,
 ) -> Result<Done, Error> {
     let job = batch.job;
-    if let Some(archive) = archive {
-        archive.try_lock()?;
-    }
     let rows = looking(job, || {
         receiver::collect_locked(batch.visit, table, batch.query, batch.limit, tally)
     });

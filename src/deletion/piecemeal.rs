@@ -1,6 +1,6 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
-use super::archive::Target;
+use super::archive::{Locks, Target};
 use super::batch;
 use super::by_sql::update;
 use super::job::Job;
@@ -56,7 +56,7 @@ pub(crate) fn delete_what_can_go(
     let Some(job) = Job::of(relid) else {
         return Ok(None);
     };
-    let archive = match Target::of(relid, &job.policy) {
+    let archive = match Target::of(relid, &job.policy, Locks::Wait) {
         Ok(archive) => archive,
         Err(failure) => return Ok(Some(failure)),
     };

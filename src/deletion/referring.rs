@@ -9,9 +9,10 @@
 //! them is (`docs/decisions/0074-referring-rows.md`). The query then sees what is left on disk: live
 //! rows, and expired ones that a trigger has kept.
 
-use super::archive::Target;
+use super::archive::{Locks, Target};
 use super::reach::Reach;
 use super::{message, underway};
+use crate::error::Result;
 use crate::pg::code::{self, Change, Code};
 use crate::pg::context::Mark;
 use crate::pg::executor::Query;
@@ -57,10 +58,29 @@ pub(super) struct Known {
 /// The removal of one table's rows.
 struct Removal {
     relid: Oid,
-    query: Kept,
+    way: Way,
     /// A deletion sets something off even if it meets no row.
     looks_first: bool,
     code: Code,
+}
+
+/// How the rows of one table are removed.
+enum Way {
+    Delete(Kept),
+    /// By this DELETE, into the archive of this policy: which table that is, and whether it may be, is asked each
+    /// time.
+    Archive(Vec<u8>, Rc<TablePolicy>),
+}
+
+impl Way {
+    fn query(&self, relid: Oid, parameters: &Parameters) -> Result<Option<Kept>> {
+        let (delete, policy) = match self {
+            Self::Delete(query) => return Ok(Some(*query)),
+            Self::Archive(delete, policy) => (delete, policy),
+        };
+        let archive = Target::of(relid, policy, Locks::Wait)?;
+        Ok(archive.map(|archive| Kept::of(archive.taking(delete), parameters)))
+    }
 }
 
 /// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
@@ -239,15 +259,17 @@ fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
         || gate::is_untrusted(reach.root);
     let meets = || meets_any(&known.enforced, relid, target, &parameters);
     let removes = !looks_first || meets()?;
+    let mut query = None;
     if removes {
         reach.heed(target, &removal.code);
         if message::is_wanted() {
             message::begin(&catalog::qualified_name(target));
         }
+        query = or_raise(removal.way.query(target, &parameters));
     }
     Some(Next::Step(Step {
         relid: target,
-        query: removes.then_some(removal.query),
+        query,
         parameters,
         root: reach.root,
         is_last: number + 1 == known.removals.len(),
@@ -277,19 +299,19 @@ fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
     let mut removals = Vec::new();
     for (target, policy) in expiring(relid) {
         let delete = enforced.deletion(partition(relid, target), &expired(&policy));
-        let archive = or_raise(Target::of(target, &policy));
+        let archives = policy.archive.is_some();
         let mut code = code::of(target, Change::Deletion);
-        if archive.is_some() {
+        if archives {
             code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
         }
-        let text = match &archive {
-            None => delete,
-            Some(archive) => archive.taking(delete),
+        let way = match archives {
+            false => Way::Delete(Kept::of(delete, &parameters)),
+            true => Way::Archive(delete, policy),
         };
         removals.push(Removal {
             relid: target,
-            query: Kept::of(text, &parameters),
-            looks_first: archive.is_some() || code.statements.is_some() || code.planning.is_some(),
+            way,
+            looks_first: archives || code.statements.is_some() || code.planning.is_some(),
             code,
         });
     }

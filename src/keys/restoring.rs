@@ -74,7 +74,7 @@ pub(crate) fn hold(labelled_table: pg_sys::Oid) -> bool {
     let Some(mut policy) = label_of(labelled_table).filter(served) else {
         return false;
     };
-    policy.unbind();
+    policy.hold();
     seclabel::set(labelled_table, Some(&policy.to_label()));
     true
 }

@@ -1,7 +1,7 @@
 //! Rows of one table as rows of another.
 
 use super::table::Slot;
-use super::{catalog, encoding, names, query, rows};
+use super::{catalog, query, rows};
 use pgrx::pg_sys::{self, Oid};
 
 /// The table's columns that are not dropped, in order. Needs no lock: who looks at other owners'
@@ -20,24 +20,6 @@ pub(crate) fn is_assignable(from: Oid, to: Oid) -> bool {
     let assignment = pg_sys::CoercionContext::COERCION_ASSIGNMENT;
     // SAFETY: look-ups of two types.
     unsafe { pg_sys::can_coerce_type(1, &from, &to, assignment) }
-}
-
-/// The relation of this name, qualified and quoted: `None` if there is none.
-pub(crate) fn relation_of_name(name: &str) -> Option<Oid> {
-    let name = encoding::to_server(name)?;
-    // SAFETY: parses a name, which may raise a syntax error; a syscache look-up.
-    unsafe {
-        let text = pg_sys::cstring_to_text(name.as_ptr());
-        let parts = pg_sys::textToQualifiedNameList(text);
-        let range = pg_sys::makeRangeVarFromNameList(parts);
-        let (lock, missing) = (
-            pg_sys::NoLock.cast_signed(),
-            pg_sys::RVROption::RVR_MISSING_OK,
-        );
-        let none = core::ptr::null_mut();
-        let found = pg_sys::RangeVarGetRelidExtended(range, lock, missing, None, none);
-        names::valid(found)
-    }
 }
 
 /// The slot's row as a parameter. Guarded.

@@ -34,6 +34,12 @@ pub(crate) fn schema(name: &CStr) -> Option<Oid> {
     valid(unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) })
 }
 
+/// The schema's name, not quoted; empty if there is none.
+pub(crate) fn of_schema(schema: Oid) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_namespace_name(schema)) }.unwrap_or_default()
+}
+
 /// The extension of that name.
 pub(crate) fn extension(name: &CStr) -> Option<Oid> {
     // SAFETY: a catalog look-up within a transaction.

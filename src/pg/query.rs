@@ -2,13 +2,16 @@
 //!
 //! Not by SPI, which looks the table up by its name: that needs USAGE on its schema, which an owner
 //! may lack, and finds another table after a rename. [`Sql::over`] and [`Sql::delete_from`] take the
-//! table by its OID instead, as PostgreSQL's rules take theirs.
+//! table by its OID instead, as PostgreSQL's rules take theirs. What cannot be said so names its tables, and
+//! is run only if the names lead to the right ones ([`Sql::naming`]).
 
 use super::gate::Visit;
 use super::relation::Open;
-use super::{encoding, externs, lists, session, table};
+use super::{catalog, encoding, externs, lists, session, table};
+use crate::error::Error;
 use core::ffi::c_int;
 use core::marker::PhantomData;
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
 use std::ffi::CString;
 
@@ -21,6 +24,8 @@ pub(crate) struct Sql<'a> {
     text: &'a str,
     table: Option<pg_sys::Oid>,
     deletes: bool,
+    /// The tables that the text's names lead to; `None`: whatever they lead to.
+    named: Option<&'a [pg_sys::Oid]>,
 }
 
 impl<'a> Sql<'a> {
@@ -31,6 +36,16 @@ impl<'a> Sql<'a> {
             text,
             table: Some(table),
             deletes: false,
+            named: None,
+        }
+    }
+
+    /// A statement that names these tables. If a name leads to another one, since a table or a schema
+    /// was renamed, the statement is not run: an error (55000).
+    pub(crate) fn naming(tables: &'a [pg_sys::Oid], text: &'a str) -> Self {
+        Self {
+            named: Some(tables),
+            ..Self::from(text)
         }
     }
 
@@ -50,6 +65,7 @@ impl<'a> From<&'a str> for Sql<'a> {
             text,
             table: None,
             deletes: false,
+            named: None,
         }
     }
 }
@@ -162,13 +178,19 @@ fn run_seeing(
         let analyzed = visit.resolve(|| {
             session::without_query_id(|| match query.table {
                 Some(table) => analyze_over(table, query.deletes, &text, &types),
-                None => pg_sys::pg_analyze_and_rewrite_fixedparams(
-                    parse(&text),
-                    text.as_ptr(),
-                    types.as_ptr(),
-                    c_int::try_from(types.len()).unwrap_or(0),
-                    core::ptr::null_mut(),
-                ),
+                None => {
+                    let analyzed = pg_sys::parse_analyze_fixedparams(
+                        parse(&text),
+                        text.as_ptr(),
+                        types.as_ptr(),
+                        c_int::try_from(types.len()).unwrap_or(0),
+                        core::ptr::null_mut(),
+                    );
+                    if let Some(tables) = query.named {
+                        check_names(analyzed, tables);
+                    }
+                    pg_sys::pg_rewrite_query(analyzed)
+                }
             })
         });
         let values = parameter_list(parameters);
@@ -236,6 +258,33 @@ unsafe fn analyze_over(
         pg_sys::free_parsestate(state);
         pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
         pg_sys::pg_rewrite_query(query)
+    }
+}
+
+/// Raises an error if the statement, or one of its WITH clause, has a relation that is not one of these.
+///
+/// # Safety
+/// An analyzed query, before it is rewritten, without relations in sub-selects.
+unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oid]) {
+    // SAFETY: as required of the caller: its lists are of such nodes, and a statement that was analyzed holds
+    // those of its WITH clause as queries.
+    unsafe {
+        for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
+            let is_relation = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+            if is_relation && !tables.contains(&(*entry).relid) {
+                Error::new(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!(
+                        "another table has become {} meanwhile",
+                        catalog::qualified_name((*entry).relid)
+                    ),
+                )
+                .raise();
+            }
+        }
+        for with in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
+            check_names((*with).ctequery.cast(), tables);
+        }
     }
 }
 

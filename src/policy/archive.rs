@@ -5,10 +5,52 @@ use super::label::Policy;
 /// The table into which rows are inserted as they are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Archive {
-    /// Its name, qualified and quoted, as of the call: what counts after a restore.
+    /// Its name, qualified and quoted, as of the call: for messages.
     pub(crate) name: String,
-    /// What counts otherwise, so that it may be renamed; `None` in a label that a statement gave.
-    pub(crate) oid: Option<u32>,
+    /// Which table it is; `None` in a label that came from elsewhere: then any table may have that name.
+    pub(crate) chosen: Option<Chosen>,
+}
+
+/// The archive as it was chosen (docs/decisions/0075-archives-by-identity.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) table: u32,
+    /// The role to which both tables belonged, and have to belong whenever a row goes there.
+    pub(crate) owner: u32,
+}
+
+impl Chosen {
+    /// Of tables and their owners: whether all are as they were when it was chosen. A table that does not exist
+    /// is nobody's.
+    pub(crate) fn holds(self, mut owners: impl Iterator<Item = Option<u32>>) -> bool {
+        owners.all(|owner| owner == Some(self.owner))
+    }
+}
+
+impl Policy {
+    /// Where expired rows go, if not nowhere (C26). Of a label that [`Policy::read_in`] has read.
+    pub(crate) fn archive(&self) -> Option<Archive> {
+        let chosen = self.archive_oid.zip(self.archive_owner);
+        self.archive_to.as_ref().map(|name| Archive {
+            name: name.clone(),
+            chosen: chosen.map(|(table, owner)| Chosen { table, owner }),
+        })
+    }
+
+    /// Makes `table` of that database the archive, by the will of `owner`, to whom both tables belong.
+    pub(crate) fn choose_archive(&mut self, name: String, database: u32, chosen: Chosen) {
+        self.archive_to = Some(name);
+        self.archive_oid = Some(chosen.table);
+        self.archive_owner = Some(chosen.owner);
+        self.database_oid = Some(database);
+    }
+
+    /// Ends archiving.
+    pub(crate) fn end_archive(&mut self) {
+        self.archive_to = None;
+        self.archive_oid = None;
+        self.archive_owner = None;
+    }
 }
 
 /// Why rows that are archived may be expired in the archive, which has a time to live of its own.
@@ -46,6 +88,19 @@ pub(crate) fn batch_payload(table: &str, rows: u64) -> String {
 #[cfg(test)]
 mod test {
     use super::*;
+
+    #[test]
+    fn an_archive_holds_while_all_owners_are_the_same() {
+        let chosen = Chosen {
+            table: 7,
+            owner: 10,
+        };
+        let holds = |owners: &[Option<u32>]| chosen.holds(owners.iter().copied());
+        assert!(holds(&[Some(10), Some(10)]));
+        for owners in [[Some(10), Some(11)], [Some(11), Some(11)], [None, Some(10)]] {
+            assert!(!holds(&owners), "{owners:?}");
+        }
+    }
 
     #[test]
     fn rows_can_be_expired_in_the_archive() {

@@ -1,7 +1,6 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
-use super::archive::Archive;
 use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
 use super::undo::Shortened;
@@ -72,12 +71,15 @@ pub(crate) struct Policy {
     #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
     pub(crate) hidden: bool,
     /// C26: the table into which expired rows are inserted as they are deleted, qualified and
-    /// quoted.
+    /// quoted. For people only: nothing is looked up by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) archive_to: Option<String>,
-    /// That table, while the label is of this database.
+    /// That table, which its owner has chosen in this database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) archive_oid: Option<u32>,
+    /// The owner of both tables, who has chosen it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_owner: Option<u32>,
     /// C28: the channel that is notified of each batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<String>,
@@ -87,11 +89,10 @@ pub(crate) struct Policy {
     /// C30: the hours of background deletion; `None` is always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delete_between: Option<Window>,
-    /// The OID of the table that the policy was made for, and of its database: a restored table has
-    /// another OID, and a table of a copied database is in another database.
+    /// The OID of the table that the policy was made for: a restored table has another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) table_oid: Option<u32>,
-    /// See `table_oid`.
+    /// The database whose OIDs are in the label: tables of a copied database have the same ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) database_oid: Option<u32>,
     /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
@@ -308,14 +309,32 @@ impl Policy {
         self.table_oid = Some(relid);
     }
 
-    /// Forgets which table the policy was made for.
-    pub(crate) fn unbind(&mut self) {
-        self.database_oid = None;
+    /// Makes deletion wait for `ttl.resume`.
+    pub(crate) fn hold(&mut self) {
         self.table_oid = None;
     }
 
-    /// The policy as it stands in the catalog of that database: one that was made in another is made
-    /// for none of its tables, though they have the same OIDs (`CREATE DATABASE … TEMPLATE`).
+    /// Forgets all OIDs: which table the policy was made for, and which table is its archive.
+    pub(crate) fn unbind(&mut self) {
+        self.table_oid = None;
+        self.archive_oid = None;
+        self.archive_owner = None;
+        self.database_oid = None;
+    }
+
+    /// Whether the label has OIDs.
+    pub(crate) fn has_oids(&self) -> bool {
+        let oids = [
+            self.table_oid,
+            self.archive_oid,
+            self.archive_owner,
+            self.database_oid,
+        ];
+        oids.iter().any(Option::is_some)
+    }
+
+    /// The policy as it stands in the catalog of that database: the OIDs of one that was made in another
+    /// are not those of its tables, though these have the same ones (`CREATE DATABASE … TEMPLATE`).
     pub(crate) fn read_in(mut self, database: u32) -> Self {
         if self.database_oid != Some(database) {
             self.unbind();
@@ -377,21 +396,15 @@ impl Policy {
         Ok(())
     }
 
-    /// Where expired rows go, if not nowhere (C26).
-    pub(crate) fn archive(&self) -> Option<Archive> {
-        self.archive_to.as_ref().map(|name| Archive {
-            name: name.clone(),
-            oid: self.archive_oid,
-        })
-    }
-
     fn check_archive(&self) -> Result<(), LabelError> {
         let malformed = |what: &str| Err(LabelError::Malformed(what.to_owned()));
-        match (&self.archive_to, self.archive_oid) {
-            (Some(name), _) if name.is_empty() || name.contains('\0') => {
+        match &self.archive_to {
+            Some(name) if name.is_empty() || name.contains('\0') => {
                 malformed("archive_to must be the name of a table")
             }
-            (None, Some(_)) => malformed("archive_oid needs an archive_to"),
+            None if self.archive_oid.or(self.archive_owner).is_some() => {
+                malformed("archive_oid and archive_owner need an archive_to")
+            }
             _ => self.check_notify(),
         }
     }

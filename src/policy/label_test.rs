@@ -1,6 +1,7 @@
 //! C2, D1, M1: the label's format: what is read, what is refused, and the round trip.
 
 use super::added::Added;
+use super::archive::Chosen;
 use super::label::*;
 use super::rule::IndexRule;
 use proptest::prelude::*;
@@ -111,12 +112,26 @@ fn c16_granularity() {
 /// C26, C28: an archive has a name; a channel has one that NOTIFY takes.
 #[test]
 fn c26_archive() {
-    let policy = Policy::parse(r#"{"archive_to": "s.t", "archive_oid": 7, "notify": "gone"}"#);
-    let policy = policy.unwrap();
+    let label = r#"{"archive_to": "s.t", "archive_oid": 7, "archive_owner": 10, "notify": "gone"}"#;
+    let policy = Policy::parse(label).unwrap();
     let archive = policy.archive().unwrap();
-    assert_eq!((archive.name.as_str(), archive.oid), ("s.t", Some(7)));
+    let chosen = Chosen {
+        table: 7,
+        owner: 10,
+    };
+    assert_eq!(
+        (archive.name.as_str(), archive.chosen),
+        ("s.t", Some(chosen))
+    );
     assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
     assert!(Policy::parse("{}").unwrap().archive().is_none());
+    for half in [
+        r#"{"archive_to": "s.t", "archive_oid": 7}"#,
+        r#"{"archive_to": "s.t", "archive_owner": 7}"#,
+    ] {
+        let archive = Policy::parse(half).unwrap().archive().unwrap();
+        assert_eq!(archive.chosen, None, "{half}");
+    }
     let long = "é".repeat(32);
     for bad in ["", "a\\u0000b", &"c".repeat(64), &long] {
         let label = format!(r#"{{"notify": "{bad}"}}"#);
@@ -128,6 +143,7 @@ fn c26_archive() {
     for bad in [
         r#"{"archive_to": ""}"#,
         r#"{"archive_oid": 7}"#,
+        r#"{"archive_owner": 7}"#,
         r#"{"archive_to": 7}"#,
     ] {
         assert!(
@@ -182,6 +198,39 @@ fn labels_of_other_databases_are_restored() {
     assert_eq!(policy, read("{}"));
 }
 
+/// An archive is one that was chosen in this database: it goes with the other OIDs of a label, stays while
+/// the table only waits for `ttl.resume`, and can be chosen while it does.
+#[test]
+fn archives_of_other_databases_are_not_chosen() {
+    let chosen = Chosen {
+        table: 7,
+        owner: 10,
+    };
+    let archive = |policy: &Policy| policy.archive().expect("an archive").chosen;
+    let mut policy = Policy::parse("{}").unwrap();
+    policy.bind(5, 16400);
+    policy.choose_archive("s.t".to_owned(), 5, chosen);
+    assert_eq!(archive(&policy.clone().read_in(5)), Some(chosen));
+    assert_eq!(archive(&policy.clone().read_in(6)), None);
+    let mut held = policy.clone();
+    held.hold();
+    let held = held.read_in(5);
+    assert!(held.is_restored(16400));
+    assert_eq!(archive(&held), Some(chosen));
+    policy.unbind();
+    assert!(!policy.has_oids());
+    assert_eq!(archive(&policy), None);
+    // What a copy has been told, its own copies have not.
+    policy.choose_archive("s.t".to_owned(), 6, chosen);
+    assert!(policy.has_oids() && policy.is_restored(16400));
+    assert_eq!(archive(&policy.clone().read_in(6)), Some(chosen));
+    assert_eq!(archive(&policy.clone().read_in(7)), None);
+    policy.bind(6, 16400);
+    assert_eq!(archive(&policy.clone().read_in(6)), Some(chosen));
+    policy.end_archive();
+    assert_eq!(policy.archive(), None);
+}
+
 proptest! {
     #[test]
     fn round_trip(
@@ -194,7 +243,8 @@ proptest! {
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
-            archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid), notify: archive,
+            archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid),
+            archive_owner: archive.as_ref().and(table_oid), notify: archive,
             table_oid, database_oid: table_oid, index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,

@@ -17,7 +17,7 @@ mod table_options;
 mod undo;
 
 pub(crate) use added::Added;
-pub(crate) use archive::{Archive, ExpiredThere, batch_payload};
+pub(crate) use archive::{Archive, Chosen, ExpiredThere, batch_payload};
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key, inheriting_key,

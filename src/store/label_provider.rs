@@ -31,20 +31,16 @@ pub(crate) fn bind_or_unbind(
         return None;
     }
     let policy = Policy::parse(&encoding::from_server(label)).ok()?;
-    policy
-        .table_oid
-        .or(policy.database_oid)
-        .or(policy.archive_oid)?;
+    if !policy.has_oids() {
+        return None;
+    }
     let own = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
     let table = own().filter(|_| policy.table_oid.is_some() && seclabel::is_own_statement());
     let table = table.and_then(|names| Name::Parts(names, names.length).resolve());
-    let mut bound = Policy {
-        archive_oid: None,
-        ..policy
-    };
-    match table {
-        Some(table) => bind(&mut bound, table),
-        None => bound.unbind(),
+    let mut bound = policy;
+    bound.unbind();
+    if let Some(table) = table {
+        bind(&mut bound, table);
     }
     let text = encoding::to_server(&bound.to_label())?;
     Some(labels::with_label(planned, &text))

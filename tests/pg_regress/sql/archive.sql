@@ -166,31 +166,59 @@ ALTER TABLE t ADD CHECK (id <> 50);
 SELECT id FROM a;
 ALTER TABLE a DROP CONSTRAINT small;
 -- renamed: followed
+SELECT ttl.problems('t');
+SET quote_all_identifiers = on;
+SELECT ttl.problems('t');
+SELECT ttl.archive_to('t', 'a');
+RESET quote_all_identifiers;
+SELECT ttl.problems('t');
+SELECT label::jsonb -> 'archive_to' AS archive_to FROM pg_seclabel WHERE objoid = 't'::regclass AND provider = 'ttl';
 ALTER TABLE a RENAME TO b;
 SELECT ttl.purge('t');
 SELECT id FROM b ORDER BY id;
 SELECT unnest(problems) FROM ttl.tables WHERE relation = 't'::regclass;
--- dropped: nothing is deleted
+-- dropped: nothing is deleted, and nothing goes to another table of either name
 SELECT fill('t', 52, 52);
 DROP TABLE b;
+CREATE TABLE a (LIKE t);
+CREATE TABLE b (LIKE t);
 SELECT ttl.purge('t');
 INSERT INTO t (id) VALUES (52);
 SELECT unnest(problems) FROM ttl.tables WHERE relation = 't'::regclass;
-SELECT ttl.archive_to('t', NULL);
+SELECT ttl.archive_to('t', 'b');
 SELECT ttl.purge('t');
+SELECT id FROM b UNION ALL SELECT -id FROM a;
+SELECT ttl.archive_to('t', NULL);
 
--- A dump: by its name.
+-- A dump: by its name there is no archive before the owner says so.
 CREATE TABLE restored (id int, ttl int, _ts timestamptz DEFAULT ttl.current_ts());
 CREATE TABLE "the Archive" (LIKE restored);
 SECURITY LABEL FOR ttl ON TABLE restored IS
     '{"default_ttl": 100, "archive_to": "archive.\"the Archive\"", "archive_oid": 1, "table_oid": 1}';
+SELECT unnest(ttl.problems('restored'));
 SELECT ttl.resume('restored');
+SELECT unnest(ttl.problems('restored'));
 SELECT fill('restored', 1, 2);
 SELECT ttl.purge('restored');
+SELECT ttl.archive_to('archive.restored', 'archive."the Archive"');
+SELECT ttl.purge('restored');
 SELECT id, _ts FROM "the Archive" ORDER BY id;
+-- in the other order
+SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": "archive.\"the Archive\""}';
+SELECT ttl.archive_to('restored', 'archive."the Archive"');
+SELECT unnest(ttl.problems('restored')) LIKE 'nothing is deleted: restored %' AS waits;
+SELECT ttl.resume('restored');
+SELECT ttl.problems('restored');
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": "archive.nothing"}';
 SELECT ttl.resume('restored');
+-- OIDs of a statement do not count, whatever they are
+DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE archive.restored IS %L',
+    (SELECT format('{"default_ttl": 100, "archive_to": "archive.alike", "archive_oid": %s, "archive_owner": %s, "table_oid": %s, "database_oid": %s}',
+                   'archive.alike'::regclass::oid, relowner, c.oid, d.oid)
+       FROM pg_class AS c, pg_database AS d WHERE c.oid = 'archive.restored'::regclass AND datname = current_database())); END $$;
+SELECT label FROM pg_seclabel WHERE objoid = 'restored'::regclass AND provider = 'ttl';
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_oid": 1}';
+SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_owner": 1}';
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": ""}';
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "notify": ""}';
 
@@ -214,6 +242,30 @@ ALTER TABLE p OWNER TO regress_archive_owner;
 GRANT INSERT ON q TO regress_archive_owner;
 SELECT fill('p', 9, 12);
 SELECT ttl.purge('p');
+SELECT unnest(ttl.problems('p'));
+SELECT ttl.archive_to('p', 'q');
+ALTER TABLE q OWNER TO regress_archive_owner;
+SELECT ttl.archive_to('p', 'q');
+ALTER TABLE q1 OWNER TO regress_archive_owner;
+SELECT unnest(ttl.problems('p'));
+SELECT ttl.archive_to('p', 'q');
+SELECT unnest(ttl.problems('p'));
+ALTER TABLE p1 OWNER TO regress_archive_owner;
+SELECT ttl.problems('p');
+SELECT ttl.purge('p');
+SELECT tableoid::regclass, id FROM q ORDER BY id;
+-- a partition of the archive, and a table whose partition the archive becomes
+CREATE TABLE q2 PARTITION OF q FOR VALUES IN (1);
+SELECT fill('p', 1, 2);
+SELECT ttl.purge('p');
+DROP TABLE q2;
+SELECT ttl.purge('p');
+CREATE TABLE around (LIKE q) PARTITION BY RANGE (id);
+ALTER TABLE around ATTACH PARTITION q DEFAULT;
+SELECT ttl.problems('p');
+SELECT ttl.archive_to('p', 'q');
+ALTER TABLE around DETACH PARTITION q;
+SELECT ttl.problems('p');
 
 -- Whoever inserts: the archive is the owner's.
 CREATE TABLE shared (id int PRIMARY KEY, who name);
@@ -252,6 +304,15 @@ INSERT INTO shared (id) VALUES (2);
 RESET ROLE;
 REVOKE INSERT ON shared_archive FROM regress_archive_owner;
 SELECT ttl.purge('shared');
+GRANT INSERT ON shared_archive TO regress_archive_owner;
+-- another owner of either, and the former one again
+ALTER TABLE shared_archive OWNER TO regress_archive_writer;
+SELECT ttl.purge('shared');
+ALTER TABLE shared OWNER TO regress_archive_writer;
+SELECT ttl.purge('shared');
+ALTER TABLE shared OWNER TO regress_archive_owner;
+ALTER TABLE shared_archive OWNER TO regress_archive_owner;
+SELECT ttl.problems('shared');
 
 -- NOTIFY: what comes is seen by the other tests
 SELECT ttl.set_option('shared', 'notify', 'gone');

@@ -143,7 +143,7 @@ fn as_the_owner() {
     let (_database, mut disk) = with_tables("archive_owner");
     disk.run(
         "CREATE ROLE archivist LOGIN; GRANT CREATE, USAGE ON SCHEMA public TO archivist;
-         ALTER TABLE t OWNER TO archivist; ALTER TABLE gone OWNER TO archivist;
+         ALTER TABLE t OWNER TO archivist; ALTER TABLE gone OWNER TO archivist; SELECT ttl.archive_to('t', 'gone');
          CREATE FUNCTION who() RETURNS trigger LANGUAGE plpgsql AS
              'BEGIN NEW.what = current_user || '' '' || ttl.deleting(); RETURN NEW; END';
          CREATE TRIGGER who BEFORE INSERT ON gone FOR EACH ROW EXECUTE FUNCTION who();
