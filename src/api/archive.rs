@@ -165,7 +165,7 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     };
     let name = catalog::qualified_name(oid);
     let mut problems = vec![];
-    if !is_named(oid, &archive.name) {
+    if !names::is_of(oid, &archive.name) {
         problems.push(format!(
             "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
             archive.name
@@ -181,16 +181,4 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
 
 fn is_deleted_from(table: pg_sys::Oid) -> bool {
     catalog::class(table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-}
-
-/// Whether a name, qualified and quoted in any way, is the table's.
-fn is_named(table: pg_sys::Oid, name: &str) -> bool {
-    let schema = catalog::class(table).map(|class| class.namespace);
-    let parts = names::parts(name);
-    match (schema, parts.as_slice()) {
-        (Some(schema), [first, second]) => {
-            *first == names::of_schema(schema) && *second == catalog::relation_name(table)
-        }
-        _ => false,
-    }
 }

@@ -1,7 +1,7 @@
 //! Looks up objects by name.
 
 use super::syntax::Node;
-use super::{encoding, lists, rows};
+use super::{catalog, encoding, lists, rows};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
@@ -26,6 +26,27 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
         let names = pg_sys::textToQualifiedNameList(text);
         lists::names(names).map(encoding::from_server).collect()
     }
+}
+
+/// Whether the text is the relation's name, with its schema, quoted in any way: how PostgreSQL writes a name
+/// depends on settings, so that texts cannot be compared.
+pub(crate) fn is_of(relid: Oid, text: &str) -> bool {
+    let schema = rows::CLASS.get(relid, |row| row.relnamespace);
+    let (Some(schema), Some(text)) = (schema, encoding::to_server(text)) else {
+        return false;
+    };
+    let mut names = core::ptr::null_mut();
+    // SAFETY: the function changes a copy of the text, to which the names point.
+    let parts: Vec<String> = unsafe {
+        let copy = pg_sys::pstrdup(text.as_ptr());
+        if !pg_sys::SplitIdentifierString(copy, b'.'.cast_signed(), &mut names) {
+            return false;
+        }
+        lists::iter::<core::ffi::c_char>(names)
+            .map(|name| encoding::from_pointer(name))
+            .collect()
+    };
+    parts == [of_schema(schema), catalog::relation_name(relid)]
 }
 
 /// The schema of that name.

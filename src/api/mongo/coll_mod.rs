@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::index;
+use crate::pg::names;
 use crate::pg::report::or_raise;
 use crate::pg::values::Json;
 use crate::store::{expiry_index, index_of};
@@ -49,7 +50,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
     guard::check_owner(relid)?;
     if let Some(table) = &wanted.table
         && *table != catalog::relation_name(relid)
-        && *table != qualified_name(relid)
+        && !names::is_of(relid, table)
     {
         let reason = format!("names another table than {}", qualified_name(relid));
         return Err(field(

@@ -67,6 +67,10 @@ SELECT ttl.coll_mod('t', '{"index": {"name": "t_d_idx", "expireAfterSeconds": 10
 SELECT ttl.coll_mod('t', '{"index": {"name": "t_d_idx", "expireAfterSeconds": 100}}');
 SELECT ttl.coll_mod('t', '{"collMod": "t", "index": {"keyPattern": {"e": -1}, "expireAfterSeconds": 50}}');
 SELECT ttl.coll_mod('t', '{"collMod": "ttl_index_commands.t", "index": {"keyPattern": {"a": 1}, "expireAfterSeconds": 0}}');
+SET quote_all_identifiers = on;
+SELECT ttl.coll_mod('t', '{"collMod": "ttl_index_commands.t", "index": {"keyPattern": {"a": 1}, "expireAfterSeconds": 0}}');
+RESET quote_all_identifiers;
+SELECT ttl.coll_mod('t', '{"collMod": "TTL_index_commands.\"t\"", "index": {"keyPattern": {"a": 1}, "expireAfterSeconds": 0}}');
 SELECT ttl.coll_mod('t', '{"index": {"name": "plain_level", "expireAfterSeconds": 7}}');
 SELECT count(*) FROM nodes NATURAL JOIN pg_class;
 SELECT try(format('SELECT ttl.coll_mod(''t'', %L)', command)) FROM (VALUES
