@@ -51,7 +51,7 @@ pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo)
 
 /// Reads a number of seconds as it is written (C17).
 pub(super) fn read(text: &CStr) -> Result<i32> {
-    let shown = encoding::from_server(text);
+    let shown = encoding::given(text);
     let read = policy::seconds_of_number(&shown).unwrap_or_else(|| {
         // SAFETY: the arguments of interval_in: text, no type of elements, no modifier.
         let interval = unsafe {

@@ -1,7 +1,7 @@
 //! Between the database's encoding and Rust's strings, which are UTF-8.
 //!
 //! All text to and from PostgreSQL passes here: names, labels, queries, results. In a UTF-8
-//! database, and for ASCII text, nothing is converted. Nothing here raises an error.
+//! database, and for ASCII text, nothing is converted. Nothing here raises an error, but [`query`] and [`given`].
 //!
 //! In SQL_ASCII PostgreSQL takes bytes as they are; here they are read as LATIN1, so that every
 //! name keeps its bytes.
@@ -49,6 +49,39 @@ pub(crate) unsafe fn from_nullable(text: *const core::ffi::c_char) -> Option<Str
 /// As [`from_server`], of bytes without a 0.
 pub(crate) fn from_bytes(bytes: Vec<u8>) -> String {
     CString::new(bytes).map_or(String::new(), |text| from_server(&text))
+}
+
+/// The longest text, in bytes, that is taken from a user's statement: far beyond what anybody writes.
+const LONGEST: usize = 1024 * 1024;
+
+/// As [`from_server`], of what a user's statement gives. Raises 54000 for a text that is longer than
+/// [`LONGEST`], before anything of it is copied: memory that Rust cannot get ends the process, and with it
+/// all sessions.
+pub(crate) fn given(text: &CStr) -> String {
+    check_length(text.count_bytes());
+    from_server(text)
+}
+
+/// Raises the same error for a value of a type of variable length.
+///
+/// # Safety
+/// A varlena.
+pub(crate) unsafe fn check_given(value: pg_sys::Datum) {
+    // SAFETY: as required of the caller; reads the header, and counts its four bytes.
+    check_length(unsafe { pg_sys::toast_raw_datum_size(value) }.saturating_sub(4));
+}
+
+fn check_length(bytes: usize) {
+    if bytes > LONGEST {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "text is too long",
+        )
+        .detail(format!(
+            "It has {bytes} bytes; it may have {LONGEST} at most."
+        ))
+        .raise()
+    }
 }
 
 /// PostgreSQL's hash of bytes in the database's encoding.

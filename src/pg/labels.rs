@@ -91,8 +91,10 @@ pub(crate) fn register(provider: &'static CStr, check: Check) {
 #[pg_guard]
 unsafe extern "C-unwind" fn relabel(object: *const ObjectAddress, label: *const c_char) {
     if let Some(check) = CHECK.get() {
-        // SAFETY: PostgreSQL passes a valid address, and a C string or null.
-        unsafe { check(&*object, encoding::from_nullable(label).as_deref()) };
+        // SAFETY: PostgreSQL passes a C string or null.
+        let label = (!label.is_null()).then(|| encoding::given(unsafe { CStr::from_ptr(label) }));
+        // SAFETY: PostgreSQL passes a valid address.
+        unsafe { check(&*object, label.as_deref()) };
     }
 }
 

@@ -53,8 +53,8 @@ pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<T
                     && let Some(node) = Node::new(option)
                 {
                     options.push(Written {
-                        name: encoding::from_pointer((*option).defname),
-                        value: names::option_value(node).map(|it| encoding::from_server(&it)),
+                        name: encoding::given(CStr::from_ptr((*option).defname)),
+                        value: names::option_value(node).map(|it| encoding::given(&it)),
                         is_reset: place.is_reset,
                     });
                 }

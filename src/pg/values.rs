@@ -54,17 +54,37 @@ impl IntoDatum for Json {
     }
 }
 
+/// An argument, which a user gives.
+struct Given(Text);
+
+impl FromDatum for Given {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        type_oid: pg_sys::Oid,
+    ) -> Option<Self> {
+        // SAFETY: the caller has checked that it is a text.
+        unsafe {
+            if !is_null {
+                encoding::check_given(datum);
+            }
+            Text::from_polymorphic_datum(datum, is_null, type_oid).map(Self)
+        }
+    }
+}
+
 // SAFETY: a text argument is read like this.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: as required of the caller.
-        let value = unsafe { arg.unbox_arg_using_from_datum() };
-        value.unwrap_or_else(|| Self(String::new()))
+        let value = unsafe { arg.unbox_arg_using_from_datum::<Given>() };
+        value.map_or_else(|| Self(String::new()), |given| given.0)
     }
 
     unsafe fn unbox_nullable_arg(arg: Arg<'_, 'fcx>) -> Nullable<Self> {
         // SAFETY: as required of the caller.
-        unsafe { arg.unbox_arg_using_from_datum() }.into()
+        let value = unsafe { arg.unbox_arg_using_from_datum::<Given>() };
+        value.map(|given| given.0).into()
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn bind_or_unbind(
     if !seclabel::is_ours(stmt) || session::is_binary_upgrade() {
         return None;
     }
-    let policy = Policy::parse(&encoding::from_server(label)).ok()?;
+    let policy = Policy::parse(&encoding::given(label)).ok()?;
     if !policy.has_oids() {
         return None;
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::pg::call::Call;
 use crate::pg::support::Request;
 use crate::pg::values::Text;
-use crate::pg::{fmgr, nodes};
+use crate::pg::{encoding, fmgr, nodes};
 use crate::store::{TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};
@@ -70,7 +70,12 @@ pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
 ) -> pg_sys::Datum {
     replace(call, |policy, varno, name| {
         // SAFETY: as declared in SQL, of type text.
-        let name = unsafe { Text::from_datum(name.constvalue, name.constisnull) }?.0;
+        let name = unsafe {
+            if !name.constisnull {
+                encoding::check_given(name.constvalue);
+            }
+            Text::from_datum(name.constvalue, name.constisnull)?.0
+        };
         let rules = policy.map_or(&[][..], |policy| &policy.rules);
         let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
             return Some(nodes::never());

@@ -22,9 +22,11 @@ const CLOCK: &str = "_ts";
 fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
     let argument = guard::required(argument, name)?;
     // SAFETY: the argument is declared as jsonb in SQL.
-    let text =
-        unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())]) };
-    Ok(text.map_or(String::new(), encoding::from_server))
+    let text = unsafe {
+        encoding::check_given(argument.datum());
+        direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())])
+    };
+    Ok(text.map_or(String::new(), encoding::given))
 }
 
 fn to_jsonb(reply: &impl Serialize) -> Json {

@@ -122,3 +122,58 @@ fn small_servers() {
     );
     disk.wait_until("SELECT count(*) FROM t", "2001", PATIENCE);
 }
+
+/// A text that is too large for the server's memory is an error of its statement, and no other session
+/// notices: each is measured before it is copied.
+#[test]
+fn a_huge_text_is_an_error() {
+    let server = Server::start(&[]);
+    let database = server.database("app");
+    let mut other = database.connect();
+    other.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, at timestamptz); CREATE TABLE u (id integer);
+         SELECT ttl.enable('t', 3600)",
+    );
+    let mut session = database.connect();
+    let pid = session.value("SELECT pg_backend_pid()");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process of ours");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let size = size.and_then(|size| size.split_whitespace().next()?.parse::<i64>().ok());
+    // Enough for the text and for what PostgreSQL makes of it, not for a copy of ours.
+    let limit = size.expect("kilobytes") * 1024 + 350 * MB;
+    let mut prlimit = std::process::Command::new("prlimit");
+    server.must_run(prlimit.args(["--pid", &pid, &format!("--as={limit}")]));
+    for (statement, size) in [
+        ("SELECT ttl.enable('u', 3600, index => {})", 100_000_000),
+        ("SELECT ttl.set_option('t', {}, '1')", 100_000_000),
+        ("SELECT ttl.set_option('t', 'notify', {})", 100_000_000),
+        ("SELECT ttl.create_live_view('t', {})", 100_000_000),
+        ("SELECT ttl.revive('t', {})", 100_000_000),
+        (
+            "SELECT ttl.create_index('t', jsonb_build_object('at', {}))",
+            20_000_000,
+        ),
+        (
+            "SELECT ttl.create_index('t', '{\"at\": 1}', jsonb_build_object('name', {}))",
+            20_000_000,
+        ),
+        (
+            "SELECT ttl.coll_mod('t', jsonb_build_object('collMod', {}))",
+            20_000_000,
+        ),
+        (
+            "DO $$ BEGIN EXECUTE 'SECURITY LABEL FOR ttl ON TABLE u IS ''' || {} || ''''; END $$",
+            20_000_000,
+        ),
+        (
+            "DO $$ BEGIN EXECUTE 'ALTER TABLE u SET (ttl.default = ''' || {} || ''')'; END $$",
+            20_000_000,
+        ),
+    ] {
+        let sql = statement.replace("{}", &format!("repeat('1', {size})"));
+        let error = session.error(&sql);
+        assert_eq!(error.code().code(), "54000", "{statement}: {error:?}");
+    }
+    assert_eq!(other.value("SELECT 1"), "1");
+    assert_eq!(session.value("SELECT count(*) FROM ttl.tables"), "1");
+}
