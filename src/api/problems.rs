@@ -67,6 +67,7 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         if columns.labelled_table == rel {
             problems.extend(unused_rules(rel, &policy));
             problems.extend(foreign_tables(rel));
+            problems.extend(half_detached(rel));
             problems.extend(guarded(rel, &policy));
             problems.extend(idle_drop_partitions(rel, &policy));
             problems.extend(hidden_conditions(rel, &policy));
@@ -226,6 +227,28 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
         .map(|table| {
             let name = catalog::qualified_name(table);
             format!("expired rows of foreign table {name} are hidden, and never deleted")
+        })
+        .collect()
+}
+
+/// Partitions whose DETACH CONCURRENTLY has not come to its end.
+fn half_detached(relid: pg_sys::Oid) -> Vec<String> {
+    let parents = catalog::all_inheritors(relid).into_iter();
+    let pairs = parents.flat_map(|parent| {
+        let parts = catalog::being_detached(parent).into_iter();
+        parts.map(move |part| {
+            (
+                catalog::qualified_name(parent),
+                catalog::qualified_name(part),
+            )
+        })
+    });
+    pairs
+        .map(|(parent, part)| {
+            format!(
+                "expired rows of {part} are hidden, and not deleted, until it is detached: if no session is at that, \
+                 ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE"
+            )
         })
         .collect()
 }

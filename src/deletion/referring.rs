@@ -85,8 +85,11 @@ impl Way {
 
 /// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
 /// queries, and each run is asked about.
-static KNOWN: Variable<RefCell<FxHashMap<Oid, Vec<(Vec<u8>, Rc<Known>)>>>> =
+static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
     Variable::new(RefCell::new(HashMap::with_hasher(FxBuildHasher)));
+
+/// The texts of one table.
+type Texts = Vec<(Vec<u8>, Rc<Known>)>;
 
 /// Counts invalidations, so that what was read before one is not stored after it.
 static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
@@ -282,7 +285,7 @@ fn parameters(enforced: &Enforced, query: Query<'_>) -> Option<Parameters> {
 
 fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
     let text = query.text()?.to_bytes();
-    let find = |all: &Vec<(Vec<u8>, Rc<Known>)>| {
+    let find = |all: &Texts| {
         let found = all.iter().find(|(known, _)| known == text);
         found.map(|(_, known)| Rc::clone(known))
     };

@@ -5,7 +5,7 @@ use super::{encoding, rows};
 use pgrx::pg_sys;
 
 pub(crate) use super::inheritance::{
-    all_inheritors, all_inheritors_of, ancestors, has_subclass, parents,
+    all_inheritors, all_inheritors_of, ancestors, being_detached, has_subclass, parents,
 };
 
 /// What a policy needs to know of a column.

@@ -162,6 +162,8 @@ mod pg_inherits {
     pub(super) const RELATION: Oid = Oid::from_u32(2611);
     pub(super) const RELID_SEQNO_INDEX: Oid = Oid::from_u32(2680);
     pub(super) const INHRELID: i16 = 1;
+    pub(super) const PARENT_INDEX: Oid = Oid::from_u32(2187);
+    pub(super) const INHPARENT: i16 = 2;
 
     #[repr(C)]
     pub(super) struct Row {
@@ -175,6 +177,23 @@ mod pg_inherits {
 // SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
 const INHERITS: Catalog<pg_inherits::Row> =
     unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::RELID_SEQNO_INDEX)) };
+
+// SAFETY: pg_inherits and its index by parent.
+const CHILDREN: Catalog<pg_inherits::Row> =
+    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::PARENT_INDEX)) };
+
+/// The partitions that DETACH CONCURRENTLY has begun to detach: they are not found from the relation any more,
+/// and still find it.
+pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut found = Vec::new();
+    CHILDREN.scan(&[(pg_inherits::INHPARENT, Key::Oid(relid))], &mut |row| {
+        if row.inhdetachpending {
+            found.push(row.inhrelid);
+        }
+        false
+    });
+    found
+}
 
 fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();

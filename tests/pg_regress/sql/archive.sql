@@ -314,6 +314,27 @@ ALTER TABLE shared OWNER TO regress_archive_owner;
 ALTER TABLE shared_archive OWNER TO regress_archive_owner;
 SELECT ttl.problems('shared');
 
+-- Rows that refer to one that is deleted. An archive that is not to be used stops only what would go there.
+CREATE TABLE parent (id int PRIMARY KEY);
+CREATE TABLE child (id int, parent int REFERENCES parent, _ts timestamptz DEFAULT ttl.current_ts(), ttl int);
+CREATE TABLE child_archive (LIKE child);
+SELECT ttl.enable('child', 100);
+SELECT ttl.enable('child_archive', -1, ttl_column => NULL);
+SELECT ttl.archive_to('child', 'child_archive');
+INSERT INTO parent SELECT generate_series(1, 5);
+BEGIN;
+SET LOCAL ttl.preserve_ts = on;
+INSERT INTO child SELECT i, i, '2020-01-01', 5 FROM generate_series(1, 4) AS i;
+COMMIT;
+DELETE FROM parent WHERE id <= 2;
+SELECT * FROM child_archive ORDER BY id;
+ALTER TABLE child_archive OWNER TO regress_archive_owner;
+DELETE FROM parent WHERE id = 3;
+DELETE FROM parent WHERE id = 5;
+ALTER TABLE child_archive OWNER TO CURRENT_USER;
+DELETE FROM parent WHERE id = 3;
+SELECT * FROM child_archive WHERE id > 2;
+
 -- NOTIFY: what comes is seen by the other tests
 SELECT ttl.set_option('shared', 'notify', 'gone');
 SELECT label::jsonb -> 'notify' AS notify FROM pg_seclabel WHERE objoid = 'shared'::regclass AND provider = 'ttl';

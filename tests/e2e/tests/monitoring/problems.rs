@@ -242,3 +242,33 @@ fn standby() {
     let mut session = standby.connect("app", "postgres");
     assert_eq!(session.value(SHOWN), "?|?|{}");
 }
+
+/// A DETACH CONCURRENTLY that was interrupted leaves a partition whose rows are hidden and never deleted.
+#[test]
+fn half_detached() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("detached");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE p (id integer) PARTITION BY RANGE (id);
+         CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1) TO (100);
+         CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (200);
+         SELECT ttl.enable('p', 3600)",
+    );
+    disk.wait_until("SELECT ttl.problems('p')", "{}", PATIENCE);
+    let mut reader = database.connect();
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM p");
+    disk.run("SET statement_timeout = '1s'");
+    let error = disk.error("ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY");
+    assert_eq!(error.code().code(), "57014", "{error:?}");
+    disk.run("RESET statement_timeout");
+    reader.run("COMMIT");
+    let told = disk.value("SELECT array_to_string(ttl.problems('p'), '; ')");
+    let call = "ALTER TABLE public.p DETACH PARTITION public.p1 FINALIZE";
+    assert!(
+        told.contains("expired rows of public.p1 are hidden") && told.ends_with(call),
+        "{told}"
+    );
+    disk.run(call);
+    assert_eq!(disk.value("SELECT ttl.problems('p')"), "{}");
+}
