@@ -10,7 +10,7 @@ use crate::worker::state::{self, Counters, TableState};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `ttl.table_stats()`: what deletion has done in this database, one row
 /// for each table with a label, partitions summed up: the view joins nothing to it, as a join by a
@@ -49,9 +49,13 @@ pub(super) fn table_stats_0_2() -> TableIterator<
 > {
     let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
     let mut figures = BTreeMap::new();
+    let mut off = BTreeSet::new();
     let is_halted = standing::halted().is_some();
     for (labelled_table, policy) in all_labels() {
         sums.entry(labelled_table.to_u32()).or_default();
+        if policy.as_ref().is_some_and(|policy| !policy.is_on()) {
+            off.insert(labelled_table.to_u32());
+        }
         let found = look::at(|| figures_of(labelled_table, policy.as_ref()?, is_halted));
         figures.insert(labelled_table.to_u32(), found.ok().flatten());
     }
@@ -63,7 +67,10 @@ pub(super) fn table_stats_0_2() -> TableIterator<
         *used += state.habit.used;
         *slow |= state.habit.slow;
         sum.add(&state.counters);
-        sum.blocked_rows += state.counters.blocked_rows;
+        // No worker comes any more that would find that nothing is to go.
+        if !off.contains(&state.labelled_table) {
+            sum.blocked_rows += state.counters.blocked_rows;
+        }
         if state.counters.last_error_at > sum.last_error_at {
             sum.last_error_at = state.counters.last_error_at;
             *error = Some(state);

@@ -272,3 +272,20 @@ fn half_detached() {
     disk.run(call);
     assert_eq!(disk.value("SELECT ttl.problems('p')"), "{}");
 }
+
+/// Where nothing is to be deleted any more, nothing is blocked.
+#[test]
+fn nothing_is_blocked_without_a_policy() {
+    let server = Server::start_sweeping(&[]);
+    let (_database, mut disk) = with_expired_rows(&server, "blocked");
+    let blocked = "SELECT blocked_rows FROM ttl.stats";
+    disk.wait_for_none("t");
+    disk.run(
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+         CREATE TRIGGER no BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION no()",
+    );
+    disk.insert_expired("t", 1, 1);
+    disk.wait_until(blocked, "1", PATIENCE);
+    disk.run("SELECT ttl.disable('t', revive_expired => true)");
+    assert_eq!(disk.value(blocked), "0");
+}
