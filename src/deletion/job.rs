@@ -1,7 +1,7 @@
 //! What a batch needs to know of the table that it deletes from.
 
 use super::expiry_keys::{self, ExpiryKey};
-use crate::pg::catalog::qualified_name;
+use crate::pg::catalog::{self, qualified_name};
 use crate::policy::micros;
 use crate::store::{TablePolicy, cache, governing_label, kept_condition, live_condition};
 use pgrx::pg_sys;
@@ -35,6 +35,8 @@ pub(crate) enum Access {
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) relid: pg_sys::Oid,
+    /// The number of its file, which TRUNCATE and rewrites replace.
+    pub(crate) file: u32,
     /// Qualified and quoted.
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
@@ -80,6 +82,7 @@ impl Job {
         }
         Some(Self {
             relid,
+            file: catalog::file(relid),
             name: qualified_name(relid),
             expiry_keys,
             // A CASE, which the planner cannot look into: else it would expect hardly any row.

@@ -65,6 +65,8 @@ pub(crate) struct TableState {
     pub(super) not_whole_before: i64,
     /// Whether the partition may be dropped if it is empty.
     pub(super) emptiness: Emptiness,
+    /// The table's file, in which rows have been set aside, and the position was reached; 0 = not seen yet.
+    pub(super) file: u32,
     /// A turn is going on.
     pub(super) working: bool,
     /// The worker that was at it died in the middle of a turn.
@@ -155,6 +157,7 @@ impl TableState {
             working: false,
             died: false,
             crowded_at: 0,
+            file: 0,
             single: None,
             error_len: 0,
             error: [0; ERROR_TEXT],

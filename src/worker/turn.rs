@@ -289,7 +289,15 @@ impl<'a> Turn<'a> {
         let written = activity::rows_written(key.relid.into());
         let mut progress = Progress::new();
         let (mut died, mut single) = (false, None);
+        let mut is_another = false;
         state::with_table(key, |state| {
+            // TRUNCATE or a rewrite: what is where is not known any more.
+            is_another = state.file != 0 && state.file != job.file;
+            state.file = job.file;
+            if is_another {
+                state.progress = Progress::new();
+                state.single = None;
+            }
             if state.progress.pass_began == 0 {
                 let full = state.schedule.begins_full(settings::naptime(), now);
                 state.progress.begin_pass(now, full);
@@ -306,6 +314,9 @@ impl<'a> Turn<'a> {
             progress = state.progress;
             state.counters.sub_passes += 1;
         })?;
+        if is_another {
+            blocked::forget_all(key);
+        }
         if died {
             let failure = Error::new(
                 PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
