@@ -83,6 +83,9 @@ impl Way {
     }
 }
 
+/// Those of one referencing table, by text.
+type Texts = Vec<(Vec<u8>, Rc<Known>)>;
+
 /// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
 /// queries, and each run is asked about.
 static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =

@@ -1,6 +1,6 @@
 //! A batch within a turn: its size, its failure, its counters and the pause after it.
 
-use super::turn::{Turn, note_failure};
+use super::turn::{Turn, micros, note_failure};
 use super::{blocked, fairness, state};
 use crate::deletion::batch::{self, Done, Trouble};
 use crate::deletion::expiry_keys::ExpiryKey;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::pg::{background, timeout};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The most rows that a turn leaves alone because they could not be set aside.
 const PASSED: usize = 1024;
@@ -33,10 +33,12 @@ impl Turn<'_> {
         let on_single = |row| {
             state::with_table(key, |state| state.single = Some(row));
         };
+        let began = Instant::now();
         match batch::run(&self.job, query, limit, &on_single) {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
+                self.count_futile(began.elapsed(), limit == 1);
                 self.after_failure(&failure, row, query, limit, expiry_key)?;
                 self.pace
                     .settle(1, Duration::from_millis(5), Duration::ZERO)?;
@@ -49,6 +51,15 @@ impl Turn<'_> {
         }
     }
 
+    /// Larger batches fail on the way to a row that is set aside: after it others may go, so they
+    /// alone are no reason to leave rows out.
+    fn count_futile(&mut self, took: Duration, none_goes: bool) {
+        if none_goes {
+            self.futile += took;
+        }
+        self.progress.futile = self.progress.futile.saturating_add(micros(took));
+    }
+
     fn after_success(
         &mut self,
         done: Done,
@@ -56,6 +67,9 @@ impl Turn<'_> {
         expiry_key: Option<&ExpiryKey>,
     ) -> Result<Done, Error> {
         self.count(&done, expiry_key);
+        if !done.kept.is_empty() && done.tally.deleted == 0 {
+            self.count_futile(done.took, true);
+        }
         let rows = done.touched.max(done.tally.found);
         if fairness::is_slow_batch(rows, done.took) && rows > 0 {
             state::with_table(self.key, |state| state.dawdled = true);
@@ -137,6 +151,7 @@ impl Turn<'_> {
         let mut passed = std::mem::take(&mut self.aside.passed);
         if !blocked::set_aside(self.key, row, expiry, now) {
             self.leave(1, expiry);
+            self.crowded_by = row.key;
             if passed.len() < PASSED {
                 passed.push((row.block, row.offset));
             } else {

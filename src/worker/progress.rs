@@ -75,6 +75,12 @@ pub(crate) struct Progress {
     pub(super) full_search: bool,
     /// The order in which to go on has been decided.
     pub(super) estimated: bool,
+    /// How long its attempts at rows that cannot be deleted have taken, in microseconds.
+    pub(super) futile: i64,
+    /// It does not come to all rows: it did not begin at the beginning, or has left some out.
+    pub(super) partial: bool,
+    /// For each expiry key: where the next search for what may go begins; `i64::MIN` = at the beginning.
+    rear: [i64; EXPIRY_KEYS],
     /// Rows that the pass found locked, or could not set aside,
     pub(super) locked: u64,
     /// and when the first of them expired; 0 = not known.
@@ -116,6 +122,9 @@ impl Progress {
             pass_rows: 0,
             full_search: false,
             estimated: false,
+            futile: 0,
+            partial: false,
+            rear: [i64::MIN; EXPIRY_KEYS],
             locked: 0,
             oldest_locked: 0,
             heap_swept: false,
@@ -162,19 +171,106 @@ impl Progress {
         });
     }
 
-    /// Begins a pass, where the last one stopped or at the very beginning.
+    /// Whether rows have been left out that are to be searched for again.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.rear.iter().any(|&rear| rear != i64::MIN)
+    }
+
+    /// After failures that took too long: leaves out the first half of what is between here and
+    /// `top`, or all of it if that is little. The next search from the beginning begins here; after
+    /// `crowded_by`, if rows up to that could not be set aside.
+    pub(super) fn leave_out(
+        &mut self,
+        expiry_key: usize,
+        top: i64,
+        little: i64,
+        crowded_by: Option<i64>,
+    ) {
+        let low = match (self.low(expiry_key), crowded_by) {
+            (low, Some(key)) if key > low => key,
+            (low, Some(_)) => low.saturating_add(1),
+            (low, None) => low,
+        };
+        if let Some(rear) = self.rear.get_mut(expiry_key)
+            && *rear == i64::MIN
+        {
+            *rear = low;
+        }
+        self.partial = true;
+        let left = top.saturating_sub(low.max(0));
+        let next = if left > little {
+            top - left / 2
+        } else {
+            top + 1
+        };
+        self.set_low(expiry_key, next.max(low.saturating_add(1)));
+    }
+
+    /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
+    /// has tried in vain comes last.
     pub(super) fn begin_pass(&mut self, now: i64, full: bool) {
+        let resumes = full && self.rear.iter().any(|&rear| rear != i64::MIN);
         *self = Self {
-            batch: self.batch,
-            low: if full {
+            // The rows there have failed, or are next to such.
+            batch: if resumes { 1 } else { self.batch },
+            low: if full { self.rear } else { self.low },
+            rear: if full {
                 [i64::MIN; EXPIRY_KEYS]
             } else {
-                self.low
+                self.rear
             },
+            partial: resumes || !full,
             ranges: self.ranges.map(RangeSweep::for_next_pass),
             pass_began: now,
             full_search: full,
             ..Self::new()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: i64 = 10;
+    const TOP: i64 = 1_000_000;
+
+    #[test]
+    fn what_is_left_out_comes_next_time() {
+        let mut progress = Progress::new();
+        progress.begin_pass(1, true);
+        assert!(!progress.partial && !progress.leaves_out());
+        progress.set_low(0, 100);
+        let mut jumps = 0;
+        while progress.low(0) <= TOP {
+            progress.leave_out(0, TOP, LITTLE, None);
+            jumps += 1;
+        }
+        assert!(jumps < 25, "{jumps}");
+        assert!(progress.partial && progress.leaves_out());
+        // What has expired since comes first,
+        let front = progress.low(0);
+        progress.begin_pass(2, false);
+        assert_eq!(progress.low(0), front);
+        assert!(progress.partial && progress.leaves_out());
+        // then what was left out, with single rows,
+        progress.batch = 500;
+        progress.begin_pass(3, true);
+        assert_eq!((progress.low(0), progress.batch), (100, 1));
+        assert!(progress.partial && !progress.leaves_out());
+        // and then all.
+        progress.begin_pass(4, true);
+        assert_eq!(progress.low(0), i64::MIN);
+        assert!(!progress.partial);
+    }
+
+    #[test]
+    fn rows_without_a_place_are_not_met_again_at_once() {
+        let mut progress = Progress::new();
+        for expected in [500, 501, 502] {
+            progress.leave_out(0, TOP, LITTLE, Some(500));
+            progress.begin_pass(1, true);
+            assert_eq!(progress.low(0), expected);
+        }
     }
 }

@@ -172,6 +172,13 @@ impl Schedule {
         self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
     }
 
+    /// Rows that cannot be deleted have taken so much time that no search from the beginning is to
+    /// meet them before this. Returns when the next one may be.
+    pub(super) fn after_futile_search(&mut self, until: i64) -> i64 {
+        self.full_after = self.full_after.max(until);
+        self.full_after
+    }
+
     /// Another index of the same table was searched from its very beginning.
     pub(super) fn after_further_search(&mut self, cost: i64) {
         let pause = cost.saturating_mul(FULL_SEARCH_SHARE);

@@ -121,7 +121,16 @@ impl Turn<'_> {
             let query = self
                 .job
                 .index_sweep(expiry_key, low, now, &self.aside.exclusion(), limit);
-            let Some(done) = self.batch(&query, limit, Some(expiry_key))? else {
+            let done = self.batch(&query, limit, Some(expiry_key))?;
+            if expiry_key.access == Access::Ordered && self.is_futile() {
+                let top = now.saturating_sub(expiry_key.offset);
+                let crowded_by = self.crowded_by.take();
+                self.progress
+                    .leave_out(expiry_key.number, top, SLACK, crowded_by);
+                self.futile = Duration::ZERO;
+                continue;
+            }
+            let Some(done) = done else {
                 continue;
             };
             let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);

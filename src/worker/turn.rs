@@ -7,6 +7,7 @@ use super::schedule::{self, Outcome};
 use super::state::{self, Progress, TableKey};
 use super::whole::{self, Whole};
 use super::{blocked, claims, log, resting, shared, wakeups};
+use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::{Access, Job};
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, ranges, transaction};
@@ -21,6 +22,10 @@ use std::time::{Duration, Instant};
 const ROWS: u64 = 50_000;
 /// or so much time.
 const TIME: Duration = Duration::from_secs(1);
+/// After so much time for rows that cannot be deleted, others are tried.
+const FUTILE: Duration = Duration::from_millis(50);
+/// Rows that cannot be deleted take at most this fraction of a worker's time.
+const FUTILE_SHARE: i64 = 100;
 /// After so many failures in a row the problem is no passing one.
 const LONG: u32 = 5;
 
@@ -37,6 +42,10 @@ pub(super) struct Turn<'a> {
     pub(super) cutoffs: Vec<i64>,
     /// The expiry key in whose ranges of blocks the turn is.
     pub(super) in_ranges_of: Option<usize>,
+    /// How long attempts at rows have taken that cannot be deleted, since others were last left out.
+    pub(super) futile: Duration,
+    /// The expiry key of the row that could not be set aside last, for lack of room.
+    pub(super) crowded_by: Option<i64>,
     /// How long the turn has read ranges of blocks in vain.
     pub(super) vain: Duration,
     /// Rows written to the table when the turn began.
@@ -279,6 +288,11 @@ pub(super) fn note_failure(key: TableKey, failure: &Error) {
     );
 }
 
+/// How long such rows are left alone after attempts that took so long.
+fn futile_pause(futile: i64) -> i64 {
+    futile.saturating_mul(FUTILE_SHARE)
+}
+
 pub(super) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
@@ -337,6 +351,8 @@ impl<'a> Turn<'a> {
             began: Instant::now(),
             rows: 0,
             in_ranges_of: None,
+            futile: Duration::ZERO,
+            crowded_by: None,
             vain: Duration::ZERO,
             progress,
             aside: blocked::of(key, now),
@@ -348,13 +364,35 @@ impl<'a> Turn<'a> {
         let progress = self.progress;
         state::with_table(self.key, |state| state.progress = progress);
         match step? {
+            Step::Pause if self.rests() => {
+                let pause = futile_pause(std::mem::take(&mut self.progress.futile));
+                state::with_table(self.key, |state| state.progress.futile = 0);
+                Ok(Outcome::Resting {
+                    until: background::monotonic().saturating_add(pause),
+                    interval: 0,
+                })
+            }
             Step::Pause => Ok(Outcome::Unfinished),
             Step::Finished => self.finish(),
         }
     }
 
+    /// Whether so much time has gone into rows that cannot be deleted that others are to be tried.
+    pub(super) fn is_futile(&self) -> bool {
+        self.futile >= FUTILE
+    }
+
+    /// Whether the table is to be left alone for a while for that reason: there is no order in which
+    /// the others could be found.
+    fn rests(&self) -> bool {
+        let has_order = |expiry_key: &ExpiryKey| expiry_key.access == Access::Ordered;
+        let ordered = self.progress.next_block < 0 && self.job.expiry_keys.iter().all(has_order);
+        self.is_futile() && !ordered
+    }
+
     pub(super) fn is_over(&self) -> bool {
-        self.rows >= ROWS
+        self.rests()
+            || self.rows >= ROWS
             || self.began.elapsed() >= TIME
             || resting::at(self.job.policy.rest, background::now()).is_some()
             || shared::is_deletion_held()
@@ -363,7 +401,11 @@ impl<'a> Turn<'a> {
     /// Ends a pass: nothing is left but locked rows and those set aside.
     fn finish(&mut self) -> Result<Outcome, Error> {
         report::phase(Phase::LookingAhead);
-        blocked::forget_tried(self.key, self.progress.pass_began);
+        let expiry_keys = || self.job.expiry_keys.iter();
+        let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
+        if !self.progress.partial || !ordered {
+            blocked::forget_tried(self.key, self.progress.pass_began);
+        }
         let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
         let probing = Instant::now();
@@ -377,12 +419,11 @@ impl<'a> Turn<'a> {
             .into_iter()
             .flatten()
             .min();
+        let left_out = self.progress.leaves_out();
         let (locked, aside) = (
             i64::try_from(self.progress.locked).unwrap_or(0),
             self.aside.count,
         );
-        let expiry_keys = || self.job.expiry_keys.iter();
-        let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
         let written = self.written.filter(|_| ordered && locked == 0);
@@ -390,6 +431,7 @@ impl<'a> Turn<'a> {
             state.progress.writes_seen = written.unwrap_or(-1);
             state.progress.next_expiry = next.unwrap_or(0);
             state.progress.pass_began = 0;
+            state.progress.futile = 0;
             state.is_seen = true;
             state.counters.passes += 1;
             state.counters.last_pass_at = background::now();
@@ -398,11 +440,18 @@ impl<'a> Turn<'a> {
             state.counters.backlog = locked + aside;
             state.counters.blocked_rows = aside;
         });
+        let pause = futile_pause(self.progress.futile);
+        let not_before = state::with_table(self.key, |state| {
+            state
+                .schedule
+                .after_futile_search(now.saturating_add(pause))
+        });
+        let aside = self.aside.next.map(|at| at.max(not_before.unwrap_or(at)));
         let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
-        let next_expiry = by_wall.into_iter().chain([self.aside.next]).flatten().min();
+        let next_expiry = by_wall.into_iter().chain([aside]).flatten().min();
         Ok(Outcome::Done {
             next_expiry,
-            leftover: locked > 0,
+            leftover: locked > 0 || left_out,
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
             interval: schedule::interval(if all_read {

@@ -2,7 +2,7 @@
 //! are deleted.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ttl_ext_e2e::{PATIENCE, Server, Session, until};
 
@@ -286,4 +286,52 @@ fn self_reference() {
     disk.wait_for_ids("t", "0");
     let blocked = "SELECT blocked_rows FROM ttl.stats WHERE relation = 't'::regclass";
     assert_eq!(disk.value(blocked), "0");
+}
+
+/// Rows that cannot be deleted take a small share of a worker's time, however many there are, and
+/// delay no others of their table.
+#[test]
+fn many_blocked_rows_delay_nothing() {
+    let mut disk = server().database("many_blocked").disk();
+    disk.run(
+        "CREATE TABLE p (id integer PRIMARY KEY); CREATE TABLE c (p integer REFERENCES p);
+         SELECT ttl.enable('p', 3600), ttl.pause('p');
+         INSERT INTO p SELECT generate_series(1, 5000); INSERT INTO c SELECT id FROM p; CREATE INDEX ON c (p)",
+    );
+    disk.run_preserving(
+        "UPDATE p SET _ts = now() - interval '1 day' + id * interval '10 s'; SELECT ttl.resume('p')",
+    );
+    let blocked = "SELECT blocked_rows >= 100 FROM ttl.stats WHERE relation = 'p'::regclass";
+    disk.wait_until(blocked, "t", PATIENCE);
+    // The first search through all of them.
+    std::thread::sleep(Duration::from_secs(10));
+    let used = |disk: &mut Session| {
+        let used = "SELECT time_used_ms FROM ttl.stats WHERE relation = 'p'::regclass";
+        disk.value(used).parse::<f64>().expect("a time")
+    };
+    let (began, before) = (Instant::now(), used(&mut disk));
+    for round in 0..30 {
+        disk.run(&format!(
+            "INSERT INTO p (id, ttl) VALUES ({}, 1)",
+            10_000 + round
+        ));
+        std::thread::sleep(Duration::from_secs(1));
+        let late = format!(
+            "SELECT count(*) FROM p WHERE id >= 10000 AND id < {}",
+            10_000 + round - 8
+        );
+        assert_eq!(disk.value(&late), "0", "round {round}");
+    }
+    let share = (used(&mut disk) - before) / began.elapsed().as_secs_f64() / 1000.0;
+    println!("share of a worker's time: {share:.4}");
+    assert!(share < 0.05, "{share}");
+    assert_eq!(
+        disk.value("SELECT count(*) FROM p WHERE id <= 5000"),
+        "5000"
+    );
+    let problem = "SELECT problems::text LIKE '%cannot be deleted%' FROM ttl.tables WHERE relation = 'p'::regclass";
+    assert_eq!(disk.value(problem), "t");
+    // What keeps them goes.
+    disk.run("TRUNCATE c; SELECT ttl.set_default('p', 3599)");
+    disk.wait_until("SELECT count(*) FROM p", "0", PATIENCE);
 }
