@@ -91,9 +91,6 @@ type Texts = Vec<(Vec<u8>, Rc<Known>)>;
 static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
     Variable::new(RefCell::new(HashMap::with_hasher(FxBuildHasher)));
 
-/// The texts of one table.
-type Texts = Vec<(Vec<u8>, Rc<Known>)>;
-
 /// Counts invalidations, so that what was read before one is not stored after it.
 static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
