@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::report::or_raise;
 use crate::pg::values::Text;
-use crate::pg::{gate, query, stored_tree, txn};
+use crate::pg::gate::{self, Visit};
+use crate::pg::{query, roles, stored_tree, txn};
 use crate::store::governing_label;
 use crate::visibility::statement;
 use pgrx::prelude::*;
@@ -16,8 +17,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// For a condition that is none.
 const HINT: &str = "It is what stands after WHERE, on the columns of the table: 'id = 5'.";
 
-/// `ttl.revive(rel, condition) RETURNS bigint` (C25): an UPDATE by the caller, who owns the table,
-/// of the expired rows for which the condition holds. It stamps them anew.
+/// `ttl.revive(rel, condition) RETURNS bigint` (C25): an UPDATE by the table's owner of the expired
+/// rows for which the condition holds. It stamps them anew.
 #[pg_extern(sql = false)]
 fn revive(rel: Option<pg_sys::Oid>, condition: Option<Text>) -> i64 {
     guard::check_writable(c"ttl.revive()");
@@ -43,16 +44,24 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
     let Some(job) = Job::of(relid) else {
         return Ok(0);
     };
-    // The caller's own statement: with their rights, and nothing more restricted than an UPDATE.
-    let visit = gate::own_statement();
     let update = job.update_expired(&ts, &condition);
-    let revived = statement::with_expired_rows_of(relid, || query::execute(&visit, &update, &[]));
+    let revived = as_owner(relid, |visit| query::execute(visit, &update, &[]));
     if let Some(count) = job.count_expired_by_rules(&condition) {
-        let left =
-            statement::with_expired_rows_of(relid, || query::first_value(&visit, &count, &[]));
+        let left = as_owner(relid, |visit| query::first_value(visit, &count, &[]));
         tell_of_left(relid, left.map_or(0, |count| count.value() as i64));
     }
     Ok(i64::try_from(revived).unwrap_or(i64::MAX))
+}
+
+/// Runs `work` on the table with its expired rows. For its owner that is a statement of their own.
+/// For a superuser or another member of the owning role it is one of the owner's, restricted: the
+/// code in the table gets no more rights by who calls.
+fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+    let owner = catalog::class(relid).map(|class| class.owner);
+    statement::with_expired_rows_of(relid, || match owner {
+        Some(owner) if owner != roles::current_user() => gate::visit(owner, work),
+        _ => work(&gate::own_statement()),
+    })
 }
 
 /// In each shard, in a transaction of its own. Copies of a reference table would get different times.
