@@ -132,8 +132,10 @@ pub(crate) fn visit(relid: pg_sys::Oid) -> Result<Visit, Error> {
 /// settings, advisory locks), as a connection pooler does between two clients. Outside a
 /// transaction block, within a transaction.
 pub(crate) fn discard() {
-    // Nothing can be left in restricted transactions; and DISCARD ALL resets the session's user.
-    if way() == Some(Way::Connected) {
-        session::discard_all();
+    match way() {
+        Some(Way::Connected) => session::discard_all(),
+        // DISCARD ALL would reset the session's user. Restricted transactions leave nothing else.
+        Some(Way::Renounced) => session::discard_locks_and_settings(),
+        None => {}
     }
 }

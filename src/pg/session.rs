@@ -195,6 +195,17 @@ pub(crate) fn discard_all() {
     }
 }
 
+/// RESET ALL, and pg_advisory_unlock_all(), in a background worker's transaction: what DISCARD ALL
+/// does with what a security-restricted operation can leave.
+pub(crate) fn discard_locks_and_settings() {
+    // SAFETY: within a transaction. The session's user and role are not among the settings that are
+    // reset together.
+    unsafe {
+        pg_sys::LockReleaseAll(pg_sys::USER_LOCKMETHOD as pg_sys::LOCKMETHODID, true);
+        pg_sys::ResetAllOptions();
+    }
+}
+
 /// Whether a reload of the configuration files is pending.
 pub(crate) fn is_reload_asked() -> bool {
     // SAFETY: reads a flag that a signal handler sets.
