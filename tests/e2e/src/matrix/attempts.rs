@@ -16,8 +16,10 @@ pub(super) struct Attempt {
 pub(super) enum Trace {
     /// In the database: rights, and what ran as whom.
     Database,
-    /// In the visitor's session after the statement.
+    /// In the visitor's session after the statement, or that of whoever is next in a process.
     Session,
+    /// In a process whose next user is another owner: state that no session resets.
+    Process,
     /// In the visitor's transaction after the statement.
     Transaction,
     /// In the duration of the visit, beyond the visitor's time limit.
@@ -50,7 +52,7 @@ const STUBBORN: &str = "WHILE clock_timestamp() < statement_timestamp() + interv
         BEGIN PERFORM pg_sleep(0.1); EXCEPTION WHEN query_canceled THEN NULL; END;
     END LOOP;";
 
-pub(super) static ATTEMPTS: [Attempt; 23] = [
+pub(super) static ATTEMPTS: [Attempt; 26] = [
     attempt("probe", Trace::Database, "NULL;"),
     attempt("rights", Trace::Database, "PERFORM arms.bite();"),
     attempt(
@@ -62,6 +64,11 @@ pub(super) static ATTEMPTS: [Attempt; 23] = [
         "reset_session",
         Trace::Database,
         "EXECUTE 'RESET SESSION AUTHORIZATION'; PERFORM arms.bite();",
+    ),
+    attempt(
+        "become_superuser",
+        Trace::Database,
+        "EXECUTE 'SET SESSION AUTHORIZATION postgres'; PERFORM arms.bite();",
     ),
     attempt(
         "cursor",
@@ -119,6 +126,7 @@ pub(super) static ATTEMPTS: [Attempt; 23] = [
         Trace::Session,
         "PERFORM set_config('evil.mark', 'here', false);",
     ),
+    attempt("setseed", Trace::Process, "PERFORM setseed(0.42);"),
     attempt(
         "set_local_search_path",
         Trace::Transaction,
@@ -130,6 +138,12 @@ pub(super) static ATTEMPTS: [Attempt; 23] = [
         "PERFORM set_config('row_security', 'off', true);",
     ),
     attempt("recursion", Trace::Database, "PERFORM arms.deeper(1);"),
+    // One that the table's owner may end by itself, but which keeps its place until then.
+    attempt(
+        "hold_table",
+        Trace::Database,
+        "LOCK TABLE {s}.t IN ACCESS EXCLUSIVE MODE;",
+    ),
     raw("error", Trace::Database, "RAISE EXCEPTION 'evil';"),
     raw("loop", Trace::Time, "LOOP NULL; END LOOP;"),
     raw("sleep", Trace::Time, "PERFORM pg_sleep(3600);"),
@@ -138,7 +152,7 @@ pub(super) static ATTEMPTS: [Attempt; 23] = [
 
 impl Attempt {
     /// The function that carriers call, with this attempt in it; nothing happens in the
-    /// attacker's own session.
+    /// session that makes the case.
     pub(super) fn arm(&self) -> String {
         let body = if self.caught {
             format!(
@@ -150,7 +164,7 @@ impl Attempt {
         };
         format!(
             "CREATE OR REPLACE FUNCTION arms.pay() RETURNS void LANGUAGE plpgsql AS $pay$\nBEGIN\n    \
-             IF session_user = '{{a}}' THEN RETURN; END IF;\n    PERFORM arms.ran();\n    {body}\nEND $pay$;"
+             IF current_setting('application_name') = 'builder' THEN RETURN; END IF;\n    PERFORM arms.ran();\n    {body}\nEND $pay$;"
         )
     }
 }

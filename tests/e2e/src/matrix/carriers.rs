@@ -19,6 +19,9 @@ pub(super) struct Carrier {
     pub(super) after: String,
     /// The expression by which the table is partitioned.
     pub(super) key: Option<&'static str>,
+    /// The code sits at the archive of the table's expired rows: how that ends, as in
+    /// `PARTITION BY`.
+    pub(super) archive: Option<&'static str>,
 }
 
 /// As triggers: for rows and statements, immediate and deferred.
@@ -53,7 +56,7 @@ const COLUMNS: [(&str, &str); 6] = [
     ("exclusion", "EXCLUDE USING btree ((arms.pure(id)) WITH =)"),
 ];
 
-const AFTER: [(&str, &str); 13] = [
+const AFTER: [(&str, &str); 17] = [
     ("index_expression", "CREATE INDEX ON {t} ((arms.pure(id)));"),
     ("index_constant", "CREATE INDEX ON {t} ((arms.pure(1)));"),
     (
@@ -98,6 +101,24 @@ const AFTER: [(&str, &str); 13] = [
         "ALTER TABLE {t} ENABLE ROW LEVEL SECURITY; ALTER TABLE {t} FORCE ROW LEVEL SECURITY;
          CREATE POLICY carry ON {t} USING (arms.pure(id) > -1) WITH CHECK (arms.pure(id) > -1);",
     ),
+    // An own type, with a cast that is a function; the default, the condition and the index go by it.
+    (
+        "cast_default",
+        "ALTER TABLE {t} ADD y arms.boxed DEFAULT CAST (5 AS arms.boxed);",
+    ),
+    (
+        "cast_index",
+        "CREATE INDEX ON {t} ((CAST (id AS arms.boxed)));",
+    ),
+    (
+        "cast_predicate",
+        "CREATE INDEX ON {t} (id) WHERE CAST (id AS arms.boxed) IS NOT NULL;",
+    ),
+    (
+        "view",
+        "CREATE VIEW {s}.seen AS SELECT arms.impure(id) AS i, t.* FROM {t} AS t;
+         CREATE TRIGGER carry INSTEAD OF DELETE ON {s}.seen FOR EACH ROW EXECUTE FUNCTION arms.trg();",
+    ),
     (
         "policy_constant",
         "ALTER TABLE {t} ENABLE ROW LEVEL SECURITY; ALTER TABLE {t} FORCE ROW LEVEL SECURITY;
@@ -141,6 +162,54 @@ pub(super) fn all() -> Vec<Carrier> {
     carrier.key = Some("LIST ((arms.pure(id)))");
     all.push(carrier);
     all.extend(strangers());
+    all.extend(archives());
+    all
+}
+
+/// Whatever the archive of the table carries, which the attacker owns.
+fn archives() -> Vec<Carrier> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, after: String, ends: &'static str| {
+        all.push(Carrier {
+            name: format!("archive_{name}"),
+            after,
+            archive: Some(ends),
+            ..Carrier::default()
+        });
+    };
+    for (kind, how, each) in TIMES {
+        add(kind, trigger(kind, how, each, "INSERT", "{s}.gone"), "");
+    }
+    for (name, after) in [
+        ("check", "ALTER TABLE {s}.gone ADD CHECK (arms.pure(id) > -1);"),
+        ("default", "ALTER TABLE {s}.gone ADD x integer DEFAULT arms.impure(5);"),
+        ("domain", "ALTER TABLE {s}.gone ADD x arms.checked DEFAULT 5;"),
+        (
+            "generated",
+            "ALTER TABLE {s}.gone ADD x integer GENERATED ALWAYS AS (arms.pure(id)) STORED;",
+        ),
+        ("index", "CREATE INDEX ON {s}.gone ((arms.pure(id)));"),
+        (
+            "index_constant",
+            "CREATE INDEX ON {s}.gone (id) WHERE id > arms.pure(-1);",
+        ),
+        (
+            "rule",
+            "CREATE RULE carry AS ON INSERT TO {s}.gone DO ALSO SELECT arms.impure(1);",
+        ),
+        (
+            "policy",
+            "ALTER TABLE {s}.gone ENABLE ROW LEVEL SECURITY; ALTER TABLE {s}.gone FORCE ROW LEVEL SECURITY;
+             CREATE POLICY carry ON {s}.gone USING (arms.pure(id) > -1) WITH CHECK (arms.pure(id) > -1);",
+        ),
+    ] {
+        add(name, after.to_owned(), "");
+    }
+    add(
+        "partition",
+        "CREATE TABLE {s}.gone1 PARTITION OF {s}.gone DEFAULT;".to_owned(),
+        " PARTITION BY LIST ((arms.pure(id)))",
+    );
     all
 }
 

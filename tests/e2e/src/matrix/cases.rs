@@ -129,6 +129,17 @@ fn impossible(carrier: &Carrier, visitor: &Visitor) -> Option<&'static str> {
     if carrier.name == "exclusion" && visitor.kind == Kind::Partition {
         return Some("no exclusion constraint on partitioned tables");
     }
+    if carrier.archive.is_some() {
+        if visitor.kind == Kind::Partition {
+            return Some("no whole partition is dropped where its rows go to an archive");
+        }
+        if visitor.archives || is("archive_to") || is("purge_archived") {
+            return Some("the visitor comes with an archive");
+        }
+        if is("enable_documents") || visitor.kind == Kind::Control || visitor.kind == Kind::Look {
+            return Some("the archive has no part in it");
+        }
+    }
     if visitor.who == Who::Apply && carrier.name.starts_with("policy") {
         return Some("no apply on tables with row-level security, but by superusers before 16");
     }
@@ -139,6 +150,7 @@ fn impossible(carrier: &Carrier, visitor: &Visitor) -> Option<&'static str> {
             "add_unique",
             "update_key",
             "analyze",
+            "refer",
         ];
         if visitor.kind == Kind::Partition {
             return Some("one table has one partition key");
@@ -157,10 +169,15 @@ fn unseen(trace: Trace, visitor: &Visitor) -> Option<&'static str> {
         return Some("an apply worker has no time limit, with or without the extension");
     }
     match trace {
-        Trace::Session if !session => {
-            Some("nobody can look into that session (identity/leftovers.rs does)")
+        Trace::Process if visitor.who != Who::Worker => {
+            Some("a session is its user's, as in PostgreSQL")
+        }
+        Trace::Session if !session && visitor.who != Who::Worker => {
+            Some("nobody can look into that session")
         }
         Trace::Transaction if !session => Some("it has no transaction of the visitor's"),
-        Trace::Database | Trace::Session | Trace::Transaction | Trace::Time => None,
+        Trace::Database | Trace::Session | Trace::Process | Trace::Transaction | Trace::Time => {
+            None
+        }
     }
 }

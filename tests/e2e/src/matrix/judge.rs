@@ -16,6 +16,8 @@ pub(super) const HELD: &str = "the visitor was held up";
 pub(super) const FAILED: &str = "failed: ";
 /// A row of another owner had to wait for its deletion.
 pub(super) const OTHERS: &str = "others' rows waited";
+/// A process ran code of the attacker's and of the bystander's.
+pub(super) const SHARED: &str = "two owners shared a process";
 /// The connection broke.
 pub(super) const CRASH: &str = "the session ended";
 
@@ -55,6 +57,13 @@ UNION ALL SELECT 'left the setting evil.mark' WHERE pg_catalog.current_setting('
 UNION ALL SELECT 'left the role' WHERE current_user <> '{who}' AND session_user = '{who}'
 UNION ALL SELECT 'left the user of the session' WHERE session_user <> '{who}'";
 
+/// What the bystander's trigger has found where its row was deleted.
+const FOUND: &str = "SELECT 'left for the next owner ' || what FROM home.found
+UNION ALL SELECT 'two owners shared a process' WHERE EXISTS (SELECT FROM arms.pids JOIN home.pids USING (pid))";
+
+/// Before each case.
+const CLEAR: &str = "DELETE FROM home.found; DELETE FROM home.pids; DELETE FROM arms.pids";
+
 /// An advisory lock that no client holds.
 const WORKERS: &str = "SELECT 'left an advisory lock' FROM pg_catalog.pg_locks
     WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = '{database}')";
@@ -77,6 +86,16 @@ pub(super) fn session(session: &mut Session, who: &str) -> Result<Effects, postg
 /// What a worker has left where others can see it.
 pub(super) fn workers(builder: &mut Session, names: &Names) -> Result<Effects, postgres::Error> {
     ask(builder, &names.put_into(WORKERS))
+}
+
+/// What the next owner has found in a worker.
+pub(super) fn next_owner(builder: &mut Session) -> Result<Effects, postgres::Error> {
+    ask(builder, FOUND)
+}
+
+/// Nothing has been found yet.
+pub(super) fn clear(builder: &mut Session) -> Result<(), postgres::Error> {
+    builder.try_run(CLEAR).map(|_| ())
 }
 
 fn ask(session: &mut Session, sql: &str) -> Result<Effects, postgres::Error> {

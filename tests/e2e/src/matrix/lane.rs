@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::apply::{ARRIVAL, Publisher};
-use super::attempts::{ATTEMPTS, Attempt};
+use super::attempts::{ATTEMPTS, Attempt, Trace};
 use super::carriers::Carrier;
 use super::judge::{self, CRASH, Effects, HELD, OTHERS};
 use super::script::{self, Names};
@@ -13,10 +13,12 @@ use super::visit;
 use super::visitors::{Kind, Visitor, Who};
 use crate::{Server, Session, describe, is_disconnect};
 
-/// How long a worker may take for a row of the bystander's, under any load of the machine.
-const BYSTANDER: Duration = Duration::from_secs(15);
+/// How long a worker may take for a row of the bystander's: the promise of `docs/security.md`.
+const BYSTANDER: Duration = Duration::from_secs(5);
 /// How long to wait, after that, for rows that may never go.
 const ROWS: Duration = Duration::from_secs(2);
+/// The same where an index is built before.
+const BUILD: Duration = Duration::from_secs(6);
 /// How long a server may take to come back.
 const RESTART: Duration = Duration::from_secs(60);
 
@@ -25,6 +27,8 @@ pub(super) struct Lane<'a> {
     server: &'a Server,
     /// Whether it has the extension.
     ttl: bool,
+    /// Whether it has workers.
+    sweeping: bool,
     pub(super) names: Names,
     builder: Session,
     sessions: [Option<Session>; 2],
@@ -32,6 +36,7 @@ pub(super) struct Lane<'a> {
     source: &'a Server,
     publisher: Option<Publisher<'a>>,
     next: u32,
+    bystanders: u32,
 }
 
 impl<'a> Lane<'a> {
@@ -68,12 +73,14 @@ impl<'a> Lane<'a> {
         Lane {
             server,
             ttl,
+            sweeping,
             names,
             builder,
             sessions: [None, None],
             source,
             publisher: None,
             next: 0,
+            bystanders: 0,
         }
     }
 
@@ -90,13 +97,16 @@ impl<'a> Lane<'a> {
         let setup = self
             .names
             .put_into(&script::setup(carrier, visitor, attempt, self.ttl));
+        if self.sweeping && judge::clear(&mut self.builder).is_err() {
+            self.reconnect();
+        }
         if let Err(error) = self.build(&setup) {
             self.clean();
             return Err(describe(&error));
         }
         let effects = match visitor.who {
             Who::Worker if !self.ttl => Ok(Effects::new()),
-            Who::Worker => self.wait_for_worker(visitor),
+            Who::Worker => self.wait_for_worker(visitor, attempt),
             Who::Apply => self.wait_for_apply(),
             Who::Dump => Ok(visit::dump(self.server, &self.names)),
             Who::Super | Who::Victim => self.receive(visitor, attempt),
@@ -174,28 +184,34 @@ impl<'a> Lane<'a> {
         Ok(effects)
     }
 
-    /// Wait until a worker has visited the table: a bystander's row is deleted after that, whatever
-    /// the table does.
-    fn wait_for_worker(&mut self, visitor: &Visitor) -> Result<Effects, postgres::Error> {
-        let bystander = format!(
-            "SET SESSION AUTHORIZATION {{v}}; BEGIN; SET LOCAL ttl.preserve_ts = on;
-             INSERT INTO home.bystander (id, _ts) VALUES ({}, now() - interval '1 day'); COMMIT; RESET SESSION AUTHORIZATION",
-            self.next
-        );
-        self.builder.try_run(&self.names.put_into(&bystander))?;
-        let mut effects = Effects::new();
-        let waits = "SET ttl.show_expired = on; SELECT count(*) FROM home.bystander";
-        if !self.until("0", waits, BYSTANDER)? {
-            effects.insert(OTHERS.to_owned());
-        }
+    /// Wait until a worker has visited the table: a bystander's row is deleted meanwhile, and one
+    /// more after that, whatever the table does.
+    fn wait_for_worker(
+        &mut self,
+        visitor: &Visitor,
+        attempt: &Attempt,
+    ) -> Result<Effects, postgres::Error> {
+        let mut effects = self.wait_for_bystander()?;
         // As the attacker, in whose session no code does anything.
         let rows = if visitor.kind == Kind::Partition {
             "SELECT count(to_regclass('{s}.t1'))"
         } else {
-            "SET SESSION AUTHORIZATION {a}; SET ttl.show_expired = on; SELECT count(*) FROM {s}.t WHERE id < 3"
+            "SET SESSION AUTHORIZATION {a}; SET ttl.show_expired = on; SELECT count(*) FROM {s}.t WHERE id < {below}"
         };
+        // The TTL index comes later than a table that is built concurrently.
+        let below = if visitor.kind == Kind::Build {
+            "2"
+        } else {
+            "3"
+        };
+        let rows = &rows.replace("{below}", below);
         let rows = self.names.put_into(rows);
-        self.until("0", &rows, ROWS)?;
+        let most = if visitor.kind == Kind::Build {
+            BUILD
+        } else {
+            ROWS
+        };
+        self.until("0", &rows, most)?;
         self.builder.try_run("RESET SESSION AUTHORIZATION")?;
         // What the worker has in its session ends with the batch, but not at the same moment.
         let begin = Instant::now();
@@ -205,7 +221,24 @@ impl<'a> Lane<'a> {
             left = judge::workers(&mut self.builder, &self.names)?;
         }
         effects.extend(left);
+        if matches!(attempt.trace, Trace::Session | Trace::Process) {
+            effects.extend(self.wait_for_bystander()?);
+        }
+        effects.extend(judge::next_owner(&mut self.builder)?);
         Ok(effects)
+    }
+
+    fn wait_for_bystander(&mut self) -> Result<Effects, postgres::Error> {
+        self.bystanders += 1;
+        let bystander = format!(
+            "SET SESSION AUTHORIZATION {{v}}; BEGIN; SET LOCAL ttl.preserve_ts = on;
+             INSERT INTO home.bystander (id, _ts) VALUES ({}, now() - interval '1 day'); COMMIT; RESET SESSION AUTHORIZATION",
+            self.bystanders
+        );
+        self.builder.try_run(&self.names.put_into(&bystander))?;
+        let waits = "SET ttl.show_expired = on; SELECT count(*) FROM home.bystander";
+        let is_gone = self.until("0", waits, BYSTANDER)?;
+        Ok((!is_gone).then(|| OTHERS.to_owned()).into_iter().collect())
     }
 
     /// Let a row arrive, and wait for it, for a time in which it would.
@@ -280,7 +313,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-const QUIET: &str = "-c client_min_messages=error";
+const QUIET: &str = "-c client_min_messages=error -c application_name=builder";
 
 fn connect(server: &Server, names: &Names) -> Session {
     server.connect_with(&names.database, "postgres", QUIET)

@@ -2,7 +2,7 @@
 //! second list is short on purpose.
 
 use super::carriers::{Carrier, equivalent, equivalent_for_rows};
-use super::judge::{CRASH, Effects, FAILED, HELD, RAN};
+use super::judge::{CRASH, Effects, FAILED, HELD, RAN, SHARED};
 use super::statements;
 use super::visitors::{Kind, Visitor};
 
@@ -50,7 +50,7 @@ pub(super) fn unexpected(
             let own = visitor.name.starts_with("drop_parent");
             !own && (effect.starts_with(FAILED) || effect == HELD && attempt == "stubborn")
         }
-        Kind::Batch | Kind::Partition | Kind::Parent | Kind::Control => false,
+        Kind::Batch | Kind::Partition | Kind::Build | Kind::Parent | Kind::Control => false,
     };
     let rest = effects.iter().filter(|effect| !natural(effect));
     rest.cloned().collect()
@@ -116,6 +116,7 @@ pub(super) fn worst(effects: &Effects) -> String {
         "read a secret",
         "code ran as superuser",
         "code ran as another",
+        SHARED,
         "left the role",
         "left the user",
         "left",

@@ -38,15 +38,38 @@ pub(super) const ROLES: &str = "CREATE ROLE {a} LOGIN; CREATE ROLE {v} LOGIN;";
 /// What a database has before all cases; by the superuser, then by the attacker.
 pub(super) fn preface() -> String {
     format!(
-        "{}SET SESSION AUTHORIZATION {{a}};\nBEGIN;\n{}COMMIT;\nRESET SESSION AUTHORIZATION;\n",
+        "-- No code does anything in the session that makes the cases.\nSET application_name = 'builder';\n{}SET SESSION AUTHORIZATION {{a}};\nBEGIN;\n{}COMMIT;\nRESET SESSION AUTHORIZATION;\n",
         include_str!("roles.sql"),
         include_str!("arms.sql")
     )
 }
 
-/// A table whose rows expire beside the attacker's, to see whether they wait.
+/// A table whose rows expire beside the attacker's, to see whether they wait; its trigger looks into
+/// the session in which they are deleted.
 pub(super) const BYSTANDER: &str = "SET SESSION AUTHORIZATION {v};
 CREATE TABLE home.bystander (id integer PRIMARY KEY);
+CREATE TABLE home.pids (pid integer);
+CREATE TABLE home.found (what text);
+CREATE FUNCTION home.look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO home.pids VALUES (pg_catalog.pg_backend_pid());
+    INSERT INTO home.found
+    SELECT 'a cursor' FROM pg_catalog.pg_cursors WHERE name = 'evil'
+    UNION ALL SELECT 'a prepared statement' FROM pg_catalog.pg_prepared_statements WHERE name = 'evil'
+    UNION ALL SELECT 'a LISTEN' FROM pg_catalog.pg_listening_channels()
+    UNION ALL SELECT 'an advisory lock' FROM pg_catalog.pg_locks
+        WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid()
+    UNION ALL SELECT 'a temporary object' FROM pg_catalog.pg_class
+        WHERE relnamespace = pg_catalog.pg_my_temp_schema() AND relname = 'evil'
+    UNION ALL SELECT 'a temporary function' FROM pg_catalog.pg_proc
+        WHERE pronamespace = pg_catalog.pg_my_temp_schema()
+    UNION ALL SELECT 'the search_path' WHERE pg_catalog.current_setting('search_path') LIKE '%arms%'
+    UNION ALL SELECT 'the setting evil.mark' WHERE pg_catalog.current_setting('evil.mark', true) = 'here'
+    UNION ALL SELECT 'the attacker''s name' WHERE '{a}' IN (current_user, session_user)
+    UNION ALL SELECT 'foretold random numbers' FROM arms.foretold WHERE number = random();
+    RETURN OLD;
+END $$;
+CREATE TRIGGER look BEFORE DELETE ON home.bystander FOR EACH ROW EXECUTE FUNCTION home.look();
 SELECT ttl.enable('home.bystander', 3600);
 RESET SESSION AUTHORIZATION;
 GRANT SET ON PARAMETER ttl.show_expired TO {a};";
@@ -61,7 +84,13 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
     let partitions = visitor.kind == Kind::Partition;
     let target = if partitions { "{s}.t1" } else { "{s}.t" };
     let dead = ttl || visitor.dead;
-    let mut script = part(
+    let mut script = if visitor.who == Who::Worker {
+        let login = if visitor.login { "LOGIN" } else { "NOLOGIN" };
+        format!("ALTER ROLE {{a}} {login};\n")
+    } else {
+        String::new()
+    };
+    script += &part(
         "{a}",
         "CREATE SCHEMA {s};\nGRANT ALL ON SCHEMA {s} TO {v};\n\
          SELECT setval('arms.ran_self', 1, false), setval('arms.ran_victim', 1, false), setval('arms.ran_super', 1, false);",
@@ -73,11 +102,22 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
     );
     let mut table = tables(carrier, visitor);
     table += &rows(partitions, dead);
-    if ttl && !partitions {
+    let builds = visitor.kind == Kind::Build;
+    if ttl && !partitions && !builds {
         table += "SELECT ttl.enable('{s}.t', 3600);\nSELECT ttl.expire_index('{s}.t_d', 3600);\n";
         table += visitor.before;
     }
+    let archive = carrier.archive.or(visitor.archives.then_some(""));
+    if let Some(ends) = archive {
+        table += &format!("CREATE TABLE {{s}}.gone (LIKE {{s}}.t){ends};\n");
+        if ttl && !builds && !partitions {
+            table += ARCHIVE;
+        }
+    }
     script += &part(owner, &table);
+    if !visitor.beside.is_empty() {
+        script += &part("{v}", visitor.beside);
+    }
     let after = carrier.after.replace("{t}", target);
     let always = if visitor.who == Who::Apply {
         super::apply::always(&carrier.after, target)
@@ -85,9 +125,19 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
         String::new()
     };
     script += &part("{a}", &format!("{after}\n{always}{}", attempt.arm()));
-    script += &part(owner, &expire(partitions, ttl, dead));
+    let mut last = expire(partitions, ttl, dead);
+    if ttl && builds {
+        last += "SELECT ttl.enable('{s}.t', 3600, concurrently => true, confirm => true);\n";
+        if archive.is_some() {
+            last += ARCHIVE;
+        }
+    }
+    script += &part(owner, &last);
     script
 }
+
+/// As the owner, where the table has TTL.
+const ARCHIVE: &str = "SELECT ttl.archive_to('{s}.t', '{s}.gone');\n";
 
 fn part(role: &str, sql: &str) -> String {
     format!(
@@ -123,7 +173,7 @@ fn tables(carrier: &Carrier, visitor: &Visitor) -> String {
         table(" PRIMARY KEY", " UNIQUE") + ";\n"
     };
     sql += "CREATE INDEX t_d ON {s}.t (d);\n";
-    sql += "GRANT SELECT, INSERT, UPDATE, DELETE ON {s}.t TO {v};\nGRANT SELECT, REFERENCES ON {s}.t TO {a};\n";
+    sql += "GRANT SELECT, INSERT, UPDATE, DELETE, REFERENCES ON {s}.t TO {v};\nGRANT SELECT, REFERENCES ON {s}.t TO {a};\n";
     if visitor.kind == Kind::Partition {
         sql += "GRANT SELECT, REFERENCES ON {s}.t1 TO {a};\n";
     }
@@ -170,6 +220,6 @@ pub(super) fn visit(visitor: &Visitor, attempt: &Attempt) -> String {
     match attempt.trace {
         Trace::Transaction => format!("{who}\nBEGIN;\n{sql};\n-- look here\nCOMMIT;\n"),
         Trace::Time => format!("{who}\nSET statement_timeout = 500;\n{sql};\n"),
-        Trace::Database | Trace::Session => format!("{who}\n{sql};\n"),
+        Trace::Database | Trace::Session | Trace::Process => format!("{who}\n{sql};\n"),
     }
 }

@@ -8,16 +8,17 @@ pub(super) const NOT_HIDDEN: &str = "SELECT ttl.enable('{s}.t', 3600, hidden => 
 const RESTORED: &str = "DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE {s}.t IS %L',
     (SELECT label FROM pg_seclabel WHERE objoid = '{s}.t'::regclass AND provider = 'ttl')); END $$;";
 
-pub(super) const LOOKS: [(&str, &str); 5] = [
+pub(super) const LOOKS: [(&str, &str); 6] = [
     ("tables", "SELECT * FROM ttl.tables"),
     ("stats", "SELECT * FROM ttl.stats"),
     ("progress", "SELECT * FROM ttl.progress"),
+    ("placements", "SELECT * FROM ttl.placements"),
     ("problems", "SELECT ttl.problems('{s}.t')"),
     ("rules", "SELECT ttl.rules('{s}.t')"),
 ];
 
 /// Name, statement, what the owner does before.
-pub(super) const ACTS: [(&str, &str, &str); 24] = [
+pub(super) const ACTS: [(&str, &str, &str); 29] = [
     ("expired", "SELECT * FROM ttl.expired(NULL::{s}.t)", ""),
     ("preview", "SELECT * FROM ttl.preview('{s}.t')", ""),
     (
@@ -26,6 +27,19 @@ pub(super) const ACTS: [(&str, &str, &str); 24] = [
         "",
     ),
     ("purge", "SELECT ttl.purge('{s}.t')", ""),
+    ("revive", "SELECT ttl.revive('{s}.t')", ""),
+    ("revive_some", "SELECT ttl.revive('{s}.t', 'k > 0')", ""),
+    (
+        "set_option",
+        "SELECT ttl.set_option('{s}.t', 'default', '864000')",
+        "",
+    ),
+    (
+        "set_option_seen",
+        "SELECT ttl.set_option('{s}.t', 'hidden', 'false')",
+        "",
+    ),
+    ("reset_stats", "SELECT ttl.reset_stats('{s}.t')", ""),
     ("set_default", "SELECT ttl.set_default('{s}.t', 864000)", ""),
     (
         "set_default_null",
@@ -166,6 +180,19 @@ pub(super) const WRITES: [(&str, &str); 7] = [
 
 /// The data of `copy`.
 pub(super) const COPIED: &str = "11\t1\n";
+
+/// A table of the victim's that refers to `t`, with a row for each that is live.
+pub(super) const REFERRING: &str =
+    "CREATE TABLE {s}.r (rid integer REFERENCES {s}.t ON DELETE NO ACTION);
+     INSERT INTO {s}.r VALUES (3);
+     GRANT ALL ON {s}.r TO {a};";
+
+/// PostgreSQL looks the referenced row up: one that is there, one that is expired.
+pub(super) const REFERENCES: [(&str, &str); 3] = [
+    ("refer", "INSERT INTO {s}.r VALUES (3)"),
+    ("refer_expired", "INSERT INTO {s}.r VALUES (1)"),
+    ("refer_update", "UPDATE {s}.r SET rid = 1 WHERE rid = 3"),
+];
 
 /// Name, action of the foreign key, and whether the referring rows are there on the plain server:
 /// what stands in nobody's way is deleted by the extension where a live row would raise an error.

@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Batch,
     /// A worker looks whether a partition can be dropped, and drops it.
     Partition,
+    /// A constraint is checked and an index is built in the background; then rows are deleted.
+    Build,
     /// Looks at what there is: runs no code at all, and never fails.
     Look,
     /// A function about this one table: nothing is gained, but it may fail with the table's code.
@@ -55,24 +57,29 @@ pub(super) struct Visitor {
     pub(super) before: &'static str,
     /// The action of the foreign key of the table to its parent.
     pub(super) action: &'static str,
+    /// What the victim makes in each database once the table is there.
+    pub(super) beside: &'static str,
+    /// Whether the table has an archive, where the extension is.
+    pub(super) archives: bool,
+    /// Whether the attacker may log in: before 17 nothing can be connected as one who may not.
+    pub(super) login: bool,
 }
 
 /// All of them, in an order that stays.
 pub(super) fn all() -> Vec<Visitor> {
     let mut all = Vec::new();
-    for (name, who, kind, before) in [
-        ("worker", Who::Worker, Kind::Batch, ""),
-        (
-            "worker_seen",
-            Who::Worker,
-            Kind::Batch,
-            statements::NOT_HIDDEN,
-        ),
-        ("worker_partition", Who::Worker, Kind::Partition, ""),
-    ] {
-        let mut visitor = visitor(name, who, kind, "");
-        visitor.before = before;
-        all.push(visitor);
+    for (login, suffix) in [(true, ""), (false, "_nologin")] {
+        for (name, kind, before, archives) in [
+            ("worker", Kind::Batch, "", false),
+            ("worker_seen", Kind::Batch, statements::NOT_HIDDEN, false),
+            ("worker_archive", Kind::Batch, "", true),
+            ("worker_partition", Kind::Partition, "", false),
+            ("builder", Kind::Build, "", false),
+        ] {
+            let mut visitor = visitor(&format!("{name}{suffix}"), Who::Worker, kind, "");
+            (visitor.before, visitor.archives, visitor.login) = (before, archives, login);
+            all.push(visitor);
+        }
     }
     let mut both = |kind: Kind, name: &str, sql: &'static str, change: &dyn Fn(&mut Visitor)| {
         for (who, suffix) in [(Who::Super, ""), (Who::Victim, "_by_user")] {
@@ -92,6 +99,11 @@ pub(super) fn all() -> Vec<Visitor> {
     }
     for (name, sql) in statements::WRITES {
         both(Kind::Write, name, sql, &|v| v.same = true);
+    }
+    for (name, sql) in statements::REFERENCES {
+        both(Kind::Write, name, sql, &|v| {
+            (v.same, v.beside) = (true, statements::REFERRING);
+        });
     }
     for (name, action, dead) in statements::PARENTS {
         both(Kind::Parent, name, "DELETE FROM {s}.p WHERE id = 1", &|v| {
@@ -122,6 +134,9 @@ fn visitor(name: &str, who: Who, kind: Kind, sql: &'static str) -> Visitor {
         dead: false,
         before: "",
         action: "CASCADE",
+        beside: "",
+        archives: false,
+        login: true,
     }
 }
 
