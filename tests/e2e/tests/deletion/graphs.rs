@@ -78,8 +78,7 @@ impl Graph {
             })
             .collect();
         for at in 0..rows.len() {
-            for key in 0..KEYS {
-                let (table, _) = keys[rows[at].table][key];
+            for (key, &(table, _)) in keys[rows[at].table].iter().enumerate() {
                 let candidates: Vec<usize> = (0..rows.len())
                     .filter(|&to| rows[to].table == table)
                     .collect();

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, hostile};
+use ttl_ext_e2e::{Database, PATIENCE, Session, hostile};
 
 /// A table of the victim's and its archive, which takes its rows.
 const TABLES: &str = "
