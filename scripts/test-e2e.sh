@@ -27,6 +27,8 @@ make_output e2e
 cd "$REPO"
 cargo test --package ttl_ext_e2e "${TOGETHER[@]}" "${FEATURES[@]}" --no-run --message-format=json-render-diagnostics >"$OUTPUT/build.json" ||
     die "tests/e2e does not build"
+# The clock that tests set: a library for the server, not one that the tests link to.
+cargo build --package ttl_clock || die "tests/clock does not build"
 : >"$OUTPUT/built" # for test.sh
 # Those that take longest first, so that none of them is left over at the end.
 mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u |
@@ -44,6 +46,8 @@ as_server_user test -x "${binaries[0]}" || {
     done
 }
 
+to_workdir "$CARGO_TARGET_DIR/debug/libttl_clock.so" libttl_clock.so
+
 # All servers are copies of one.
 template=$WORK/template
 as_server_user "$BINDIR/initdb" -D "$template" -U postgres -A trust --no-sync \
@@ -60,6 +64,7 @@ run_binary() { # BINARY
     say "$name: started"
     as_server_user env TMPDIR="$WORK" PG_CONFIG="$PG_CONFIG" TTL_PG="$PG_VERSION" \
         TTL_PROMETHEUS="$prometheus" TTL_TEMPLATE="$template" \
+        TTL_CLOCK_LIBRARY="$WORK/libttl_clock.so" \
         "$programs/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
     say "$name: $(grep -E '^test result' "$OUTPUT/$name.log" || echo "no result")"
     return "$status"

@@ -8,6 +8,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `PG_CONFIG` | path of the server's `pg_config`; needed |
+//! | `TTL_CLOCK_LIBRARY` | `tests/clock`, built; needed by tests that set the clock |
 //! | `TTL_TEMPLATE` | a new cluster to be copied, instead of a call of initdb |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
@@ -23,6 +24,7 @@
 
 mod backlog;
 mod cached;
+mod clock;
 mod control;
 mod database;
 pub mod diff;
@@ -41,6 +43,7 @@ mod wait;
 mod workers;
 
 pub use cached::CachedPlans;
+pub use clock::Clock;
 pub use control::Stop;
 pub use database::Database;
 pub use postgres::Error;

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::wait::PATIENCE;
 
 /// What makes deletion eager: no throttle, and a look at each table every second.
-const EAGER: [(&str, &str); 3] = [
+pub(crate) const EAGER: [(&str, &str); 3] = [
     ("ttl.enabled", "on"),
     ("ttl.naptime", "1s"),
     ("ttl.min_effort", "100"),

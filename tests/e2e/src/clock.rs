@@ -1,0 +1,43 @@
+//! Servers whose wall clock a test sets.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::server::Server;
+use crate::tools::Tools;
+
+/// The wall clock of a server, as somebody sets it who sets the time of a machine.
+#[derive(Debug)]
+pub struct Clock {
+    file: File,
+    ahead: i64,
+}
+
+impl Server {
+    /// As [`Server::start_sweeping`], with a clock that can be set. `TTL_CLOCK_LIBRARY` is the
+    /// library that the server is started with.
+    pub fn start_with_clock(settings: &[(&str, &str)]) -> (Server, Clock) {
+        let library = std::env::var("TTL_CLOCK_LIBRARY").expect("TTL_CLOCK_LIBRARY: tests/clock");
+        let mut all = crate::workers::EAGER.to_vec();
+        all.extend(settings);
+        let server = Server::create(Tools::from_env(), &[], &all);
+        let path = server.dir().join("clock");
+        std::fs::write(&path, 0_i64.to_ne_bytes()).expect("the clock's file");
+        let file = File::options()
+            .write(true)
+            .open(&path)
+            .expect("the clock's file");
+        let path = path.to_str().expect("a path in UTF-8");
+        server.launch_with(&[("LD_PRELOAD", &library), ("TTL_CLOCK", path)]);
+        (server, Clock { file, ahead: 0 })
+    }
+}
+
+impl Clock {
+    /// Set it forward by so many seconds, or back.
+    pub fn step(&mut self, seconds: i64) {
+        self.ahead += seconds * 1_000_000;
+        let bytes = self.ahead.to_ne_bytes();
+        self.file.write_all_at(&bytes, 0).expect("the clock's file");
+    }
+}
