@@ -25,6 +25,7 @@ static BUILD_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 /// Whether deletions are marked for consumers of logical decoding, some of which cannot read
 /// messages.
 static LOGICAL_MESSAGES: GucSetting<bool> = GucSetting::<bool>::new(false);
+static REPLICATE_DELETIONS: GucSetting<bool> = GucSetting::<bool>::new(true);
 
 /// Seconds: the longest sleep between two looks at a table.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
@@ -78,6 +79,11 @@ pub(crate) fn build_indexes() -> bool {
 /// Whether deletions are marked for consumers of logical decoding.
 pub(crate) fn logical_messages() -> bool {
     LOGICAL_MESSAGES.get()
+}
+
+/// Whether subscriptions with `origin = none` receive what background workers delete.
+pub(crate) fn replicate_deletions() -> bool {
+    REPLICATE_DELETIONS.get()
 }
 
 /// The longest sleep between two looks at a table, in microseconds.
@@ -239,6 +245,14 @@ pub(crate) fn init() {
 
 /// The settings of background workers: a reload is enough.
 fn define_reload() {
+    GucRegistry::define_bool_guc(
+        c"ttl.replicate_deletions",
+        c"Replicates what background workers delete to subscriptions with origin = none.",
+        c"Off: each side of a replication in both directions deletes for itself.",
+        &REPLICATE_DELETIONS,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
     GucRegistry::define_bool_guc(
         c"ttl.enabled",
         c"Deletes expired rows in the background.",

@@ -6,8 +6,10 @@ use super::receiver::{self, FoundRow, Manner, Tally};
 use super::{by_sql, message, notice, queuing, transaction, underway};
 use crate::error::Error;
 use crate::pg::gate::Visit;
+use crate::pg::replication::Origin;
 use crate::pg::timeout::Limit;
 use crate::pg::{catalog, locks, owner_session, relation, roles, session, xact};
+use crate::settings;
 use crate::store::{cache, policy_lock};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -74,6 +76,8 @@ pub(crate) fn run(
     let at_rows = Cell::new(false);
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let former = underway::begin();
+    // Until after the commit, which has the origin, too.
+    let origin = (!settings::replicate_deletions()).then(Origin::of_none);
     let result = transaction::run(|| {
         enter(job)?;
         let visit = &owner_session::visit(job.relid)?;
@@ -110,6 +114,7 @@ pub(crate) fn run(
         notice::send(job, tally.deleted);
         Ok(done)
     });
+    drop(origin);
     // After the commit, so that deferred triggers know, too.
     underway::end(former);
     let too_long = Limit::exceeded();

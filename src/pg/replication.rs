@@ -34,3 +34,27 @@ pub(crate) fn table_being_copied() -> Option<pg_sys::Oid> {
     let (_, relid) = name.to_str().ok()?.split_once(" sync ")?;
     relid.parse::<u32>().ok().map(pg_sys::Oid::from)
 }
+
+/// While it exists, all that this process writes has a replication origin. Subscriptions with
+/// `origin = none` (16) leave that out; other consumers receive it.
+pub(crate) struct Origin(pg_sys::RepOriginId);
+
+impl Origin {
+    /// That of changes which are not to be replicated: unlike others, it is created nowhere, several
+    /// processes may use it, and neither this server nor a standby keeps its progress.
+    pub(crate) fn of_none() -> Self {
+        // SAFETY: a variable of this process, which is read where WAL is written.
+        unsafe {
+            let former = Self(pg_sys::replorigin_session_origin);
+            pg_sys::replorigin_session_origin = pg_sys::DoNotReplicateId as pg_sys::RepOriginId;
+            former
+        }
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        // SAFETY: as above; the value was there before.
+        unsafe { pg_sys::replorigin_session_origin = self.0 }
+    }
+}

@@ -2,5 +2,6 @@
 
 mod initial_copy;
 mod logical;
+mod origins;
 mod promotion;
 mod standby;
