@@ -61,6 +61,7 @@ static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
 static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
 
 /// Seconds: so long an empty partition stands after its bound has passed (M11).
+static TIMELINE: GucSetting<i32> = GucSetting::<i32>::new(0);
 static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);
 
 /// Tables and partitions whose state is kept in shared memory, some 1 kB each.
@@ -159,6 +160,11 @@ pub(crate) fn change_delay() -> i64 {
 /// How long an empty partition stands after its bound has passed, in microseconds.
 pub(crate) fn empty_partition_age() -> i64 {
     i64::from(EMPTY_PARTITION_AGE.get()) * 1_000_000
+}
+
+/// The timeline on which rows are deleted in the background; 0 = any.
+pub(crate) fn timeline() -> u32 {
+    TIMELINE.get().unsigned_abs()
 }
 
 /// Tables and partitions whose state is kept in shared memory.
@@ -354,6 +360,14 @@ fn define_reload() {
         &EMPTY_PARTITION_AGE,
         (0, i32::MAX),
         GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.timeline",
+        c"Timeline on which expired rows are deleted in the background.",
+        c"A point-in-time recovery begins another one, on which nothing is deleted until this is changed; 0 = any.",
+        &TIMELINE,
+        (0, i32::MAX),
+        plain,
     );
     define(
         c"ttl.statement_timeout",

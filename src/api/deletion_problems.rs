@@ -36,6 +36,9 @@ fn halt_text(halt: Halt) -> Option<&'static str> {
         // A standby replays what the primary deletes.
         Halt::Standby => None,
         Halt::Off => Some("deletion is off: ttl.enabled"),
+        Halt::Recovered => Some(
+            "deletion is off: after a recovery, the server is on another timeline than ttl.timeline says",
+        ),
         Halt::Template => Some("deletion is off: the database is a template"),
         Halt::NoLauncher => Some(
             "deletion is off: its launcher is not running; it takes one of max_worker_processes when the server starts",

@@ -61,6 +61,7 @@ fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str
     match halt {
         Some(Halt::Standby) => "standby",
         Some(Halt::Off) => "off",
+        Some(Halt::Recovered) => "recovered",
         Some(Halt::Template) => "template",
         Some(Halt::NoLauncher) => "no launcher",
         Some(Halt::NoSlot) => "no slot",

@@ -228,6 +228,12 @@ pub(crate) fn in_recovery() -> bool {
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
+/// The timeline on which this server writes, which is not in recovery.
+pub(crate) fn timeline() -> u32 {
+    // SAFETY: reads shared memory, where recovery has set it at its end.
+    unsafe { pg_sys::GetWALInsertionTimeLine() }
+}
+
 /// This process's PID.
 pub(crate) fn my_pid() -> i32 {
     // SAFETY: reads a process-local variable.

@@ -9,7 +9,7 @@ use super::clients::Clients;
 use super::marks::AllMarks;
 use super::processes::{self, Kind, Process, Task};
 use super::shared::{self, Database};
-use super::{builds, clock, log, state};
+use super::{builds, clock, log, standing, state};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::background::{self, Handle, Registration};
@@ -63,6 +63,18 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     let offset = background::wall_offset();
     control.wall_offset.store(offset, Ordering::Relaxed);
     log::debug("ttl_ext launcher started");
+    if standing::is_recovered() {
+        let timeline = background::timeline();
+        log::warning(
+            &format!(
+                "no expired row is deleted in the background, since the server is on timeline {timeline}, and \"ttl.timeline\" is {}",
+                settings::timeline()
+            ),
+            &format!(
+                "The server has recovered since it was set. Once its data is what it should be, set \"ttl.timeline\" to {timeline}."
+            ),
+        );
+    }
     let mut launcher = Launcher::default();
     loop {
         if session::reload_if_asked() {
@@ -111,7 +123,7 @@ pub(super) struct Launcher {
     started: Vec<Started>,
     marks: AllMarks,
     clients: Clients,
-    /// Whether `ttl.enabled` was on in the last round.
+    /// Whether deletion was on in the last round.
     is_on: bool,
 }
 
@@ -122,7 +134,7 @@ impl Launcher {
         self.reap();
         let now = background::monotonic();
         end_overdue(now);
-        if !settings::enabled() {
+        if !standing::is_on() {
             self.is_on = false;
             return Ok((i64::MAX, false));
         }

@@ -6,7 +6,7 @@ use super::fairness::LONG_TURN;
 use super::pace::Pace;
 use super::processes::{self, Process};
 use super::shared::{self, Database};
-use super::turn;
+use super::{standing, turn};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{activity, background, catalog, owner_session, session, timeout};
@@ -131,7 +131,7 @@ fn work(own: &Process) -> Result<(), Error> {
             return Ok(());
         };
         let now = background::monotonic();
-        if !settings::enabled() || slot.is_held() || work.is_over_share(now) {
+        if !standing::is_on() || slot.is_held() || work.is_over_share(now) {
             return Ok(());
         }
         own.idle.store(false, Ordering::Release);

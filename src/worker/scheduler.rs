@@ -7,7 +7,7 @@
 
 use super::processes::{self, Kind};
 use super::shared::{self, Database};
-use super::{log, tables};
+use super::{log, standing, tables};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{activity, background, session};
@@ -83,7 +83,7 @@ fn work(database: u32) -> Result<(), Error> {
         let Some(slot) = shared::database(database) else {
             return Ok(());
         };
-        if !settings::enabled() || slot.is_held() {
+        if !standing::is_on() || slot.is_held() {
             return Ok(());
         }
         let now = background::monotonic();

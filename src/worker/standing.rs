@@ -24,6 +24,8 @@ pub(crate) enum Halt {
     Standby,
     /// `ttl.enabled` is off.
     Off,
+    /// The server is on another timeline than `ttl.timeline`.
+    Recovered,
     /// Workers leave templates alone.
     Template,
     /// There is no launcher.
@@ -42,6 +44,8 @@ pub(crate) fn halted() -> Option<Halt> {
         Some(Halt::Standby)
     } else if !settings::enabled() {
         Some(Halt::Off)
+    } else if is_recovered() {
+        Some(Halt::Recovered)
     } else if databases::is_template(database) {
         Some(Halt::Template)
     } else if shared::control().launcher.load(Ordering::Acquire) == 0 {
@@ -51,6 +55,17 @@ pub(crate) fn halted() -> Option<Halt> {
     } else {
         None
     }
+}
+
+/// Whether background deletion is on, on a server that is not in recovery.
+pub(super) fn is_on() -> bool {
+    settings::enabled() && !is_recovered()
+}
+
+/// Whether a recovery has put the server on another timeline than that on which rows are to be
+/// deleted.
+pub(super) fn is_recovered() -> bool {
+    ![0, background::timeline()].contains(&settings::timeline())
 }
 
 /// Whether a worker is in this database.

@@ -1,6 +1,6 @@
 //! M10: a standby deletes nothing, and starts after its promotion.
 
-use ttl_ext_e2e::{PATIENCE, Server, catch_up};
+use ttl_ext_e2e::{PATIENCE, Server, Stop, catch_up};
 
 #[test]
 fn a_standby_deletes_after_promotion_only() {
@@ -71,4 +71,42 @@ fn a_late_standby_slows_but_does_not_stop_deletion() {
     writer.insert_expired("t", 1, 20_000);
     writer.wait_for_none("t");
     drop(standby);
+}
+
+/// A recovery ends on another timeline, where nothing is deleted before that is confirmed.
+#[test]
+fn another_timeline_is_confirmed_first() {
+    let primary = Server::start(&[
+        ("wal_level", "replica"),
+        ("ttl.naptime", "1s"),
+        ("ttl.timeline", "1"),
+    ]);
+    let database = primary.database("app");
+    let mut writer = database.disk();
+    writer.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         INSERT INTO t VALUES (1001)",
+    );
+    writer.insert_expired("t", 1, 1000);
+    let recovered = primary.start_standby(&[("ttl.enabled", "on")]);
+    let mut reader = recovered.existing_database("app").disk();
+    catch_up(&mut writer, &mut reader);
+    primary.stop(Stop::Fast);
+
+    recovered.promote();
+    recovered.wait_for_log(&["on timeline 2", "is 1"], 1, PATIENCE);
+    let problem =
+        "SELECT worker, problems[1] LIKE '%another timeline than ttl.timeline%' FROM ttl.tables";
+    assert_eq!(reader.rows(problem), [["recovered", "t"]]);
+    let processes = "SELECT string_agg(backend_type, ',') FROM pg_stat_activity WHERE backend_type LIKE 'ttl_ext%'";
+    reader.wait_until(processes, "ttl_ext launcher", PATIENCE);
+    // A restart is no confirmation.
+    recovered.restart();
+    let mut reader = recovered.existing_database("app").disk();
+    reader.wait_until(processes, "ttl_ext launcher", PATIENCE);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let left = reader.value("SELECT count(*) FROM t");
+    recovered.reload(&[("ttl.timeline", "2")]);
+    reader.wait_for_ids("t", "1001");
+    assert_eq!(left, "1001");
 }
