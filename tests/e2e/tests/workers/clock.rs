@@ -36,7 +36,7 @@ fn deletion_goes_on() {
     let database = server.database("test");
     let mut session = database.disk();
     session.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 86400)");
-    for step in 1..=16_i64 {
+    for step in 1..=10_i64 {
         let by = STEPS[random.random_range(0..STEPS.len())] * [1, -1][random.random_range(0..2)];
         println!("step {step}: {by} s");
         let mut set = || clock.step(by);
@@ -60,7 +60,8 @@ fn deletion_goes_on() {
             set();
         }
         fill(&mut session, &format!("built_{step}"), 0);
-        let expired = "SELECT count(*) FROM t WHERE ttl IS NULL";
+        // Where the clock was set back, the first batch has not expired any more.
+        let expired = "SELECT count(*) FROM t WHERE ttl IS NULL AND _ts < now() - interval '1 day'";
         session.wait_until(expired, "0", PATIENCE);
         session.wait_until(&format!("SELECT count(*) FROM built_{step}"), "1", PATIENCE);
         let live = session.value("SELECT count(*) FROM t WHERE id > 0");
