@@ -81,7 +81,7 @@ pub(crate) fn run(
     let result = transaction::run(|| {
         enter(job)?;
         let visit = &owner_session::visit(job.relid)?;
-        underway::set_root(roles::current_user(), false);
+        underway::set_root(roles::current_user(), None);
         let table = relation::Open::locked(job.relid);
         table.check_replica_identity();
         let batch = Batch {
@@ -231,7 +231,7 @@ fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
     let Some(job) = Job::of(relid) else {
         return Ok(Purged { rows: 0 });
     };
-    underway::set_root(roles::current_user(), false);
+    underway::set_root(roles::current_user(), None);
     let table = relation::Open::locked(relid);
     table.check_replica_identity();
     let archive = Target::of(relid, &job.policy, Locks::Wait)?;

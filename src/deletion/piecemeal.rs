@@ -74,7 +74,7 @@ pub(crate) fn delete_what_can_go(
     };
     message::begin(&job.name);
     let deleted = underway::during(|| {
-        underway::set_root(roles::current_user(), false);
+        underway::set_root(roles::current_user(), None);
         pieces.delete_blocks(0, blocks)
     })?;
     message::end(&job.name, deleted);

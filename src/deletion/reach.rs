@@ -92,7 +92,7 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
 /// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
 /// table of another owner must run none of their code while it is planned. Raises 42501.
 pub(crate) fn before_planning(query: Query<'_>) {
-    let Some(root) = underway::root().filter(|root| !root.is_of_user) else {
+    let Some(root) = underway::root() else {
         return;
     };
     if !externs::InNoForceRLSOperation() {
@@ -105,7 +105,11 @@ pub(crate) fn before_planning(query: Query<'_>) {
     let Some((relid, _)) = query.first_tables() else {
         return;
     };
-    if catalog::class(relid).is_some_and(|class| class.owner == user)
+    let is_looked_at = root
+        .looked_at
+        .is_some_and(|table| table == relid || catalog::all_inheritors(table).contains(&relid));
+    if !is_looked_at
+        && catalog::class(relid).is_some_and(|class| class.owner == user)
         && let Some(what) = code::at_planning(relid)
     {
         refuse(relid, user, root.owner, None, &what);

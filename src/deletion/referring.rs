@@ -190,7 +190,7 @@ fn may_concern((relid, kind): (Oid, u8)) -> Option<Oid> {
 /// Unguarded: nothing needs dropping where an error may pass.
 unsafe fn run(query: Query<'_>, relid: Oid, first: Step) {
     let former = underway::begin();
-    underway::set_root(first.root, true);
+    underway::set_root(first.root, Some(relid));
     let (mut next, mut number) = (Some(first), 0);
     let lent = lend(first);
     // SAFETY: as required of the caller.

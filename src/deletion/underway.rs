@@ -15,8 +15,9 @@ thread_local! {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Root {
     pub(crate) owner: pg_sys::Oid,
-    /// A user's own statement has set it off: what that does by itself is PostgreSQL's business.
-    pub(crate) is_of_user: bool,
+    /// The referencing table, where PostgreSQL's look at it for a user's own statement has set it off:
+    /// planning that look is PostgreSQL's business.
+    pub(crate) looked_at: Option<pg_sys::Oid>,
 }
 
 /// What [`end`] puts back.
@@ -36,9 +37,9 @@ pub(crate) fn begin() -> Former {
 }
 
 /// Says whose rows the deletion deletes that has begun, unless it is part of another.
-pub(crate) fn set_root(owner: pg_sys::Oid, is_of_user: bool) {
+pub(crate) fn set_root(owner: pg_sys::Oid, looked_at: Option<pg_sys::Oid>) {
     if ROOT.get().is_none() {
-        ROOT.set(Some(Root { owner, is_of_user }));
+        ROOT.set(Some(Root { owner, looked_at }));
     }
 }
 

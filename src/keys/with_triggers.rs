@@ -53,7 +53,7 @@ extern "C-unwind" fn begin(row: Slot<'_>) -> (Statement<'_>, Around) {
     let settings = session::begin_as_origin();
     let owner = catalog::class(table.oid()).map(|class| class.owner);
     if let Some(owner) = owner {
-        underway::set_root(owner, false);
+        underway::set_root(owner, None);
     }
     let fires = table.triggers().fire_own_at_delete();
     let bounds = owner.filter(|_| fires).and_then(gate::lend);
