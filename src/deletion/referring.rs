@@ -102,6 +102,14 @@ pub(crate) fn init() {
     });
 }
 
+/// At the end of a transaction: keeps no more queries than that is worth. Not earlier, since a query
+/// may be running, within whose planning or triggers others are prepared.
+pub(crate) fn at_xact_end() {
+    if Kept::free_if_many() {
+        KNOWN.take();
+    }
+}
+
 /// One query to run. `Copy`, for unguarded code.
 #[derive(Clone, Copy)]
 struct Step {
@@ -293,10 +301,6 @@ fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
         return (known.owner == roles::current_user()).then_some(known);
     }
     let before = GENERATION.get();
-    if Kept::are_many() && !Statement::is_running() {
-        KNOWN.take();
-        Kept::free_all();
-    }
     let enforced = referential::running(text, relid)?;
     let parameters = parameters(&enforced, query)?;
     let mut removals = Vec::new();

@@ -4,7 +4,7 @@
 use crate::citus;
 use crate::clock::{execution, now};
 use crate::ddl;
-use crate::deletion::underway;
+use crate::deletion::{referring, underway};
 use crate::keys::copy_from;
 use crate::pg::{gate, kept_query, xact};
 use crate::visibility::{constraint_ddl, row_locks, statement};
@@ -38,6 +38,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     }
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
+            referring::at_xact_end();
             wakeups::at_commit();
             places::at_end(true);
             constraint_ddl::at_end(0);
@@ -45,6 +46,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_PREPARE => {
+            referring::at_xact_end();
             wakeups::at_other_end(true);
             places::at_end(true);
             row_locks::at_xact_end();
@@ -55,6 +57,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             copy_from::after_write();
             ddl::at_abort(0);
             underway::at_abort(0);
+            referring::at_xact_end();
             kept_query::Statement::at_abort(0);
             gate::at_abort(0);
             wakeups::at_other_end(false);

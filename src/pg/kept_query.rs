@@ -19,6 +19,9 @@ use std::ffi::CString;
 /// The most columns of a key.
 const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
 
+/// More are not kept beyond a transaction.
+const MANY: usize = 1000;
+
 /// A kept query.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept {
@@ -81,17 +84,17 @@ impl Kept {
         prepared
     }
 
-    /// Whether there are so many that [`Self::free_all`] is due.
-    pub(crate) fn are_many() -> bool {
-        ALL.with_borrow(|all| all.len() > 1000)
-    }
-
-    /// Frees all; nobody holds one. Guarded.
-    pub(crate) fn free_all() {
-        for (_, kept) in ALL.take() {
-            // SAFETY: kept, and freed here only.
-            unsafe { pg_sys::SPI_freeplan(kept.plan) };
+    /// At the end of a transaction, when none is running: frees all, if there are many. True if it
+    /// did, so that the caller forgets its copies. Raises no error.
+    pub(crate) fn free_if_many() -> bool {
+        let are_many = ALL.with_borrow(|all| all.len() > MANY);
+        if are_many {
+            for (_, kept) in ALL.take() {
+                // SAFETY: kept in `prepare`, and freed here only. None is running, or will be.
+                unsafe { pg_sys::SPI_freeplan(kept.plan) };
+            }
         }
+        are_many
     }
 
     fn prepare(text: &[u8], types: &[Oid]) -> Self {
@@ -184,11 +187,6 @@ impl Statement {
             BEGUN.set(Some(xact::nest_level()));
         }
         Self { is_own }
-    }
-
-    /// Whether one is running.
-    pub(crate) fn is_running() -> bool {
-        BEGUN.get().is_some()
     }
 
     /// Fires the triggers. Unguarded.

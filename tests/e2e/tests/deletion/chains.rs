@@ -177,3 +177,29 @@ fn an_action_of_a_foreign_key_does_not_renew() {
     let row = "SELECT n, d, u, _ts < now() - interval '59 minutes' FROM c";
     assert_eq!(disk.rows(row), [["∅", "0", "4", "t"]]);
 }
+
+/// More foreign keys than a session keeps queries for, in one statement and again in others.
+#[test]
+fn queries_of_many_foreign_keys_are_freed() {
+    const TABLES: u32 = 1_100;
+    let server = Server::start(&[("max_locks_per_transaction", "1024")]);
+    let database = server.database("many");
+    let (mut disk, mut user) = (database.disk(), database.connect());
+    disk.run("CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1), (2), (3)");
+    disk.run(&format!(
+        "DO $$BEGIN FOR n IN 1..{TABLES} LOOP
+           EXECUTE format('CREATE TABLE c%s (pid int REFERENCES p, at timestamptz)', n);
+           EXECUTE format('CREATE INDEX c%s_at ON c%s (at)', n, n);
+           PERFORM ttl.expire_index(format('c%s_at', n), 0);
+           EXECUTE format('INSERT INTO c%s SELECT id, now() - interval ''1 day'' FROM p', n);
+         END LOOP; END$$"
+    ));
+    for id in 1..=3 {
+        user.run(&format!("DELETE FROM p WHERE id = {id}"));
+        let left = disk.value(&format!("SELECT count(*) FROM c{TABLES}"));
+        assert_eq!(left, (3 - id).to_string());
+    }
+    // Prepared again, and run: the kept ones are those of the last statement at most.
+    user.run("INSERT INTO p VALUES (4); INSERT INTO c1 VALUES (4, now() - interval '1 day'); DELETE FROM p WHERE id = 4");
+    assert_eq!(disk.value("SELECT count(*) FROM c1"), "0");
+}
