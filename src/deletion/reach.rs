@@ -2,7 +2,7 @@
 //!
 //! A deletion belongs to the owner of the table that it begins with ([`underway::Root`]). Code of
 //! other owners, superusers excepted, does not run in it: neither as itself, since the session is
-//! somebody else's and goes on, nor as anybody else. The question is asked where a foreign key
+//! another user's and goes on, nor as another role. The question is asked where a foreign key
 //! reaches a table, by PostgreSQL's own query for one referenced row, so that it is about the rows that
 //! are there: a table in which no row refers to the deleted one stops nothing.
 

@@ -21,7 +21,7 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     /// Of tables and their owners: whether all are as they were when it was chosen. A table that does not exist
-    /// is nobody's.
+    /// has no owner.
     pub(crate) fn holds(self, mut owners: impl Iterator<Item = Option<u32>>) -> bool {
         owners.all(|owner| owner == Some(self.owner))
     }

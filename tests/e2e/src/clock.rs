@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use crate::server::Server;
 use crate::tools::Tools;
 
-/// The wall clock of a server, as somebody sets it who sets the time of a machine.
+/// The wall clock of a server, which is set as `date --set` sets a machine's.
 #[derive(Debug)]
 pub struct Clock {
     file: File,

@@ -1,4 +1,4 @@
-//! S9, C26: an archive is a table that its owner has chosen, and not a name: whoever can have a table of that
+//! S9, C26: an archive is a table that its owner has chosen, and not a name: a user who has a table of that
 //! name, or has had one of the two tables, gets no row, and no code of theirs is run.
 
 use std::path::PathBuf;
@@ -298,7 +298,7 @@ fn copies_wait_for_the_owner() {
     assert_eq!(victim.count("gone"), 20);
 }
 
-/// A partition of the archive, one of the table, and a table of which the archive is a partition: whoever owns
+/// A partition of the archive, one of the table, and a table of which the archive is a partition: the owner of
 /// one of them could have code run by the others' owner.
 #[test]
 fn partitions_have_the_same_owner() {

@@ -1,5 +1,5 @@
-//! S1: whose code a deletion reaches by foreign keys. A stranger's does not run, as nobody and in
-//! nobody's session; what it stands in the way of stays, and it is named. A table in which no row refers
+//! S1: whose code a deletion reaches by foreign keys. A stranger's does not run, as no role and in
+//! no session; what it stands in the way of stays, and it is named. A table in which no row refers
 //! to the deleted one stops nothing.
 
 use std::sync::OnceLock;
