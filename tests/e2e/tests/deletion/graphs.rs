@@ -140,11 +140,16 @@ impl Graph {
         })
     }
 
-    /// The expired rows that go by themselves; `None` if that depends on the order.
+    /// The expired rows that go, by themselves or with others; `None` if that depends on the order.
     fn going(&self) -> Option<BTreeSet<usize>> {
+        let is_expired = |&at: &usize| self.rows[at].expired;
         let going = |lax| {
-            let all = 0..self.rows.len();
-            all.filter(|&at| self.rows[at].expired && self.may_go(at, lax))
+            let may_go = (0..self.rows.len()).filter(|&at| is_expired(&at) && self.may_go(at, lax));
+            // One that goes only with another is of the set: by itself a live row may keep it that
+            // goes with the other one.
+            may_go
+                .flat_map(|at| self.with_referring(at))
+                .filter(is_expired)
                 .collect::<BTreeSet<usize>>()
         };
         let strict = going(false);
