@@ -58,6 +58,30 @@ impl Error {
         self
     }
 
+    /// Whether others' transactions were in the way, which end: 55P03 (lock_not_available), 40P01
+    /// (deadlock_detected), 40001 (serialization_failure).
+    pub(crate) fn is_of_contention(&self) -> bool {
+        [
+            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+            PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED,
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        ]
+        .contains(&self.code)
+    }
+
+    /// Whether a block of a file, a table's or an index's, could not be read: XX001
+    /// (data_corrupted), XX002 (index_corrupted), 58030 (io_error), 58P01 (undefined_file: one of
+    /// its segments).
+    pub(crate) fn may_be_of_a_block(&self) -> bool {
+        [
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+            PgSqlErrorCode::ERRCODE_IO_ERROR,
+            PgSqlErrorCode::ERRCODE_UNDEFINED_FILE,
+        ]
+        .contains(&self.code)
+    }
+
     /// Message and detail in one line.
     pub(crate) fn text(&self) -> String {
         match &self.detail {

@@ -141,9 +141,18 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
     let of_the_server = ["08", "53", "57", "58", "HV"]
         .iter()
         .any(|class| failure.sqlstate().starts_with(class));
+    // 54000 also says that no transaction IDs are left.
+    let is_read_only = || {
+        let write = || {
+            xact::assign_id();
+            Ok(())
+        };
+        failure.code == PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED
+            && transaction::run(write).is_err()
+    };
     if too_long && reached_rows {
         Trouble::Slow(failure)
-    } else if of_the_server {
+    } else if of_the_server || is_read_only() {
         Trouble::Table(failure)
     } else if at_rows {
         // Also at commit, by a deferred trigger.

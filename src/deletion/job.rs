@@ -95,6 +95,19 @@ impl Job {
         })
     }
 
+    /// From now on reads the table's blocks, and no index.
+    pub(crate) fn read_all(&mut self) {
+        for expiry_key in &mut self.expiry_keys {
+            expiry_key.access = Access::Scan;
+        }
+    }
+
+    /// Whether the table's blocks must be read.
+    pub(crate) fn reads_all(&self) -> bool {
+        let mut expiry_keys = self.expiry_keys.iter();
+        expiry_keys.any(|expiry_key| expiry_key.access == Access::Scan)
+    }
+
     /// The same instant for each expiry key, by its number.
     pub(crate) fn cutoffs(&self, instant: i64) -> Vec<i64> {
         let expiry_keys = self
@@ -153,11 +166,7 @@ impl Job {
     /// lets the planner use the indexes. Empty if one is missing, as the table is read then
     /// anyway.
     pub(crate) fn past(&self) -> String {
-        if self
-            .expiry_keys
-            .iter()
-            .any(|expiry_key| expiry_key.access == Access::Scan)
-        {
+        if self.reads_all() {
             return String::new();
         }
         let expiry_keys: Vec<String> = self.expiry_keys.iter().map(ExpiryKey::past).collect();

@@ -94,6 +94,43 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
     })
 }
 
+/// The first block from `from` to before `to` that cannot be read; `None` if all can.
+pub(crate) fn unreadable(job: &Job, (mut from, mut to): (u32, u32)) -> Result<Option<u32>, Error> {
+    let is_readable = |blocks| {
+        let read = look(job.relid, |visit| {
+            let query = job.count_in(blocks);
+            statement::with_expired_rows_of(job.relid, || {
+                query::first_value(visit, Sql::over(job.relid, &query), &[]);
+            });
+            Ok(())
+        });
+        match read {
+            Err(failure) if failure.may_be_of_a_block() => Ok(false),
+            read => read.map(|()| true),
+        }
+    };
+    if is_readable((from, to))? {
+        return Ok(None);
+    }
+    while to - from > 1 {
+        let middle = from + (to - from) / 2;
+        if is_readable((from, middle))? {
+            from = middle;
+        } else {
+            to = middle;
+        }
+    }
+    Ok(Some(from))
+}
+
+/// How many blocks the table has.
+pub(crate) fn blocks(job: &Job) -> Result<u32, Error> {
+    look(
+        job.relid,
+        |_| Ok(relation::Open::locked(job.relid).blocks()),
+    )
+}
+
 /// When the next row expires after those that were expired at `cutoffs`, as far as ordered
 /// indexes tell.
 pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {

@@ -1,13 +1,15 @@
-//! Rows that could not be deleted and are left alone for a while.
+//! Rows that could not be deleted, and blocks that could not be read: left alone for a while.
 
-/// A table's rows that are set aside.
+/// A table's rows and blocks that are set aside.
 #[derive(Debug, Default)]
 pub(crate) struct SetAside {
     /// To be left alone for now.
     pub(crate) rows: Vec<(u32, u16)>,
     /// To be left alone in this turn: there was no room to set them aside.
     pub(crate) passed: Vec<(u32, u16)>,
-    /// How many there are, including those that are to be tried again now.
+    /// Blocks to be left alone for now.
+    pub(crate) blocks: Vec<u32>,
+    /// How many rows and blocks there are, including those that are to be tried again now.
     pub(crate) count: i64,
     /// When the first of them is to be tried again.
     pub(crate) next: Option<i64>,
@@ -16,6 +18,12 @@ pub(crate) struct SetAside {
 }
 
 impl SetAside {
+    /// The first block from `from` to before `to` that is to be left alone.
+    pub(crate) fn first_block(&self, from: i64, to: i64) -> Option<i64> {
+        let blocks = self.blocks.iter().map(|&block| i64::from(block));
+        blocks.filter(|block| (from..to).contains(block)).min()
+    }
+
     /// A condition that excludes them, to be appended to others.
     pub(crate) fn exclusion(&self) -> String {
         if self.rows.is_empty() && self.passed.is_empty() {

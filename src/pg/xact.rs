@@ -32,6 +32,12 @@ pub(crate) fn with_latest_snapshot<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Assigns the transaction its ID; raises an error if none is left.
+pub(crate) fn assign_id() {
+    // SAFETY: within a transaction, which is what is required.
+    unsafe { pg_sys::GetCurrentTransactionId() };
+}
+
 /// Whether the transaction may not write now.
 pub(crate) fn is_read_only() -> bool {
     // SAFETY: reads backend-local variables.

@@ -13,6 +13,9 @@ use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
+/// To wait for others' transactions may take so many times as long as to fail.
+const CONTENTION: u32 = 10;
+
 /// The most rows that a turn leaves alone because they could not be set aside.
 const PASSED: usize = 1024;
 
@@ -36,9 +39,19 @@ impl Turn<'_> {
         let began = Instant::now();
         match batch::run(&self.job, query, limit, &on_single) {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
+            Err(Trouble::Table(failure) | Trouble::Row(failure, _))
+                if self.is_of_a_block(&failure)? =>
+            {
+                Ok(None)
+            }
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
-                self.count_futile(began.elapsed(), limit == 1);
+                let took = began.elapsed();
+                let cost = match failure.is_of_contention() {
+                    true => took / CONTENTION,
+                    false => took,
+                };
+                self.count_futile(cost, limit == 1);
                 self.after_failure(&failure, row, query, limit, expiry_key)?;
                 self.pace
                     .settle(1, Duration::from_millis(5), Duration::ZERO)?;
@@ -48,6 +61,18 @@ impl Turn<'_> {
                 self.after_timeout(&failure, query, limit, expiry_key)?;
                 Err(failure)
             }
+        }
+    }
+
+    /// Whether a block cannot be read that the batch was to read, which is set aside. On the way of an
+    /// index, which may be any, the error is raised.
+    fn is_of_a_block(&mut self, failure: &Error) -> Result<bool, Error> {
+        if !failure.may_be_of_a_block() {
+            return Ok(false);
+        }
+        match self.window {
+            Some(blocks) => self.set_block_aside(blocks, failure),
+            None => Err(failure.clone()),
         }
     }
 
@@ -136,7 +161,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn set_aside(
+    pub(super) fn set_aside(
         &mut self,
         row: FoundRow,
         expiry_key: Option<&ExpiryKey>,
@@ -149,7 +174,7 @@ impl Turn<'_> {
             .zip(expiry_key)
             .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
         let mut passed = std::mem::take(&mut self.aside.passed);
-        if !blocked::set_aside(self.key, row, expiry, now) {
+        if !blocked::set_aside(self.key, row, expiry, failure, now) {
             self.leave(1, expiry);
             self.crowded_by = row.key;
             if passed.len() < PASSED {

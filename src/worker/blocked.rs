@@ -1,4 +1,5 @@
-//! Rows that cannot be deleted: set aside with growing pauses, so that all others are deleted.
+//! Rows that cannot be deleted, and blocks that cannot be read: set aside with growing pauses, so that all
+//! others are deleted.
 
 use super::quota::{Claimant, Places};
 use super::schedule;
@@ -6,14 +7,16 @@ use super::shared::{self, Locked};
 use super::state::{self, TableKey};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
+use crate::error::Error;
 
-/// A row that could not be deleted, set aside for a while.
+/// A row that could not be deleted, or a block that could not be read, set aside for a while.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockedRow {
     /// `database` 0: the entry is free.
     pub(super) table: TableKey,
     pub(super) block: u32,
+    /// 0: the whole block.
     pub(super) offset: u16,
     /// How often it has failed.
     pub(super) attempts: u16,
@@ -23,6 +26,18 @@ pub(crate) struct BlockedRow {
     pub(super) expiry: i64,
     /// The table's owner.
     owner: u32,
+}
+
+/// The offset of no row.
+const WHOLE_BLOCK: u16 = 0;
+
+/// What stands for a block that cannot be read.
+pub(super) fn whole_block(block: u32) -> FoundRow {
+    FoundRow {
+        block,
+        offset: WHOLE_BLOCK,
+        key: None,
+    }
 }
 
 /// Calls `work` with the rows that are set aside, under the lock.
@@ -38,7 +53,10 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
         for row in rows.iter().filter(|row| row.table == table) {
             result.count += 1;
             if row.until > now {
-                result.rows.push((row.block, row.offset));
+                match row.offset {
+                    WHOLE_BLOCK => result.blocks.push(row.block),
+                    offset => result.rows.push((row.block, offset)),
+                }
                 result.next = Some(result.next.map_or(row.until, |next| next.min(row.until)));
             }
             if row.expiry != i64::MIN {
@@ -53,7 +71,13 @@ pub(super) fn of(table: TableKey, now: i64) -> SetAside {
 const FOR_ONE_TABLE: usize = shared::BLOCKED_ROWS / 8;
 
 /// Sets a row aside; false if there is no room for more, which is noted.
-pub(super) fn set_aside(table: TableKey, found: FoundRow, expiry: Option<i64>, now: i64) -> bool {
+pub(super) fn set_aside(
+    table: TableKey,
+    found: FoundRow,
+    expiry: Option<i64>,
+    failure: &Error,
+    now: i64,
+) -> bool {
     let mut lock = Locked::exclusive();
     let owner = lock.find(&table).map_or(0, |state| state.owner);
     let rows = shared::control().blocked.get_mut(&mut lock);
@@ -80,7 +104,7 @@ pub(super) fn set_aside(table: TableKey, found: FoundRow, expiry: Option<i64>, n
         block: found.block,
         offset: found.offset,
         attempts,
-        until: now.saturating_add(schedule::set_aside(attempts)),
+        until: now.saturating_add(schedule::set_aside(attempts, failure.is_of_contention())),
         expiry: expiry.unwrap_or(i64::MIN),
         owner,
     };

@@ -64,6 +64,7 @@ mod sweep_ranges;
 mod tables;
 mod throttle;
 mod turn;
+mod unreadable;
 mod vain;
 pub(crate) mod wakeups;
 mod whole;

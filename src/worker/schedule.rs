@@ -315,11 +315,16 @@ pub(super) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }
 
-/// How long a row is set aside after it has failed so many times (1, 2, ...):
-/// one minute, doubled each time, one hour at most.
-pub(super) fn set_aside(attempts: u16) -> i64 {
-    const MINUTE: i64 = 60_000_000;
-    MINUTE
+/// How long a row is set aside after it has failed so many times (1, 2, ...): one minute, doubled each
+/// time, one hour at most. If another transaction was in its way: two seconds, one minute at most.
+pub(super) fn set_aside(attempts: u16, of_contention: bool) -> i64 {
+    const SECOND: i64 = 1_000_000;
+    const MINUTE: i64 = 60 * SECOND;
+    let (first, longest) = match of_contention {
+        true => (2 * SECOND, MINUTE),
+        false => (MINUTE, 60 * MINUTE),
+    };
+    first
         .saturating_mul(1 << attempts.saturating_sub(1).min(6))
-        .min(60 * MINUTE)
+        .min(longest)
 }

@@ -197,9 +197,13 @@ fn a_change_of_policy_is_acted_on_now() {
 
 #[test]
 fn set_aside_grows_to_an_hour() {
-    let minutes: Vec<i64> = (1..10).map(|n| set_aside(n) / (60 * SECOND)).collect();
+    let minutes: Vec<i64> = (1..10)
+        .map(|n| set_aside(n, false) / (60 * SECOND))
+        .collect();
     assert_eq!(minutes, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    assert_eq!(set_aside(u16::MAX), 3600 * SECOND);
+    assert_eq!(set_aside(u16::MAX, false), 3600 * SECOND);
+    let seconds: Vec<i64> = (1..8).map(|n| set_aside(n, true) / SECOND).collect();
+    assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60]);
 }
 
 proptest! {

@@ -21,6 +21,7 @@ pub(super) const MANY: u64 = 20_000;
 pub(super) const SLACK: i64 = 10_000_000;
 
 /// Where a sweep of blocks has come to: rows after this one are left.
+#[derive(Default)]
 pub(super) struct Left {
     pub(super) block: i64,
     pub(super) offset: u16,
@@ -32,11 +33,7 @@ pub(super) struct Left {
 impl Turn<'_> {
     /// Continues where the last turn stopped.
     pub(super) fn steps(&mut self) -> Result<Step, Error> {
-        let scans = self
-            .job
-            .expiry_keys
-            .iter()
-            .any(|expiry_key| expiry_key.access == Access::Scan);
+        let scans = self.job.reads_all();
         if self.progress.next_block < 0 {
             if let Step::Pause = self.sweep_indexes()? {
                 return Ok(Step::Pause);
@@ -207,16 +204,22 @@ impl Turn<'_> {
     }
 
     /// Begins a heap sweep.
-    fn begin_heap_sweep(&mut self) -> Result<(), Error> {
-        let estimate = probe::estimate(&self.job)?;
+    pub(super) fn begin_heap_sweep(&mut self) -> Result<(), Error> {
+        let blocks = probe::blocks(&self.job)?;
         self.progress.heap_swept = true;
         self.progress.sweep_began = background::now();
         self.progress.estimated = true;
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
-        self.progress.end_block = i64::from(estimate.blocks);
-        let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
-        self.note_backlog(backlog);
+        self.progress.end_block = i64::from(blocks);
+        match probe::estimate(&self.job) {
+            // The sweep finds out which.
+            Err(failure) if failure.may_be_of_a_block() => {}
+            estimate => {
+                let backlog = i64::try_from(estimate?.expired).unwrap_or(i64::MAX);
+                self.note_backlog(backlog);
+            }
+        }
         Ok(())
     }
 
@@ -258,10 +261,23 @@ impl Turn<'_> {
         // Enough blocks for a batch if every row is expired; but no more than one query can
         // read in its time if few are.
         let to = (from + self.progress.blocks.max(16)).min(end);
+        let to = match self.aside.first_block(from, to) {
+            Some(block) if block == from => {
+                return Ok(Some(Left {
+                    block: from + 1,
+                    ..Left::default()
+                }));
+            }
+            first => first.unwrap_or(to),
+        };
         let query = self
             .job
             .heap_sweep(from, offset, to, &self.aside.exclusion(), limit);
-        let Some(done) = self.batch(&query, limit, None)? else {
+        let block = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        self.window = Some((block(from), block(to)));
+        let done = self.batch(&query, limit, None);
+        self.window = None;
+        let Some(done) = done? else {
             return Ok(None);
         };
         let (block, offset) = match done.tally.last {

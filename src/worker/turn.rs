@@ -9,6 +9,7 @@ use super::whole::{self, Whole};
 use super::{blocked, claims, log, resting, shared, wakeups};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::{Access, Job};
+use crate::deletion::ranges::Ahead;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, ranges, transaction};
 use crate::error::Error;
@@ -26,6 +27,8 @@ const TIME: Duration = Duration::from_secs(1);
 const FUTILE: Duration = Duration::from_millis(50);
 /// Rows that cannot be deleted take at most this fraction of a worker's time.
 const FUTILE_SHARE: i64 = 100;
+/// When to look again if it cannot be read when the next row expires.
+const HIDDEN: i64 = 5_000_000;
 /// After so many failures in a row the problem is no passing one.
 const LONG: u32 = 5;
 
@@ -42,6 +45,10 @@ pub(super) struct Turn<'a> {
     pub(super) cutoffs: Vec<i64>,
     /// The expiry key in whose ranges of blocks the turn is.
     pub(super) in_ranges_of: Option<usize>,
+    /// The table is read block by block, since an index leads to what cannot be read.
+    pub(super) bypasses_indexes: bool,
+    /// The blocks that the batch reads: from the first one to before the second.
+    pub(super) window: Option<(u32, u32)>,
     /// How long attempts at rows have taken that cannot be deleted, since others were last left out.
     pub(super) futile: Duration,
     /// The expiry key of the row that could not be set aside last, for lack of room.
@@ -269,17 +276,28 @@ fn is_passing(key: TableKey, failure: &Error) -> bool {
 /// Notes a failure and logs it, once per kind.
 pub(super) fn note_failure(key: TableKey, failure: &Error) {
     let text = failure.text();
-    state::with_table(key, |state| {
+    let is_known = state::with_table(key, |state| {
+        let before = state.error();
         state.set_error(&text);
         state.counters.last_error_at = background::now();
+        before.is_some() && before == state.error()
     });
+    if is_known == Some(true) {
+        // By an earlier process of the owner, perhaps.
+        return;
+    }
     if timeout::Turn::has_timed_out() {
         // Slowness is logged once per table, when it is known to be slow.
         return;
     }
     let name = transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
+    // Which block, that is for each to be told.
+    let kind = match failure.may_be_of_a_block() {
+        true => failure.message.clone(),
+        false => failure.sqlstate(),
+    };
     log::once(
-        &format!("{} {}", key.relid, failure.sqlstate()),
+        &format!("{} {kind}", key.relid),
         &format!(
             "could not delete expired rows of table {}: {text}",
             name.unwrap_or_default()
@@ -339,10 +357,10 @@ impl<'a> Turn<'a> {
             note_failure(key, &failure);
             if let Some(row) = single {
                 // If there is no room for it, it is tried once more.
-                blocked::set_aside(key, row, None, now);
+                blocked::set_aside(key, row, None, &failure, now);
             }
         }
-        Some(Self {
+        let mut turn = Self {
             key,
             written,
             cutoffs: job.cutoffs(background::now()),
@@ -351,16 +369,25 @@ impl<'a> Turn<'a> {
             began: Instant::now(),
             rows: 0,
             in_ranges_of: None,
+            window: None,
             futile: Duration::ZERO,
             crowded_by: None,
             vain: Duration::ZERO,
             progress,
             aside: blocked::of(key, now),
-        })
+            bypasses_indexes: false,
+        };
+        if !turn.aside.blocks.is_empty() {
+            turn.bypass_indexes();
+        }
+        Some(turn)
     }
 
     fn run(mut self) -> Result<Outcome, Error> {
-        let step = self.steps();
+        let step = match self.steps() {
+            Err(failure) if failure.may_be_of_a_block() => self.without_indexes(&failure),
+            step => step,
+        };
         let progress = self.progress;
         state::with_table(self.key, |state| state.progress = progress);
         match step? {
@@ -398,6 +425,15 @@ impl<'a> Turn<'a> {
             || shared::is_deletion_held()
     }
 
+    fn look_ahead(&self) -> Result<Ahead, Error> {
+        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
+        Ok(Ahead {
+            expiry: next.into_iter().chain(ahead.expiry).min(),
+            ..ahead
+        })
+    }
+
     /// Ends a pass: nothing is left but locked rows and those set aside.
     fn finish(&mut self) -> Result<Outcome, Error> {
         report::phase(Phase::LookingAhead);
@@ -409,9 +445,12 @@ impl<'a> Turn<'a> {
         let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
         let probing = Instant::now();
-        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
-        let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
-        let next = [next, ahead.expiry].into_iter().flatten().min();
+        let (ahead, hidden) = match self.look_ahead() {
+            // What comes next is in a block that cannot be read, and others are behind it.
+            Err(failure) if failure.may_be_of_a_block() => (Ahead::default(), true),
+            ahead => (ahead?, false),
+        };
+        let next = ahead.expiry;
         let probed = micros(probing.elapsed() + self.vain);
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
@@ -426,7 +465,8 @@ impl<'a> Turn<'a> {
         );
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
-        let written = self.written.filter(|_| ordered && locked == 0);
+        let known = ordered && locked == 0 && !hidden;
+        let written = self.written.filter(|_| known);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);
             state.progress.next_expiry = next.unwrap_or(0);
@@ -448,13 +488,17 @@ impl<'a> Turn<'a> {
         });
         let aside = self.aside.next.map(|at| at.max(not_before.unwrap_or(at)));
         let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
-        let next_expiry = by_wall.into_iter().chain([aside]).flatten().min();
+        let look_again = hidden.then(|| now.saturating_add(HIDDEN));
+        let next_expiry = by_wall.into_iter().chain([aside, look_again]);
+        let next_expiry = next_expiry.flatten().min();
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0 || left_out,
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
-            interval: schedule::interval(if all_read {
+            interval: schedule::interval(if self.bypasses_indexes {
+                took
+            } else if all_read {
                 micros(self.began.elapsed())
             } else {
                 probed

@@ -15,6 +15,16 @@ impl Random {
         Random(ChaCha8Rng::seed_from_u64(seed))
     }
 
+    /// Start from `TTL_SEED`, or else from a new seed, which is printed.
+    pub fn from_environment() -> Random {
+        let given = std::env::var("TTL_SEED").ok();
+        let seed = given.map_or_else(rand::random, |seed| {
+            seed.parse().expect("TTL_SEED is a number")
+        });
+        println!("TTL_SEED={seed}");
+        Random::new(seed)
+    }
+
     /// True with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.0.random_bool(probability)

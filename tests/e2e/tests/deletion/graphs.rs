@@ -253,16 +253,11 @@ impl Graph {
 
 #[test]
 fn what_can_go_goes() {
-    let seed = env::var("TTL_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or_else(rand_seed);
     let graphs = env::var("TTL_GRAPHS")
         .ok()
         .and_then(|count| count.parse().ok())
         .unwrap_or(20);
-    println!("TTL_SEED={seed} TTL_GRAPHS={graphs}");
-    let mut random = Random::new(seed);
+    let mut random = Random::from_environment();
     let server = Server::start_sweeping(&[]);
     let database = server.database("graphs");
     let mut disk = database.disk();
@@ -299,10 +294,4 @@ fn what_can_go_goes() {
         );
         disk.run(&format!("SET client_min_messages = error; DROP SCHEMA {ours} CASCADE; DROP SCHEMA {theirs} CASCADE; RESET client_min_messages"));
     }
-}
-
-fn rand_seed() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(1, |since| since.as_nanos() as u64)
 }

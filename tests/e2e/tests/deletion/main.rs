@@ -11,3 +11,4 @@ mod partitions;
 mod races;
 mod rls;
 mod tables;
+mod unreadable;
