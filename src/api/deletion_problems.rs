@@ -63,6 +63,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
     let mut full = Vec::new();
     let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
     let (mut unstartable, mut clock) = (0, 0);
+    let mut stalled = BTreeSet::new();
     for &table in tables {
         let standing = standing::of(table);
         crowded += usize::from(standing.crowded);
@@ -73,6 +74,9 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
             Some(Trouble::Neglected) => neglected += 1,
             Some(Trouble::CannotStart) => unstartable += 1,
             Some(Trouble::ClockWasSet) => clock += 1,
+            Some(Trouble::Stalled(pid)) => {
+                stalled.insert(pid);
+            }
             Some(Trouble::Failing(error)) => failing.push((table, error)),
             Some(Trouble::Blocked(rows, error)) => blocked.push((table, rows, error)),
         }
@@ -118,6 +122,11 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<String> 
         };
         problems.push(format!(
             "no room in shared memory{which}: {why}; raise ttl.max_tables"
+        ));
+    }
+    for pid in stalled {
+        problems.push(format!(
+            "a worker has been at it for more than a minute: process {pid} is stopped, or waits; see pg_stat_activity"
         ));
     }
     for (count, text) in [

@@ -34,7 +34,7 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
     Some(json!({
         "next_expiry": figures.and_then(|figures| stats::instant(expiry(figures))),
         "waits_until": waits_until.and_then(stats::instant),
-        "backlog": figures.map(|figures| figures.backlog),
+        "backlog": figures.and_then(|figures| figures.backlog),
         "worker": worker(&policy, rel, halt),
         "index_state": index_state(rel, &policy),
     }))

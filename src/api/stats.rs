@@ -98,8 +98,8 @@ pub(super) fn table_stats_0_2() -> TableIterator<
                 (ran && shows).then_some(sum.last_pass_ms),
                 instant(oldest),
                 // Without an index, a look finds that expired rows exist, but not since when.
-                known.is_some_and(|known| known.backlog == 0 || oldest != 0),
-                known.map(|known| known.backlog),
+                known.is_some_and(|known| known.backlog == Some(0) || oldest != 0),
+                known.and_then(|known| known.backlog),
                 count(sum.blocked_rows),
                 used as f64 / 1000.0,
                 slow,
@@ -121,22 +121,24 @@ pub(super) fn figures_of(
     is_halted: bool,
 ) -> Option<Figures> {
     let mut sum = Figures {
-        backlog: 0,
+        backlog: Some(0),
         oldest_expiry: 0,
     };
     if !policy.is_on() {
         return Some(sum);
     }
     let tables = standing::expiring(labelled_table);
-    if !tables.is_empty() && (is_halted || policy.is_restored(labelled_table.to_u32())) {
-        return None;
-    }
+    let waits = is_halted || policy.is_restored(labelled_table.to_u32());
+    let nobody_looks = waits && !tables.is_empty();
     for table in tables {
         let figures = standing::of(table).figures?;
-        sum.backlog += figures.backlog;
+        sum.backlog = sum.backlog.zip(figures.backlog).map(|(a, b)| a + b);
         sum.oldest_expiry = earlier(sum.oldest_expiry, figures.oldest_expiry);
     }
-    Some(sum)
+    match nobody_looks {
+        true => sum.outdated(background::now()),
+        false => Some(sum),
+    }
 }
 
 /// The earlier of two instants; 0 means none.

@@ -157,7 +157,7 @@ pub(super) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     }
     state.working = true;
     state.dawdled = false;
-    state.schedule.begin_turn();
+    state.schedule.begin_turn(now);
     if let Some(own) = own {
         own.set_turn(key.relid, slow, now);
     }

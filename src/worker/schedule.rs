@@ -34,8 +34,8 @@ pub(crate) struct Schedule {
     not_before: i64,
     /// The next look is a routine one, for `ttl.naptime`.
     routine: bool,
-    /// A turn is going on.
-    in_turn: bool,
+    /// When the turn began that is going on.
+    turn_began: Option<i64>,
     /// What has arrived since the turn began. The turn may have looked before it, so it does not
     /// count as seen when the turn ends.
     arrived: Arrived,
@@ -105,20 +105,20 @@ impl Schedule {
             last_full: i64::MIN,
             not_before: i64::MIN,
             routine: false,
-            in_turn: false,
+            turn_began: None,
             arrived: Arrived::NOTHING,
         }
     }
 
     /// Begins a turn: what arrives from now on is kept for the next one.
-    pub(super) fn begin_turn(&mut self) {
-        self.in_turn = true;
+    pub(super) fn begin_turn(&mut self, now: i64) {
+        self.turn_began = Some(now);
         self.arrived = Arrived::NOTHING;
     }
 
     /// Ends the turn as if it had not begun.
     pub(super) fn abandon_turn(&mut self) {
-        if !std::mem::take(&mut self.in_turn) {
+        if self.turn_began.take().is_none() {
             return;
         }
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
@@ -138,7 +138,7 @@ impl Schedule {
     pub(super) fn after_writes(&mut self, writes: Writes, shortest: i64, now: i64) {
         let soonest = if writes.kept_ts { 0 } else { shortest };
         let due = now.saturating_add(soonest);
-        if self.in_turn {
+        if self.turn_began.is_some() {
             self.arrived.full |= writes.kept_ts;
             self.arrived.due = self.arrived.due.min(due);
         } else {
@@ -188,7 +188,7 @@ impl Schedule {
     /// Ends a turn. True if the policy has changed since it began, so that its findings do not
     /// count.
     pub(super) fn after_turn(&mut self, outcome: Outcome, naptime: i64, now: i64) -> bool {
-        self.in_turn = false;
+        self.turn_began = None;
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
         self.last_look = now;
         self.routine = false;
@@ -268,8 +268,13 @@ impl Schedule {
     /// Since when a look has been due, or the last one came to nothing; `None` during a look, or
     /// if none is needed.
     pub(super) fn waiting_since(&self) -> Option<i64> {
-        let waits = !self.in_turn && self.due != i64::MAX;
+        let waits = self.turn_began.is_none() && self.due != i64::MAX;
         waits.then(|| self.due.max(self.last_look))
+    }
+
+    /// When the turn began that is going on.
+    pub(super) fn in_turn_since(&self) -> Option<i64> {
+        self.turn_began
     }
 
     /// Failures in a row.
@@ -289,7 +294,7 @@ impl Schedule {
 
     /// The policy has changed, or the table's worker has died: look now.
     pub(super) fn now(&mut self) {
-        if self.in_turn {
+        if self.turn_began.is_some() {
             self.arrived.changed = true;
             return;
         }

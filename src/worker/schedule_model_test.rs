@@ -54,7 +54,7 @@ struct Model {
 impl Model {
     fn new() -> Self {
         let mut schedule = Schedule::new();
-        schedule.begin_turn();
+        schedule.begin_turn(START);
         schedule.after_full_search(0, START);
         let done = Outcome::Done {
             next_expiry: None,
@@ -109,7 +109,7 @@ impl Model {
                 }
                 self.at[worker] = Some(first);
                 let table = &mut self.tables[first];
-                table.schedule.begin_turn();
+                table.schedule.begin_turn(now);
                 table.seen = true;
             }
             Event::Searched(worker) => {

@@ -224,7 +224,7 @@ proptest! {
 fn waiting_since() {
     let mut schedule = Schedule::new();
     assert_eq!(schedule.waiting_since(), Some(i64::MIN));
-    schedule.begin_turn();
+    schedule.begin_turn(NOW);
     assert_eq!(schedule.waiting_since(), None);
     schedule.after_full_search(0, NOW);
     schedule.after_turn(done(Some(NOW + 5 * SECOND)), NAP, NOW);

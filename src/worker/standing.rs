@@ -103,10 +103,21 @@ pub(crate) struct Standing {
 /// The findings of the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Figures {
-    /// Expired rows that are on disk.
-    pub(crate) backlog: i64,
+    /// Expired rows that are on disk; `None` if the look is too old to tell.
+    pub(crate) backlog: Option<i64>,
     /// When the oldest row expired, or will; 0: no row does, or it is not known.
     pub(crate) oldest_expiry: i64,
+}
+
+impl Figures {
+    /// What is left of them when nobody looks any more: since when a row waits that was to expire.
+    pub(crate) fn outdated(self, now: i64) -> Option<Self> {
+        let waits = self.oldest_expiry != 0 && self.oldest_expiry <= now;
+        waits.then_some(Self {
+            backlog: None,
+            ..self
+        })
+    }
 }
 
 /// Why no worker looks, or looks in vain.
@@ -124,6 +135,8 @@ pub(crate) enum Trouble {
     ClockWasSet,
     /// It is due, but no worker comes.
     Neglected,
+    /// This worker does not come to an end with it.
+    Stalled(i32),
     /// So many rows cannot be deleted, for this reason; the others are.
     Blocked(i64, Option<String>),
 }
@@ -162,17 +175,28 @@ fn assess(state: &TableState, now: i64) -> Standing {
         .waiting_since()
         .map(|at| at.max(state.since).max(on_since))
         .is_some_and(|since| now.saturating_sub(since) > patience);
+    let is_stalled = state
+        .schedule
+        .in_turn_since()
+        .is_some_and(|since| now.saturating_sub(since) > NEGLECTED);
+    let figures = Figures {
+        backlog: Some(state.counters.backlog),
+        oldest_expiry: state.counters.oldest_expiry,
+    };
     Standing {
-        figures: (state.is_seen && !is_neglected).then_some(Figures {
-            backlog: state.counters.backlog,
-            oldest_expiry: state.counters.oldest_expiry,
-        }),
+        figures: match is_neglected || is_stalled {
+            true => figures.outdated(background::now()),
+            false => Some(figures),
+        }
+        .filter(|_| state.is_seen),
         trouble: if shared::is_deletion_held() {
             Some(Trouble::ClockWasSet)
         } else if state.unstartable {
             Some(Trouble::CannotStart)
         } else if state.failing && state.schedule.failures() >= FAILURES {
             Some(Trouble::Failing(state.error()))
+        } else if is_stalled {
+            Some(Trouble::Stalled(state.claimed_by))
         } else if is_neglected {
             Some(Trouble::Neglected)
         } else if state.counters.blocked_rows > 0 {

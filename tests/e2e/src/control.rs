@@ -90,6 +90,12 @@ impl Server {
         process::signal(pid, "KILL")
     }
 
+    /// Stop a process of the server by SIGSTOP, or let it go on by SIGCONT.
+    pub fn stop_process(&self, pid: i32, stopped: bool) {
+        let existed = process::signal(pid, if stopped { "STOP" } else { "CONT" });
+        assert!(existed, "process {pid} has ended");
+    }
+
     fn pg_ctl(&self, arguments: &[&str]) {
         let mut command = self.tools.command("pg_ctl");
         command.arg("-s").arg("-D").arg(self.data()).args(arguments);

@@ -6,3 +6,4 @@ mod progress;
 mod prometheus;
 mod statements;
 mod stats;
+mod stopped;

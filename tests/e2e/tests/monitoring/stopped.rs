@@ -1,0 +1,65 @@
+//! Processes that stand still (SIGSTOP): within a minute and a half the table's lag grows and a problem
+//! names the cause; both go when the process goes on.
+
+use ttl_ext_e2e::{PATIENCE, Server, Session, SlowTable};
+
+/// A minute until a table is neglected, and as long again for a busy machine.
+const NOTICED: u64 = 120 + PATIENCE;
+
+const LAGS: &str = "SELECT bool_and(lag > '0 seconds') FROM ttl.stats";
+const PROBLEMS: &str = "SELECT array_to_string(array_agg(problems::text), ' ') FROM ttl.tables";
+
+fn expect(session: &mut Session, words: &str) {
+    session.wait_until(LAGS, "t", NOTICED);
+    let named = format!("SELECT ({PROBLEMS}) LIKE '%{words}%'");
+    session.wait_until(&named, "t", NOTICED);
+}
+
+fn expect_none(session: &mut Session) {
+    session.wait_until(
+        "SELECT bool_and(problems = '{}') FROM ttl.tables",
+        "t",
+        NOTICED,
+    );
+    session.wait_until(
+        "SELECT bool_and(lag = '0 seconds') FROM ttl.stats",
+        "t",
+        NOTICED,
+    );
+}
+
+fn create(session: &mut Session) {
+    session.run("CREATE TABLE t (id int); SELECT ttl.enable('t', 15); INSERT INTO t VALUES (1)");
+}
+
+#[test]
+fn a_worker() {
+    let server = Server::start_sweeping(&SlowTable::SETTINGS);
+    let database = server.database("worker");
+    let mut disk = database.disk();
+    let slow = SlowTable::create(&database);
+    slow.wait_until_begun(&mut disk);
+    let pid = disk.pids("ttl_ext worker", Some("worker"))[0];
+    server.stop_process(pid, true);
+    expect(&mut disk, &format!("process {pid} is stopped"));
+    server.stop_process(pid, false);
+    slow.finish(&mut disk);
+    expect_none(&mut disk);
+}
+
+#[test]
+fn what_starts_workers() {
+    for kind in ["launcher", "scheduler"] {
+        let server = Server::start_sweeping(&[]);
+        let database = server.database("t");
+        let mut disk = database.disk();
+        create(&mut disk);
+        disk.wait_until("SELECT next_expiry > now() FROM ttl.tables", "t", PATIENCE);
+        let pid = disk.pids(&format!("ttl_ext {kind}"), None)[0];
+        server.stop_process(pid, true);
+        expect(&mut disk, "no worker has processed the table recently");
+        server.stop_process(pid, false);
+        disk.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
+        expect_none(&mut disk);
+    }
+}
