@@ -11,6 +11,7 @@
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
 //! | `referring` | expired rows that refer to a row which goes |
+//! | `replanned` | a foreign key's plan that is freed while it runs |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
 //! | `cascade` | the tables to which a deletion cascades |
 //! | `archive` | the table into which deleted rows go |
@@ -41,6 +42,7 @@ pub(crate) mod ranges;
 pub(crate) mod reach;
 pub(crate) mod receiver;
 pub(crate) mod referring;
+pub(crate) mod replanned;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;
 pub(crate) mod underway;

@@ -9,6 +9,7 @@ use crate::deletion::referring;
 use crate::keys::{restoring, skip_trigger};
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
+use crate::pg::trigger_queue::Firing;
 use crate::pg::{gate, roles};
 use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
@@ -81,7 +82,9 @@ unsafe impl Around for Hooks {
 
     fn finish(query: Query<'_>, finish: impl FnOnce()) {
         let outer = execution::go_on(query);
+        let firing = Firing::begin();
         finish();
+        firing.end();
         outer.resume();
     }
 

@@ -4,9 +4,9 @@
 use crate::citus;
 use crate::clock::{execution, now};
 use crate::ddl;
-use crate::deletion::{referring, underway};
+use crate::deletion::{referring, replanned, underway};
 use crate::keys::copy_from;
-use crate::pg::{gate, kept_query, xact};
+use crate::pg::{gate, kept_query, trigger_queue, xact};
 use crate::visibility::{constraint_ddl, row_locks, statement};
 use crate::worker::{evict, places, wakeups};
 use core::ffi::c_void;
@@ -59,6 +59,8 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             underway::at_abort(0);
             referring::at_xact_end();
             kept_query::Statement::at_abort(0);
+            trigger_queue::at_abort(0);
+            replanned::at_abort(0);
             gate::at_abort(0);
             wakeups::at_other_end(false);
             places::at_end(false);
@@ -87,6 +89,8 @@ extern "C-unwind" fn at_subxact_end(
             ddl::at_abort(level);
             underway::at_abort(level);
             kept_query::Statement::at_abort(level);
+            trigger_queue::at_abort(level);
+            replanned::at_abort(level);
             gate::at_abort(level);
             statement::at_abort(level);
             constraint_ddl::at_end(level);

@@ -5,6 +5,7 @@
 
 use super::context::Context;
 use super::table::Table;
+use super::trigger_queue::Firing;
 use super::unguarded;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -78,7 +79,9 @@ impl<'a> AfterDelete<'a> {
             if deleted {
                 pg_sys::ExecASDeleteTriggers(self.estate, self.target, self.capture);
             }
+            let firing = Firing::begin();
             pg_sys::AfterTriggerEndQuery(self.estate);
+            firing.end();
             pg_sys::PopActiveSnapshot();
             pg_sys::ExecCloseResultRelations(self.estate);
             pg_sys::ExecResetTupleTable((*self.estate).es_tupleTable, false);

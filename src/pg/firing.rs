@@ -6,7 +6,7 @@
 
 use super::context::Context;
 use super::table::{Slot, Table};
-use super::{externs, lists, unguarded};
+use super::{externs, lists, trigger_queue, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Oid};
@@ -312,7 +312,9 @@ impl<'a> Statement<'a> {
                 unguarded::ExecARDeleteTriggers(estate, target, &mut tid, none, capture, false);
             }
             unguarded::ExecASDeleteTriggers(estate, target, capture);
+            let queue = trigger_queue::Firing::begin();
             unguarded::AfterTriggerEndQuery(estate);
+            queue.end();
             result
         };
         (result.map(|(result, _)| result), self.0)

@@ -8,7 +8,7 @@
 
 use super::executor::Query;
 use super::variable::Variable;
-use super::{lists, session, unguarded, xact};
+use super::{lists, session, trigger_queue, unguarded, xact};
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -175,12 +175,13 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Begins one, unless one is running. After an error [`Self::at_abort`] forgets it. Unguarded.
+    /// Begins one, unless one is running, or what is set off `joins` the queue of the statement that is
+    /// firing its triggers. After an error [`Self::at_abort`] forgets it. Unguarded.
     ///
     /// # Safety
     /// Nothing needs dropping where an error may pass; [`Self::end`] follows.
-    pub(crate) unsafe fn begin() -> Self {
-        let is_own = BEGUN.get().is_none();
+    pub(crate) unsafe fn begin(joins: bool) -> Self {
+        let is_own = BEGUN.get().is_none() && !(joins && trigger_queue::is_firing());
         if is_own {
             // SAFETY: as required of the caller.
             unsafe { unguarded::AfterTriggerBeginQuery() };
@@ -189,14 +190,16 @@ impl Statement {
         Self { is_own }
     }
 
+    /// Whether it is to be ended: otherwise what is queued fires with a statement that is running.
+    pub(crate) fn is_own(self) -> bool {
+        self.is_own
+    }
+
     /// Fires the triggers. Unguarded.
     ///
     /// # Safety
-    /// As [`Self::begin`], which began it.
+    /// As [`Self::begin`], which began it: it is its own.
     pub(crate) unsafe fn end(self) {
-        if !self.is_own {
-            return;
-        }
         // SAFETY: as required of the caller; the snapshot that is pushed is popped.
         unsafe {
             unguarded::PushActiveSnapshot(unguarded::GetTransactionSnapshot());

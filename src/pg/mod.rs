@@ -77,6 +77,7 @@ pub(crate) mod tids;
 pub(crate) mod timeout;
 pub(crate) mod timescale;
 pub(crate) mod top_level;
+pub(crate) mod trigger_queue;
 pub(crate) mod triggers;
 pub(crate) mod txn;
 pub(crate) mod unguarded;

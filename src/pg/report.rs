@@ -6,6 +6,12 @@ use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
+/// The next error of this statement is raised without the context that its callers would add.
+pub(crate) fn without_context() {
+    // SAFETY: a backend-local list of callbacks, which PostgreSQL puts back where it catches the error.
+    unsafe { pg_sys::error_context_stack = core::ptr::null_mut() };
+}
+
 impl Error {
     /// What is kept of a caught error.
     pub(super) fn of(error: CaughtError) -> Self {

@@ -111,6 +111,18 @@ pub(crate) fn looked_up_on_delete(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         .collect()
 }
 
+/// The tables that foreign keys look at or delete from when a row of this table is deleted; `None` if
+/// one of them changes rows (SET NULL, SET DEFAULT).
+pub(crate) fn reached_by_deletion(relid: pg_sys::Oid) -> Option<Vec<pg_sys::Oid>> {
+    let changes = [
+        pg_sys::F_RI_FKEY_SETNULL_DEL,
+        pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
+    ];
+    let mut all = of(relid).into_iter();
+    let is_changed = all.any(|trigger| changes.contains(&trigger.function.to_u32()));
+    (!is_changed).then(|| looked_up_on_delete(relid))
+}
+
 fn read(row: &Row<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
     // SAFETY: a C string in the row.
     let name = unsafe { CStr::from_ptr(row.tgname.data.as_ptr()) };

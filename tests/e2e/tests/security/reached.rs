@@ -58,6 +58,62 @@ fn assert_nothing_ran(boss: &mut Session, what: &str) {
     assert_ne!(boss.value("SHOW search_path"), "evil", "{what}");
 }
 
+/// The trap is further away: behind one or two tables of the attacker's without any code, which a user's
+/// DELETE of a live row reaches by expired rows.
+#[test]
+fn a_trap_behind_tables_without_code_runs_nothing() {
+    let database = hostile::armed_database(server());
+    let actions = ["", "ON DELETE CASCADE", "ON DELETE SET NULL"];
+    let traps = [
+        "CREATE TRIGGER evil AFTER DELETE OR UPDATE ON far FOR EACH ROW EXECUTE FUNCTION trap()",
+        "CREATE CONSTRAINT TRIGGER evil AFTER DELETE OR UPDATE ON far DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION trap()",
+        "CREATE TABLE a (LIKE far); CREATE TRIGGER evil AFTER INSERT ON a FOR EACH ROW EXECUTE FUNCTION trap();
+         SELECT ttl.archive_to('far', 'a')",
+        "CREATE FUNCTION spy(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN
+           INSERT INTO public.ran VALUES (current_user || ' in a session of ' || session_user); RETURN $1; END$$;
+         ALTER TABLE far ADD UNIQUE (id); CREATE INDEX ON far ((1)) WHERE id = 7",
+    ];
+    for between in [false, true] {
+        for action in actions {
+            for trap in traps {
+                let what = format!("{between}, {action}, {trap}");
+                let (mut boss, mut attacker) = family(&database, "");
+                let near = if between {
+                    attacker.run(&format!(
+                        "CREATE TABLE mid (id int PRIMARY KEY, pid int REFERENCES ch {action});
+                         SELECT ttl.enable('mid', 3600), ttl.pause('mid'); INSERT INTO mid VALUES (1, 1)"
+                    ));
+                    expire(&mut attacker, "mid", "true");
+                    "mid"
+                } else {
+                    "ch"
+                };
+                attacker.run(&format!(
+                    "CREATE TABLE far (id int, pid int REFERENCES {near} {action});
+                     SELECT ttl.enable('far', 3600), ttl.pause('far'); INSERT INTO far VALUES (1, 1)"
+                ));
+                expire(&mut attacker, "far", "true");
+                expire(&mut attacker, "ch", "true");
+                attacker.run(trap);
+                let done = boss.try_run("DELETE FROM par WHERE id = 1");
+                if let Err(error) = &done {
+                    let error = error.as_db_error().expect("an error of the server");
+                    assert_eq!(
+                        error.code(),
+                        &SqlState::INSUFFICIENT_PRIVILEGE,
+                        "{what}: {error}"
+                    );
+                }
+                assert_nothing_ran(&mut boss, &what);
+                boss.run(
+                    "DROP TABLE IF EXISTS far, mid, a CASCADE; DROP FUNCTION IF EXISTS spy(int)",
+                );
+                part(&mut boss);
+            }
+        }
+    }
+}
+
 /// A referring table with TTL was deleted from by its owner's triggers as the referenced table's
 /// owner, in the worker.
 #[test]

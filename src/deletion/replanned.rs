@@ -1,0 +1,90 @@
+//! A foreign key's plan that PostgreSQL has freed while it runs.
+//!
+//! PostgreSQL keeps the plan of a foreign key's query, and frees it where it needs the plan again and
+//! finds it invalid: also if the query is running. That happens where the deletion of referring rows leads back to the
+//! same foreign key before the query has run, and something has invalidated the plan meanwhile (ANALYZE, say).
+//! What is deleted joins the queue of the running statement where it may ([`crate::pg::trigger_queue`]); where code
+//! of users or of other owners must fire at once, such a statement ends here with 40001.
+
+use crate::error::Error;
+use crate::pg::executor::Query;
+use crate::pg::variable::Variable;
+use crate::pg::{invalidation, report, xact};
+use pgrx::PgSqlErrorCode;
+use pgrx::prelude::*;
+use rustc_hash::FxHasher;
+use std::cell::Cell;
+use std::hash::Hasher;
+
+/// The query of a foreign key before which triggers fire.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    /// A hash of its text.
+    query: u64,
+    /// Invalidations of plans before.
+    invalidations: u64,
+    /// It has been started again.
+    again: bool,
+    /// The transaction nesting level.
+    level: i32,
+}
+
+static RUNNING: Variable<Cell<Option<Running>>> = Variable::new(Cell::new(None));
+
+fn hash(query: Query<'_>) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(query.text().map_or(&[], |text| text.to_bytes()));
+    hasher.finish()
+}
+
+/// Notes that a query is started in the security context of foreign keys.
+pub(super) fn note(query: Query<'_>) {
+    if let Some(running) = RUNNING.get()
+        && running.query == hash(query)
+    {
+        RUNNING.set(Some(Running {
+            again: true,
+            ..running
+        }));
+    }
+}
+
+/// Before triggers fire, ahead of this query.
+pub(super) fn begin(query: Query<'_>) -> Running {
+    let running = Running {
+        query: hash(query),
+        invalidations: invalidation::of_plans(),
+        again: false,
+        level: xact::nest_level(),
+    };
+    RUNNING.set(Some(running));
+    running
+}
+
+impl Running {
+    /// After they have fired: raises 40001 if the query's plan may be gone.
+    pub(super) fn end(self) {
+        let again = RUNNING.take().is_some_and(|running| running.again);
+        if again && self.invalidations != invalidation::of_plans() {
+            refuse();
+        }
+    }
+}
+
+/// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no error.
+pub(crate) fn at_abort(level: i32) {
+    RUNNING.set(RUNNING.get().filter(|running| running.level < level));
+}
+
+#[pg_guard]
+extern "C-unwind" fn refuse() {
+    // The context of the error would be told from the plan.
+    report::without_context();
+    Error::new(
+        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        "could not delete expired rows that refer to each other, due to a concurrent change of their tables",
+    )
+    .detail("A plan for their foreign keys was invalidated while it was used, by ALTER TABLE or ANALYZE, for example.")
+    .hint("The transaction might succeed if retried.")
+    .raise()
+}
