@@ -35,7 +35,7 @@ if [ -f META.json ]; then
     done
 fi
 
-# The changelog: this version first, the former ones below it with their dates.
+# The changelog: this version first, the published ones below it with their dates.
 mapfile -t headings < <(grep -E '^## \[' CHANGELOG.md)
 [[ ${headings[0]:-} == "## [$version] - "* ]] || fault "CHANGELOG.md: its first section is not [$version]"
 date='[0-9]{4}-[0-9]{2}-[0-9]{2}'
@@ -49,52 +49,47 @@ for heading in "${headings[@]}"; do
         fault "CHANGELOG.md: ${BASH_REMATCH[1]} has no date"
 done
 
-# Each former version has its frozen script, and the way from it to the next.
+# What was published has a tag or a section of the changelog.
+tags=()
+if [ -e .git ]; then
+    mapfile -t tags < <(git tag --list 'v[0-9]*' | grep -xE "v$number")
+    [ -z "$final" ] || [ -z "$(git tag --list "v$version")" ] || fault "the tag v$version is there already"
+    [ -z "$final" ] || [ -z "$(git status --porcelain)" ] || fault "there are changes that are not committed"
+fi
+
+# Each version has an upgrade path to this one, by the versions between. Those before this one
+# have their installation scripts, frozen.
 mapfile -t versions < <(
     {
         printf '%s\n' "${headings[@]}" | sed -nE "s/^## \[($number)\].*/\1/p"
-        echo "$version"
-    } | sort -Vu
+        printf '%s\n' "${tags[@]#v}" "$version"
+    } | grep . | sort -Vu
 )
 previous=
 for each in "${versions[@]}"; do
-    script=sql/ttl_ext--$each.sql
-    if [ "$each" != "$version" ] && [ ! -f "$script" ]; then
-        fault "$script is missing: the objects of $each, frozen"
+    if [ "$each" != "$version" ] && [ ! -f "sql/ttl_ext--$each.sql" ]; then
+        fault "sql/ttl_ext--$each.sql is missing: the objects of $each, frozen"
     fi
     if [ -n "$previous" ] && [ ! -f "sql/ttl_ext--$previous--$each.sql" ]; then
         fault "sql/ttl_ext--$previous--$each.sql is missing: from $previous to $each"
     fi
     previous=$each
 done
-[ "$previous" = "$version" ] || fault "CHANGELOG.md: $previous is newer than $version of Cargo.toml"
+[ "$previous" = "$version" ] || fault "$previous is newer than $version of Cargo.toml"
 [ ! -f "sql/ttl_ext--$version.sql" ] ||
     fault "sql/ttl_ext--$version.sql: the present version's script is made of sql/, and frozen by the next one"
 
 # Scripts of versions that have a tag are as they were: databases have run them.
-sums=sql/SHA256SUMS
-if [ -f "$sums" ]; then
-    sha256sum --quiet --check "$sums" >&2 || fault "$sums: a frozen script has changed"
-else
-    fault "$sums is missing"
-fi
-for script in sql/ttl_ext--*.sql; do
-    name=${script#sql/ttl_ext--}
-    name=${name%.sql}
-    # The script to a version that is not released yet still changes.
-    [ "${name##*--}" != "$version" ] || continue
-    grep -qF "  $script" "$sums" 2>/dev/null || fault "$sums: $script is not in it"
+for tag in "${tags[@]}"; do
+    while IFS= read -r script; do
+        git diff --quiet "$tag" -- "$script" || fault "$script: it has changed since $tag"
+    done < <(git ls-tree --name-only "$tag" sql/ | grep -E '^sql/ttl_ext--.*\.sql$')
+    # After its first line, a comment, a frozen script has the files of sql/.
+    frozen=sql/ttl_ext--${tag#v}.sql
+    [ ! -f "$frozen" ] ||
+        git show "$tag":sql/{bootstrap,types,functions,views,finalize}.sql | diff -q - <(tail -n +2 "$frozen") >/dev/null ||
+        fault "$frozen: it is not what $tag has in sql/"
 done
-if git rev-parse --git-dir >/dev/null 2>&1; then
-    while IFS= read -r tag; do
-        while IFS= read -r script; do
-            # A tree of a version has the script to it, and those of all before.
-            git diff --quiet "$tag" -- "$script" || fault "$script: it has changed since $tag"
-        done < <(git ls-tree --name-only "$tag" sql/ | grep -E '^sql/ttl_ext--.*\.sql$')
-    done < <(git tag --list 'v[0-9]*')
-    [ -z "$final" ] || [ -z "$(git tag --list "v$version")" ] || fault "the tag v$version is there already"
-    [ -z "$final" ] || [ -z "$(git status --porcelain)" ] || fault "there are changes that are not committed"
-fi
 
 [ "$faults" = 0 ] || die "$faults faults in the files of release $version"
 say "the files of release $version agree"
