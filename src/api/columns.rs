@@ -132,16 +132,19 @@ fn generated_override(table: &str, ttl: &str, document: &str) -> String {
     )
 }
 
-/// Whether the constraint of C3 is there already, in any form.
+/// Whether the constraint of C3 is there already, in one of the forms in which it may be written.
 fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
-    let written_out = format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))");
+    let forms = [
+        override_check::shown(ttl),
+        format!("ttl.is_override({ttl})"),
+        format!("(({ttl} > 0) OR ({ttl} = '-1'::integer))"),
+    ];
     let query = format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint \
           WHERE conrelid OPERATOR(pg_catalog.=) {} AND contype OPERATOR(pg_catalog.=) 'c' \
-            AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}, {}]))",
+            AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]))",
         relid.to_u32(),
-        override_check::shown(ttl),
-        catalog::quote_literal(&written_out)
+        forms.map(|form| catalog::quote_literal(&form)).join(", ")
     );
     Ok(encoding::first_bool(&query)?.unwrap_or(false))
 }

@@ -108,10 +108,10 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
     let query = format!(
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
          WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
-           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]) \
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} \
            AND coninhcount OPERATOR(pg_catalog.=) 0 ORDER BY oid LIMIT 1",
         relid.to_u32(),
-        override_check::shown(&quote_identifier(column))
+        quote_literal(&override_check::shown(&quote_identifier(column)))
     );
     let name = Spi::connect(|client| {
         client

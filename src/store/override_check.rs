@@ -1,7 +1,5 @@
 //! The constraint on the override (C3), as tables have it.
 
-use crate::pg::catalog::quote_literal;
-
 /// The condition of the constraint, on the quoted column.
 ///
 /// A function call, as PostgreSQL parses a stored constraint again for each statement; tested, so
@@ -11,12 +9,7 @@ pub(crate) fn condition(ttl: &str) -> String {
     format!("ttl.is_override({ttl}) IS NOT FALSE")
 }
 
-/// What `pg_get_expr` shows of constraints that were added, now and by 0.1.0: literals for an SQL
-/// array.
+/// What `pg_get_expr` shows of it.
 pub(crate) fn shown(ttl: &str) -> String {
-    let forms = [
-        format!("({})", condition(ttl)),
-        format!("ttl.is_override({ttl})"),
-    ];
-    forms.map(|form| quote_literal(&form)).join(", ")
+    format!("({})", condition(ttl))
 }

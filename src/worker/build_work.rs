@@ -2,7 +2,7 @@
 
 use super::build_plan::{Statement, Step, Work};
 use crate::error::Result;
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::values::Text;
 use crate::pg::{encoding, locks};
 use crate::policy::{IndexMethod, Policy};
@@ -180,9 +180,9 @@ fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
          WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
            AND NOT convalidated \
-           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) ANY (ARRAY[{}]) ORDER BY oid",
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} ORDER BY oid",
         relid.to_u32(),
-        override_check::shown(&quote_identifier(column))
+        quote_literal(&override_check::shown(&quote_identifier(column)))
     );
     let names = Spi::connect(|client| {
         client

@@ -21,14 +21,14 @@ ALTER TABLE t ALTER _ts DROP NOT NULL, ADD x int;
 ALTER TABLE t ALTER ttl DROP NOT NULL, ALTER ends DROP NOT NULL;
 ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0);
 ALTER TABLE t DROP CONSTRAINT positive;
--- another like it will do, also in the form of 0.1.0
-ALTER TABLE t ADD CONSTRAINT former CHECK (ttl.is_override(ttl));
-ALTER TABLE t DROP CONSTRAINT t_ttl_check, DROP CONSTRAINT former;
+-- another like it will do, also in a shorter form
+ALTER TABLE t ADD CONSTRAINT other CHECK (ttl.is_override(ttl));
+ALTER TABLE t DROP CONSTRAINT t_ttl_check, DROP CONSTRAINT other;
 ALTER TABLE t DROP CONSTRAINT t_ttl_check;
-ALTER TABLE t DROP CONSTRAINT former;
+ALTER TABLE t DROP CONSTRAINT other;
 -- not the contrary
 ALTER TABLE t ADD CONSTRAINT contrary CHECK (ttl.is_override(id) IS NOT FALSE AND ttl IS NULL OR true);
-ALTER TABLE t DROP CONSTRAINT former;
+ALTER TABLE t DROP CONSTRAINT other;
 ALTER TABLE t DROP CONSTRAINT contrary;
 \set VERBOSITY terse
 INSERT INTO t (id, ttl) VALUES (1, 0);
@@ -69,7 +69,7 @@ SELECT ttl.disable('adopted', drop_columns => true);
 SELECT conname FROM pg_constraint WHERE conrelid = 'adopted'::regclass AND contype = 'c';
 -- turned off: nothing is needed; on again: it is said
 SELECT ttl.disable('t');
-ALTER TABLE t DROP CONSTRAINT former, ALTER _ts DROP NOT NULL;
+ALTER TABLE t DROP CONSTRAINT other, ALTER _ts DROP NOT NULL;
 SELECT ttl.set_default('t', 3600);
 SELECT problems('t');
 ALTER TABLE t ALTER COLUMN _ts SET NOT NULL;
