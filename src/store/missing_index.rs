@@ -48,9 +48,9 @@ pub(crate) fn missing(
     let index = |wanted| {
         let (number, definition) = match wanted {
             ExpectedIndex::AllByTimestamp => (0, format!("({ts})")),
-            // One for both kinds of row, where there is the function that it is on.
+            // One for both kinds of row (docs/decisions/0042-one-index.md).
             _ if policy.index != IndexMethod::Brin && !extension::is_of_0_1() => {
-                return by_expiry_key(policy);
+                (3, format!("(ttl.expiry_key({ts}, {ttl}))"))
             }
             ExpectedIndex::InheritingByTimestamp => (1, format!("({ts}) WHERE {ttl} IS NULL")),
             ExpectedIndex::OverridingByExpiry => (
@@ -64,16 +64,6 @@ pub(crate) fn missing(
     let mut found: Vec<MissingIndex> = wanted.filter(is_missing).map(index).collect();
     found.dedup();
     found
-}
-
-/// The one index for both kinds of row (docs/decisions/0042-one-index.md).
-pub(crate) fn by_expiry_key(policy: &Policy) -> MissingIndex {
-    let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
-    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
-    MissingIndex {
-        number: 3,
-        definition: format!("(ttl.expiry_key({ts}, {ttl}))"),
-    }
 }
 
 /// Whether the index has a name that [`MissingIndex::name`] gives to one of the table's.

@@ -26,8 +26,6 @@ pub(super) struct Work {
     pub(super) checks: Vec<Statement>,
     /// The label does not say what there is.
     pub(super) is_label_stale: bool,
-    /// Drops an index that another has replaced.
-    pub(super) replaced: Vec<Statement>,
 }
 
 /// The next step.
@@ -46,7 +44,7 @@ pub(super) enum Step {
 
 impl Work {
     /// The next step. Whatever has ended the builder in the middle, it begins with what that left
-    /// behind; nothing is dropped before what replaces it is there.
+    /// behind.
     pub(super) fn next(mut self) -> Step {
         let first = |statements: &mut Vec<Statement>| {
             (!statements.is_empty()).then(|| statements.swap_remove(0))
@@ -67,9 +65,10 @@ impl Work {
             return Step::Validate(check);
         }
         if self.is_label_stale {
-            return Step::Record;
+            Step::Record
+        } else {
+            Step::Done
         }
-        first(&mut self.replaced).map_or(Step::Done, Step::Concurrently)
     }
 }
 

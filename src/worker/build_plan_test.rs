@@ -21,7 +21,6 @@ fn everything() -> Work {
         joined: some("join"),
         checks: some("validate"),
         is_label_stale: true,
-        replaced: some("drop old"),
     }
 }
 
@@ -51,13 +50,8 @@ fn steps_come_in_this_order() {
         ..work()
     };
     assert_eq!(work().next(), Step::Record);
-    let work = || Work {
-        is_label_stale: false,
-        ..work()
-    };
-    assert_eq!(work().next(), Step::Concurrently(statement("drop old")));
     let work = Work {
-        replaced: vec![],
+        is_label_stale: false,
         ..work()
     };
     assert_eq!(work.next(), Step::Done);

@@ -5,12 +5,10 @@ use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::values::Text;
 use crate::pg::{encoding, locks};
-use crate::policy::{IndexMethod, Policy};
+use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::missing_index::{self, MissingIndex};
-use crate::store::{
-    Clock, TablePolicy, cache, extension, index_of, label_of, override_check, seclabel,
-};
+use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -78,16 +76,6 @@ pub(super) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<Option<Work
             .map(|index| create(relid, "", index))
             .collect();
     }
-    let old = old_pair(relid, &policy, clock);
-    let has_new = clock
-        .ttl
-        .is_some_and(|ttl| !expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl).is_empty());
-    if has_new {
-        work.replaced = old.iter().map(|&index| drop_index(relid, index)).collect();
-    } else if !old.is_empty() && work.missing.is_empty() {
-        let new = missing_index::by_expiry_key(&policy);
-        work.missing.push(create(relid, "CONCURRENTLY ", &new));
-    }
     if validates && policy.build_pending {
         work.checks = checks_of(relid, &policy)?;
     }
@@ -100,34 +88,6 @@ fn drop_index(table: pg_sys::Oid, index: pg_sys::Oid) -> Statement {
         table: table.to_u32(),
         text: format!("DROP INDEX CONCURRENTLY {}", qualified_name(index)),
     }
-}
-
-/// Indexes that `ttl.enable` built when there was one for each kind of row, by name and definition
-/// (docs/decisions/0042-one-index.md). Those of a partitioned table stay: they cannot be dropped
-/// concurrently. None while the objects of 0.1.0 have nothing to put in their place.
-pub(super) fn old_pair(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Vec<pg_sys::Oid> {
-    let is_plain =
-        catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION);
-    let is_plain = is_plain && !extension::is_of_0_1();
-    let (Some(ttl), IndexMethod::Btree, true) = (clock.ttl, policy.index, is_plain) else {
-        return vec![];
-    };
-    let kinds = [
-        ExpectedIndex::InheritingByTimestamp,
-        ExpectedIndex::OverridingByExpiry,
-    ];
-    let serving: Vec<pg_sys::Oid> = kinds
-        .into_iter()
-        .flat_map(|kind| expiry_index::find(relid, kind, &clock.ts, Some(&ttl)))
-        .collect();
-    let new = expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl);
-    let named = policy.added.indexes.iter();
-    let mut found: Vec<pg_sys::Oid> = named
-        .filter_map(|name| index_of(relid, name))
-        .filter(|index| serving.contains(index) && !new.contains(index))
-        .collect();
-    found.dedup();
-    found
 }
 
 /// The policy as it is once everything that is built is noted.

@@ -5,7 +5,7 @@
 //! the former attempt ended. The launcher starts it, for what a scheduler has found.
 
 use super::build_plan::{Statement, Step, Work};
-use super::build_work::{has_clock, old_pair, record, work_at};
+use super::build_work::{has_clock, record, work_at};
 use super::processes::{self};
 use super::state::TableKey;
 use super::{builds, log, process, shared};
@@ -29,21 +29,14 @@ const STEPS: usize = 100_000;
 /// transaction.
 pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
-        if policy.is_restored(relid.to_u32()) {
+        if policy.is_restored(relid.to_u32()) || !policy.build_pending {
             return false;
         }
-        if policy.build_pending {
-            return policy.is_on()
-                || has_clock(*relid).is_some_and(|(_, clock)| {
-                    let tree = catalog::all_inheritors(*relid).into_iter();
-                    tree.into_iter()
-                        .any(|table| !missing_index::left_over(table, clock).is_empty())
-                });
-        }
         policy.is_on()
-            && policy.added.indexes.len() > 1
-            && has_clock(*relid)
-                .is_some_and(|(_, clock)| !old_pair(*relid, policy, clock).is_empty())
+            || has_clock(*relid).is_some_and(|(_, clock)| {
+                let mut tree = catalog::all_inheritors(*relid).into_iter();
+                tree.any(|table| !missing_index::left_over(table, clock).is_empty())
+            })
     };
     let found = labels.iter().filter(has_work);
     let with_owner = |(relid, _): &(pg_sys::Oid, Policy)| {

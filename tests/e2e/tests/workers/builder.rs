@@ -156,31 +156,6 @@ fn partitions() {
     session.run("DROP SCHEMA s CASCADE; DROP OWNED BY builder_owner; DROP ROLE builder_owner");
 }
 
-/// From the pair of indexes to the one; an owner's own index stays.
-#[test]
-fn old_pair() {
-    let database = server().database("builder_pair");
-    let mut session = table(&database);
-    session.run(
-        "ALTER TABLE t ADD ttl integer;
-         CREATE INDEX a ON t (_ts) WHERE ttl IS NULL;
-         CREATE INDEX b ON t (ttl.expires_at(_ts, ttl, NULL)) WHERE ttl > 0;
-         SELECT ttl.enable('t', 3600);
-         SECURITY LABEL FOR ttl ON TABLE t IS '{\"default_ttl\": 3600, \"added\": {\"indexes\": [\"a\", \"b\"]}}';
-         CREATE INDEX own ON t (_ts) WHERE ttl IS NULL;
-         SELECT ttl.resume('t')",
-    );
-    let names = "SELECT array_agg(CASE WHEN indexrelid::regclass::text LIKE 't\\_ttl%' THEN 'new' ELSE indexrelid::regclass::text END ORDER BY 1)::text
-                     FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisprimary AND indisvalid";
-    session.wait_until(names, "{own,new}", PATIENCE);
-    session.wait_until(
-        "SELECT jsonb_array_length(ttl.policy('t') -> 'added' -> 'indexes')",
-        "1",
-        PATIENCE,
-    );
-    session.wait_until("SELECT count(*) FROM t", "500", PATIENCE);
-}
-
 /// A failure is shown, and tried again.
 #[test]
 fn fails() {
