@@ -34,7 +34,7 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
-	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-former test-matrix test-ecosystem test-sqlsmith \
+	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-matrix test-ecosystem test-sqlsmith \
 	test-upstream bench bench-docs clean
 
 help: ## This list
@@ -73,7 +73,7 @@ demo: deps ## Three tables, some traffic, and what users see against what is on 
 demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
-test: deps-drivers ## All tests below but test-unit, -former, -matrix and -sqlsmith (-ecosystem: Python's)
+test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's)
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
@@ -103,9 +103,6 @@ test-citus: ## On clusters with Citus, in a copy of the server of PG_CONFIG=/pat
 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release
-
-test-former: deps ## The library of the former release with the objects of this one; minutes
-	@scripts/test-former.sh $(PG)
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)

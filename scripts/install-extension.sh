@@ -52,7 +52,7 @@ else
     cargo build "${schema[@]}"
 fi
 
-# The version of the crate is that of the extension: …/ttl_ext#0.1.0, or …/clone#ttl_ext@0.1.0
+# The version of the crate is that of the extension: …/ttl_ext#1.0.0, or …/clone#ttl_ext@1.0.0
 version=$(cargo pkgid --package ttl_ext | sed -E 's/^.*[#@]//')
 fill_in() { sed "s/@CARGO_VERSION@/$version/g" "$1"; }
 
@@ -60,7 +60,8 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 ln -s "$(realpath "$CARGO_TARGET_DIR")/$profile/libttl_ext.so" "$stage/ttl_ext.so"
 fill_in ttl_ext.control >"$stage/ttl_ext.control"
-# Those of former versions, and those that lead from one to the next.
+# Those of published versions, and those that lead from one to the next; before the second
+# version there are none.
 for script in sql/ttl_ext--*.sql; do
     [ ! -f "$script" ] || fill_in "$script" >"$stage/${script##*/}"
 done

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 #[test]
 fn the_library_has_a_version() {
     assert_eq!(compare(LIBRARY), Some(Ordering::Equal));
-    assert_eq!(compare("0.1.0"), Some(Ordering::Less));
+    assert_eq!(compare("0.0.1"), Some(Ordering::Less));
     assert_eq!(compare("1000.0.0"), Some(Ordering::Greater));
 }
 
@@ -14,7 +14,7 @@ fn the_library_has_a_version() {
 fn by_numbers() {
     assert!(numbers("0.10.0") > numbers("0.9.9"));
     assert!(numbers("1.0.0") > numbers("0.99.99"));
-    assert!(numbers("0.2.1") > numbers("0.2.0"));
+    assert!(numbers("1.2.1") > numbers("1.2.0"));
 }
 
 #[test]

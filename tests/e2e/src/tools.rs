@@ -96,7 +96,7 @@ impl Tools {
     pub(crate) fn extension_objects(&self) -> Vec<String> {
         let share = stdout_of(Command::new(self.path("pg_config")).arg("--sharedir"));
         let dir = Path::new(share.trim()).join("extension");
-        // The scripts of former versions are there, too.
+        // There may be scripts of other versions.
         let control = std::fs::read_to_string(dir.join("ttl_ext.control")).unwrap_or_default();
         let version = control.lines().find_map(|line| {
             let value = line.strip_prefix("default_version = '")?;

@@ -19,28 +19,7 @@ impl Upgrade {
     /// of the version under test that sweeps. `None` if there is no older version: the
     /// test says that it is skipped.
     pub fn of_app(fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
-        let upgrade = Upgrade::prepare(&[]);
-        Upgrade::of_database(upgrade, "CREATE EXTENSION ttl_ext", fill)
-    }
-
-    /// The same, with the extension's objects of that version; without an older server, from one
-    /// cluster to another of the same version.
-    pub fn of_version(version: &str, fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
-        let upgrade = Upgrade::prepare(&[]).or_else(|_| {
-            let tools = Tools::from_env();
-            let old = Server::create(tools.clone(), as_older_versions(tools.major), &[]);
-            Ok(Upgrade { tools, old })
-        });
-        let create = format!("CREATE EXTENSION ttl_ext VERSION '{version}'");
-        Upgrade::of_database(upgrade, &create, fill)
-    }
-
-    fn of_database(
-        upgrade: Result<Upgrade, String>,
-        create: &str,
-        fill: impl FnOnce(&Database<'_>),
-    ) -> Option<Server> {
-        let upgrade = match upgrade {
+        let upgrade = match Upgrade::prepare() {
             Ok(upgrade) => upgrade,
             Err(reason) => {
                 // Past the test harness, which shows what is printed in failures only.
@@ -49,8 +28,7 @@ impl Upgrade {
             }
         };
         upgrade.old.launch();
-        let source = upgrade.old.plain_database("app");
-        source.connect().run(create);
+        let source = upgrade.old.database("app");
         fill(&source);
         // Debian's 15 may store an option of columns that no newer version knows.
         source.connect().run(
@@ -68,7 +46,7 @@ impl Upgrade {
 
     /// A new cluster of an older version that is installed beside the one under
     /// test, with this extension; or why there is none.
-    fn prepare(settings: &[(&str, &str)]) -> Result<Upgrade, String> {
+    fn prepare() -> Result<Upgrade, String> {
         let tools = Tools::from_env();
         let older = (15..tools.major).rev().find_map(|n| tools.of_major(n));
         let Some(older) = older else {
@@ -81,13 +59,17 @@ impl Upgrade {
                 older.major
             ));
         }
-        let old = Server::create(older, &[], settings);
+        let old = Server::create(older, &[], &[]);
         Ok(Upgrade { tools, old })
     }
 
     /// Upgrade the old server, which is stopped, to a new one, and start that.
     fn run(self, settings: &[(&str, &str)]) -> Server {
-        let initdb = as_older_versions(self.tools.major);
+        // 18 makes clusters with checksums, the older ones make them without.
+        let initdb: &[&str] = match self.tools.major {
+            ..18 => &[],
+            _ => &["--no-data-checksums"],
+        };
         let new = Server::create(self.tools, initdb, settings);
         let mut upgrade = new.tools.command("pg_upgrade");
         upgrade
@@ -105,13 +87,5 @@ impl Upgrade {
         new.must_run(&mut upgrade);
         new.launch();
         new
-    }
-}
-
-/// What initdb must be told: 18 makes clusters with checksums, the older ones make them without.
-fn as_older_versions(major: u32) -> &'static [&'static str] {
-    match major {
-        ..18 => &[],
-        _ => &["--no-data-checksums"],
     }
 }

@@ -1,6 +1,5 @@
-//! Decision 0054: from one version of the extension to the next, by a new library, a restart, and
-//! ALTER EXTENSION … UPDATE, in this order and with any time between.
+//! Upgrades of the extension (decision 0054) and of the server.
 
 mod between;
 mod catalog;
-mod objects;
+mod server;
