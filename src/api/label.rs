@@ -8,15 +8,13 @@ use crate::pg::report::or_raise;
 use crate::pg::{background, catalog, locks, xact};
 use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
-use crate::store::{extension, label_of, label_provider, seclabel};
+use crate::store::{label_of, seclabel};
 use crate::worker::places;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
-/// `ttl.resume`: a migration script that changes it must not start deletion. Raises 55000 for what
-/// the database lacks objects for.
+/// `ttl.resume`: a migration script that changes it must not start deletion.
 pub(super) fn write(relid: pg_sys::Oid, policy: &Policy) {
-    or_raise(label_provider::check_objects(policy));
     let was_served = label_of(relid).is_some_and(|former| is_served(relid, &former));
     let label = (!policy.is_empty()).then(|| policy.to_label());
     seclabel::set(relid, label.as_deref());
@@ -43,23 +41,13 @@ pub(super) fn take_place(relid: pg_sys::Oid) {
 /// As [`write`], but refuses to expire most of a table without consent (C19), and notes when rows
 /// expire sooner by the change (C24).
 pub(super) fn change(relid: pg_sys::Oid, policy: &mut Policy, consent: &Consent) -> Result<()> {
-    let delay = delay();
+    let delay = settings::change_delay();
     if delay > 0 && policy.shortens(label_of(relid).as_ref()) && may_have_rows(relid) {
         let now = background::now();
         policy.shortened = Some(Shortened::again(policy.shortened, now, delay));
     }
     let policy = &*policy;
     mass_expiry::watch(relid, consent, || write(relid, policy))
-}
-
-/// How long deletion waits after a change by which rows expire sooner (C24). Not at all while the
-/// database has the objects of 0.1.0, whose library would not read the label that says so.
-pub(super) fn delay() -> i64 {
-    if extension::is_of_0_1() {
-        0
-    } else {
-        settings::change_delay()
-    }
 }
 
 /// Whether the table or a partition has ever had a row since it was last truncated or vacuumed

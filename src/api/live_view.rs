@@ -125,8 +125,7 @@ fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {
     owner.is_some_and(|owner| roles::owns_relation(view, owner))
 }
 
-/// The views that read the table, one of these columns if there are any, and call `ttl.is_live`,
-/// which the objects of 0.1.0 lack.
+/// The views that read the table, one of these columns if there are any, and call `ttl.is_live`.
 fn views_of(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
     let columns: Vec<String> = columns.iter().map(i16::to_string).collect();
     let reads_column = match columns.as_slice() {
@@ -143,7 +142,7 @@ fn views_of(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
             AND t.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid{reads_column} \
            JOIN pg_catalog.pg_depend AS f ON f.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
             AND f.objid OPERATOR(pg_catalog.=) r.oid AND f.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
-            AND f.refobjid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure('ttl.is_live(pg_catalog.record)')::pg_catalog.oid \
+            AND f.refobjid OPERATOR(pg_catalog.=) 'ttl.is_live(pg_catalog.record)'::pg_catalog.regprocedure::pg_catalog.oid \
           WHERE r.ev_class OPERATOR(pg_catalog.<>) {}::pg_catalog.oid ORDER BY 1",
         relid.to_u32(),
         relid.to_u32()

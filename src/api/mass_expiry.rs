@@ -1,14 +1,14 @@
 //! C19: a change of policy tells how many rows it expires, and is refused where these are most of a
 //! table, unless it is confirmed.
 
-use super::{guard, label};
+use super::guard;
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::gate::{self, Visit};
 use crate::pg::{locks, query, relation};
 use crate::settings;
-use crate::store::{cache, extension, governing_label, live_condition};
+use crate::store::{cache, governing_label, live_condition};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -73,7 +73,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
         let told = format!("{rows} expire with this change");
         let told = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told);
-        match label::delay() / 1_000_000 {
+        match settings::change_delay() / 1_000_000 {
             0 => told.notice(),
             delay => told
                 .detail(format!(
@@ -83,11 +83,6 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
         }
         return Ok(());
     }
-    let mut statements = vec![consent.call.as_str()];
-    if extension::is_of_0_1() {
-        // Its functions have no `confirm`.
-        statements.insert(0, "ALTER EXTENSION ttl_ext UPDATE");
-    }
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
         format!("this change would expire {rows}"),
@@ -95,7 +90,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     .detail(format!(
         "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
     ))
-    .hint(format!("If that is meant: {}", statements.join("; "))))
+    .hint(format!("If that is meant: {}", consent.call)))
 }
 
 /// Where a table's rows are counted.

@@ -14,7 +14,6 @@ mod document;
 mod document_column;
 mod enable;
 mod expired;
-mod former;
 mod giving_back;
 mod guard;
 mod indexes;

@@ -12,7 +12,6 @@ mod options;
 mod rest;
 mod rule;
 mod seconds;
-mod since;
 mod table_options;
 mod undo;
 
@@ -45,8 +44,6 @@ mod rest_test;
 mod rule_test;
 #[cfg(test)]
 mod seconds_test;
-#[cfg(test)]
-mod since_test;
 #[cfg(test)]
 mod table_options_test;
 #[cfg(test)]

@@ -48,16 +48,6 @@ impl Error {
             .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
     }
 
-    /// 55000: a policy needs newer objects than those of 0.1.0.
-    pub(crate) fn objects_too_old(field: &str) -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("\"{field}\" needs newer objects of ttl_ext in this database"),
-        )
-        .detail("The library has been upgraded, the objects are still those of 0.1.0.")
-        .hint("Have a superuser run ALTER EXTENSION ttl_ext UPDATE.")
-    }
-
     /// 01000, to be raised with [`Self::warn`]: deletion skips the table until `ttl.resume`.
     pub(crate) fn restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);

@@ -123,11 +123,11 @@ fn is_by_expiry_key(
     let (Some(ttl), 0) = (ttl, entry.first_column()) else {
         return false;
     };
-    let Some(function) = extension::functions().and_then(|it| it.expiry_key) else {
+    let Some(functions) = extension::functions() else {
         return false;
     };
     let columns = [nodes::var(1, ts), nodes::var(1, ttl)];
-    let key = nodes::call(function, pg_sys::INT8OID, &columns);
+    let key = nodes::call(functions.expiry_key, pg_sys::INT8OID, &columns);
     has_method(index, &[pg_sys::BTREE_AM_OID])
         && !entry.is_partial()
         && entry.first_expression().is_some_and(|it| same(it, key))

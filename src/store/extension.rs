@@ -16,8 +16,8 @@ pub(crate) struct Functions {
     pub(crate) live_default: pg_sys::Oid,
     /// `ttl.expires_at(timestamptz, integer, integer)`
     pub(crate) expires_at: pg_sys::Oid,
-    /// `ttl.expiry_key(timestamptz, integer)`; `None` among the objects of 0.1.0
-    pub(crate) expiry_key: Option<pg_sys::Oid>,
+    /// `ttl.expiry_key(timestamptz, integer)`
+    pub(crate) expiry_key: pg_sys::Oid,
     /// `ttl.cutoff(integer)`
     pub(crate) cutoff: pg_sys::Oid,
     /// `ttl.is_override(integer)`
@@ -100,13 +100,6 @@ pub(crate) fn is_present() -> bool {
     }
 }
 
-/// Whether the extension's objects in this database are those of 0.1.0: ALTER EXTENSION … UPDATE is
-/// still to come (`docs/decisions/0054-upgrades.md`). What is new since then is told by a function
-/// that came with it.
-pub(crate) fn is_of_0_1() -> bool {
-    functions().is_some_and(|functions| functions.expiry_key.is_none())
-}
-
 /// Whether it is known to be absent from this database. Calls no function of PostgreSQL.
 #[inline]
 pub(crate) fn is_known_to_be_absent() -> bool {
@@ -124,7 +117,7 @@ fn look_up() -> Option<Functions> {
         live_override: function(c"live", &[ts, int, int])?,
         live_default: function(c"live", &[ts, int])?,
         expires_at: function(c"expires_at", &[ts, int, int])?,
-        expiry_key: function(c"expiry_key", &[ts, int]),
+        expiry_key: function(c"expiry_key", &[ts, int])?,
         cutoff: function(c"cutoff", &[int])?,
         is_override: function(c"is_override", &[int])?,
         document_ttl: function(c"document_ttl", &[pg_sys::JSONBOID])?,

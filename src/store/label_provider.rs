@@ -1,6 +1,6 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
-use super::{extension, seclabel};
+use super::seclabel;
 use crate::error::{Error, Result};
 use crate::pg::names::Name;
 use crate::pg::report::or_raise;
@@ -62,19 +62,7 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     check_relation(object.objectId)?;
     let Some(label) = label else { return Ok(()) };
     let policy = Policy::parse(label).map_err(|e| Error::invalid_label(&e))?;
-    check_objects(&policy)?;
     check_columns(object.objectId, &policy)
-}
-
-/// As long as the database has the objects of 0.1.0, a label is one that its library reads: so one
-/// can go back to it, and no policy needs an object that there is not.
-pub(crate) fn check_objects(policy: &Policy) -> Result<()> {
-    if !extension::is_of_0_1() || session::is_binary_upgrade() {
-        return Ok(());
-    }
-    policy
-        .newer_than_0_1()
-        .map_or(Ok(()), |field| Err(Error::objects_too_old(&field)))
 }
 
 /// Refuses relations that cannot have a time to live.

@@ -2,7 +2,7 @@
 //! (C21).
 
 use super::expiry_index::{self, ExpectedIndex};
-use super::{Clock, TablePolicy, expected_indexes, extension};
+use super::{Clock, TablePolicy, expected_indexes};
 use crate::pg::catalog::{self, quote_identifier};
 use crate::policy::{IndexMethod, Policy};
 use pgrx::pg_sys;
@@ -49,9 +49,7 @@ pub(crate) fn missing(
         let (number, definition) = match wanted {
             ExpectedIndex::AllByTimestamp => (0, format!("({ts})")),
             // One for both kinds of row (docs/decisions/0042-one-index.md).
-            _ if policy.index != IndexMethod::Brin && !extension::is_of_0_1() => {
-                (3, format!("(ttl.expiry_key({ts}, {ttl}))"))
-            }
+            _ if policy.index != IndexMethod::Brin => (3, format!("(ttl.expiry_key({ts}, {ttl}))")),
             ExpectedIndex::InheritingByTimestamp => (1, format!("({ts}) WHERE {ttl} IS NULL")),
             ExpectedIndex::OverridingByExpiry => (
                 2,

@@ -134,8 +134,7 @@ fn leave_out_indexes(
     policy: &TablePolicy,
 ) {
     if let Some(column) = policy.clock.and_then(|clock| clock.ttl) {
-        let function = functions.expiry_key.unwrap_or(pg_sys::InvalidOid);
-        table.leave_out_indexes_about(queried, column.attno, function);
+        table.leave_out_indexes_about(queried, column.attno, functions.expiry_key);
     }
 }
 
