@@ -122,9 +122,6 @@ COMMENT ON FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) I
 
 -- Functions that may delete set no search_path, so that triggers find what they always
 -- find; the rest of their work has a safe one.
--- A symbol with a number has other arguments or results than that version's predecessors: these
--- have a symbol of their own, so that neither an older library nor older SQL meets the wrong one
--- (docs/decisions/0054-upgrades.md).
 
 CREATE FUNCTION ttl.enable(
         rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT '-1', ts_column pg_catalog.name DEFAULT '_ts',
@@ -132,14 +129,14 @@ CREATE FUNCTION ttl.enable(
         drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL, ts_granularity ttl.seconds DEFAULT NULL,
         confirm boolean DEFAULT false, concurrently boolean DEFAULT false)
     RETURNS pg_catalog.void
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
 COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, ttl.seconds, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, ttl.seconds, boolean, boolean) IS
     'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted; with ts_granularity, UPDATEs leave a ts that is no older than so many seconds, and stay heap-only; confirm: also if most rows expire with it; concurrently: indexes are built in the background, and deletion waits for them';
 
 CREATE FUNCTION ttl.set_default(
         rel pg_catalog.regclass, default_ttl ttl.seconds, revive_expired boolean DEFAULT false, confirm boolean DEFAULT false)
     RETURNS pg_catalog.void
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_default_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_default_wrapper';
 COMMENT ON FUNCTION ttl.set_default(pg_catalog.regclass, ttl.seconds, boolean, boolean) IS
     'change a table''s default time to live in seconds; -1 = none, NULL = turn TTL off; rows that are expired and would live again are deleted first, unless with revive_expired; confirm: also if most rows expire with it';
 
@@ -189,7 +186,7 @@ CREATE FUNCTION ttl.expire_index(
         index pg_catalog.regclass, expire_after_seconds ttl.seconds, drop_partitions boolean DEFAULT NULL,
         hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false, confirm boolean DEFAULT false)
     RETURNS pg_catalog.void
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_index_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_index_wrapper';
 COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean, boolean) IS
     'make an index a TTL index: rows expire so many seconds after the date in its column; NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
 
@@ -197,12 +194,12 @@ CREATE FUNCTION ttl.create_index(
         rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL,
         confirm boolean DEFAULT false)
     RETURNS pg_catalog.jsonb
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_wrapper';
 COMMENT ON FUNCTION ttl.create_index(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.jsonb, boolean, boolean) IS
     'create a TTL index as MongoDB does: keys {"column": 1}, options expireAfterSeconds, name, partialFilterExpression (an SQL predicate); {"_ts": 1} sets the table''s default; with hidden => false, expired rows of the table are seen until they are deleted';
 
 CREATE FUNCTION ttl.coll_mod(rel pg_catalog.regclass, command pg_catalog.jsonb, confirm boolean DEFAULT false) RETURNS pg_catalog.jsonb
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'coll_mod_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'coll_mod_wrapper';
 COMMENT ON FUNCTION ttl.coll_mod(pg_catalog.regclass, pg_catalog.jsonb, boolean) IS
     'change a TTL index''s seconds, or make an index a TTL index, as MongoDB''s collMod does: {"index": {"keyPattern": {"column": 1}, "expireAfterSeconds": 100}}';
 
@@ -296,7 +293,7 @@ CREATE FUNCTION ttl.table_stats(
         OUT last_error pg_catalog.text, OUT last_error_at pg_catalog.timestamptz,
         OUT stats_reset pg_catalog.timestamptz)
     RETURNS SETOF pg_catalog.record ROWS 1000
-    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_0_2_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
 COMMENT ON FUNCTION ttl.table_stats() IS
     'what background deletion has done in this database; behind the view ttl.stats';
 

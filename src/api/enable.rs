@@ -23,7 +23,7 @@ use std::ffi::CStr;
     clippy::too_many_arguments,
     reason = "the arguments of the SQL function"
 )]
-pub(super) fn enable_0_2(
+fn enable(
     rel: Option<pg_sys::Oid>,
     default_ttl: Option<i32>,
     ts_column: Option<&CStr>,

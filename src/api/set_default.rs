@@ -13,7 +13,7 @@ use pgrx::prelude::*;
 /// `ttl.set_default(rel, default_ttl, revive_expired, confirm)` (C8, C19); NULL turns TTL off (C9).
 /// Rows that the change would revive are deleted first, unless `revive_expired` is true.
 #[pg_extern(sql = false)]
-pub(super) fn set_default_0_2(
+fn set_default(
     rel: Option<pg_sys::Oid>,
     default_ttl: Option<i32>,
     revive_expired: Option<bool>,

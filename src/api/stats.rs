@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
     clippy::type_complexity,
     reason = "the columns, as pgrx wants them named"
 )]
-pub(super) fn table_stats_0_2() -> TableIterator<
+fn table_stats() -> TableIterator<
     'static,
     (
         name!(relid, pg_sys::Oid),

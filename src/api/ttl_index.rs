@@ -27,7 +27,7 @@ pub(super) struct Options {
 /// rebuilt (M6). Raises 42809 for an unsuitable index (M7), 22023 for seconds out of range (M1),
 /// 42501 for users who do not own the table.
 #[pg_extern(sql = false)]
-pub(super) fn expire_index_0_2(
+fn expire_index(
     index: Option<pg_sys::Oid>,
     expire_after_seconds: Option<i32>,
     drop_partitions: Option<bool>,

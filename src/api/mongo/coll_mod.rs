@@ -19,11 +19,7 @@ use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 /// ordinary index a TTL index, or with the key pattern `{"_ts": 1}` or the name `_ts_1` changes the table's default.
 /// Raises the same errors as `ttl.create_index`.
 #[pg_extern(sql = false)]
-pub(in crate::api) fn coll_mod_0_2(
-    rel: Option<pg_sys::Oid>,
-    command: Option<AnyElement>,
-    confirm: Option<bool>,
-) -> Json {
+fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>, confirm: Option<bool>) -> Json {
     guard::check_writable(c"ttl.coll_mod()");
     let reply = guard::required(rel, "rel").and_then(|relid| {
         let command = json(command, "command")?;

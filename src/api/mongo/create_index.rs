@@ -25,7 +25,7 @@ const PREDICATE_HINT: &str = "Write a condition as after WHERE: \"level = 'debug
 /// and NULL keeps it. Raises 22023, naming the field, for a malformed command, and the errors of
 /// CREATE INDEX and `ttl.expire_index`.
 #[pg_extern(sql = false)]
-pub(in crate::api) fn create_index_0_2(
+fn create_index(
     rel: Option<pg_sys::Oid>,
     keys: Option<AnyElement>,
     options: Option<AnyElement>,

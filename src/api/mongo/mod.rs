@@ -3,9 +3,6 @@
 mod coll_mod;
 mod create_index;
 
-pub(super) use coll_mod::coll_mod_0_2;
-pub(super) use create_index::create_index_0_2;
-
 use crate::api::guard;
 use crate::error::{Error, Result};
 use crate::mongo::CommandError;
