@@ -10,6 +10,8 @@ use crate::tools::Tools;
 #[derive(Debug)]
 pub struct Clock {
     file: File,
+    path: String,
+    library: String,
     ahead: i64,
 }
 
@@ -27,13 +29,24 @@ impl Server {
             .write(true)
             .open(&path)
             .expect("the clock's file");
-        let path = path.to_str().expect("a path in UTF-8");
-        server.launch_with(&[("LD_PRELOAD", &library), ("TTL_CLOCK", path)]);
-        (server, Clock { file, ahead: 0 })
+        let path = path.to_str().expect("a path in UTF-8").to_owned();
+        let clock = Clock {
+            file,
+            path,
+            library,
+            ahead: 0,
+        };
+        clock.launch(&server);
+        (server, clock)
     }
 }
 
 impl Clock {
+    /// Start the server, which is stopped, with this clock.
+    pub fn launch(&self, server: &Server) {
+        server.launch_with(&[("LD_PRELOAD", &self.library), ("TTL_CLOCK", &self.path)]);
+    }
+
     /// Set it forward by so many seconds, or back.
     pub fn step(&mut self, seconds: i64) {
         self.ahead += seconds * 1_000_000;

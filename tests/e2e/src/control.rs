@@ -92,8 +92,15 @@ impl Server {
 
     /// Stop a process of the server by SIGSTOP, or let it go on by SIGCONT.
     pub fn stop_process(&self, pid: i32, stopped: bool) {
-        let existed = process::signal(pid, if stopped { "STOP" } else { "CONT" });
-        assert!(existed, "process {pid} has ended");
+        assert!(
+            self.try_stop_process(pid, stopped),
+            "process {pid} has ended"
+        );
+    }
+
+    /// The same of a process that may have ended; false if it has.
+    pub fn try_stop_process(&self, pid: i32, stopped: bool) -> bool {
+        process::signal(pid, if stopped { "STOP" } else { "CONT" })
     }
 
     fn pg_ctl(&self, arguments: &[&str]) {

@@ -14,6 +14,7 @@
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
+//! | `TTL_SEED`, `TTL_MINUTES` | the same of `storm.rs` |
 //! | `TTL_SEED`, `TTL_SEQUENCES` | the same of the test of keys, `integrity.rs` |
 //! | `TTL_SEED`, `TTL_MATRIX`, `TTL_CASE` | the same of the matrix of hostile owners, `matrix.rs`; its cases by name |
 //!

@@ -214,3 +214,49 @@ fn definitions_that_change() {
     let errors = server.log_lines(&["ERROR:", "ttl_ext worker"]);
     assert!(errors.is_empty(), "{errors:?}");
 }
+
+/// S10: whoever else waits in a circle with a worker, the worker gives way, however short
+/// `deadlock_timeout` is.
+#[test]
+fn a_user_is_never_the_victim_of_a_deadlock() {
+    const ROUNDS: u32 = 30;
+    for timeout in ["20ms", "200ms"] {
+        let server =
+            Server::start_sweeping(&[("deadlock_timeout", timeout), ("ttl.lock_timeout", "10s")]);
+        let database = server.database("circle");
+        let mut disk = database.disk();
+        disk.run(
+            "CREATE TABLE p (id int PRIMARY KEY, at timestamptz); CREATE INDEX p_at ON p (at);
+             CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, what text);
+             CREATE INDEX ON c (p); SELECT ttl.expire_index('p_at', 0)",
+        );
+        let mut user = database.disk();
+        let mut waited = 0;
+        for round in 1..=ROUNDS {
+            disk.run(&format!(
+                "INSERT INTO p VALUES ({round}, now() + interval '1 day'); INSERT INTO c VALUES ({round}, {round})"
+            ));
+            user.run(&format!(
+                "BEGIN; UPDATE c SET what = 'locked' WHERE id = {round}"
+            ));
+            disk.run(&format!(
+                "UPDATE p SET at = now() - interval '1 day' WHERE id = {round}"
+            ));
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker' AND wait_event_type = 'Lock'";
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+            while std::time::Instant::now() < deadline {
+                if disk.value(waits) != "0" {
+                    waited += 1;
+                    break;
+                }
+            }
+            // The circle is closed.
+            user.run(&format!(
+                "SELECT 1 FROM p WHERE id = {round} FOR UPDATE; COMMIT"
+            ));
+        }
+        assert!(waited > 0, "no worker has waited");
+        println!("{timeout}: {waited} of {ROUNDS} times");
+        disk.wait_until("SELECT count(*) FROM p", "0", 2 * PATIENCE);
+    }
+}

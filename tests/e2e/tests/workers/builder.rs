@@ -242,3 +242,19 @@ fn two_databases_and_a_crash() {
         is_ready(&mut session, "t");
     }
 }
+
+/// S10: neither builder nor worker waits for a synchronous standby that does not answer.
+#[test]
+fn without_the_standby() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("alone");
+    let mut session = table(&database);
+    session.run("SET synchronous_commit = local");
+    server.reload(&[
+        ("synchronous_standby_names", "absent"),
+        ("synchronous_commit", "remote_apply"),
+    ]);
+    session.wait_until("SHOW synchronous_standby_names", "absent", PATIENCE);
+    session.run(ENABLE);
+    is_ready(&mut session, "t");
+}

@@ -110,6 +110,19 @@ fn used_as_a_template() {
     admin.run("CREATE DATABASE copy_by_file TEMPLATE original STRATEGY file_copy");
 }
 
+/// S6: by the only client session of the template itself.
+#[test]
+fn used_as_a_template_from_within() {
+    for (name, more) in [("within", ""), ("within_by_file", "STRATEGY file_copy")] {
+        let (original, slow, admin) = in_the_middle(name);
+        leave(admin, name);
+        let mut within = original.disk();
+        within.run(&format!("CREATE DATABASE of_{name} TEMPLATE {name} {more}"));
+        original.worker();
+        slow.finish(&mut within);
+    }
+}
+
 #[test]
 fn moved_to_another_tablespace() {
     let (database, slow, admin) = in_the_middle("movable");
