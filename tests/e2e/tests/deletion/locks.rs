@@ -219,7 +219,7 @@ fn definitions_that_change() {
 /// `deadlock_timeout` is.
 #[test]
 fn a_user_is_never_the_victim_of_a_deadlock() {
-    const ROUNDS: u32 = 30;
+    const ROUNDS: u32 = 10;
     for timeout in ["20ms", "200ms"] {
         let server =
             Server::start_sweeping(&[("deadlock_timeout", timeout), ("ttl.lock_timeout", "10s")]);
