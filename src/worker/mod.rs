@@ -14,7 +14,7 @@
 //! | `sweep` | the two orders: an index's, and the heap's |
 //! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
-//! | `blocked` | rows that cannot be deleted |
+//! | `blocked`, `unreadable` | rows that cannot be deleted; blocks that cannot be read |
 //! | `whole`, `emptiness` | dropping partitions as a whole; when empty ones (pure) |
 //! | `pace` | the pause between batches |
 //! | `shared`, `owners` | shared memory: databases; the time that owners have used |

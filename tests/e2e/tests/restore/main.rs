@@ -4,5 +4,6 @@
 mod ddl_forms;
 mod dumps;
 mod live_views;
+mod random;
 mod resume;
 mod waiting;
