@@ -60,8 +60,10 @@ static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
 /// Seconds: rows that expire by a change of policy stay on disk for so long (C24).
 static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
 
-/// Seconds: so long an empty partition stands after its bound has passed (M11).
+/// The timeline on which rows are deleted in the background, [`timeline`].
 static TIMELINE: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// Seconds: so long an empty partition stands after its bound has passed (M11).
 static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);
 
 /// Tables and partitions whose state is kept in shared memory, some 1 kB each.
