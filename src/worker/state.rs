@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The longest error text that is kept, in bytes.
-const ERROR_TEXT: usize = 300;
+const ERROR_TEXT: usize = 286;
 
 /// The key of a table's state.
 #[repr(C)]

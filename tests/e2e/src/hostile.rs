@@ -9,7 +9,8 @@ use crate::session::Session;
 /// A server with the roles `attacker`, `victim` and `reader`, who have LOGIN and nothing else.
 /// Workers run on it, and nobody else works on their tables.
 pub fn start(settings: &[(&str, &str)]) -> Server {
-    let mut all = vec![("autovacuum", "off")];
+    // Many databases at a time, each with its scheduler and workers.
+    let mut all = vec![("autovacuum", "off"), ("max_worker_processes", "24")];
     all.extend(settings);
     let server = Server::start_sweeping(&all);
     server
