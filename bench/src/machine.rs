@@ -142,19 +142,46 @@ pub fn processor_time(pid: i32) -> f64 {
 /// Seconds of processor time that a server's processes have used so far, those that
 /// have ended included, but for one session's (the one that is looking).
 pub fn cpu_seconds(server: &Server, except: i32) -> f64 {
-    let postmaster = postmaster(server);
-    // Read again if a child has ended in between: its time has changed places.
-    loop {
-        let before = ended_children(postmaster);
-        let mut ticks = own(postmaster) + before;
-        for child in children(postmaster) {
-            if child != except {
-                ticks += own(child) + ended_children(child);
+    Used::by(server, except).all
+}
+
+/// Seconds of processor time.
+pub struct Used {
+    /// Of all processes of a server, those that have ended included.
+    pub all: f64,
+    /// Of those that have ended.
+    pub ended: f64,
+}
+
+impl Used {
+    /// Used so far, but by one session (the one that is looking).
+    pub fn by(server: &Server, except: i32) -> Used {
+        let postmaster = postmaster(server);
+        // The kernel's unit for these figures, whatever its own clock does.
+        let seconds = |ticks: u64| ticks as f64 / 100.0;
+        // Read again if a child has ended in between: its time has changed places.
+        loop {
+            let before = ended_children(postmaster);
+            let mut ticks = own(postmaster) + before;
+            for child in children(postmaster) {
+                if child != except {
+                    ticks += own(child) + ended_children(child);
+                }
+            }
+            if ended_children(postmaster) == before {
+                return Used {
+                    all: seconds(ticks),
+                    ended: seconds(before),
+                };
             }
         }
-        if ended_children(postmaster) == before {
-            // The kernel's unit for these figures, whatever its own clock does.
-            return ticks as f64 / 100.0;
+    }
+
+    /// Used since then.
+    pub fn since(&self, before: &Used) -> Used {
+        Used {
+            all: self.all - before.all,
+            ended: self.ended - before.ended,
         }
     }
 }

@@ -37,6 +37,7 @@ mod b15_many_tables;
 mod b16_two_tables;
 mod b17_many_partitions;
 mod b18_turning_on;
+mod b19_owners;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -50,7 +51,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 18] = [
+const BENCHMARKS: [(&str, &str, Run); 19] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -93,6 +94,7 @@ const BENCHMARKS: [(&str, &str, Run); 18] = [
         "turning it on for a large table in use",
         b18_turning_on::run,
     ),
+    ("B19", "deletion for many owners", b19_owners::run),
 ];
 
 fn main() -> ExitCode {
