@@ -268,36 +268,48 @@ impl Launcher {
         };
         let (mut next, applicants) = self.clients.due(now, admits);
         let mut unserved = 0;
+        // What keeps one of them from a worker keeps those behind from one, too.
+        let mut hindrance = None;
         for client in applicants {
             let others = Clients::workers(client).count();
-            let Some(way) = self.clients.way(client)? else {
+            let outcome = match hindrance {
+                Some(outcome) => outcome,
+                None => match self.start_worker(client, now)? {
+                    Some(outcome) => outcome,
+                    None => continue,
+                },
+            };
+            if outcome == Outcome::Yes {
+                self.clients.is_served(client, now);
+                note_slot(client, true);
                 continue;
-            };
-            let task = Task {
-                kind: Kind::Worker,
-                database: client.database,
-                owner: client.owner,
-                table: 0,
-                way,
-            };
-            match self.start(task, now) {
-                Outcome::Yes => {
-                    self.clients.is_served(client, now);
-                    note_slot(client, true);
-                }
-                started => {
-                    note_slot(client, started == Outcome::Crowded || others > 0);
-                    let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
-                    // Workers that still make progress are helped only if no other owner waits.
-                    unserved += usize::from(others == 0 || long);
-                    next = next.min(self.clients.is_refused(client, started, now));
-                }
             }
+            hindrance = Some(outcome);
+            note_slot(client, outcome == Outcome::Crowded || others > 0);
+            let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
+            // Workers that still make progress are helped only if no other owner waits.
+            unserved += usize::from(others == 0 || long);
+            next = next.min(self.clients.is_refused(client, outcome, now));
         }
         let waiting = u32::try_from(unserved).unwrap_or(u32::MAX);
         shared::control().waiting.store(waiting, Ordering::Relaxed);
         ask_for_room(unserved);
         Ok(next)
+    }
+
+    /// `None`: the owner is gone.
+    fn start_worker(&mut self, client: Client, now: i64) -> Result<Option<Outcome>, Error> {
+        let Some(way) = self.clients.way(client)? else {
+            return Ok(None);
+        };
+        let task = Task {
+            kind: Kind::Worker,
+            database: client.database,
+            owner: client.owner,
+            table: 0,
+            way,
+        };
+        Ok(Some(self.start(task, now)))
     }
 
     fn start_builders(&mut self, now: i64) -> Result<i64, Error> {
