@@ -248,6 +248,7 @@ impl Launcher {
                     slot.due.store(now + AFTER_DEATH, Ordering::Release);
                 }
                 Outcome::Crowded => waiting += 1,
+                Outcome::Soon => {}
                 Outcome::NoSlot => {
                     slot.lacks_slot.store(true, Ordering::Release);
                     next = next.min(now + START_GAP);
@@ -285,7 +286,7 @@ impl Launcher {
                 continue;
             }
             hindrance = Some(outcome);
-            note_slot(client, outcome == Outcome::Crowded || others > 0);
+            note_slot(client, outcome != Outcome::NoSlot || others > 0);
             let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
             // Workers that still make progress are helped only if no other owner waits.
             unserved += usize::from(others == 0 || long);
@@ -338,6 +339,7 @@ impl Launcher {
             match self.start(task, now) {
                 Outcome::Yes => builds::has_begun(task, now),
                 Outcome::Crowded => builds::ask_for_room(now),
+                Outcome::Soon => {}
                 Outcome::NoSlot => builds::lacks_slot(task),
             }
             next = next.min(now + START_GAP);
@@ -396,6 +398,9 @@ impl Launcher {
         .start();
         let Some(handle) = handle else {
             process.free();
+            if self.is_one_ending() {
+                return Outcome::Soon;
+            }
             log::once(
                 "slots",
                 &format!(
@@ -414,6 +419,13 @@ impl Launcher {
         });
         Outcome::Yes
     }
+
+    /// Whether a process has given up its place, but not its slot yet.
+    fn is_one_ending(&self) -> bool {
+        let places = &shared::control().processes;
+        let mut started = self.started.iter().filter_map(|it| places.get(it.place));
+        started.any(|process| process.pid.load(Ordering::Acquire) == 0)
+    }
 }
 
 /// What came of an attempt to start a process.
@@ -422,6 +434,9 @@ pub(super) enum Outcome {
     Yes,
     /// There are as many as there may be.
     Crowded,
+    /// The server has no slot until one of the extension's own processes has ended, of which the
+    /// postmaster tells.
+    Soon,
     /// The server has no slot.
     NoSlot,
 }
