@@ -2,9 +2,9 @@
 
 use super::claims::{self, Client, Waiting};
 use super::fairness::{Applicant, Backlog};
-use super::launcher::Outcome;
 use super::log;
 use super::processes::{self, Process};
+use super::starting::Outcome;
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::owner_session::Way;

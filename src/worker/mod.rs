@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `launcher` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
+//! | `launcher`, `starting` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
 //! | `scheduler` | a superuser's process for a database: reads the policies into shared memory |
 //! | `process` | a worker: belongs to one owner in one database; which table is next |
 //! | `builder`, `build_work`, `builds` | an index builder, which belongs to an owner, too; what it finds to do; what is wanted, in shared memory |
@@ -58,6 +58,7 @@ mod scheduler;
 mod shards;
 pub(crate) mod shared;
 pub(crate) mod standing;
+mod starting;
 pub(crate) mod state;
 mod sweep;
 mod sweep_ranges;
