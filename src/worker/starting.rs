@@ -104,28 +104,24 @@ impl Starter {
         };
         let (mut next, applicants) = self.clients.due(now, admits);
         let mut unserved = 0;
-        // What keeps one of them from a worker keeps those behind from one, too.
-        let mut hindrance = None;
         for client in applicants {
             let others = Clients::workers(client).count();
-            let outcome = match hindrance {
-                Some(outcome) => outcome,
-                None => match self.start_worker(client, now)? {
-                    Some(outcome) => outcome,
-                    None => continue,
-                },
-            };
-            if outcome == Outcome::Yes {
-                self.clients.is_served(client, now);
-                note_slot(client, true);
+            let Some(outcome) = self.start_worker(client, now)? else {
                 continue;
+            };
+            match outcome {
+                Outcome::Yes => {
+                    self.clients.is_served(client, now);
+                    note_slot(client, true);
+                }
+                outcome => {
+                    note_slot(client, outcome != Outcome::NoSlot || others > 0);
+                    let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
+                    // Workers that still make progress are helped only if no other owner waits.
+                    unserved += usize::from(others == 0 || long);
+                    next = next.min(self.clients.is_refused(client, outcome, now));
+                }
             }
-            hindrance = Some(outcome);
-            note_slot(client, outcome != Outcome::NoSlot || others > 0);
-            let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
-            // Workers that still make progress are helped only if no other owner waits.
-            unserved += usize::from(others == 0 || long);
-            next = next.min(self.clients.is_refused(client, outcome, now));
         }
         let waiting = u32::try_from(unserved).unwrap_or(u32::MAX);
         shared::control().waiting.store(waiting, Ordering::Relaxed);
@@ -135,6 +131,10 @@ impl Starter {
 
     /// `None`: the owner is gone.
     fn start_worker(&mut self, client: Client, now: i64) -> Result<Option<Outcome>, Error> {
+        // First: where many owners wait, to look up how each can connect takes longer than all else.
+        if is_full(Kind::Worker) {
+            return Ok(Some(Outcome::Crowded));
+        }
         let Some(way) = self.clients.way(client)? else {
             return Ok(None);
         };
@@ -212,7 +212,7 @@ impl Starter {
     }
 
     fn start(&mut self, task: Task, now: i64) -> Outcome {
-        if processes::running(task.kind) >= task.kind.most() {
+        if is_full(task.kind) {
             return Outcome::Crowded;
         }
         let is_free = |(place, process): &(usize, &Process)| {
@@ -261,6 +261,11 @@ impl Starter {
         let mut started = self.started.iter().filter_map(|it| places.get(it.place));
         started.any(|process| process.pid.load(Ordering::Acquire) == 0)
     }
+}
+
+/// Whether there are as many processes of this kind as there may be.
+fn is_full(kind: Kind) -> bool {
+    processes::running(kind) >= kind.most()
 }
 
 /// What came of an attempt to start a process.
