@@ -11,8 +11,8 @@ use crate::store::cache;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
-/// A table is looked at once in `ttl.naptime`. It is neglected when it has waited for twice
-/// that, and at least this long, in microseconds.
+/// A table that is due is neglected when it has waited for this long, and a worker stalled that has been at it
+/// for as long, in microseconds.
 const NEGLECTED: i64 = 60_000_000;
 /// After so many failures in a row it is not only a batch that was too large at first.
 const FAILURES: u32 = 3;
@@ -168,13 +168,12 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
 }
 
 fn assess(state: &TableState, now: i64) -> Standing {
-    let patience = NEGLECTED.max(settings::naptime().saturating_mul(2));
     let on_since = shared::control().on_since.load(Ordering::Relaxed);
     let is_neglected = state
         .schedule
         .waiting_since()
         .map(|at| at.max(state.since).max(on_since))
-        .is_some_and(|since| now.saturating_sub(since) > patience);
+        .is_some_and(|since| now.saturating_sub(since) > NEGLECTED);
     let is_stalled = state
         .schedule
         .in_turn_since()
