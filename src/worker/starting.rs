@@ -45,7 +45,10 @@ impl Starter {
             .then(|| processes::of(Kind::Worker).next())
             .flatten()
             .map(|worker| worker.database.load(Ordering::Relaxed));
-        for (database, slot) in shared::databases() {
+        // The one that was served longest ago comes first, so that none waits for ever.
+        let mut all: Vec<_> = shared::databases().collect();
+        all.sort_by_key(|(_, slot)| slot.started_at.load(Ordering::Relaxed));
+        for (database, slot) in all {
             let mut due = match slot.changed.load(Ordering::Acquire) {
                 true => i64::MIN,
                 false => slot.due.load(Ordering::Acquire),
