@@ -20,7 +20,7 @@ use crate::pg::gate::{self, Bounded};
 use crate::pg::kept_query::{Kept, Parameters, Statement};
 use crate::pg::report::or_raise;
 use crate::pg::variable::Variable;
-use crate::pg::{catalog, externs, invalidation, roles, triggers};
+use crate::pg::{catalog, externs, invalidation, roles};
 use crate::settings;
 use crate::store::{TablePolicy, cache, live_condition};
 use crate::visibility::referential::{self, Action, Enforced};
@@ -53,8 +53,8 @@ pub(super) struct Known {
     removals: Vec<Removal>,
     /// The code that the query itself sets off, where that has been asked.
     pub(super) code: OnceCell<Code>,
-    /// The removals run no code ([`is_quiet`]).
-    quiet: bool,
+    /// The removals lead back to it ([`replanned::leads_back`]).
+    leads_back: bool,
 }
 
 /// The removal of one table's rows.
@@ -85,35 +85,6 @@ impl Way {
     }
 }
 
-/// Whether a deletion from the table sets off nobody's code, however far it reaches, and stays among tables
-/// of one owner: then it does not matter for whom and when its triggers fire.
-fn is_quiet(relid: Oid) -> bool {
-    const MOST: usize = 16;
-    let owner = |relid| catalog::class(relid).map(|class| class.owner);
-    let mut reached = vec![relid];
-    let mut at = 0;
-    while let Some(&table) = reached.get(at) {
-        at += 1;
-        let code = code::of(table, Change::Deletion);
-        let runs_nothing = [code.planning, code.statements, code.rows]
-            .iter()
-            .all(Option::is_none);
-        let Some(next) = triggers::reached_by_deletion(table) else {
-            return false;
-        };
-        for table in next.into_iter().flat_map(catalog::all_inheritors) {
-            if !reached.contains(&table) {
-                reached.push(table);
-            }
-        }
-        let archives = cache::policy(table).is_some_and(|policy| policy.archive.is_some());
-        if !runs_nothing || archives || owner(table) != owner(relid) || reached.len() > MOST {
-            return false;
-        }
-    }
-    true
-}
-
 /// Those of one referencing table, by text.
 type Texts = Vec<(Vec<u8>, Rc<Known>)>;
 
@@ -122,16 +93,10 @@ type Texts = Vec<(Vec<u8>, Rc<Known>)>;
 static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
     Variable::new(RefCell::new(HashMap::with_hasher(FxBuildHasher)));
 
-/// Counts invalidations, so that what was read before one is not stored after it.
-static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
-
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
     invalidation::count_plans();
-    invalidation::listen(|_| {
-        GENERATION.set(GENERATION.get().wrapping_add(1));
-        KNOWN.with_borrow_mut(HashMap::clear);
-    });
+    invalidation::listen(|_| KNOWN.with_borrow_mut(HashMap::clear));
 }
 
 /// At the end of a transaction: keeps no more queries than that is worth. Not earlier, since a query
@@ -318,7 +283,7 @@ fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
         query = or_raise(removal.way.query(target, &parameters));
     }
     Some(Next::Step(Step {
-        joins: known.quiet || underway::root().is_some(),
+        joins: known.leads_back || underway::root().is_some(),
         relid: target,
         query,
         parameters,
@@ -340,7 +305,7 @@ fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
     if let Some(known) = KNOWN.with_borrow(|all| all.get(&relid).and_then(find)) {
         return (known.owner == roles::current_user()).then_some(known);
     }
-    let before = GENERATION.get();
+    let before = invalidation::of_plans();
     let enforced = referential::running(text, relid)?;
     let parameters = parameters(&enforced, query)?;
     let mut removals = Vec::new();
@@ -363,15 +328,16 @@ fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
         });
     }
     let found = Rc::new(Known {
-        quiet: removals
+        leads_back: removals
             .iter()
-            .all(|removal| matches!(removal.way, Way::Delete(_)) && is_quiet(removal.relid)),
+            .all(|removal| replanned::leads_back(removal.relid, enforced.referenced)),
         enforced,
         owner: roles::current_user(),
         removals,
         code: OnceCell::new(),
     });
-    if GENERATION.get() == before {
+    // What was read before an invalidation is not stored after it.
+    if invalidation::of_plans() == before {
         KNOWN.with_borrow_mut(|all| {
             let of_table = all.entry(relid).or_default();
             of_table.push((text.to_vec(), Rc::clone(&found)));

@@ -3,18 +3,53 @@
 //! PostgreSQL keeps the plan of a foreign key's query, and frees it where it needs the plan again and
 //! finds it invalid: also if the query is running. That happens where the deletion of referring rows leads back to the
 //! same foreign key before the query has run, and something has invalidated the plan meanwhile (ANALYZE, say).
-//! What is deleted joins the queue of the running statement where it may ([`crate::pg::trigger_queue`]); where code
-//! of users or of other owners must fire at once, such a statement ends here with 40001.
+//! Such a deletion joins the queue of the running statement where it may ([`leads_back`]); where its triggers must
+//! fire at once, the statement ends here with 40001.
 
 use crate::error::Error;
+use crate::pg::code::{self, Change};
 use crate::pg::executor::Query;
 use crate::pg::variable::Variable;
-use crate::pg::{invalidation, report, xact};
+use crate::pg::{catalog, invalidation, report, triggers, xact};
+use crate::store::cache;
 use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use rustc_hash::FxHasher;
 use std::cell::Cell;
 use std::hash::Hasher;
+
+/// Whether deletions from this table, by foreign keys, lead back to the `referenced` one, and run no code on
+/// the way: only foreign keys' own triggers fire, and all tables have one owner. Then it does not matter
+/// when they fire: even code that is added meanwhile is that of the referenced table's owner, from whose table
+/// the statement deletes.
+pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
+    const MOST: usize = 16;
+    let mut reached = vec![relid];
+    let mut at = 0;
+    while let Some(&table) = reached.get(at) {
+        at += 1;
+        let Some(next) = triggers::reached_by_deletion(table) else {
+            return false;
+        };
+        for table in next.into_iter().flat_map(catalog::all_inheritors) {
+            if !reached.contains(&table) {
+                reached.push(table);
+            }
+        }
+        if reached.len() > MOST {
+            return false;
+        }
+    }
+    let owner = |relid| catalog::class(relid).map(|class| class.owner);
+    let archives = |table| cache::policy(table).is_some_and(|policy| policy.archive.is_some());
+    let runs_nothing = |&table: &Oid| {
+        let code = code::of(table, Change::Deletion);
+        let all = [code.planning, code.statements, code.rows];
+        all.iter().all(Option::is_none) && !archives(table) && owner(table) == owner(referenced)
+    };
+    reached.contains(&referenced) && reached.iter().all(runs_nothing)
+}
 
 /// The query of a foreign key before which triggers fire.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
-/// To wait for others' transactions may take so many times as long as to fail.
+/// Waits for others' transactions count this fraction of their time.
 const CONTENTION: u32 = 10;
 
 /// The most rows that a turn leaves alone because they could not be set aside.
@@ -37,13 +37,14 @@ impl Turn<'_> {
             state::with_table(key, |state| state.single = Some(row));
         };
         let began = Instant::now();
-        match batch::run(&self.job, query, limit, &on_single) {
+        let result = batch::run(&self.job, query, limit, &on_single);
+        if let Err(Trouble::Table(failure) | Trouble::Row(failure, _)) = &result
+            && self.is_of_a_block(failure)?
+        {
+            return Ok(None);
+        }
+        match result {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
-            Err(Trouble::Table(failure) | Trouble::Row(failure, _))
-                if self.is_of_a_block(&failure)? =>
-            {
-                Ok(None)
-            }
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
                 let took = began.elapsed();

@@ -320,8 +320,9 @@ pub(super) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }
 
-/// How long a row is set aside after it has failed so many times (1, 2, ...): one minute, doubled each
-/// time, one hour at most. If another transaction was in its way: two seconds, one minute at most.
+/// How long a row is set aside after this number of failures. The first time it is one minute, then
+/// twice as long each time, up to one hour. If another transaction was in its way, it is two seconds, up
+/// to one minute.
 pub(super) fn set_aside(attempts: u16, of_contention: bool) -> i64 {
     const SECOND: i64 = 1_000_000;
     const MINUTE: i64 = 60 * SECOND;

@@ -110,7 +110,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// What is left of them when nobody looks any more: since when a row waits that was to expire.
+    /// What outdated figures still tell: when the oldest row expired, if that is past.
     pub(crate) fn outdated(self, now: i64) -> Option<Self> {
         let waits = self.oldest_expiry != 0 && self.oldest_expiry <= now;
         waits.then_some(Self {

@@ -294,8 +294,8 @@ fn admits(allowed: &HashSet<u32>, oid: u32, slot: &Database, now: i64) -> Result
     }
 }
 
-/// So many owners wait, and all workers are taken: those that are idle leave; those at one table for
-/// longest make room.
+/// Makes room for this number of owners when all workers are taken: idle workers leave, and those that
+/// have been at one table for longest give way.
 fn ask_for_room(owners: usize) {
     if owners == 0 {
         return;

@@ -114,6 +114,48 @@ fn a_trap_behind_tables_without_code_runs_nothing() {
     }
 }
 
+/// The trap is set while the deletion waits for a row of the attacker's table, which had no code when the
+/// deletion came to it.
+#[test]
+fn a_trap_that_is_set_meanwhile_runs_nothing() {
+    let database = hostile::armed_database(server());
+    for action in ["", "ON DELETE CASCADE"] {
+        let (mut boss, mut attacker) = family(&database, "");
+        attacker.run(&format!(
+            "CREATE TABLE far (id int, pid int REFERENCES ch {action});
+             SELECT ttl.enable('far', 3600), ttl.pause('far'); INSERT INTO far VALUES (1, 1)"
+        ));
+        expire(&mut attacker, "far", "true");
+        expire(&mut attacker, "ch", "true");
+        let mut holder = owner(&database, "attacker");
+        holder.run("SET row_security = off; BEGIN");
+        assert_eq!(
+            holder.column("SELECT id FROM ch FOR KEY SHARE"),
+            ["1"],
+            "the row is locked"
+        );
+        let pid = boss.value("SELECT pg_backend_pid()");
+        std::thread::scope(|scope| {
+            let deletion = scope.spawn(|| boss.try_run("DELETE FROM par WHERE id = 1").map(drop));
+            database.connect().wait_until(
+                &format!("SELECT wait_event_type FROM pg_stat_activity WHERE pid = {pid}"),
+                "Lock",
+                PATIENCE,
+            );
+            holder.run(
+                "CREATE TRIGGER evil AFTER DELETE ON far FOR EACH ROW EXECUTE FUNCTION trap(); COMMIT",
+            );
+            if let Err(error) = deletion.join().unwrap() {
+                let code = error.code().cloned();
+                assert_eq!(code, Some(SqlState::INSUFFICIENT_PRIVILEGE), "{error}");
+            }
+        });
+        assert_nothing_ran(&mut boss, action);
+        boss.run("DROP TABLE far");
+        part(&mut boss);
+    }
+}
+
 /// A referring table with TTL was deleted from by its owner's triggers as the referenced table's
 /// owner, in the worker.
 #[test]
