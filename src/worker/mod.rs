@@ -10,7 +10,7 @@
 //! | `processes` | shared memory: the processes, and what each is for |
 //! | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
 //! | `tables` | which tables and partitions there are to sweep |
-//! | `turn` | a turn at one table, and its outcome |
+//! | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | `sweep` | the two orders: an index's, and the heap's |
 //! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
 //! | `attempt` | a batch within a turn: its size, its failure, what it counts |
@@ -45,6 +45,7 @@ mod log;
 mod marks;
 mod owners;
 mod pace;
+mod pass_end;
 pub(crate) mod places;
 pub(crate) mod prepared;
 mod process;
