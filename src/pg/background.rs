@@ -246,11 +246,13 @@ pub(crate) fn my_database() -> pg_sys::Oid {
     unsafe { pg_sys::MyDatabaseId }
 }
 
-/// Whether this is a background process, of whatever extension.
+/// Whether this process serves no client: a background worker of any extension, or autovacuum.
 #[inline]
 pub(crate) fn is_background() -> bool {
+    use pg_sys::BackendType::{B_AUTOVAC_WORKER, B_BG_WORKER};
     // SAFETY: reads a process-local variable.
-    unsafe { !pg_sys::MyBgworkerEntry.is_null() }
+    let own = unsafe { pg_sys::MyBackendType };
+    [B_AUTOVAC_WORKER, B_BG_WORKER].contains(&own)
 }
 
 /// Microseconds on a clock that is never set, the same for all processes of the server, for
