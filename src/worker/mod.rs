@@ -9,7 +9,7 @@
 //! | `clients` | which owner gets the next worker |
 //! | `processes` | shared memory: the processes, and what each is for |
 //! | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
-//! | `tables` | which tables and partitions there are to sweep |
+//! | `tables`, `found` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
 //! | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | `sweep` | the two orders: an index's, and the heap's |
 //! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
@@ -39,6 +39,7 @@ mod clock;
 mod emptiness;
 pub(crate) mod evict;
 mod fairness;
+mod found;
 mod kept;
 mod launcher;
 mod log;

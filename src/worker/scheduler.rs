@@ -7,7 +7,8 @@
 
 use super::processes::{self, Kind};
 use super::shared::{self, Database};
-use super::{log, standing, tables};
+use super::tables::{self, Reading};
+use super::{found, log, standing};
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::{activity, background, session};
@@ -75,8 +76,10 @@ fn prepare_session() {
 }
 
 fn work(database: u32) -> Result<(), Error> {
+    found::init();
     let mut last_change = background::monotonic();
-    let mut loaded_at = None;
+    let mut read_at = None;
+    let mut again = false;
     let mut replicas = Replicas::default();
     loop {
         session::reload_if_asked();
@@ -88,14 +91,23 @@ fn work(database: u32) -> Result<(), Error> {
         }
         let now = background::monotonic();
         let changed = slot.changed.swap(false, Ordering::AcqRel);
-        let is_due = loaded_at.is_none_or(|at| now - at >= settings::naptime());
-        if changed || is_due {
-            if !tables::load(changed)? {
+        let is_due = read_at.is_none_or(|at| now - at >= settings::naptime());
+        if changed || again || is_due {
+            let reading = if is_due {
+                Reading::All
+            } else {
+                Reading::Changed
+            };
+            if !tables::load(reading)? {
                 give_up(slot, now);
                 return Ok(());
             }
             let end = background::monotonic();
-            loaded_at = Some(end);
+            if is_due {
+                read_at = Some(end);
+            }
+            // The invalidations of a change come after its announcement.
+            again = changed;
             if changed {
                 last_change = end;
             }

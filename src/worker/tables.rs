@@ -1,6 +1,7 @@
 //! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
 //! labels into shared memory.
 
+use super::found::{self, Fingerprinted, Found};
 use super::quota::Claimant;
 use super::state::{self, Entering, TableKey, Wanted};
 use super::{blocked, builder, builds, places, shards, shared};
@@ -31,19 +32,28 @@ pub(super) struct Target {
     pub(super) shortest: i64,
 }
 
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    All,
+    /// All labels, but other catalogs only for relations that were invalidated or whose label has changed: a session has
+    /// announced a change.
+    Changed,
+}
+
 /// Reads the policies and updates the shared states: new tables and those with another policy
 /// are due now. False if the extension is absent, or no table has a policy.
-///
-/// `is_told`: a session has announced a change.
-pub(super) fn load(is_told: bool) -> Result<bool, Error> {
+pub(super) fn load(reading: Reading) -> Result<bool, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
     let found = transaction::run(|| {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
-        if is_told {
-            catalog::forget_caches();
+        found::forget_caches();
+        let has_citus = !extension::is_present() || citus::catalogs::is_present();
+        if reading == Reading::All || has_citus {
+            found::clear();
         }
         if !extension::is_present() {
             return Ok(None);
@@ -55,7 +65,7 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
         let mut bound = HashMap::new();
         for (labelled_table, policy) in &labels {
             // C9: TTL is off.
-            if !policy.is_on() || catalog::class(*labelled_table).is_none() {
+            if !policy.is_on() {
                 continue;
             }
             if policy.is_restored(labelled_table.to_u32()) {
@@ -64,19 +74,30 @@ pub(super) fn load(is_told: bool) -> Result<bool, Error> {
                     restored.push(*labelled_table);
                 }
             } else {
-                bound.insert(*labelled_table, (policy, policy.to_label()));
+                let hash = hash(&policy.to_label());
+                bound.insert(*labelled_table, (policy, hash));
             }
         }
         // All trees in one walk: they may share branches, and tables within one may have labels
         // of their own that are not in force.
         let relids = citus::with_shards(bound.keys().copied());
-        for some in relids.chunks(CACHED_TABLES) {
-            for &relid in some {
-                collect(relid, &bound, &mut targets);
-            }
-            if some.len() == CACHED_TABLES {
-                catalog::forget_caches();
-            }
+        let mut read = 0;
+        for relid in relids {
+            let of_now = |found: &Found| {
+                let label = bound.get(&found.labelled_table).map(|&(_, label)| label);
+                label == Some(found.label)
+            };
+            let target = match found::get(relid).filter(of_now) {
+                Some(known) => known.target.map(with_rights),
+                None => {
+                    read += 1;
+                    if read % CACHED_TABLES == 0 {
+                        found::forget_caches();
+                    }
+                    collect(relid, &bound)
+                }
+            };
+            targets.extend(target.map(|target| (relid.to_u32(), target)));
         }
         let labelled_tables: HashSet<u32> = labels
             .iter()
@@ -166,32 +187,33 @@ fn without_room(database: u32, targets: &FoundTargets) -> HashSet<u32> {
 }
 
 /// Targets with the fingerprints of their policies.
-type FoundTargets = HashMap<u32, (Target, u64)>;
+type FoundTargets = HashMap<u32, Fingerprinted>;
 
-/// Adds the relation if it has rows of its own and one of these policies is in force.
+/// What the relation is: a target if it has rows of its own and one of these policies is in force.
 fn collect(
     relid: pg_sys::Oid,
-    bound: &HashMap<pg_sys::Oid, (&Policy, String)>,
-    targets: &mut FoundTargets,
-) {
-    let Some(class) = catalog::class(relid) else {
-        return;
+    bound: &HashMap<pg_sys::Oid, (&Policy, u64)>,
+) -> Option<Fingerprinted> {
+    let labelled_table = cache::labelled_table(relid)?;
+    let &(policy, label) = bound.get(&labelled_table)?;
+    let target = target(relid, policy, label);
+    let found = Found {
+        labelled_table,
+        label,
+        target,
     };
+    found::put(relid, found);
+    target
+}
+
+fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprinted> {
+    let class = catalog::class(relid)?;
     // Another session's temporary table cannot be read.
     if class.relkind != pg_sys::RELKIND_RELATION || class.persistence == pg_sys::RELPERSISTENCE_TEMP
     {
-        return;
+        return None;
     }
-    let Some(in_force) = cache::policy(relid).filter(|policy| policy.expires()) else {
-        return;
-    };
-    // A shell has no rows. The coordinator drops it, with its shards, if it is a whole partition.
-    if in_force.is_shell() && !citus::catalogs::is_coordinator() {
-        return;
-    }
-    let Some((policy, label)) = bound.get(&in_force.labelled_table) else {
-        return;
-    };
+    let in_force = cache::policy(relid).filter(|policy| policy.expires())?;
     let target = Target {
         labelled_table: in_force.labelled_table,
         owner: class.owner,
@@ -199,10 +221,23 @@ fn collect(
         drop_partitions: policy.drop_partitions && class.is_partition && !in_force.is_shard(),
         shortest: shortest(&in_force),
     };
-    if in_force.is_shell() && !target.drop_partitions {
-        return;
+    // A shell has no rows. The coordinator drops it, with its shards, if it is a whole partition.
+    if in_force.is_shell() && !(target.drop_partitions && citus::catalogs::is_coordinator()) {
+        return None;
     }
-    targets.insert(relid.to_u32(), (target, fingerprint(label, &in_force)));
+    Some((target, fingerprint(label, &in_force)))
+}
+
+/// The rights of a role change without an invalidation of its tables.
+fn with_rights((target, fingerprint): Fingerprinted) -> Fingerprinted {
+    let unlimited = roles::is_superuser(target.owner);
+    (
+        Target {
+            unlimited,
+            ..target
+        },
+        fingerprint,
+    )
 }
 
 fn shortest(policy: &TablePolicy) -> i64 {
@@ -216,8 +251,14 @@ fn shortest(policy: &TablePolicy) -> i64 {
     micros(seconds) + micros(policy.keep_expired)
 }
 
+fn hash(label: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Changes with everything that a sweep depends on.
-fn fingerprint(label: &str, in_force: &TablePolicy) -> u64 {
+fn fingerprint(label: u64, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
     let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
