@@ -1,29 +1,38 @@
-//! A wall clock that a test sets: the functions of the C library that read it, for LD_PRELOAD.
+//! A machine whose wall clock and disk a test sets: functions of the C library, for LD_PRELOAD.
 //!
-//! The file that `TTL_CLOCK` names holds how many microseconds the clock is ahead, as an `i64` of
-//! the machine. All processes of a server map it, so that the clock is set for all of them at once.
-//! The monotonic clocks are left alone, as they are when somebody sets the time of a machine.
+//! The file that `TTL_CLOCK` names is a [`Machine`]. All processes of a server map it, so that it holds for all of
+//! them at once. The monotonic clocks are left alone, as they are when somebody sets the time of a machine.
+
+mod disk;
 
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
-static AHEAD: AtomicPtr<AtomicI64> = AtomicPtr::new(ptr::null_mut());
+#[repr(C)]
+struct Machine {
+    /// By how many microseconds the wall clock is ahead.
+    ahead: AtomicI64,
+    /// Not 0: no file of a database grows.
+    is_full: AtomicI64,
+}
 
-/// Where the shift is; mapped by the first process of the server, and inherited by the others.
-fn ahead() -> Option<&'static AtomicI64> {
-    let mut place = AHEAD.load(Ordering::Acquire);
+static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
+
+/// Mapped by the first process of the server, and inherited by the others.
+fn machine() -> Option<&'static Machine> {
+    let mut place = MACHINE.load(Ordering::Acquire);
     if place.is_null() {
         place = map()?;
-        AHEAD.store(place, Ordering::Release);
+        MACHINE.store(place, Ordering::Release);
     }
     // SAFETY: mapped below, and never unmapped.
     unsafe { place.as_ref() }
 }
 
-fn map() -> Option<*mut AtomicI64> {
+fn map() -> Option<*mut Machine> {
     // SAFETY: plain calls of the C library with a valid name; the file stays mapped after it is
-    // closed, and has at least eight bytes (the harness makes it).
+    // closed, and is as large as a `Machine` (the harness makes it).
     unsafe {
         let name = libc::getenv(c"TTL_CLOCK".as_ptr());
         if name.is_null() {
@@ -33,10 +42,9 @@ fn map() -> Option<*mut AtomicI64> {
         if file < 0 {
             return None;
         }
-        let size = size_of::<AtomicI64>();
         let place = libc::mmap(
             ptr::null_mut(),
-            size,
+            size_of::<Machine>(),
             libc::PROT_READ,
             libc::MAP_SHARED,
             file,
@@ -55,7 +63,7 @@ fn micros() -> i64 {
     };
     // SAFETY: the kernel fills the structure.
     unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, &raw mut time) };
-    let shift = ahead().map_or(0, |ahead| ahead.load(Ordering::Relaxed));
+    let shift = machine().map_or(0, |machine| machine.ahead.load(Ordering::Relaxed));
     time.tv_sec * 1_000_000 + time.tv_nsec / 1_000 + shift
 }
 

@@ -1,4 +1,4 @@
-//! Servers whose wall clock a test sets.
+//! Servers whose wall clock and disk a test sets.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use crate::server::Server;
 use crate::tools::Tools;
 
-/// The wall clock of a server, which is set as `date --set` sets a machine's.
+/// The wall clock of a server, which is set as `date --set` sets a machine's; and its disk, which can be full.
 #[derive(Debug)]
 pub struct Clock {
     file: File,
@@ -24,7 +24,8 @@ impl Server {
         all.extend(settings);
         let server = Server::create(Tools::from_env(), &[], &all);
         let path = server.dir().join("clock");
-        std::fs::write(&path, 0_i64.to_ne_bytes()).expect("the clock's file");
+        // Two numbers: tests/clock.
+        std::fs::write(&path, [0_u8; 16]).expect("the clock's file");
         let file = File::options()
             .write(true)
             .open(&path)
@@ -52,5 +53,11 @@ impl Clock {
         self.ahead += seconds * 1_000_000;
         let bytes = self.ahead.to_ne_bytes();
         self.file.write_all_at(&bytes, 0).expect("the clock's file");
+    }
+
+    /// From now on no file of a database can grow, or all can.
+    pub fn fill_disk(&self, is_full: bool) {
+        let bytes = i64::from(is_full).to_ne_bytes();
+        self.file.write_all_at(&bytes, 8).expect("the clock's file");
     }
 }

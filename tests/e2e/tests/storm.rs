@@ -1,6 +1,6 @@
 //! Everything at once, for `TTL_MINUTES` (one, if not set): rows that die and rows that must live are
-//! written, while processes are killed, ended and stopped, the server crashes, the clock is set by up to a year, locks are
-//! held and policies change. All the time the truth is told by brute force: no row that must live is
+//! written, while processes are killed, ended and stopped, the server crashes, the clock is set by up to a year, the disk is
+//! full, locks are held and policies change. All the time the truth is told by brute force: no row that must live is
 //! missing, what has expired goes, and what waits longer than half a minute is a problem with a lag.
 //!
 //! `TTL_SEED` repeats the choices, though not the moments.
@@ -194,7 +194,7 @@ fn ask(session: &mut Session, query: &str) -> Option<String> {
             .map(|row| row[0].clone()),
         Err(error) => {
             let gone = error.code().is_none_or(|code| {
-                ["57", "08"]
+                ["53", "57", "08"]
                     .iter()
                     .any(|class| code.code().starts_with(class))
             });
@@ -251,7 +251,7 @@ fn disturb(storm: &Storm<'_>, clock: &mut Clock, random: &mut Random) -> Option<
     let mut try_run = |sql: &str| {
         drop(session.try_run(sql));
     };
-    Some(match random.between(0, 10) {
+    Some(match random.between(0, 11) {
         0 => {
             server.kill(pid?);
             "killed"
@@ -295,6 +295,12 @@ fn disturb(storm: &Storm<'_>, clock: &mut Clock, random: &mut Random) -> Option<
             try_run("SELECT ttl.enable('other', 3600, concurrently => true)");
             try_run("CREATE SCHEMA s; DROP SCHEMA s");
             "policy changed"
+        }
+        10 => {
+            clock.fill_disk(true);
+            std::thread::sleep(Duration::from_secs(random.between(1, 8) as u64));
+            clock.fill_disk(false);
+            "disk full"
         }
         _ => {
             try_run("SELECT ttl.pause('a')");

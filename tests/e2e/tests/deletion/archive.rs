@@ -50,6 +50,35 @@ fn in_batches() {
     disk.wait_until("SELECT rows_deleted FROM ttl.stats", "30000", PATIENCE);
 }
 
+/// While the disk is full nothing is archived, nothing deleted and no row set aside, and a problem says why.
+#[test]
+fn a_full_disk() {
+    let (server, clock) = Server::start_with_clock(&[("autovacuum", "off")]);
+    let database = server.database("full_disk");
+    let mut disk = database.disk();
+    disk.run(TABLES);
+    let transaction = "BEGIN; SET LOCAL ttl.preserve_ts = on;
+        INSERT INTO t SELECT n, repeat('x', 1000), '2020-01-01', NULL FROM generate_series(1, 20000) AS n";
+    disk.run(transaction);
+    clock.fill_disk(true);
+    disk.run("COMMIT");
+    let told =
+        "SELECT count(*) FROM ttl.tables WHERE problems::text LIKE '%No space left on device%'";
+    disk.wait_until(told, "1", 2 * PATIENCE);
+    assert_eq!(disk.value("SELECT blocked_rows FROM ttl.stats"), "0");
+    let [left, archived, in_one] = places(&mut disk, 20_000)[..] else {
+        unreachable!()
+    };
+    assert!(
+        in_one == 0 && left > 0,
+        "{left} left, {archived} archived, {in_one} in both or none"
+    );
+    clock.fill_disk(false);
+    disk.wait_until("SELECT count(*) FROM t WHERE id > 0", "0", 2 * PATIENCE);
+    assert_eq!(places(&mut disk, 20_000), [0, 20_000, 0]);
+    disk.wait_until(told, "0", 2 * PATIENCE);
+}
+
 /// The server crashes in the middle, by `kill -9` of the worker and by an immediate stop.
 #[test]
 fn crashes() {
