@@ -3,10 +3,9 @@
 
 use super::catalogs;
 use crate::pg::executor::Query;
-use crate::pg::variable::Variable;
-use crate::pg::{names, session, xact};
+use crate::pg::scoped::{Scope, Scoped};
+use crate::pg::{names, session};
 use pgrx::prelude::*;
-use std::cell::Cell;
 use std::ffi::CStr;
 
 /// What connections between nodes are called (`application_name`). A user can call one so, too:
@@ -32,19 +31,15 @@ const CONVERTING: [&CStr; 10] = [
 
 /// What a function of Citus is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Nothing,
+pub(crate) enum Doing {
     /// Rows go to another place as they are on disk.
     Copying,
     /// Rows go into another kind of table, as they are.
     Converting,
 }
 
-/// What is being done, and at which transaction nesting level that began.
-#[derive(Clone, Copy)]
-pub(crate) struct Running(Doing, i32);
-
-static RUNNING: Variable<Cell<Running>> = Variable::new(Cell::new(Running(Doing::Nothing, 0)));
+/// The outermost such function that is running; there is no other.
+static RUNNING: Scoped<Doing> = Scoped::new();
 
 /// Whether the session is a connection of Citus between nodes.
 pub(crate) fn is_of_citus() -> bool {
@@ -56,30 +51,27 @@ pub(crate) fn is_of_citus() -> bool {
 /// Whether a shard is being copied to another place: all its rows are read.
 #[inline]
 pub(crate) fn copies_shard() -> bool {
-    RUNNING.get().0 == Doing::Copying
+    RUNNING.current() == Some(Doing::Copying)
 }
 
 /// Whether rows are brought into another kind of table: they keep their time.
 #[inline]
 pub(crate) fn converts_table() -> bool {
-    RUNNING.get().0 == Doing::Converting
+    RUNNING.current() == Some(Doing::Converting)
 }
 
-/// Called before the executor runs a query, [`leave`] after it; an error calls [`at_abort`].
+/// Called before the executor runs a query, [`leave`] after it. Returns what begins with it, if
+/// anything does.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Running {
-    let outer = RUNNING.get();
-    if outer.0 == Doing::Nothing
-        && catalogs::is_present()
-        && let Some(plan) = query.plan()
-        && let Some(doing) = plan
-            .functions_called()
-            .find_map(|(function, _)| doing(function))
-    {
-        RUNNING.set(Running(doing, xact::nest_level()));
+pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Option<(Doing, Scope)> {
+    if !RUNNING.is_empty() || !catalogs::is_present() {
+        return None;
     }
-    outer
+    let plan = query.plan()?;
+    let mut called = plan.functions_called();
+    let doing = called.find_map(|(function, _)| doing(function))?;
+    Some((doing, RUNNING.enter(doing)))
 }
 
 fn doing(function: pg_sys::Oid) -> Option<Doing> {
@@ -108,22 +100,7 @@ pub(crate) fn commits_within(function: pg_sys::Oid) -> bool {
     names::built_in(function).is_some_and(|name| *name == *c"create_distributed_table_concurrently")
 }
 
-impl Running {
-    /// Whether a function that converts a table began when this was what was running.
-    #[inline]
-    pub(crate) fn began_to_convert(self) -> bool {
-        self.0 == Doing::Nothing && converts_table()
-    }
-}
-
 /// Ends what [`enter`] began. Calls no function of PostgreSQL.
-pub(crate) fn leave(outer: Running) {
-    RUNNING.set(outer);
-}
-
-/// When a transaction or subtransaction of this nesting level fails. Raises no error.
-pub(crate) fn at_abort(level: i32) {
-    if RUNNING.get().1 >= level {
-        RUNNING.set(Running(Doing::Nothing, 0));
-    }
+pub(crate) fn leave(scope: Scope) {
+    RUNNING.leave(scope);
 }

@@ -35,6 +35,7 @@ mod sync_trigger;
 pub(crate) mod table_options;
 mod trigger_guard;
 
+use crate::pg::scoped::{Scope, Scoped};
 use crate::pg::syntax::Node;
 use crate::pg::{names, roles, xact};
 use crate::store::seclabel;
@@ -42,18 +43,15 @@ use crate::visibility::constraint_ddl::{self, ConstraintDdl};
 use crate::worker::places;
 use pgrx::pg_sys;
 use statement::{Command, Kind, Statement};
-use std::cell::RefCell;
 
 /// A statement that is running.
 struct Running {
-    /// The transaction nesting level at which it runs.
-    level: i32,
     /// What `sync_trigger::before` returned: whether this is the outermost statement that it
     /// tracks.
     trigger: Option<bool>,
     noted: sync_label::Noted,
     /// ALTER: what `constraint_ddl::leave` needs.
-    constraint_ddl: Option<usize>,
+    constraint_ddl: Option<Scope>,
     /// The table whose parents it changes: what sessions have cached of inherited policies is
     /// invalidated.
     reparented: Option<pg_sys::Oid>,
@@ -61,13 +59,10 @@ struct Running {
     incoming: Option<pg_sys::Oid>,
 }
 
-thread_local! {
-    /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
-}
+static RUNNING: Scoped<Running> = Scoped::new();
 
 /// Called before a utility statement. Returns what [`after`] needs; `None` if it has nothing to do.
-pub(crate) fn before(node: Node<'_>) -> Option<usize> {
+pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     let statement = Statement::of(node)?;
     trigger_guard::check(&statement);
     // First, as it takes the strongest lock.
@@ -91,27 +86,22 @@ pub(crate) fn before(node: Node<'_>) -> Option<usize> {
         })
     });
     let running = Running {
-        level: xact::nest_level(),
         trigger,
         noted,
         constraint_ddl,
         reparented,
         incoming: incoming::table(&statement),
     };
-    Some(RUNNING.with_borrow_mut(|all| {
-        all.push(running);
-        all.len() - 1
-    }))
+    Some(RUNNING.enter(running))
 }
 
 /// Called after the statement, if it has succeeded.
-pub(crate) fn after(place: usize, node: Node<'_>) {
-    let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
-    let Some(running) = ended.into_iter().next() else {
+pub(crate) fn after(scope: Scope, node: Node<'_>) {
+    let Some(running) = RUNNING.leave(scope) else {
         return;
     };
-    if let Some(former) = running.constraint_ddl {
-        constraint_ddl::leave(former);
+    if let Some(scope) = running.constraint_ddl {
+        constraint_ddl::leave(scope);
     }
     running.reparented.into_iter().for_each(forget);
     sync_label::after(&running.noted);
@@ -130,9 +120,7 @@ pub(crate) fn after(place: usize, node: Node<'_>) {
 /// Called when a transaction or subtransaction of this nesting level is rolled back: ends its
 /// statements, not those outside it. Raises no error.
 pub(crate) fn at_abort(level: i32) {
-    RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
     sync_trigger::at_abort(level);
-    table_options::at_abort(level);
 }
 
 /// The table whose parents the statement changes, or whose index is attached, which can make a TTL

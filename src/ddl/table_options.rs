@@ -8,6 +8,7 @@ use crate::pg::catalog;
 use crate::pg::names::{self, Name};
 use crate::pg::namespaced_options::{self, Written};
 use crate::pg::report::or_raise;
+use crate::pg::scoped::{Scope, Scoped};
 use crate::pg::syntax::Node;
 use crate::pg::{background, relation, session, xact};
 use crate::policy::{OptionError, TableOptions};
@@ -16,7 +17,6 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
     self, AlterTableStmt, CreateStmt, CreateTableAsStmt, NodeTag, ObjectType, PlannedStmt, RangeVar,
 };
-use std::cell::RefCell;
 
 /// What is to be done to a table.
 #[derive(Debug, Clone)]
@@ -28,8 +28,6 @@ pub(crate) struct Asked {
 
 /// A statement that is running.
 struct Running {
-    /// The transaction nesting level at which it runs.
-    level: i32,
     options: TableOptions,
     table: Table,
 }
@@ -44,16 +42,13 @@ enum Table {
     Missing,
 }
 
-thread_local! {
-    /// The innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
-}
+static RUNNING: Scoped<Running> = Scoped::new();
 
 /// Called before a utility statement. Returns what to run in its place, and what [`after`] needs.
 pub(crate) fn before(
     planned: Node<'_, PlannedStmt>,
     node: Node<'_>,
-) -> Option<(*mut PlannedStmt, usize)> {
+) -> Option<(*mut PlannedStmt, Scope)> {
     if !namespaced_options::has_any(planned, c"ttl") {
         return None;
     }
@@ -77,16 +72,7 @@ pub(crate) fn before(
             .and_then(|stmt| altered(stmt, &options))
             .map_or(Table::Missing, Table::Altered),
     };
-    let running = Running {
-        level: xact::nest_level(),
-        options,
-        table,
-    };
-    let place = RUNNING.with_borrow_mut(|all| {
-        all.push(running);
-        all.len() - 1
-    });
-    Some((statement, place))
+    Some((statement, RUNNING.enter(Running { options, table })))
 }
 
 /// Whether Citus repeats an ALTER TABLE for a shard, or on another node: the node to which it was sent
@@ -102,9 +88,8 @@ fn is_of_citus(stmt: Node<'_, AlterTableStmt>) -> bool {
 }
 
 /// Called after the statement, if it has succeeded: what is left to do, to which table.
-pub(crate) fn after(place: usize, node: Node<'_>) -> Option<Asked> {
-    let ended = RUNNING.with_borrow_mut(|all| all.split_off(place.min(all.len())));
-    let Running { options, table, .. } = ended.into_iter().next()?;
+pub(crate) fn after(scope: Scope, node: Node<'_>) -> Option<Asked> {
+    let Running { options, table } = RUNNING.leave(scope)?;
     xact::next_command();
     match table {
         Table::Altered(table) => Some(Asked {
@@ -123,11 +108,6 @@ pub(crate) fn after(place: usize, node: Node<'_>) -> Option<Asked> {
         }
         Table::Missing => None,
     }
-}
-
-/// As [`super::at_abort`].
-pub(super) fn at_abort(level: i32) {
-    RUNNING.with_borrow_mut(|all| all.retain(|running| running.level < level));
 }
 
 fn read(written: Vec<Written>) -> Result<TableOptions, Error> {

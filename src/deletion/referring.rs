@@ -224,7 +224,7 @@ unsafe fn run(query: Query<'_>, relid: Oid, first: Step) {
             let identity = gate::become_for_triggers(first.root);
             let running = replanned::begin(query);
             statement.end();
-            running.end();
+            replanned::end(running);
             identity.restore();
         }
     }

@@ -9,14 +9,13 @@
 use crate::error::Error;
 use crate::pg::code::{self, Change};
 use crate::pg::executor::Query;
-use crate::pg::variable::Variable;
-use crate::pg::{catalog, invalidation, report, triggers, xact};
+use crate::pg::scoped::{Scope, Scoped};
+use crate::pg::{catalog, invalidation, report, triggers};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use rustc_hash::FxHasher;
-use std::cell::Cell;
 use std::hash::Hasher;
 
 /// Whether deletions from this table, by foreign keys, lead back to the `referenced` one, and run no code on
@@ -53,18 +52,16 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
 
 /// The query of a foreign key before which triggers fire.
 #[derive(Clone, Copy)]
-pub(super) struct Running {
+struct Running {
     /// A hash of its text.
     query: u64,
     /// Invalidations of plans before.
     invalidations: u64,
     /// It has been started again.
     again: bool,
-    /// The transaction nesting level.
-    level: i32,
 }
 
-static RUNNING: Variable<Cell<Option<Running>>> = Variable::new(Cell::new(None));
+static RUNNING: Scoped<Running> = Scoped::new();
 
 fn hash(query: Query<'_>) -> u64 {
     let mut hasher = FxHasher::default();
@@ -74,41 +71,29 @@ fn hash(query: Query<'_>) -> u64 {
 
 /// Notes that a query is started in the security context of foreign keys.
 pub(super) fn note(query: Query<'_>) {
-    if let Some(running) = RUNNING.get()
-        && running.query == hash(query)
-    {
-        RUNNING.set(Some(Running {
-            again: true,
-            ..running
-        }));
+    if !RUNNING.is_empty() {
+        let started = hash(query);
+        RUNNING.for_each(|running| running.again |= running.query == started);
     }
 }
 
 /// Before triggers fire, ahead of this query.
-pub(super) fn begin(query: Query<'_>) -> Running {
-    let running = Running {
+pub(super) fn begin(query: Query<'_>) -> Scope {
+    RUNNING.enter(Running {
         query: hash(query),
         invalidations: invalidation::of_plans(),
         again: false,
-        level: xact::nest_level(),
-    };
-    RUNNING.set(Some(running));
-    running
+    })
 }
 
-impl Running {
-    /// After they have fired: raises 40001 if the query's plan may be gone.
-    pub(super) fn end(self) {
-        let again = RUNNING.take().is_some_and(|running| running.again);
-        if again && self.invalidations != invalidation::of_plans() {
-            refuse();
-        }
+/// After they have fired: raises 40001 if the query's plan may be gone.
+pub(super) fn end(scope: Scope) {
+    let ended = RUNNING.leave(scope);
+    let is_freed =
+        |running: Running| running.again && running.invalidations != invalidation::of_plans();
+    if ended.is_some_and(is_freed) {
+        refuse();
     }
-}
-
-/// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no error.
-pub(crate) fn at_abort(level: i32) {
-    RUNNING.set(RUNNING.get().filter(|running| running.level < level));
 }
 
 #[pg_guard]

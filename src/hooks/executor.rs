@@ -66,13 +66,17 @@ unsafe impl Around for Hooks {
         if citus::is_known_to_be_absent() {
             run();
         } else {
-            let running = citus::session::enter(query);
-            let plan = query.plan().filter(|_| running.began_to_convert());
+            let begun = citus::session::enter(query);
+            let converts =
+                begun.is_some_and(|(doing, _)| doing == citus::session::Doing::Converting);
+            let plan = query.plan().filter(|_| converts);
             if let Some(plan) = plan {
                 before_conversion(plan);
             }
             run();
-            citus::session::leave(running);
+            if let Some((_, scope)) = begun {
+                citus::session::leave(scope);
+            }
             if plan.is_some() {
                 after_conversion();
             }

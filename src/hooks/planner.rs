@@ -4,6 +4,7 @@
 //! multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
 use crate::deletion::reach;
+use crate::pg::scoped::Scope;
 use crate::pg::externs;
 use crate::pg::planner_input::Query;
 use crate::stamp;
@@ -56,7 +57,7 @@ unsafe extern "C-unwind" fn trampoline(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> usize {
+unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> Scope {
     // SAFETY: the planner's arguments.
     let outer = unsafe { statement::enter(query, text) };
     reach::before_planning(query);

@@ -1,13 +1,12 @@
 //! Callbacks at the end of transactions and subtransactions: they clear the state of statements,
 //! also after errors, and tell the workers at commit.
 
-use crate::citus;
 use crate::clock::{execution, now};
 use crate::ddl;
-use crate::deletion::{referring, replanned, underway};
+use crate::deletion::referring;
 use crate::keys::copy_from;
-use crate::pg::{gate, kept_query, trigger_queue, xact};
-use crate::visibility::{constraint_ddl, row_locks, statement};
+use crate::pg::{scoped, xact};
+use crate::visibility::row_locks;
 use crate::worker::{evict, places, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
@@ -41,8 +40,6 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             referring::at_xact_end();
             wakeups::at_commit();
             places::at_end(true);
-            constraint_ddl::at_end(0);
-            statement::at_abort(0);
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_PREPARE => {
@@ -53,21 +50,14 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         }
         XactEvent::XACT_EVENT_ABORT => {
             execution::at_abort();
-            citus::session::at_abort(0);
+            scoped::at_abort(0);
             copy_from::after_write();
             ddl::at_abort(0);
-            underway::at_abort(0);
             referring::at_xact_end();
-            kept_query::Statement::at_abort(0);
-            trigger_queue::at_abort(0);
-            replanned::at_abort(0);
-            gate::at_abort(0);
             wakeups::at_other_end(false);
             places::at_end(false);
             evict::readmit_all();
             row_locks::at_xact_end();
-            constraint_ddl::at_end(0);
-            statement::at_abort(0);
         }
         _ => {}
     }
@@ -84,16 +74,9 @@ extern "C-unwind" fn at_subxact_end(
         SubXactEvent::SUBXACT_EVENT_START_SUB => execution::at_subxact_start(level),
         SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
             execution::at_subxact_abort(level);
-            citus::session::at_abort(level);
+            scoped::at_abort(level);
             copy_from::after_write();
             ddl::at_abort(level);
-            underway::at_abort(level);
-            kept_query::Statement::at_abort(level);
-            trigger_queue::at_abort(level);
-            replanned::at_abort(level);
-            gate::at_abort(level);
-            statement::at_abort(level);
-            constraint_ddl::at_end(level);
         }
         _ => {}
     }

@@ -6,6 +6,7 @@ use crate::ddl::{self, databases, table_options};
 use crate::keys::copy_from;
 use crate::pg::externs;
 use crate::pg::report::or_raise;
+use crate::pg::scoped::Scope;
 use crate::pg::syntax::Node;
 use crate::store::label_provider;
 use crate::visibility::copy_to;
@@ -31,9 +32,9 @@ struct Around {
     /// The statement to run: the given one or a replacement.
     statement: *mut PlannedStmt,
     /// A statement that can affect TTL: what `ddl::after` needs.
-    ddl: Option<usize>,
+    ddl: Option<Scope>,
     /// It has options of ours, or copies a table: what `table_options::after` needs.
-    options: Option<usize>,
+    options: Option<Scope>,
     /// It is a COPY: `copy_from::after_write` follows.
     copies: bool,
     /// DROP DATABASE and similar: the database that the workers have left for it.

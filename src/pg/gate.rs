@@ -10,11 +10,10 @@
 //!   objects), and with settings that end with the visit.
 //! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
-use super::variable::Variable;
-use super::{catalog, roles, session, temporary, txn, xact};
+use super::scoped::{Scope, Scoped};
+use super::{catalog, roles, session, temporary, txn};
 use crate::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
-use std::cell::Cell;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -180,15 +179,14 @@ fn lend_names(owner: pg_sys::Oid, trusted: bool) -> Bounded {
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", &path) };
     }
-    let outer = LENT.replace(Some(Lent {
+    let scope = LENT.enter(Lent {
         to: owner,
-        level: xact::nest_level(),
         is_trusted: trusted,
-    }));
+    });
     Bounded {
         former: Identity::current(),
         bounds,
-        outer,
+        scope,
     }
 }
 
@@ -217,20 +215,19 @@ pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
 #[derive(Debug, Clone, Copy)]
 struct Lent {
     to: pg_sys::Oid,
-    level: c_int,
     is_trusted: bool,
 }
 
-static LENT: Variable<Cell<Option<Lent>>> = Variable::new(Cell::new(None));
+static LENT: Scoped<Lent> = Scoped::new();
 
 /// Whether code runs as an owner who must not meet temporary tables.
 pub(crate) fn is_lent() -> bool {
-    LENT.get().is_some_and(|lent| !lent.is_trusted)
+    LENT.current().is_some_and(|lent| !lent.is_trusted)
 }
 
 /// Raises 42501 if one of these is a temporary relation, and [`lend`] has made the current user.
 pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
-    let Some(lent) = LENT.get().filter(|lent| !lent.is_trusted) else {
+    let Some(lent) = LENT.current().filter(|lent| !lent.is_trusted) else {
         return;
     };
     for relid in relations {
@@ -251,18 +248,12 @@ pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
     }
 }
 
-/// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no
-/// error.
-pub(crate) fn at_abort(level: c_int) {
-    LENT.set(LENT.get().filter(|lent| lent.level < level));
-}
-
 /// A restricted operation. `Copy`: unguarded code holds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounded {
     former: Identity,
     bounds: Bounds,
-    outer: Option<Lent>,
+    scope: Scope,
 }
 
 impl Bounded {
@@ -270,7 +261,7 @@ impl Bounded {
     pub(crate) fn end(self) {
         self.bounds.check();
         self.former.restore();
-        LENT.set(self.outer);
+        LENT.leave(self.scope);
         self.bounds.end();
     }
 }

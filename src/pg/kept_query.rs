@@ -7,13 +7,14 @@
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::executor::Query;
+use super::scoped::{Scope, Scoped};
 use super::variable::Variable;
 use super::{lists, session, trigger_queue, unguarded, xact};
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, Oid};
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::CString;
 
 /// The most columns of a key.
@@ -163,36 +164,32 @@ impl Kept {
     }
 }
 
-/// The transaction nesting level at which the statement has begun to which all that a foreign key
-/// sets off belongs; `None` without one.
-static BEGUN: Variable<Cell<Option<i32>>> = Variable::new(Cell::new(None));
+/// The statement to which all that a foreign key sets off belongs.
+static BEGUN: Scoped<()> = Scoped::new();
 
 /// A statement whose AFTER triggers fire at its end, and with them what they queue. Within one
 /// there is no other: however long a chain of rows is, none is on the stack.
 #[derive(Clone, Copy)]
-pub(crate) struct Statement {
-    is_own: bool,
-}
+pub(crate) struct Statement(Option<Scope>);
 
 impl Statement {
     /// Begins one, unless one is running, or what is set off `joins` the queue of the statement that is
-    /// firing its triggers. After an error [`Self::at_abort`] forgets it. Unguarded.
+    /// firing its triggers. Unguarded.
     ///
     /// # Safety
     /// Nothing needs dropping where an error may pass; [`Self::end`] follows.
     pub(crate) unsafe fn begin(joins: bool) -> Self {
-        let is_own = BEGUN.get().is_none() && !(joins && trigger_queue::is_firing());
-        if is_own {
-            // SAFETY: as required of the caller.
-            unsafe { unguarded::AfterTriggerBeginQuery() };
-            BEGUN.set(Some(xact::nest_level()));
+        if !BEGUN.is_empty() || joins && trigger_queue::is_firing() {
+            return Self(None);
         }
-        Self { is_own }
+        // SAFETY: as required of the caller.
+        unsafe { unguarded::AfterTriggerBeginQuery() };
+        Self(Some(BEGUN.enter(())))
     }
 
     /// Whether it is to be ended: otherwise what is queued fires with a statement that is running.
     pub(crate) fn is_own(self) -> bool {
-        self.is_own
+        self.0.is_some()
     }
 
     /// Fires the triggers. Unguarded.
@@ -207,12 +204,8 @@ impl Statement {
             unguarded::AfterTriggerEndQuery(null_mut());
             unguarded::PopActiveSnapshot();
         }
-        BEGUN.set(None);
-    }
-
-    /// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no
-    /// error.
-    pub(crate) fn at_abort(level: i32) {
-        BEGUN.set(BEGUN.get().filter(|&begun| begun < level));
+        if let Some(scope) = self.0 {
+            BEGUN.leave(scope);
+        }
     }
 }

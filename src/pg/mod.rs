@@ -66,6 +66,7 @@ pub(crate) mod returned_rows;
 pub(crate) mod roles;
 pub(crate) mod rows;
 pub(crate) mod scan;
+pub(crate) mod scoped;
 pub(crate) mod session;
 pub(crate) mod shmem;
 pub(crate) mod stored_tree;

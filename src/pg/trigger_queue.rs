@@ -5,38 +5,26 @@
 //! again and finds it invalid. If the triggers of what that plan's run sets off fired within it, they
 //! would ask for it again, and free it while it runs. In the statement's queue they fire after it.
 
-use super::variable::Variable;
-use super::xact;
-use std::cell::Cell;
+use super::scoped::{Scope, Scoped};
 
-/// The transaction nesting level at which triggers are being fired; `None` if none are.
-static LEVEL: Variable<Cell<Option<i32>>> = Variable::new(Cell::new(None));
+/// The statements whose triggers are being fired.
+static FIRING: Scoped<()> = Scoped::new();
 
-/// The triggers of a statement are being fired. `Copy`, for unguarded code: after an error
-/// [`at_abort`] forgets it.
+/// The triggers of a statement are being fired. `Copy`, for unguarded code.
 #[derive(Clone, Copy)]
-pub(crate) struct Firing {
-    former: Option<i32>,
-}
+pub(crate) struct Firing(Scope);
 
 impl Firing {
     pub(crate) fn begin() -> Self {
-        let former = LEVEL.get();
-        LEVEL.set(Some(xact::nest_level()));
-        Self { former }
+        Self(FIRING.enter(()))
     }
 
     pub(crate) fn end(self) {
-        LEVEL.set(self.former);
+        FIRING.leave(self.0);
     }
 }
 
 /// Whether there is a statement whose queue is being fired.
 pub(crate) fn is_firing() -> bool {
-    LEVEL.get().is_some()
-}
-
-/// Called when a transaction or subtransaction of this nesting level is rolled back. Raises no error.
-pub(crate) fn at_abort(level: i32) {
-    LEVEL.set(LEVEL.get().filter(|&firing| firing < level));
+    !FIRING.is_empty()
 }

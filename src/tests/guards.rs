@@ -92,6 +92,25 @@ mod tests {
         assert!(crate::visibility::constraint_ddl::innermost().is_none());
     }
 
+    /// What began in a failed subtransaction ends with it; what began outside goes on.
+    #[pg_test]
+    fn scopes_end_with_their_subtransaction() {
+        static RUNNING: crate::pg::scoped::Scoped<i32> = crate::pg::scoped::Scoped::new();
+        let outer = RUNNING.enter(1);
+        let failed = crate::pg::txn::nested(|| {
+            let inner = RUNNING.enter(2);
+            RUNNING.enter(3);
+            assert_eq!(RUNNING.leave(inner), Some(2));
+            RUNNING.enter(4);
+            run("SELECT 1 / 0");
+            Ok(())
+        });
+        assert!(failed.is_err());
+        assert_eq!(RUNNING.current(), Some(1));
+        assert_eq!(RUNNING.leave(outer), Some(1));
+        assert!(RUNNING.is_empty());
+    }
+
     /// A database's session remembers policies, negative ones too, until they change.
     #[pg_test]
     fn c8_cache_follows_changes() {

@@ -3,10 +3,11 @@
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::planner_input::Query;
+use crate::pg::scoped::{Scope, Scoped};
 use crate::pg::variable::Variable;
-use crate::pg::{externs, replication, xact};
+use crate::pg::{externs, replication};
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 
 /// The statement being planned.
@@ -46,57 +47,53 @@ impl Statement {
     }
 }
 
-/// The statements that are being planned, innermost last, with the transaction nesting level
-/// of each. Planning one may run functions, whose statements are planned meanwhile.
-static PLANNED: Variable<RefCell<Vec<(Statement, i32)>>> = Variable::new(RefCell::new(Vec::new()));
-/// Set by [`with_expired_rows_of`]: the table and, once known, the address of the query's
-/// text.
-static OWN_QUERY: Variable<Cell<Option<(pg_sys::Oid, *const c_char)>>> =
-    Variable::new(Cell::new(None));
+/// The statements that are being planned. Planning one may run functions, whose statements are
+/// planned meanwhile.
+static PLANNED: Scoped<Statement> = Scoped::new();
+
+/// A query of the extension's own that is run next.
+#[derive(Debug, Clone, Copy)]
+struct OwnQuery {
+    /// It sees every row of this table.
+    relid: pg_sys::Oid,
+    /// The address of its text, once known.
+    text: *const c_char,
+    /// It removes rows that refer to one that goes.
+    removes_referring: bool,
+}
+
+static OWN_QUERY: Scoped<OwnQuery> = Scoped::new();
 /// Set by [`archiving`].
 static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 /// Set by [`in_session`].
 static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
-/// Set by [`begin_removal`]: what was set before, and the transaction nesting level.
-static REMOVAL: Variable<Cell<Option<Removal>>> = Variable::new(Cell::new(None));
-
-/// A query that removes rows which refer to one that goes; [`end_removal`] ends it. `Copy`, for
-/// unguarded code.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Removal {
-    own_query: Option<(pg_sys::Oid, *const c_char)>,
-    level: i32,
-}
-
 /// Runs as [`with_expired_rows_of`] until [`end_removal`] the query with this text, at this
-/// address; after an error [`at_abort`] ends it. A kept plan may need no planning now, so the
-/// text is given: it is not that of the first statement that is planned.
-pub(crate) fn begin_removal(relid: pg_sys::Oid, text: *const c_char) -> (Removal, Option<Removal>) {
-    let own = Removal {
-        own_query: OWN_QUERY.replace(Some((relid, text))),
-        level: xact::nest_level(),
-    };
-    (own, REMOVAL.replace(Some(own)))
+/// address. A kept plan may need no planning now, so the text is given: it is not that of the first
+/// statement that is planned. For unguarded code.
+pub(crate) fn begin_removal(relid: pg_sys::Oid, text: *const c_char) -> Scope {
+    OWN_QUERY.enter(OwnQuery {
+        relid,
+        text,
+        removes_referring: true,
+    })
 }
 
 /// Ends it.
-pub(crate) fn end_removal((own, outer): (Removal, Option<Removal>)) {
-    OWN_QUERY.set(own.own_query);
-    REMOVAL.set(outer);
+pub(crate) fn end_removal(scope: Scope) {
+    OWN_QUERY.leave(scope);
 }
 
 /// The statement being planned.
 pub(crate) fn current() -> Statement {
-    PLANNED.with_borrow(|all| all.last().map_or(Statement::ORDINARY, |&(last, _)| last))
+    PLANNED.current().unwrap_or(Statement::ORDINARY)
 }
 
-/// Begins the planning of a statement; returns the argument for [`leave`]. After an error
-/// [`at_abort`] ends it.
+/// Begins the planning of a statement; [`leave`] ends it.
 ///
 /// # Safety
 /// `text` is that of the query, a C string or null.
-pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> usize {
+pub(crate) unsafe fn enter(query: Query<'_>, text: *const c_char) -> Scope {
     let (enforcing, ddl) = (
         externs::InNoForceRLSOperation(),
         constraint_ddl::innermost(),
@@ -118,81 +115,66 @@ pub(crate) fn may_be_referential() -> bool {
 
 /// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can
 /// fail.
-pub(crate) fn enter_ordinary(query: Query<'_>, text: *const c_char) -> usize {
+pub(crate) fn enter_ordinary(query: Query<'_>, text: *const c_char) -> Scope {
     enter_as(Referential::No, query, text)
 }
 
-fn enter_as(referential: Referential, query: Query<'_>, text: *const c_char) -> usize {
-    let own_query_on = own_query_on(text);
+fn enter_as(referential: Referential, query: Query<'_>, text: *const c_char) -> Scope {
+    let own = own_query(text);
+    let removes_referring = own.is_some_and(|own| own.removes_referring);
     let statement = Statement {
         referential,
-        own_query_on,
-        archives: own_query_on.is_some() && (ARCHIVING.get() || REMOVAL.get().is_some()),
-        is_of_session: OF_SESSION.get() || own_query_on.is_some() && REMOVAL.get().is_some(),
-        removes_referring: own_query_on.is_some() && REMOVAL.get().is_some(),
+        own_query_on: own.map(|own| own.relid),
+        archives: own.is_some() && (ARCHIVING.get() || removes_referring),
+        is_of_session: OF_SESSION.get() || removes_referring,
+        removes_referring,
         is_copied: replication::is_copied_by(text) && query.only_reads(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
     };
-    PLANNED.with_borrow_mut(|all| {
-        all.push((statement, xact::nest_level()));
-        all.len() - 1
-    })
+    PLANNED.enter(statement)
 }
 
-/// Forgets statements whose planning an error has ended, in a transaction of this nesting level
-/// or a deeper one.
-pub(crate) fn at_abort(level: i32) {
-    PLANNED.with_borrow_mut(|all| all.retain(|&(_, at)| at < level));
-    if let Some(removal) = REMOVAL.get().filter(|removal| removal.level >= level) {
-        OWN_QUERY.set(removal.own_query.filter(|_| level > 1));
-        REMOVAL.set(None);
-    }
-}
-
-/// The table of the extension's own query, if this is its text.
+/// The extension's own query, if this is its text.
 ///
 /// Actions of the table's rules are planned with the same text, perhaps instead of the query;
 /// their OLD is its rows. Functions that run during the planning, and triggers, have other
 /// texts.
-fn own_query_on(query_string: *const c_char) -> Option<pg_sys::Oid> {
-    let (relid, text) = OWN_QUERY.get()?;
-    if !text.is_null() && text != query_string {
-        return None;
-    }
-    OWN_QUERY.set(Some((relid, query_string)));
-    Some(relid)
+fn own_query(query_string: *const c_char) -> Option<OwnQuery> {
+    OWN_QUERY.change(|own| {
+        let is_it = own.text.is_null() || own.text == query_string;
+        is_it.then(|| {
+            own.text = query_string;
+            *own
+        })
+    })?
 }
 
 /// Notes that a cached plan of the statement is right for the current role only.
 pub(crate) fn depends_on_role() {
-    PLANNED.with_borrow_mut(|all| {
-        if let Some((last, _)) = all.last_mut() {
-            last.for_current_role = true;
-        }
-    });
+    PLANNED.change(|last| last.for_current_role = true);
 }
 
 /// Ends the planning of a statement; true if its plan is for the current role only.
-pub(crate) fn leave(outer: usize) -> bool {
-    PLANNED.with_borrow_mut(|all| {
-        let own = all.get(outer).copied();
-        all.truncate(outer);
-        own.is_some_and(|(own, _)| own.for_current_role)
-    })
+pub(crate) fn leave(scope: Scope) -> bool {
+    PLANNED.leave(scope).is_some_and(|own| own.for_current_role)
 }
 
 /// Runs `work`, whose first statement is a query of the extension that sees every row of the
 /// table. Statements of triggers and functions inside it are ordinary ones.
 pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    struct Restore(Option<(pg_sys::Oid, *const c_char)>);
-    impl Drop for Restore {
+    struct Ends(Scope);
+    impl Drop for Ends {
         fn drop(&mut self) {
-            OWN_QUERY.set(self.0);
+            OWN_QUERY.leave(self.0);
         }
     }
-    // Restored after an error, too. A function that is run to plan the query may use another.
-    let _outer = Restore(OWN_QUERY.replace(Some((relid, core::ptr::null()))));
+    // Also after an error. A function that is run to plan the query may use another.
+    let _ends = Ends(OWN_QUERY.enter(OwnQuery {
+        relid,
+        text: core::ptr::null(),
+        removes_referring: false,
+    }));
     work()
 }
 
