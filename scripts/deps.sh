@@ -57,7 +57,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     apt_install "${missing[@]}" || die "cannot install ${missing[*]}; see apt-get's message above"
 fi
 
-command -v cargo >/dev/null || die "cargo is missing: install Rust 1.95 with rustup and run this again"
+command -v cargo >/dev/null || die "cargo is missing: install Rust 1.96 with rustup and run this again"
 
 # Tests by Prometheus are left out, and counted as such, where it cannot be had.
 if [ "${2:-}" = drivers ]; then

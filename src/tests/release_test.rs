@@ -95,7 +95,7 @@ fn pgxn_metadata_name_files_that_are_there() {
     assert_eq!(text(requires, "PostgreSQL"), "15.0.0");
 }
 
-/// Rust 1.95 is what the README asks for, and what images and public CI have.
+/// Rust 1.96 is what the README asks for, and what images and public CI have.
 #[test]
 fn one_version_of_rust() {
     let readme = read("README.md");
