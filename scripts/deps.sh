@@ -19,6 +19,7 @@ case $version in
     15) system_has_server 15 || packages+=(postgresql-15 postgresql-server-dev-15) ;;
     16) system_has_server 16 || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip) ;;
     17 | 18) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
+    19) packages+=(patchelf binutils debian-archive-keyring) ;;
     *) check_version "$version" ;;
 esac
 

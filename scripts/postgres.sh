@@ -18,6 +18,10 @@
 #   suite built in it. With `release` another tree, $TTL_CACHE/pgNN-release, as it
 #   is built for production: for benchmarks.
 #
+# - 19: unpacked from the newest binary packages of Debian's unstable and experimental, with
+#   the C library that they need (scripts/debian-server.sh): their source cannot be had, so it
+#   has no assertions. Half a minute; to take a newer one, remove the tree.
+#
 # All messages go to stderr; the last line of stdout is the path.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -126,6 +130,15 @@ unpack_server() { # VERSION_OF_THE_PACKAGE
     printf '%s\n' "$recipe $1" >"$stamp"
 }
 
+unpack_debian() { # SUITE...
+    pg_config=$tree/usr/lib/postgresql/$version/bin/pg_config
+    [ "$(cat "$stamp" 2>/dev/null)" = "$recipe $*" ] && return
+    lock_server "$version"
+    patiently "fetching and unpacking PostgreSQL $version" "half a minute, once" \
+        "$REPO/scripts/debian-server.sh" "$version" "$tree" "$@" || die "there is no PostgreSQL $version here"
+    printf '%s\n' "$recipe $*" >"$stamp"
+}
+
 # Two runs at the same time: the second waits for the first.
 exec 9>"$TTL_CACHE/pg$version.lock"
 flock -n 9 || {
@@ -141,9 +154,10 @@ else
         16) unpack_server 0.1.4 ;;
         17) build_server trixie ;;
         18) build_server sid ;;
+        19) unpack_debian sid experimental ;;
         *)
             die "PostgreSQL $version is not provided here. Install it under" \
-                "/usr/lib/postgresql/$version with its server headers, or take PG=15, 17 or 18"
+                "/usr/lib/postgresql/$version with its server headers, or take PG=15, 17, 18 or 19"
             ;;
     esac
 fi
