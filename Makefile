@@ -5,10 +5,11 @@
 #   make install PG_CONFIG=…    into a server of your own
 #   make help                   all targets
 #
-# PG=15, 16, 17 or 18 chooses the version of PostgreSQL; without it, the newest
+# PG=15 to 19 chooses the version of PostgreSQL; without it, the newest
 # one installed on this machine, or 15. On Debian 12, 15 is Debian's own, while
 # 17 and 18 are built from source once, a few minutes each; 16 is unpacked from a
 # package of PyPI, without contrib: tests that need that are skipped, and counted.
+# 19 is a release candidate, unpacked from packages of a later Debian.
 #
 # Nothing here touches the servers of this machine, `make install` excepted.
 # Tests and demo install the extension into private copies of PostgreSQL under
@@ -28,7 +29,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-INSTALLED := $(sort $(foreach v,15 16 17 18,$(if $(wildcard /usr/lib/postgresql/$(v)/bin/postgres),$(v))))
+INSTALLED := $(sort $(foreach v,15 16 17 18 19,$(if $(wildcard /usr/lib/postgresql/$(v)/bin/postgres),$(v))))
 PG ?= $(or $(lastword $(INSTALLED)),15)
 FILTER ?=
 MINUTES ?= 30

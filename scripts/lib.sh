@@ -30,7 +30,7 @@ fi
 export REPO TTL_CACHE
 
 # The versions the extension has a cargo feature for.
-PG_VERSIONS="15 16 17 18"
+PG_VERSIONS="15 16 17 18 19"
 
 # pgrx 0.19 asks for Rust 1.96, and compiles with 1.95 if cargo is told not to mind.
 cargo() {

@@ -1,7 +1,7 @@
 //! Citus's catalogs: whether it is in this database, its tables, its shards.
 
 use super::shard_name;
-use crate::pg::rows::{Catalog, Key};
+use crate::pg::rows::{self, Catalog, Key};
 use crate::pg::variable::Variable;
 use crate::pg::{catalog, encoding, names};
 use core::ffi::c_char;
@@ -140,7 +140,7 @@ pub(crate) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
 
 /// Registers for changes of functions, with which Citus comes and goes; once, at load.
 pub(super) fn init() {
-    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    let cache = rows::cache_number(pg_sys::SysCacheIdentifier::PROCOID);
     let none = pg_sys::Datum::from(0);
     // SAFETY: the callback lives as long as the library and only sets a cell.
     unsafe { pg_sys::CacheRegisterSyscacheCallback(cache, Some(on_change), none) };

@@ -118,6 +118,16 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> Command {
             Command::AddConstraint(key.map(encoding::from_server))
         }
         AlterTableType::AT_DropConstraint => Command::DropConstraint(name()),
+        // A CHECK that is not enforced is as good as dropped.
+        #[cfg(since19)]
+        AlterTableType::AT_AlterConstraint => {
+            let change = definition.and_then(Node::cast::<pg_sys::ATAlterConstraint>);
+            change
+                .filter(|change| change.alterEnforceability && !change.is_enforced)
+                .map_or(Command::Other, |change| {
+                    Command::DropConstraint(text(change.text(|change| &change.conname)))
+                })
+        }
         AlterTableType::AT_DisableTrig | AlterTableType::AT_EnableReplicaTrig => {
             Command::Triggers {
                 takes_ours: is_ours(command.text(|command| &command.name)),

@@ -10,6 +10,8 @@ use crate::keys::{restoring, skip_trigger};
 use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
 use crate::pg::trigger_queue::Firing;
+#[cfg(since19)]
+use crate::pg::planned;
 use crate::pg::{gate, roles};
 use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
@@ -122,7 +124,11 @@ extern "C-unwind" fn at_start(query: Query<'_>, plan: Plan<'_>, writes_to_ttl: b
                 override_check::leave_out(query.state(), plan, &functions);
             }
         }
-        if !plan.rowMarks.is_null() {
+        #[cfg(since19)]
+        let on_conflict = writes_to_ttl && planned::Plan::new(plan.as_ptr()).locks_on_conflict();
+        #[cfg(not(since19))]
+        let on_conflict = false;
+        if on_conflict || !plan.rowMarks.is_null() {
             row_locks::note(plan.as_ptr());
         }
         if roles::is_row_security_off() && plan.commandType == CmdType::CMD_INSERT {

@@ -8,6 +8,8 @@ use crate::pg::scoped::Scope;
 use crate::pg::externs;
 use crate::pg::planner_input::Query;
 use crate::stamp;
+#[cfg(since19)]
+use crate::visibility::conflict_select;
 use crate::visibility::statement;
 use core::ffi::{c_char, c_int};
 use pgrx::pg_sys;
@@ -35,6 +37,7 @@ unsafe extern "C-unwind" fn trampoline(
     query_string: *const c_char,
     cursor_options: c_int,
     bound_params: pg_sys::ParamListInfo,
+    #[cfg(since19)] explain: *mut pg_sys::ExplainState,
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
@@ -45,10 +48,15 @@ unsafe extern "C-unwind" fn trampoline(
         } else {
             statement::enter_ordinary(query, query_string)
         };
-        let plan = match PREVIOUS {
-            Some(previous) => previous(parse, query_string, cursor_options, bound_params),
-            None => externs::standard_planner(parse, query_string, cursor_options, bound_params),
-        };
+        let plan_it = PREVIOUS.unwrap_or(externs::standard_planner);
+        let plan = plan_it(
+            parse,
+            query_string,
+            cursor_options,
+            bound_params,
+            #[cfg(since19)]
+            explain,
+        );
         if statement::leave(outer) {
             (*plan).dependsOnRole = true;
         }
@@ -62,5 +70,7 @@ unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> Sc
     let outer = unsafe { statement::enter(query, text) };
     reach::before_planning(query);
     stamp::stamp_query(query);
+    #[cfg(since19)]
+    conflict_select::hide_expired(query);
     outer
 }

@@ -1,4 +1,6 @@
 //! `get_relation_info_hook`: the planner calls it for every relation of a query, after rewriting.
+//! From 19 on `build_simple_rel_hook` has its place: the relation's indexes are known, and what it
+//! inherits from its parent is not yet applied.
 
 use crate::pg::planned_table::PlannedTable;
 use crate::store::cache;
@@ -6,14 +8,19 @@ use crate::visibility::relation_info;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
 use pgrx::prelude::*;
 
-static mut PREVIOUS: pg_sys::get_relation_info_hook_type = None;
+#[cfg(since19)]
+use pg_sys::{build_simple_rel_hook as HOOK, build_simple_rel_hook_type as Hook};
+#[cfg(not(since19))]
+use pg_sys::{get_relation_info_hook as HOOK, get_relation_info_hook_type as Hook};
+
+static mut PREVIOUS: Hook = None;
 
 /// Installs the hook; once, at load.
 pub(super) fn init() {
     // SAFETY: single-threaded, in the postmaster, before any query.
     unsafe {
-        PREVIOUS = pg_sys::get_relation_info_hook;
-        pg_sys::get_relation_info_hook = Some(trampoline);
+        PREVIOUS = HOOK;
+        HOOK = Some(trampoline);
     }
 }
 
@@ -22,6 +29,7 @@ pub(super) fn init() {
     ffi_unwind_calls,
     reason = "an error that unwinds from a C hook is PostgreSQL's own longjmp"
 )]
+#[cfg(not(since19))]
 unsafe extern "C-unwind" fn trampoline(
     root: *mut PlannerInfo,
     relid: pg_sys::Oid,
@@ -35,6 +43,29 @@ unsafe extern "C-unwind" fn trampoline(
         }
         // Check first, as the guard costs more: most relations have no TTL.
         if !cache::is_known_to_have_none(relid) {
+            restrict(PlannedTable::new(root, rel), relid);
+        }
+    }
+}
+
+/// As above; 19 calls it for what is no relation of the catalog, too.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from a C hook is PostgreSQL's own longjmp"
+)]
+#[cfg(since19)]
+unsafe extern "C-unwind" fn trampoline(
+    root: *mut PlannerInfo,
+    rel: *mut RelOptInfo,
+    entry: *mut pg_sys::RangeTblEntry,
+) {
+    // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, rel, entry);
+        }
+        let (kind, relid) = ((*entry).rtekind, (*entry).relid);
+        if kind == pg_sys::RTEKind::RTE_RELATION && !cache::is_known_to_have_none(relid) {
             restrict(PlannedTable::new(root, rel), relid);
         }
     }

@@ -181,14 +181,17 @@ impl Plan<'_> {
 
     /// Whether it writes to a relation.
     pub(crate) fn writes(&self) -> bool {
-        !self.resultRelations.is_null()
+        #[cfg(not(since19))]
+        return !self.resultRelations.is_null();
+        #[cfg(since19)]
+        return !self.resultRelationRelids.is_null();
     }
 
     /// The relations that it writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
         // SAFETY: indexes into the range table.
         unsafe {
-            lists::ints(self.resultRelations).filter_map(|index| {
+            lists::targets(self).filter_map(|index| {
                 let entry = lists::nth::<RangeTblEntry>(self.rtable, index - 1)?;
                 entry.as_ref().map(|entry| entry.relid)
             })

@@ -49,9 +49,12 @@ unsafe extern "C-unwind" {
     /// tuplestore.c; likewise.
     pub(crate) fn tuplestore_puttuple(store: *mut pg_sys::Tuplestorestate, row: pg_sys::HeapTuple);
     /// postgres.c; as a handler of SIGTERM.
-    pub(crate) fn die(signal: c_int);
+    pub(crate) fn die(signal: c_int, #[cfg(since19)] sender: *const pg_sys::pg_signal_info);
     /// interrupt.c; as a handler of SIGHUP.
-    pub(crate) fn SignalHandlerForConfigReload(signal: c_int);
+    pub(crate) fn SignalHandlerForConfigReload(
+        signal: c_int,
+        #[cfg(since19)] sender: *const pg_sys::pg_signal_info,
+    );
 
     /// costsize.c; for the planner support function.
     pub(crate) fn cost_qual_eval_node(
@@ -66,6 +69,7 @@ unsafe extern "C-unwind" {
         query_string: *const c_char,
         cursor_options: c_int,
         bound_params: pg_sys::ParamListInfo,
+        #[cfg(since19)] explain: *mut pg_sys::ExplainState,
     ) -> *mut pg_sys::PlannedStmt;
 
     /// utility.c; for the utility hook's trampoline.

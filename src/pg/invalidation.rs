@@ -1,6 +1,7 @@
 //! Invalidation of relations, for all who listen: PostgreSQL has room for ten callbacks in a session, in
 //! all libraries together, so that this one takes but one place.
 
+use super::rows;
 use super::variable::Variable;
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
@@ -47,7 +48,7 @@ pub(crate) fn count_plans() {
         // SAFETY: the callback lives as long as the library.
         unsafe {
             pg_sys::CacheRegisterSyscacheCallback(
-                cache as i32,
+                rows::cache_number(cache),
                 Some(count),
                 pg_sys::Datum::from(0),
             );

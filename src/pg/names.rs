@@ -73,7 +73,7 @@ pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) ->
     // SAFETY: the key's parts live during the search; the tuple is read before its release.
     unsafe {
         let tuple = pg_sys::SearchSysCache3(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            rows::cache_number(pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP),
             name.as_ptr().into(),
             pg_sys::buildoidvector(args.as_ptr(), count).into(),
             schema.into(),

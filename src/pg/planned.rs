@@ -15,8 +15,8 @@ impl Plan<'_> {
 
     /// The tables that it writes to.
     pub(crate) fn targets(self) -> impl Iterator<Item = Oid> {
-        // SAFETY: a list of numbers of entries.
-        unsafe { lists::ints(self.read().resultRelations) }.filter_map(move |at| self.relid(at))
+        // SAFETY: a complete plan.
+        unsafe { lists::targets(&self.read()) }.filter_map(move |at| self.relid(at))
     }
 
     /// The tables whose rows it locks, as FOR UPDATE does.
@@ -24,9 +24,30 @@ impl Plan<'_> {
         // SAFETY: a list of marks.
         let marks = unsafe { lists::iter::<PlanRowMark>(self.read().rowMarks).map(|mark| *mark) };
         // As PostgreSQL's RowMarkRequiresRowShareLock.
-        marks
+        let marked = marks
             .filter(|mark| mark.markType <= RowMarkType::ROW_MARK_KEYSHARE)
-            .filter_map(move |mark| self.relid(mark.rti.cast_signed()))
+            .filter_map(move |mark| self.relid(mark.rti.cast_signed()));
+        #[cfg(since19)]
+        let marked = marked.chain(self.targets().filter(move |_| self.locks_on_conflict()));
+        marked
+    }
+
+    /// Whether it has an INSERT … ON CONFLICT DO SELECT FOR UPDATE, or with another lock.
+    #[cfg(since19)]
+    pub(crate) fn locks_on_conflict(self) -> bool {
+        use pgrx::pg_sys::{LockClauseStrength, ModifyTable, NodeTag, OnConflictAction};
+        let top = self.read().planTree.cast::<ModifyTable>();
+        // Those of the WITH clause are on top of subplans.
+        // SAFETY: a list of plans, some of which are null.
+        let below = unsafe { lists::iter::<ModifyTable>(self.read().subplans) };
+        below.chain([top]).any(|plan| {
+            // SAFETY: null or a node, which tells its type.
+            unsafe { plan.as_ref() }.is_some_and(|plan| {
+                plan.plan.type_ == NodeTag::T_ModifyTable
+                    && plan.onConflictAction == OnConflictAction::ONCONFLICT_SELECT
+                    && plan.onConflictLockStrength != LockClauseStrength::LCS_NONE
+            })
+        })
     }
 
     /// The function that decides which value the plan below the top node gives the column

@@ -64,7 +64,7 @@ impl<'a> Query<'a> {
     }
 
     /// The range table index of the table that it writes to; 0 for none.
-    pub(super) fn target_number(self) -> u32 {
+    pub(crate) fn target_number(self) -> u32 {
         u32::try_from(self.read().resultRelation).unwrap_or(0)
     }
 
@@ -106,6 +106,19 @@ impl<'a> Query<'a> {
             let action = conflict.as_ref()?.action;
             (action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE)
                 .then(|| Assignments(&raw mut (*conflict).onConflictSet, PhantomData))
+        }
+    }
+
+    /// Where the condition of ON CONFLICT DO SELECT is, and whether the row is locked before.
+    #[cfg(since19)]
+    pub(crate) fn conflict_selection(self) -> Option<(*mut *mut pg_sys::Node, bool)> {
+        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
+        // SAFETY: null or a node; where an expression is.
+        unsafe {
+            let action = conflict.as_ref()?.action;
+            let locks = (*conflict).lockStrength != pg_sys::LockClauseStrength::LCS_NONE;
+            (action == pg_sys::OnConflictAction::ONCONFLICT_SELECT)
+                .then(|| (&raw mut (*conflict).onConflictWhere, locks))
         }
     }
 

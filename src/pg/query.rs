@@ -437,10 +437,13 @@ impl SentRow<'_> {
                 relation,
                 &mut tid,
                 externs::GetCurrentCommandId(true),
+                #[cfg(since19)]
+                0,
                 externs::GetActiveSnapshot(),
                 core::ptr::null_mut(),
                 wait,
                 &mut failure,
+                #[cfg(not(since19))]
                 false,
             ))
         }

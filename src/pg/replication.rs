@@ -37,24 +37,31 @@ pub(crate) fn table_being_copied() -> Option<pg_sys::Oid> {
 
 /// While it exists, all that this process writes has a replication origin. Subscriptions with
 /// `origin = none` (16) leave that out; other consumers receive it.
-pub(crate) struct Origin(pg_sys::RepOriginId);
+pub(crate) struct Origin(u16);
+
+/// Where this process has its own origin.
+fn origin_of_session() -> *mut u16 {
+    #[cfg(not(since19))]
+    return &raw mut pg_sys::replorigin_session_origin;
+    // SAFETY: only an address is taken.
+    #[cfg(since19)]
+    unsafe {
+        &raw mut pg_sys::replorigin_xact_state.origin
+    }
+}
 
 impl Origin {
     /// That of changes which are not to be replicated: unlike others, it is created nowhere, several
     /// processes may use it, and neither this server nor a standby keeps its progress.
     pub(crate) fn of_none() -> Self {
         // SAFETY: a variable of this process, which is read where WAL is written.
-        unsafe {
-            let former = Self(pg_sys::replorigin_session_origin);
-            pg_sys::replorigin_session_origin = pg_sys::DoNotReplicateId as pg_sys::RepOriginId;
-            former
-        }
+        unsafe { Self(origin_of_session().replace(pg_sys::DoNotReplicateId as u16)) }
     }
 }
 
 impl Drop for Origin {
     fn drop(&mut self) {
         // SAFETY: as above; the value was there before.
-        unsafe { pg_sys::replorigin_session_origin = self.0 }
+        unsafe { origin_of_session().write(self.0) }
     }
 }

@@ -49,6 +49,12 @@ impl<F> Row<'_, F> {
     }
 }
 
+/// The number of a syscache, as functions take it: bindings have another type up to 18.
+#[allow(clippy::unnecessary_cast, reason = "from 19 on it is of this type")]
+pub(crate) const fn cache_number(cache: pg_sys::SysCacheIdentifier::Type) -> i32 {
+    cache as i32
+}
+
 /// A syscache whose key is an OID.
 pub(crate) struct Cache<F> {
     id: i32,
@@ -60,7 +66,7 @@ impl<F> Cache<F> {
     /// The cache's key is one OID, and its rows begin with an `F`.
     pub(crate) const unsafe fn new(id: pg_sys::SysCacheIdentifier::Type) -> Self {
         Self {
-            id: id as i32,
+            id: cache_number(id),
             form: PhantomData,
         }
     }

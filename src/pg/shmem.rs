@@ -94,6 +94,7 @@ unsafe extern "C-unwind" fn startup<C: Contents>() {
         let flags = pg_sys::HASH_ELEM | pg_sys::HASH_BLOBS | pg_sys::HASH_FIXED_SIZE;
         TABLE = pg_sys::ShmemInitHash(
             named!(" tables").as_ptr(),
+            #[cfg(not(since19))]
             C::entries(),
             C::entries(),
             &mut info,

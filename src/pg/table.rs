@@ -321,10 +321,14 @@ impl<'a> Slot<'a> {
             let command = command.unwrap_or_else(|| externs::GetCurrentCommandId(true));
             let (snapshot, failure) = (externs::GetActiveSnapshot(), &mut failure);
             let delete = (*(*table).rd_tableam).tuple_delete?;
-            let result = delete(
+            #[cfg(not(since19))]
+            return Some(delete(
                 table, &mut tid, command, snapshot, none, true, failure, false,
-            );
-            Some(result)
+            ));
+            #[cfg(since19)]
+            return Some(delete(
+                table, &mut tid, command, 0, snapshot, none, true, failure,
+            ));
         }
     }
 
@@ -341,7 +345,13 @@ impl<'a> Slot<'a> {
             pg_sys::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
             let command = pg_sys::GetCurrentCommandId(true);
             let (tid, failure) = (&mut tid, &mut failure);
-            pg_sys::table_tuple_delete(table, tid, command, none, none, wait, failure, false)
+            #[cfg(not(since19))]
+            let result =
+                pg_sys::table_tuple_delete(table, tid, command, none, none, wait, failure, false);
+            #[cfg(since19)]
+            let result =
+                pg_sys::table_tuple_delete(table, tid, command, 0, none, none, wait, failure);
+            result
         };
         result == TM_Result::TM_Ok
     }

@@ -161,7 +161,7 @@ pub(crate) fn create(relid: pg_sys::Oid, name: &str, function: pg_sys::Oid, comm
         let function_name = pg_sys::makeString(pg_sys::get_func_name(function));
         stmt.funcname = lists::of(&[function_name]);
         let created = pg_sys::CreateTriggerFiringOn(
-            &mut stmt,
+            &raw mut stmt,
             core::ptr::null(),
             relid,
             none,

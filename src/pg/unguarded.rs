@@ -29,6 +29,7 @@ unsafe extern "C-unwind" {
         #[cfg(since18)] instrument: *mut core::ffi::c_void,
         nkeys: c_int,
         norderbys: c_int,
+        #[cfg(since19)] flags: u32,
     ) -> IndexScanDesc;
     pub(super) fn index_rescan(s: IndexScanDesc, k: ScanKey, nk: c_int, by: ScanKey, nby: c_int);
     pub(super) fn index_getnext_slot(s: IndexScanDesc, d: ScanDirection::Type, to: Slot) -> bool;
@@ -164,7 +165,9 @@ pub(super) unsafe fn begin_index_scan(
     unsafe {
         #[cfg(not(since18))]
         return index_beginscan(heap, index, snapshot, nkeys, 0);
-        #[cfg(since18)]
+        #[cfg(all(since18, not(since19)))]
         return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0);
+        #[cfg(since19)]
+        return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0, 0);
     }
 }

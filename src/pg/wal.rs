@@ -15,10 +15,23 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::XLogRecPtr;
 }
 
-/// Whether wal_level is logical.
+/// Whether changes are logged for logical decoding: wal_level is logical, or, from 19 on, a
+/// logical slot exists.
 pub(crate) fn is_logical() -> bool {
     // SAFETY: reads a setting.
-    unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() }
+    let by_level =
+        unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() };
+    #[cfg(since19)]
+    unsafe extern "C" {
+        /// xlog.h; the process keeps it up to date at barriers.
+        static XLogLogicalInfo: bool;
+    }
+    #[cfg(since19)]
+    // SAFETY: reads a variable of the process.
+    let by_slot = unsafe { XLogLogicalInfo };
+    #[cfg(not(since19))]
+    let by_slot = false;
+    by_level || by_slot
 }
 
 /// Writes a transactional message.

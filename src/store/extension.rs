@@ -1,8 +1,8 @@
 //! Whether the extension exists in this database, and its functions' OIDs.
 
 use super::dates::DateKind;
-use crate::pg::names;
 use crate::pg::variable::Variable;
+use crate::pg::{names, rows};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -149,7 +149,7 @@ pub(crate) fn init() {
         // SAFETY: the callback lives as long as the library and only sets a cell.
         unsafe {
             pg_sys::CacheRegisterSyscacheCallback(
-                cache as i32,
+                rows::cache_number(cache),
                 Some(on_change),
                 pg_sys::Datum::from(0),
             );

@@ -63,13 +63,18 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
         (relid, (!named.is_null()).then(|| lists::names(named)))
     };
     cache::policy(relid).filter(|policy| policy.hides())?;
-    if catalog::class(relid)?.relkind != pg_sys::RELKIND_RELATION || roles::reads_physically(relid)
-    {
+    // From 19 on, a partitioned table can be copied as a whole.
+    let only = match catalog::class(relid)?.relkind {
+        pg_sys::RELKIND_RELATION => "ONLY ",
+        pg_sys::RELKIND_PARTITIONED_TABLE if cfg!(since19) => "",
+        _ => return None,
+    };
+    if roles::reads_physically(relid) {
         return None;
     }
     let columns = columns(relid, named)?.join(", ");
     let table = catalog::qualified_name(relid);
-    Some(format!("SELECT {columns} FROM ONLY {table}"))
+    Some(format!("SELECT {columns} FROM {only}{table}"))
 }
 
 /// The columns that COPY would write, in its order: the named ones, or all that are neither

@@ -1,5 +1,7 @@
 //! Expired rows are gone for every statement (C6).
 
+#[cfg(since19)]
+pub(crate) mod conflict_select;
 pub(crate) mod constraint_ddl;
 pub(crate) mod copy_to;
 pub(crate) mod filter;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     bindir: PathBuf,
-    /// The major version, 15 to 18.
+    /// The major version, 15 to 19.
     pub(crate) major: u32,
     /// A new cluster of the installation under test, to be copied.
     pub(crate) template: Option<PathBuf>,

@@ -65,10 +65,10 @@ impl Upgrade {
 
     /// Upgrade the old server, which is stopped, to a new one, and start that.
     fn run(self, settings: &[(&str, &str)]) -> Server {
-        // 18 makes clusters with checksums, the older ones make them without.
-        let initdb: &[&str] = match self.tools.major {
-            ..18 => &[],
-            _ => &["--no-data-checksums"],
+        // From 18 on clusters have checksums, before they have none.
+        let initdb: &[&str] = match (self.old.tools.major, self.tools.major) {
+            (..18, 18..) => &["--no-data-checksums"],
+            _ => &[],
         };
         let new = Server::create(self.tools, initdb, settings);
         let mut upgrade = new.tools.command("pg_upgrade");

@@ -6,3 +6,4 @@ mod cursors;
 mod drivers;
 mod repeatable_read;
 mod session_settings;
+mod since19;
