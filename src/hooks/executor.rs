@@ -11,7 +11,7 @@ use crate::pg::executor::{self, Around, Plan, Query};
 use crate::pg::report::or_raise;
 use crate::pg::trigger_queue::Firing;
 #[cfg(since19)]
-use crate::pg::planned;
+use crate::pg::{fast_path, planned};
 use crate::pg::{gate, roles};
 use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
@@ -102,6 +102,8 @@ unsafe impl Around for Hooks {
             note_writes(plan);
         }
         end();
+        #[cfg(since19)]
+        fast_path::after_query();
     }
 }
 

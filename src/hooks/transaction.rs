@@ -5,6 +5,10 @@ use crate::clock::{execution, now};
 use crate::ddl;
 use crate::deletion::referring;
 use crate::keys::copy_from;
+#[cfg(since19)]
+use crate::keys::references;
+#[cfg(since19)]
+use crate::pg::{fast_path, report::or_raise};
 use crate::pg::{scoped, xact};
 use crate::visibility::row_locks;
 use crate::worker::{evict, places, wakeups};
@@ -25,6 +29,13 @@ pub(super) fn init() {
 
 #[pg_guard]
 extern "C-unwind" fn before_commit(event: XactEvent::Type, _arg: *mut c_void) {
+    #[cfg(since19)]
+    if matches!(
+        event,
+        XactEvent::XACT_EVENT_PRE_COMMIT | XactEvent::XACT_EVENT_PRE_PREPARE
+    ) {
+        or_raise(references::before_commit());
+    }
     if event == XactEvent::XACT_EVENT_PRE_COMMIT {
         ddl::incoming::before_commit();
     }
@@ -54,6 +65,8 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             copy_from::after_write();
             ddl::at_abort(0);
             referring::at_xact_end();
+            #[cfg(since19)]
+            fast_path::at_abort(0);
             wakeups::at_other_end(false);
             places::at_end(false);
             evict::readmit_all();
@@ -77,6 +90,8 @@ extern "C-unwind" fn at_subxact_end(
             scoped::at_abort(level);
             copy_from::after_write();
             ddl::at_abort(level);
+            #[cfg(since19)]
+            fast_path::at_abort(level);
         }
         _ => {}
     }

@@ -12,6 +12,8 @@ mod lookup;
 mod no_action_checks;
 mod plan;
 mod prepared;
+#[cfg(since19)]
+pub(crate) mod references;
 mod removal;
 pub(crate) mod restoring;
 mod row;
@@ -23,9 +25,11 @@ pub(crate) mod trigger_placement;
 mod unneeded_row;
 mod with_triggers;
 
-/// Registers for invalidations; once, at load.
+/// Registers for invalidations, and the hook; once, at load.
 pub(crate) fn init() {
     plan::init();
+    #[cfg(since19)]
+    references::init();
 }
 
 /// The trigger's name. PostgreSQL fires triggers in the byte order of their names, and this one

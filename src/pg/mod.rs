@@ -32,6 +32,8 @@ pub(crate) mod encoding;
 pub(crate) mod evaluator;
 pub(crate) mod executor;
 pub(crate) mod externs;
+#[cfg(since19)]
+pub(crate) mod fast_path;
 pub(crate) mod firing;
 pub(crate) mod fmgr;
 pub(crate) mod foreign_key;

@@ -15,6 +15,8 @@ use crate::pg::foreign_key::{self, ForeignKey};
 use crate::pg::planner_input::Query;
 use crate::pg::{catalog, roles};
 use crate::store::extension;
+#[cfg(since19)]
+use crate::visibility::constraint_ddl;
 use crate::visibility::constraint_ddl::ConstraintDdl;
 use pgrx::pg_sys;
 
@@ -202,6 +204,15 @@ fn enforced(query: &[u8], form: Form, relid: pg_sys::Oid) -> Option<Enforced> {
 fn looks_up(query: &[u8], relid: pg_sys::Oid, ddl: ConstraintDdl) -> bool {
     foreign_keys(&foreign_key::of_referenced(relid))
         .any(|(row, key)| text::lookup(&key) == query && concerns(ddl, &row))
+}
+
+/// Whether an ALTER TABLE is running that may look up rows of the table, one by one, to validate a
+/// foreign key; it must see all of them.
+#[cfg(since19)]
+pub(crate) fn is_validated_by_ddl(relid: pg_sys::Oid) -> bool {
+    constraint_ddl::innermost().is_some_and(|ddl| {
+        foreign_keys(&foreign_key::of_referenced(relid)).any(|(row, _)| concerns(ddl, &row))
+    })
 }
 
 /// Whether it validates a foreign key of the ALTER TABLE's table, and the user of that statement

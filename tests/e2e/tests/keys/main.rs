@@ -3,4 +3,5 @@
 
 mod copied;
 mod lasting;
+mod references;
 mod restored;
