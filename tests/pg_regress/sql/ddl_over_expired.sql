@@ -39,7 +39,9 @@ DROP INDEX i;
 BEGIN;
 CREATE UNIQUE INDEX CONCURRENTLY i ON t (id);
 ROLLBACK;
+\set VERBOSITY sqlstate
 DO $$ BEGIN EXECUTE 'CREATE UNIQUE INDEX CONCURRENTLY i ON t (id)'; END $$;
+\set VERBOSITY terse
 -- any other index holds expired rows
 SELECT fill();
 CREATE INDEX i ON t (id);

@@ -8,6 +8,8 @@ BEGIN
     RETURN coalesce(nullif(result, ''), 'no error');
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    -- 19 words these hints in another way
+    IF state = '42883' THEN RETURN state || ': ' || message; END IF;
     RETURN state || ': ' || message || coalesce(E'\n   ' || nullif(detail, ''), '') || coalesce(E'\n   ' || nullif(hint, ''), '');
 END $$;
 \pset format unaligned
