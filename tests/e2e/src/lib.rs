@@ -12,6 +12,7 @@
 //! | `TTL_TEMPLATE` | a new cluster to be copied, instead of a call of initdb |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
+//! | `TTL_STATEMENTS` | number of statements in `keys/references.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
 //! | `TTL_SEED`, `TTL_MINUTES` | the same of `storm.rs` |

@@ -12,12 +12,14 @@ CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (200) TO (1000);
 CREATE TABLE dated (id integer PRIMARY KEY, at timestamptz);
 CREATE INDEX dated_at_idx ON dated (at);
 SELECT ttl.enable('p', 3600), ttl.enable('parts', 3600), ttl.expire_index('dated_at_idx', 0);
+CREATE TABLE kid (PRIMARY KEY (id)) INHERITS (p);
 CREATE FUNCTION live(i integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT i NOT IN (2, 300)';
 CREATE FUNCTION moment(i integer) RETURNS timestamptz LANGUAGE sql AS
-    $$ SELECT CASE WHEN live(i) THEN now() + interval '1 minute' ELSE now() - interval '1 day' END $$;
+    $$ SELECT CASE WHEN live(i) THEN now() + interval '1 hour' ELSE now() - interval '1 day' END $$;
 SET ttl.preserve_ts = on;
 INSERT INTO p SELECT i, i, 'b' || i, i, moment(i) FROM generate_series(1, 300) i;
 INSERT INTO parts SELECT i, moment(i) FROM generate_series(1, 300) i;
+INSERT INTO kid (id, _ts) SELECT i, moment(i) FROM generate_series(1, 300) i;
 INSERT INTO dated SELECT i, moment(i) FROM generate_series(1, 300) i;
 RESET ttl.preserve_ts";
 
@@ -28,6 +30,8 @@ const REFERRING: &[&str] = &[
     "r integer REFERENCES p (n)",
     "r integer REFERENCES p DEFERRABLE INITIALLY DEFERRED",
     "r integer REFERENCES parts",
+    "r integer REFERENCES parts_low",
+    "r integer REFERENCES kid",
     "r integer REFERENCES dated ON UPDATE CASCADE",
     "r integer, s text GENERATED ALWAYS AS ('b' || r) STORED, FOREIGN KEY (r, s) REFERENCES p (a, b)",
     "r integer REFERENCES p MATCH FULL ON DELETE CASCADE",
@@ -268,4 +272,90 @@ fn rows_that_change_while_they_are_waited_for() {
             other => panic!("{to}: {other:?}"),
         }
     }
+}
+
+/// Sessions add references while others change the table that is referred to, and what is known of
+/// it. `TTL_STATEMENTS` is their number.
+#[test]
+fn while_tables_change() {
+    let count = std::env::var("TTL_STATEMENTS").map_or(6_000, |n| n.parse().expect("a number"));
+    let server = Server::start(&[]);
+    let database = server.database("app");
+    let mut session = database.connect();
+    session.run(TABLES);
+    session.run("CREATE TABLE c (r integer REFERENCES p, d integer REFERENCES dated)");
+    let left = std::sync::atomic::AtomicI64::new(count);
+    let next = || left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    let write = || {
+        let mut session = database.connect();
+        let (mut accepted, mut refused) = (0, 0);
+        loop {
+            let n = next();
+            if n <= 0 {
+                return (accepted, refused);
+            }
+            let key = [1, 2, 100 + n % 100, 300][(n / 7 % 4) as usize];
+            let (column, other) = [("r", "d"), ("d", "r")][(n % 2) as usize];
+            let statement = match n % 3 {
+                0 => format!("INSERT INTO c ({column}, {other}) VALUES ({key}, 1)"),
+                1 => format!(
+                    "INSERT INTO c ({column}) SELECT CASE i WHEN 70 THEN {key} ELSE 1 END FROM generate_series(1, 100) i"
+                ),
+                _ => format!(
+                    "BEGIN; INSERT INTO c ({column}) VALUES (1); UPDATE c SET {column} = {key} WHERE ctid = (SELECT max(ctid) FROM c WHERE xmin::text = pg_current_xact_id()::text AND {column} = 1); COMMIT"
+                ),
+            };
+            match session.try_run(&statement) {
+                Ok(_) => {
+                    assert!(key != 2 && key != 300, "accepted: {statement}");
+                    accepted += 1;
+                }
+                Err(error) => {
+                    let code = error.code().map_or("", |code| code.code());
+                    assert!(["23503", "40P01"].contains(&code), "{statement}: {error:?}");
+                    assert!(
+                        code == "40P01" || key == 2 || key == 300,
+                        "refused: {statement}: {error:?}"
+                    );
+                    refused += 1;
+                }
+            }
+            session.run("ROLLBACK");
+        }
+    };
+    let change = || {
+        let mut session = database.connect();
+        let mut changes = 0;
+        while left.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+            for statement in [
+                "ALTER TABLE p ADD COLUMN extra integer",
+                "ALTER TABLE p DROP COLUMN extra",
+                "SELECT ttl.set_default('p', 3601)",
+                "GRANT SELECT ON p, dated TO PUBLIC",
+                "ANALYZE p, dated",
+                "CREATE INDEX extra ON dated (id) WHERE id > 5",
+                "DROP INDEX extra",
+                "SELECT ttl.set_default('p', 3600)",
+                "BEGIN; ALTER TABLE dated ADD COLUMN extra text DEFAULT 'x'; ROLLBACK",
+                "VACUUM p",
+            ] {
+                changes += u64::from(session.try_run(statement).is_ok());
+                session.run("ROLLBACK");
+            }
+        }
+        changes
+    };
+    let (written, changes) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3).map(|_| scope.spawn(write)).collect();
+        let changes = scope.spawn(change);
+        let written = writers
+            .into_iter()
+            .map(|writer| writer.join().expect("a writer ends"));
+        let written = written.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (written, changes.join().expect("the changes end"))
+    });
+    println!("{written:?} accepted and refused, under {changes} changes");
+    assert!(written.0 > count / 4 && written.1 > count / 4 && changes > 10);
+    let bad = session.value("SELECT count(*) FROM c WHERE NOT live(r) OR NOT live(d)");
+    assert_eq!(bad, "0");
 }
