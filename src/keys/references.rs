@@ -8,7 +8,7 @@ use crate::clock::{execution, moment};
 use crate::error::{Error, Result};
 use crate::pg::context::Context;
 use crate::pg::table::Slot;
-use crate::pg::{catalog, fast_path, xact};
+use crate::pg::{catalog, externs, fast_path, roles, xact};
 use crate::settings;
 use crate::store::cache;
 use crate::visibility::referential;
@@ -35,6 +35,7 @@ impl fast_path::Judge for Judge {
         };
         if settings::show_expired()
             || citus::session::copies_shard()
+            || roles::reads_physically(table) && !externs::InSecurityRestrictedOperation()
             || referential::is_validated_by_ddl(table)
         {
             return;

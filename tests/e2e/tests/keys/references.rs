@@ -160,6 +160,12 @@ fn wherever_a_reference_is_checked() {
             session.run(&format!("ROLLBACK PREPARED '{gid}'"));
         }
     }
+    // Who sees what is on disk may refer to it, as a restore must.
+    for physical in ["row_security = off", "ttl.show_expired = on"] {
+        session.run(&format!(
+            "BEGIN; SET LOCAL {physical}; INSERT INTO applied VALUES (2); ROLLBACK"
+        ));
+    }
     // A row that the transaction has locked while it was live stays (C15); one of its own, too.
     session.run_preserving("UPDATE p SET _ts = now() - interval '3598 seconds' WHERE id = 1");
     session.run(
