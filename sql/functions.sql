@@ -46,7 +46,29 @@ CREATE FUNCTION ttl.live(ts pg_catalog.timestamptz, default_ttl integer) RETURNS
 COMMENT ON FUNCTION ttl.live(pg_catalog.timestamptz, integer) IS
     'whether a row with this ts is not expired; the filter on tables without an override column';
 
--- One for each kind of date; a timestamp is read as UTC, a date as its midnight in UTC.
+-- One for each kind of date; a timestamp is read as UTC, a date as its midnight in UTC. In another
+-- time zone, ttl.in_time_zone() comes before.
+
+CREATE FUNCTION ttl.in_time_zone(date pg_catalog.timestamptz, time_zone pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_in_time_zone';
+COMMENT ON FUNCTION ttl.in_time_zone(pg_catalog.timestamptz, pg_catalog.text) IS
+    'the instant at which clocks in the time zone show what clocks in UTC show at this one; for what ttl.earliest() makes of an array';
+
+CREATE FUNCTION ttl.in_time_zone(date timestamp, time_zone pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_in_time_zone';
+COMMENT ON FUNCTION ttl.in_time_zone(timestamp, pg_catalog.text) IS
+    'the instant at which clocks in the time zone show this time, the later one if there are two; NULL if the server has no such time zone';
+
+CREATE FUNCTION ttl.in_time_zone(date pg_catalog.date, time_zone pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_in_time_zone_date';
+COMMENT ON FUNCTION ttl.in_time_zone(pg_catalog.date, pg_catalog.text) IS
+    'the instant at which this day begins in the time zone; NULL if the server has no such time zone';
+
+CREATE FUNCTION ttl.local_time(instant pg_catalog.timestamptz, time_zone pg_catalog.text) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_local_time';
+COMMENT ON FUNCTION ttl.local_time(pg_catalog.timestamptz, pg_catalog.text) IS
+    'what clocks in the time zone show at this instant; NULL if the server has no such time zone';
+
 
 CREATE FUNCTION ttl.live_at(date pg_catalog.timestamptz, expire_after_seconds integer) RETURNS boolean
     LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
@@ -62,6 +84,83 @@ CREATE FUNCTION ttl.live_at(date pg_catalog.date, expire_after_seconds integer) 
     LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
 COMMENT ON FUNCTION ttl.live_at(pg_catalog.date, integer) IS
     'whether a row with this date (its midnight in UTC) in the column of a TTL index of so many seconds is not expired';
+
+-- Instants of what tables have, for TTL indexes on expressions. None raises an error: what is no instant is NULL.
+
+CREATE FUNCTION ttl.add_seconds(date pg_catalog.timestamptz, seconds bigint) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds';
+COMMENT ON FUNCTION ttl.add_seconds(pg_catalog.timestamptz, bigint) IS
+    'a date plus so many seconds; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_seconds(date pg_catalog.timestamptz, seconds double precision) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds_double';
+COMMENT ON FUNCTION ttl.add_seconds(pg_catalog.timestamptz, double precision) IS
+    'a date plus so many seconds; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_interval(date pg_catalog.timestamptz, by interval) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_interval';
+COMMENT ON FUNCTION ttl.add_interval(pg_catalog.timestamptz, interval) IS
+    'a date plus an interval of days of 24 hours, hours and less; NULL if the interval has months, the date is infinite, or the sum out of range';
+
+CREATE FUNCTION ttl.add_seconds(date timestamp, seconds bigint) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds';
+COMMENT ON FUNCTION ttl.add_seconds(timestamp, bigint) IS
+    'a date plus so many seconds in local time; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_seconds(date timestamp, seconds double precision) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds_double';
+COMMENT ON FUNCTION ttl.add_seconds(timestamp, double precision) IS
+    'a date plus so many seconds in local time; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_interval(date timestamp, by interval) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_interval';
+COMMENT ON FUNCTION ttl.add_interval(timestamp, interval) IS
+    'a date plus an interval of days of 24 hours, hours and less in local time; NULL if the interval has months, the date is infinite, or the sum out of range';
+
+CREATE FUNCTION ttl.add_seconds(date pg_catalog.date, seconds bigint) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds_date';
+COMMENT ON FUNCTION ttl.add_seconds(pg_catalog.date, bigint) IS
+    'a date plus so many seconds, from its midnight, in local time; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_seconds(date pg_catalog.date, seconds double precision) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_seconds_double_date';
+COMMENT ON FUNCTION ttl.add_seconds(pg_catalog.date, double precision) IS
+    'a date plus so many seconds, from its midnight, in local time; NULL if it is infinite or the sum out of range';
+
+CREATE FUNCTION ttl.add_interval(date pg_catalog.date, by interval) RETURNS timestamp
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_add_interval_date';
+COMMENT ON FUNCTION ttl.add_interval(pg_catalog.date, interval) IS
+    'a date plus an interval of days of 24 hours, hours and less, from its midnight, in local time; NULL if the interval has months, the date is infinite, or the sum out of range';
+
+CREATE FUNCTION ttl.from_epoch(seconds bigint) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch';
+COMMENT ON FUNCTION ttl.from_epoch(bigint) IS
+    'the instant so many seconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
+CREATE FUNCTION ttl.from_epoch(seconds double precision) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch_double';
+COMMENT ON FUNCTION ttl.from_epoch(double precision) IS
+    'the instant so many seconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
+CREATE FUNCTION ttl.from_epoch_ms(milliseconds bigint) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch_ms';
+COMMENT ON FUNCTION ttl.from_epoch_ms(bigint) IS
+    'the instant so many milliseconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
+CREATE FUNCTION ttl.from_epoch_ms(milliseconds double precision) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch_ms_double';
+COMMENT ON FUNCTION ttl.from_epoch_ms(double precision) IS
+    'the instant so many milliseconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
+CREATE FUNCTION ttl.from_epoch_us(microseconds bigint) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch_us';
+COMMENT ON FUNCTION ttl.from_epoch_us(bigint) IS
+    'the instant so many microseconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
+CREATE FUNCTION ttl.from_iso8601(value pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_iso8601';
+COMMENT ON FUNCTION ttl.from_iso8601(pg_catalog.text) IS
+    'the instant in a text of ISO 8601 with date, time and offset, such as 2026-11-25T10:00:00Z; NULL for any other text';
 
 CREATE FUNCTION ttl.index_expires_at(date pg_catalog.timestamptz, expire_after_seconds integer) RETURNS pg_catalog.timestamptz
     LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_index_expires_at';
@@ -184,11 +283,12 @@ COMMENT ON FUNCTION ttl.deleting() IS
 
 CREATE FUNCTION ttl.expire_index(
         index pg_catalog.regclass, expire_after_seconds ttl.seconds, drop_partitions boolean DEFAULT NULL,
-        hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false, confirm boolean DEFAULT false)
+        hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false, confirm boolean DEFAULT false,
+        time_zone pg_catalog.text DEFAULT NULL)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_index_wrapper';
-COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean, boolean) IS
-    'make an index a TTL index: rows expire so many seconds after the date in its column; NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
+COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean, boolean, pg_catalog.text) IS
+    'make an index a TTL index: rows expire so many seconds after the date in its column, which for a timestamp or date is local time in time_zone (default: the session''s); NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
 
 CREATE FUNCTION ttl.create_index(
         rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL,
@@ -357,6 +457,26 @@ CREATE FUNCTION ttl.rule_applies(relation pg_catalog.oid, index pg_catalog.text)
     LANGUAGE c STABLE SUPPORT ttl.rule_applies_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
 COMMENT ON FUNCTION ttl.rule_applies(pg_catalog.oid, pg_catalog.text) IS
     'stands for the predicate of a TTL index in the extension''s own queries; raises an error in others';
+
+CREATE FUNCTION ttl.rule_key_support(pg_catalog.internal) RETURNS pg_catalog.internal
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_rule_key_support';
+COMMENT ON FUNCTION ttl.rule_key_support(pg_catalog.internal) IS
+    'planner support function of ttl.rule_timestamptz, ttl.rule_timestamp and ttl.rule_date';
+
+CREATE FUNCTION ttl.rule_timestamptz(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.rule_timestamptz(pg_catalog.oid, pg_catalog.text) IS
+    'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
+
+CREATE FUNCTION ttl.rule_timestamp(relation pg_catalog.oid, index pg_catalog.text) RETURNS timestamp
+    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.rule_timestamp(pg_catalog.oid, pg_catalog.text) IS
+    'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
+
+CREATE FUNCTION ttl.rule_date(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.date
+    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl.rule_date(pg_catalog.oid, pg_catalog.text) IS
+    'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
 
 -- Internal ------------------------------------------------------------------
 

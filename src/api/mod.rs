@@ -41,5 +41,6 @@ mod set_default;
 mod set_option;
 mod standing;
 mod stats;
+mod time_zone;
 mod trigger_problems;
 mod ttl_index;

@@ -3,13 +3,14 @@
 use super::guard;
 use crate::citus::placements;
 use crate::error::{Error, Result};
-use crate::pg::catalog::{qualified_name, quote_identifier, relation_name};
+use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal, relation_name};
 use crate::pg::gate::Visit;
 use crate::pg::report::or_raise;
 use crate::pg::{query, roles};
 use crate::policy::Policy;
 use crate::store::{
     Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,
+    rule_key,
 };
 use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
@@ -109,11 +110,10 @@ fn expiring(
         .rules
         .iter()
         .map(|rule| {
-            let (column, index) = (quote_identifier(&rule.column_name), rule.index.as_str());
-            let date = if rule.date.is_array {
-                format!("ttl.earliest({column})")
-            } else {
-                column
+            let ((date, _), index) = (rule_key(rule), rule.index.as_str());
+            let date = match &rule.time_zone {
+                Some(zone) => format!("ttl.in_time_zone({date}, {})", quote_literal(&zone.name)),
+                None => date,
             };
             let expiry = format!("ttl.index_expires_at({date}, {})", rule.seconds);
             match rule.predicate {

@@ -14,7 +14,11 @@ use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::settings;
 use crate::store::dates::DateKind;
 use crate::store::missing_index::{MissingIndex, missing};
-use crate::store::{TablePolicy, cache, index_of, label_provider, read_label, ttl_index};
+use crate::store::time_zone::TimeZone;
+use crate::store::ttl_index::TtlIndex;
+use crate::store::{
+    TablePolicy, cache, index_of, label_provider, read_label, ttl_index, without_its_index,
+};
 use crate::worker::builder::{self, Standing};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -124,10 +128,11 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
             name,
             kind: DateKind::Timestamptz,
         });
-    let rules = in_force.rules.iter().filter(|rule| rule.covers_all_rows());
-    let rules = rules.map(|rule| DateColumn {
-        name: &rule.column_name,
-        kind: rule.date.kind,
+    let rules = in_force.rules.iter().filter_map(|rule| {
+        Some(DateColumn {
+            name: rule.column_of_all_rows()?,
+            kind: rule.date.kind,
+        })
     });
     let columns: Vec<DateColumn<'_>> = default.into_iter().chain(rules).collect();
     if columns
@@ -183,6 +188,21 @@ fn waits_for_builder(relid: pg_sys::Oid) -> String {
     format!("deletion waits for one, {why}")
 }
 
+/// M13: a time zone that the server does not know.
+fn unknown_zone(rule: &IndexRule, found: &TtlIndex) -> Option<String> {
+    let zone = rule.time_zone.as_deref()?;
+    let is_unknown = found.date.is_local() && TimeZone::named(zone).is_none();
+    is_unknown.then(|| format!("this server has no time zone \"{zone}\""))
+}
+
+/// M14: a table that inherits and lacks the index of an expression.
+fn unindexed_child(relid: pg_sys::Oid, found: &TtlIndex) -> Option<String> {
+    let child = catalog::qualified_name(without_its_index(relid, found)?);
+    Some(format!(
+        "table {child}, which inherits from the table, has no index on the same expression"
+    ))
+}
+
 /// M8: TTL indexes by which no row expires.
 fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
     let problem = |rule: &IndexRule| {
@@ -190,7 +210,9 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
         let reason = match index_of(relid, &rule.index) {
             None => format!("there is no index {name}"),
             Some(index) => match ttl_index::read(index)? {
-                Ok(found) if found.is_valid => return None,
+                Ok(found) if found.is_valid => {
+                    unknown_zone(rule, &found).or_else(|| unindexed_child(relid, &found))?
+                }
                 Ok(_) => {
                     let how = how_to_validate(index);
                     format!("index {name} is not valid. {}", how.trim_end_matches('.'))

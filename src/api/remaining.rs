@@ -8,7 +8,7 @@ use crate::pg::report::or_raise;
 use crate::pg::{catalog, fmgr};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
-use crate::store::{Rule, TablePolicy, cache, governing_label};
+use crate::store::{Key, Rule, TablePolicy, cache, governing_label};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
 
@@ -77,21 +77,35 @@ pub(super) fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 {
 }
 
 fn by_rule(rule: &Rule, row: &Columns<'_>) -> i64 {
-    let expiry = policy::index_expiry(date(rule, row), rule.seconds);
-    if expiry == INFINITY {
-        return expiry;
+    let applies = || {
+        rule.predicate.as_ref().is_none_or(|predicate| {
+            // SAFETY: a condition on the table's columns.
+            unsafe { row.holds(predicate.simplified(1)) == Some(true) }
+        })
+    };
+    if rule.guards_expression() && !applies() {
+        return INFINITY;
     }
-    let applies = rule.predicate.as_ref().is_none_or(|predicate| {
-        // SAFETY: a condition on the table's columns.
-        unsafe { row.holds(predicate.simplified(1)) == Some(true) }
-    });
-    if applies { expiry } else { INFINITY }
+    let date = match (date(rule, row), &rule.time_zone) {
+        (Some(local), Some(zone)) => Some(policy::instant_of_local(local, zone.clock())),
+        (date, _) => date,
+    };
+    let expiry = policy::index_expiry(date, rule.seconds);
+    if expiry == INFINITY || applies() {
+        expiry
+    } else {
+        INFINITY
+    }
 }
 
-/// The date by which the row expires (M2, M3).
+/// The date by which the row expires (M2, M3), in local time if the rule has a time zone.
 fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
-    let value = row.value(rule.column.attno)?;
-    // SAFETY: a column of this type.
+    let value = match &rule.key {
+        Key::Column(column, _) => row.value(column.attno)?,
+        // SAFETY: an expression on the table's columns, of a type that is passed by value.
+        Key::Expression(expression) => unsafe { row.value_of(expression.simplified(1))? },
+    };
+    // SAFETY: of this type.
     unsafe {
         match (rule.date.kind, rule.date.is_array) {
             (DateKind::Date, false) => Some(policy::instant_of_day(i32::of(value))),

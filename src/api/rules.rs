@@ -4,7 +4,8 @@ use crate::error::Error;
 use crate::pg::values::Json;
 use crate::pg::{catalog, look};
 use crate::policy::IndexRule;
-use crate::store::{index_of, label_of, predicate, ttl_index};
+use crate::store::ttl_index::{self, TtlKey};
+use crate::store::{index_of, label_of, predicate};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Map, Value, json};
@@ -36,10 +37,17 @@ fn rules(rel: pg_sys::Oid) -> Json {
 fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, Value>> {
     let index = index_of(rel, &rule.index)?;
     let found = ttl_index::read(index)?.ok()?;
-    let column = catalog::column_name(rel, found.attno);
+    let column = match found.key {
+        TtlKey::Column(attno) => catalog::column_name(rel, attno),
+        TtlKey::Expression(_) => look::at(|| predicate::written_key(index)).ok()?.ok()?,
+    };
     let direction = if found.descending { -1 } else { 1 };
     let mut shown = Map::new();
     shown.insert("key".into(), json!({ column: direction }));
+    if found.date.is_local() {
+        let zone = rule.time_zone.as_deref().unwrap_or("UTC");
+        shown.insert("timeZone".into(), json!(zone));
+    }
     if let Some(Ok(condition)) = condition(index) {
         shown.insert("partialFilterExpression".into(), json!(condition));
     }

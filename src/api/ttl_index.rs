@@ -1,28 +1,32 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{guard, label};
+use super::{guard, label, time_zone};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::report::or_raise;
+use crate::pg::values::Text;
 use crate::pg::{background, index, locks};
 use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
-use crate::store::{index_of, policy_lock};
+use crate::store::{index_of, policy_lock, without_its_index};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Settings of the table that are changed with a rule; `None` keeps the present value.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Options {
     pub(super) drop_partitions: Option<bool>,
     pub(super) hidden: Option<bool>,
     pub(super) revive_expired: bool,
+    /// M13: of this TTL index.
+    pub(super) time_zone: Option<String>,
 }
 
-/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired, confirm)`: makes
+/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired, confirm,
+/// time_zone)`: makes
 /// an index a TTL index, or changes its seconds; NULL makes it an ordinary index again. No index is
 /// rebuilt (M6). Raises 42809 for an unsuitable index (M7), 22023 for seconds out of range (M1),
 /// 42501 for users who do not own the table.
@@ -34,6 +38,7 @@ fn expire_index(
     hidden: Option<bool>,
     revive_expired: Option<bool>,
     confirm: Option<bool>,
+    time_zone: Option<Text>,
 ) {
     guard::check_writable(c"ttl.expire_index()");
     or_raise(guard::required(index, "index").and_then(|index| {
@@ -41,12 +46,17 @@ fn expire_index(
             drop_partitions,
             hidden,
             revive_expired: guard::required(revive_expired, "revive_expired")?,
+            time_zone: time_zone.map(|zone| zone.0),
         };
         let seconds = expire_after_seconds.map(checked_seconds).transpose()?;
         let value = seconds.map_or("NULL".to_owned(), |seconds| seconds.to_string());
         let shown = catalog::quote_literal(&qualified_name(index));
-        let consent = Consent::new(confirm, &format!("ttl.expire_index({shown}, {value}"))?;
-        set_rule(index, seconds, options, &consent).map(|_former| ())
+        let zone = options.time_zone.as_deref().map_or(String::new(), |zone| {
+            format!(", time_zone => {}", catalog::quote_literal(zone))
+        });
+        let call = format!("ttl.expire_index({shown}, {value}{zone}");
+        let consent = Consent::new(confirm, &call)?;
+        set_rule(index, seconds, &options, &consent).map(|_former| ())
     }));
 }
 
@@ -64,7 +74,7 @@ fn checked_seconds(value: i32) -> Result<i32> {
 pub(super) fn set_rule(
     index: pg_sys::Oid,
     seconds: Option<i32>,
-    options: Options,
+    options: &Options,
     consent: &Consent,
 ) -> Result<Option<i32>> {
     let relid = table_of(index)?;
@@ -88,21 +98,28 @@ pub(super) fn set_rule(
     guard::check_owner(relid)?;
     let present = guard::own_policy(relid)?;
     let name = catalog::relation_name(index);
-    let former = present
-        .as_ref()
-        .and_then(|policy| policy.rule(&name))
-        .map(|rule| rule.expire_after_seconds);
-    if seconds.is_some() {
-        check_new(relid, index, present.as_ref())?;
-    } else if former.is_none() {
-        return Err(not_a_ttl_index(index));
-    }
-    let mut policy = present.unwrap_or_else(|| without_clock(relid));
-    policy.set_rule(&name, seconds);
-    if seconds.is_some() {
+    let former = present.as_ref().and_then(|policy| policy.rule(&name));
+    let former = former.cloned();
+    let mut policy = present.clone().unwrap_or_else(|| without_clock(relid));
+    let mut notice = None;
+    if let Some(expire_after_seconds) = seconds {
+        let fitting = check_new(relid, index, present.as_ref())?;
+        let (asked, shown) = (options.time_zone.as_deref(), qualified_name(index));
+        let zone = time_zone::choose(asked, former.as_ref(), fitting.date, &shown)?;
+        let key = fitting.shown_key();
+        notice = zone.notice.map(|notice| (notice, key));
+        policy.set_rule(IndexRule {
+            index: name,
+            expire_after_seconds,
+            time_zone: zone.name,
+        });
         policy
             .check_size()
             .map_err(|error| Error::invalid_label(&error))?;
+    } else if former.is_some() {
+        policy.remove_rule(&name);
+    } else {
+        return Err(not_a_ttl_index(index));
     }
     policy.hidden = options.hidden.unwrap_or(policy.hidden);
     policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
@@ -114,7 +131,12 @@ pub(super) fn set_rule(
     }
     label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
-    Ok(former)
+    if let (Some((notice, key)), Some(seconds)) = (notice, seconds) {
+        let shown = catalog::quote_literal(&qualified_name(index));
+        let call = format!("ttl.expire_index({shown}, {seconds}");
+        notice.send(&key, &qualified_name(relid), &call);
+    }
+    Ok(former.map(|rule| rule.expire_after_seconds))
 }
 
 /// A new policy that has only TTL indexes.
@@ -174,7 +196,7 @@ fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
 }
 
 /// M7: checks that rows of the table can expire by the index, and that no TTL index is like it.
-fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<()> {
+fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<TtlIndex> {
     if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
         let table = qualified_name(relid);
         let message = format!("cannot set a time to live on partition {table}");
@@ -185,6 +207,9 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
         );
     }
     let fitting = read(index)?;
+    if let Some(child) = without_its_index(relid, &fitting) {
+        return Err(unindexed_child(index, child));
+    }
     if let Some(other) = like(relid, index, &fitting, present) {
         let message = format!(
             "index {} has the key and predicate of TTL index {}",
@@ -206,7 +231,18 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
         .hint(how_to_validate(index))
         .warn();
     }
-    Ok(())
+    Ok(fitting)
+}
+
+/// M14: the index's expression is evaluated for rows of the tables that inherit, too.
+fn unindexed_child(index: pg_sys::Oid, child: pg_sys::Oid) -> Error {
+    let (index, child) = (qualified_name(index), qualified_name(child));
+    let message = format!("cannot use {index} as a TTL index");
+    Error::new(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail(format!(
+            "Table {child} inherits from its table and has no index on the same expression, so that the expression may raise an error for its rows."
+        ))
+        .hint(format!("Create an index like {index} on {child}."))
 }
 
 /// The statement that makes the index valid.

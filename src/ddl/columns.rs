@@ -6,7 +6,7 @@ use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
 use super::statement::{Command, Statement, table_of};
 use super::{added, needed};
 use crate::pg::{catalog, roles};
-use crate::store::{cache, expected_indexes, expiry_index, governing_label, label_of};
+use crate::store::{Rule, cache, expected_indexes, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
 
 /// Refuses `DROP INDEX` of an index that deletion uses, unless another index can be used.
@@ -115,11 +115,17 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &Command)]) {
         }
         // Dropping the column drops its index, which ends the rule (M8).
         if !matches!(command, Command::DropColumn(_))
-            && let Some(rule) = policy.rules.iter().find(|rule| rule.column_name == name)
+            && let Some(rule) = policy.rules.iter().find(|rule| uses(rule, table, name))
         {
             refuse_change(&what, table, policy.labelled_table, &rule.index);
         }
     }
+}
+
+/// Whether the date of a row is made of the column.
+fn uses(rule: &Rule, table: pg_sys::Oid, name: &str) -> bool {
+    let column = catalog::attribute(table, name);
+    column.is_some_and(|column| rule.columns().contains(&column.attno))
 }
 
 /// Refuses ADD PRIMARY KEY USING INDEX of a TTL index: no row expires by a primary key (M7), so

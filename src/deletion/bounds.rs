@@ -24,7 +24,7 @@ pub(crate) struct DateColumn<'a> {
 /// The values of the column that a partition's rows can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// No row has a later one.
+    /// No row has a later one; a local time if the column has no time zone.
     pub(crate) newest: i64,
     /// Rows may have `-infinity`, which is no date (M12).
     pub(crate) reaches_minus_infinity: bool,

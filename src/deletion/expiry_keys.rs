@@ -1,11 +1,12 @@
 //! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
 use super::job::Access;
-use crate::pg::catalog::{self, quote_identifier};
+use crate::pg::catalog::{self, quote_identifier, quote_literal};
 use crate::policy::{self, Policy, day_of_instant};
 use crate::store::dates::DateKind;
 use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::{Clock, Rule, TablePolicy, rule_applies};
+use crate::store::time_zone::TimeZone;
+use crate::store::{Clock, Rule, TablePolicy, rule_applies, rule_key};
 use pgrx::pg_sys;
 
 /// For so many expiry keys a table's progress is kept; further ones are searched from the
@@ -24,6 +25,8 @@ pub(crate) struct ExpiryKey {
     expression: String,
     /// and what its values mean.
     scale: Scale,
+    /// The time zone in which its values are local time (M13); `None` is UTC.
+    time_zone: Option<TimeZone>,
     /// The instant that the row expires by, a timestamptz.
     pub(crate) instant: String,
     /// The condition that the rows have in common.
@@ -38,7 +41,7 @@ pub(crate) struct ExpiryKey {
 /// How an index orders instants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// By dates.
+    /// By dates, in local time if the key has a time zone.
     Date(DateKind),
     /// By `ttl.expiry_key`, where rows inherit the default.
     Inheriting,
@@ -77,6 +80,7 @@ fn of_clock(
             number: 0,
             expression: ts.clone(),
             scale: Scale::Date(DateKind::Timestamptz),
+            time_zone: None,
             instant: ts.clone(),
             predicate: "true".to_owned(),
             offset: i64::from(default) * MICROS_PER_SECOND,
@@ -105,6 +109,7 @@ fn of_clock(
             number: 1,
             expression: instant.clone(),
             scale: Scale::Date(DateKind::Timestamptz),
+            time_zone: None,
             instant,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
@@ -127,14 +132,8 @@ fn of_clock(
 }
 
 fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
-    let column = quote_identifier(&rule.column_name);
-    let (key, kind) = if rule.date.is_array {
-        (format!("ttl.earliest({column})"), DateKind::Timestamptz)
-    } else {
-        (column, rule.date.kind)
-    };
-    let serving =
-        expiry_index::find_by_date(relid, &rule.column, rule.date, rule.predicate.as_ref());
+    let (key, kind) = rule_key(rule);
+    let serving = expiry_index::find_by_date(relid, rule);
     let finite = format!(
         "{key} OPERATOR(pg_catalog.>) '-infinity'::pg_catalog.{}",
         type_name(kind)
@@ -145,12 +144,16 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     };
     let expiry_key = ExpiryKey {
         number,
-        instant: match kind {
-            DateKind::Timestamptz => key.clone(),
-            DateKind::Timestamp => format!("pg_catalog.timezone('UTC', {key})"),
-            DateKind::Date => format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)"),
+        instant: match (&rule.time_zone, kind) {
+            (Some(zone), _) => in_time_zone(&key, &zone.name),
+            (None, DateKind::Timestamptz) => key.clone(),
+            (None, DateKind::Timestamp) => format!("pg_catalog.timezone('UTC', {key})"),
+            (None, DateKind::Date) => {
+                format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)")
+            }
         },
         expression: key,
+        time_zone: rule.time_zone.clone(),
         scale: Scale::Date(kind),
         predicate,
         offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
@@ -196,18 +199,35 @@ impl ExpiryKey {
         }
     }
 
-    /// "The key is at or before this instant."
+    /// "The key is at or before this instant." In a time zone, keys of a few later instants, too.
     pub(crate) fn at_or_before(&self, instant: i64) -> String {
-        self.compare("<=", &literal(self.scale, instant))
+        let latest = match &self.time_zone {
+            Some(zone) => policy::latest_local(instant, zone.clock()),
+            None => instant,
+        };
+        self.compare("<=", &literal(self.scale, latest))
     }
 
     /// "The key is after this instant."
     pub(crate) fn after(&self, instant: i64) -> String {
-        self.compare(">", &literal(self.scale, instant))
+        let Some(zone) = &self.time_zone else {
+            return self.compare(">", &literal(self.scale, instant));
+        };
+        let earliest = policy::earliest_local(instant.saturating_add(1), zone.clock());
+        let instant = literal(Scale::Date(DateKind::Timestamptz), instant);
+        format!(
+            "{} AND {} OPERATOR(pg_catalog.>) {instant}",
+            self.compare(">", &literal(self.scale, earliest.saturating_sub(1))),
+            self.instant
+        )
     }
 
-    /// "The key is at or after this instant."
+    /// "The key is at or after this instant." In a time zone, keys of a few earlier instants, too.
     pub(crate) fn at_or_after(&self, instant: i64) -> String {
+        let instant = match &self.time_zone {
+            Some(zone) => policy::earliest_local(instant, zone.clock()),
+            None => instant,
+        };
         let operator = match self.scale {
             // A day that began before the instant is before it, so that only later days are at
             // or after it.
@@ -236,12 +256,18 @@ impl ExpiryKey {
             "ttl.now() OPERATOR(pg_catalog.-) '{} microseconds'::pg_catalog.interval",
             self.offset
         );
+        let local = match &self.time_zone {
+            Some(zone) => format!("ttl.local_time({cutoff}, {})", quote_literal(&zone.name)),
+            None => format!("pg_catalog.timezone('UTC', {cutoff})"),
+        };
         let cutoff = match self.scale {
-            Scale::Date(DateKind::Timestamptz) => format!("({cutoff})"),
-            Scale::Date(DateKind::Timestamp) => format!("pg_catalog.timezone('UTC', {cutoff})"),
-            Scale::Date(DateKind::Date) => {
-                format!("pg_catalog.timezone('UTC', {cutoff})::pg_catalog.date")
+            Scale::Date(DateKind::Timestamptz) if self.time_zone.is_none() => {
+                format!("({cutoff})")
             }
+            // The earliest of local times, as `ttl.earliest` reads them.
+            Scale::Date(DateKind::Timestamptz) => format!("pg_catalog.timezone('UTC', {local})"),
+            Scale::Date(DateKind::Timestamp) => local,
+            Scale::Date(DateKind::Date) => format!("{local}::pg_catalog.date"),
             Scale::Inheriting => format!("ttl.expiry_key({cutoff}, NULL)"),
             // What a row has that was written a second ago, to live for one.
             Scale::Overriding => {
@@ -258,6 +284,11 @@ impl ExpiryKey {
             self.expression
         )
     }
+}
+
+/// The instant of a key in local time.
+fn in_time_zone(key: &str, zone: &str) -> String {
+    format!("ttl.in_time_zone({key}, {})", quote_literal(zone))
 }
 
 const fn type_name(kind: DateKind) -> &'static str {

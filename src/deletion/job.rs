@@ -3,7 +3,7 @@
 use super::expiry_keys::{self, ExpiryKey};
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::micros;
-use crate::store::{TablePolicy, cache, governing_label, kept_condition, live_condition};
+use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -166,7 +166,8 @@ impl Job {
     /// lets the planner use the indexes. Empty if one is missing, as the table is read then
     /// anyway.
     pub(crate) fn past(&self) -> String {
-        if self.reads_all() {
+        // In a scan of the table, expressions would be evaluated for rows that the indexes leave out.
+        if self.reads_all() || self.policy.rules.iter().any(Rule::guards_expression) {
             return String::new();
         }
         let expiry_keys: Vec<String> = self.expiry_keys.iter().map(ExpiryKey::past).collect();

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::pg::planned::Plan;
 use crate::pg::{lists, roles};
 use crate::policy::Policy;
-use crate::store::{TablePolicy, cache, extension, label_of, policy_lock, seclabel};
+use crate::store::{Rule, TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};
 use std::ffi::CStr;
 
@@ -23,7 +23,7 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
         let is_it = |name: &CStr, attno| pg_sys::get_attnum(relid, name.as_ptr()) == attno;
         let gives = |attno| named.is_null() || lists::names(named).any(|name| is_it(name, attno));
         let mut dated = policy.clock.iter().map(|clock| clock.ts.attno);
-        let mut dates = policy.rules.iter().map(|rule| rule.column.attno);
+        let mut dates = policy.rules.iter().flat_map(Rule::columns);
         dated.any(gives) || dates.any(gives)
     };
     if brings_times {

@@ -7,7 +7,7 @@
 
 use super::context::Context;
 use super::table::{Slot, Table};
-use super::{externs, fmgr, nodes, unguarded};
+use super::{encoding, externs, fmgr, nodes, unguarded};
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -32,6 +32,13 @@ impl<A: Arguments> Call<'_, A> {
     pub(crate) fn null(&self) -> Datum {
         // SAFETY: the call runs.
         unsafe { fmgr::null(self.0) }
+    }
+}
+
+impl<'a, A, B> Call<'a, (A, B)> {
+    /// The same call, of which the first argument is not read.
+    pub(crate) fn second_only(self) -> Call<'a, (Unread, B)> {
+        Call(self.0, PhantomData)
     }
 }
 
@@ -86,6 +93,12 @@ impl<A> Call<'_, A> {
         }
     }
 
+    /// Whether the argument is a constant of the query, the same in each call.
+    pub(crate) fn is_constant(&self, argument: i32) -> bool {
+        // SAFETY: the call runs.
+        unsafe { nodes::has_constant(self.0, argument) }
+    }
+
     /// Whether the filter makes this call ([`nodes::is_called_by_filter`]).
     pub(crate) fn is_by_filter(&self) -> bool {
         // SAFETY: the call runs.
@@ -98,6 +111,47 @@ pub(crate) trait Argument {
     /// # Safety
     /// The value has this type, and stays as long as `Self`.
     unsafe fn of(datum: Datum) -> Self;
+}
+
+/// An interval.
+#[derive(Clone, Copy)]
+pub(crate) struct Interval {
+    pub(crate) months: i32,
+    pub(crate) days: i32,
+    pub(crate) micros: i64,
+}
+
+impl Argument for Interval {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: an interval, as required of the caller.
+        let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
+        Self {
+            months: interval.month,
+            days: interval.day,
+            micros: interval.time,
+        }
+    }
+}
+
+/// The bytes of a text, in the database's encoding.
+pub(crate) struct Bytes<'a>(*mut pg_sys::varlena, PhantomData<&'a ()>);
+
+impl Argument for Bytes<'_> {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: a text, as required of the caller.
+        let text = unsafe { externs::pg_detoast_datum_packed(datum.cast_mut_ptr()) };
+        Self(text, PhantomData)
+    }
+}
+
+impl Bytes<'_> {
+    #[inline]
+    pub(crate) fn get(&self) -> &[u8] {
+        // SAFETY: a varlena that is neither compressed nor out of line, and stays as long as the call.
+        unsafe { pgrx::varlena_to_byte_slice(self.0) }
+    }
 }
 
 /// Types passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
@@ -115,6 +169,7 @@ macro_rules! by_value {
 by_value!(
     i64: |value| value as i64,
     i32: |value| value as i32,
+    f64: |value| f64::from_bits(value as u64),
     bool: |value| value as u8 != 0,
     Oid: |value| Oid::from(value as u32),
 );
@@ -124,6 +179,16 @@ impl Argument for ItemPointerData {
     unsafe fn of(datum: Datum) -> Self {
         // SAFETY: as required of the caller.
         unsafe { *datum.cast_mut_ptr() }
+    }
+}
+
+/// An argument of any type, which is not read.
+pub(crate) struct Unread;
+
+impl Argument for Unread {
+    #[inline]
+    unsafe fn of(_datum: Datum) -> Self {
+        Self
     }
 }
 
@@ -141,6 +206,28 @@ impl<T: Argument> Array<'_, T> {
     pub(crate) fn elements(&self) -> impl Iterator<Item = Option<T>> {
         // SAFETY: an array of values of that type.
         unsafe { fmgr::elements(self.0).map(|element| element.map(|datum| T::of(datum))) }
+    }
+}
+
+/// An argument of type text, read only where it is needed.
+pub(crate) struct TextArgument<'a>(Datum, PhantomData<&'a ()>);
+
+impl Argument for TextArgument<'_> {
+    unsafe fn of(datum: Datum) -> Self {
+        Self(datum, PhantomData)
+    }
+}
+
+impl TextArgument<'_> {
+    /// The text, unless it is longer than any name. Guarded.
+    pub(crate) fn read_short(&self) -> Option<String> {
+        // SAFETY: a value of type text, of which the first bytes are read.
+        unsafe {
+            let limit = pg_sys::NAMEDATALEN as i32;
+            let start = pg_sys::pg_detoast_datum_slice(self.0.cast_mut_ptr(), 0, limit);
+            let text = encoding::from_datum(Datum::from(start));
+            (text.len() < pg_sys::NAMEDATALEN as usize).then_some(text)
+        }
     }
 }
 

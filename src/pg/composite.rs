@@ -83,20 +83,27 @@ impl Columns<'_> {
     /// # Safety
     /// The tree is a valid condition on the columns of the row's type, before planning.
     pub(crate) unsafe fn holds(&self, condition: *mut Expr) -> Option<bool> {
+        // SAFETY: as required of the caller.
+        unsafe { self.value_of(condition) }.map(|value| value.value() as u8 != 0)
+    }
+
+    /// The value of an expression on the columns; `None` for NULL.
+    ///
+    /// # Safety
+    /// As [`Self::holds`], of a type that is passed by value.
+    pub(crate) unsafe fn value_of(&self, expression: *mut Expr) -> Option<Datum> {
         // SAFETY: as required of the caller; all is freed here, or with the memory after an error.
         unsafe {
             let estate = pg_sys::CreateExecutorState();
             let context = pg_sys::MakePerTupleExprContext(estate);
             (*context).ecxt_scantuple = self.slot;
-            let prepared = pg_sys::ExecPrepareExpr(condition, estate);
+            let prepared = pg_sys::ExecPrepareExpr(expression, estate);
             let mut is_null = true;
             let value = (*prepared)
                 .evalfunc
                 .map(|evaluate| at_boundary!(evaluate(prepared, context, &raw mut is_null)));
             pg_sys::FreeExecutorState(estate);
-            value
-                .filter(|_| !is_null)
-                .map(|value| value.value() as u8 != 0)
+            value.filter(|_| !is_null)
         }
     }
 }

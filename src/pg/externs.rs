@@ -46,6 +46,8 @@ unsafe extern "C-unwind" {
     pub(crate) fn GetActiveSnapshot() -> pg_sys::Snapshot;
     /// fmgr.c; for receivers of rows.
     pub(crate) fn pg_detoast_datum(datum: *mut pg_sys::varlena) -> *mut pg_sys::varlena;
+    /// fmgr.c; raises an error when memory is exhausted, or a TOAST table is damaged.
+    pub(crate) fn pg_detoast_datum_packed(datum: *mut pg_sys::varlena) -> *mut pg_sys::varlena;
     /// tuplestore.c; likewise.
     pub(crate) fn tuplestore_puttuple(store: *mut pg_sys::Tuplestorestate, row: pg_sys::HeapTuple);
     /// postgres.c; as a handler of SIGTERM.

@@ -1,6 +1,8 @@
 //! Local time, by PostgreSQL's time zones.
 
+use super::encoding;
 use core::ffi::{c_int, c_long};
+use core::ptr::NonNull;
 use pgrx::pg_sys::{self, pg_time_t, pg_tz};
 
 /// 2000-01-01, from which timestamps count, in seconds since 1970.
@@ -14,6 +16,42 @@ pub(crate) struct Local {
     pub(crate) offset: i64,
     /// When that changes next.
     pub(crate) until: Option<i64>,
+}
+
+/// A time zone, which PostgreSQL keeps as long as the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Zone(NonNull<pg_tz>);
+
+impl Zone {
+    /// The zone of that name, in any case, as `SET TimeZone` finds it; `None` if there is none, or if it
+    /// counts leap seconds.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let name = encoding::to_server(name)?;
+        // SAFETY: a C string; the zone is null or a valid one that is never freed.
+        unsafe {
+            let zone = NonNull::new(pg_sys::pg_tzset(name.as_ptr()))?;
+            pg_sys::pg_tz_acceptable(zone.as_ptr()).then_some(Self(zone))
+        }
+    }
+
+    /// That of the session's TimeZone.
+    pub(crate) fn of_session() -> Option<Self> {
+        // SAFETY: the setting's variable, null only before settings are initialized.
+        NonNull::new(unsafe { pg_sys::session_timezone }).map(Self)
+    }
+
+    /// Its name, as PostgreSQL writes it.
+    pub(crate) fn name(self) -> String {
+        // SAFETY: a valid zone, whose name lives as long.
+        unsafe { encoding::from_nullable(pg_sys::pg_get_timezone_name(self.0.as_ptr())) }
+            .unwrap_or_default()
+    }
+
+    /// Local time at this instant.
+    pub(crate) fn local(self, instant: i64) -> Local {
+        // SAFETY: a zone that PostgreSQL never frees.
+        unsafe { of_zone(self.0.as_ptr(), instant) }
+    }
 }
 
 /// Local time at this instant by `log_timezone`: the one zone that no database, role or session

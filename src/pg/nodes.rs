@@ -2,7 +2,7 @@
 
 use super::catalog::Attribute;
 use super::externs::raising;
-use super::lists;
+use super::{encoding, lists};
 use pgrx::pg_sys::{self, Expr, NodeTag};
 
 /// A zeroed node of type `T` in the current memory context.
@@ -65,6 +65,23 @@ pub(crate) fn int4(value: Option<i32>) -> *mut Expr {
             true,
         )
         .cast()
+    }
+}
+
+/// NULL of this type.
+pub(crate) fn null(type_oid: pg_sys::Oid) -> *mut Expr {
+    // SAFETY: allocates in the current memory context.
+    unsafe { pg_sys::makeNullConst(type_oid, -1, pg_sys::InvalidOid).cast() }
+}
+
+/// A text constant.
+pub(crate) fn text(value: &str) -> *mut Expr {
+    let value = encoding::shown(value);
+    // SAFETY: allocates in the current memory context.
+    unsafe {
+        let datum = pg_sys::Datum::from(pg_sys::cstring_to_text(value.as_ptr()));
+        let collation = pg_sys::DEFAULT_COLLATION_OID;
+        pg_sys::makeConst(pg_sys::TEXTOID, -1, collation, -1, datum, false, false).cast()
     }
 }
 
@@ -149,6 +166,24 @@ pub(crate) unsafe fn is_called_by_filter(fcinfo: pg_sys::FunctionCallInfo) -> bo
         }
         let call = (*info).fn_expr.cast::<Expr>();
         !call.is_null() && is_filter_call(call)
+    }
+}
+
+/// Whether an argument of the call that a function is running in is a constant of the query.
+///
+/// # Safety
+/// As [`is_called_by_filter`].
+pub(crate) unsafe fn has_constant(fcinfo: pg_sys::FunctionCallInfo, argument: i32) -> bool {
+    // SAFETY: as required of the caller: the executor gives each call its expression, or
+    // none. A list of arguments has nodes.
+    unsafe {
+        let info = (*fcinfo).flinfo;
+        if info.is_null() || tag((*info).fn_expr) != Some(NodeTag::T_FuncExpr) {
+            return false;
+        }
+        let call = (*info).fn_expr.cast::<pg_sys::FuncExpr>();
+        let argument = lists::nth::<pg_sys::Node>((*call).args, argument);
+        argument.is_some_and(|argument| tag(argument) == Some(NodeTag::T_Const))
     }
 }
 

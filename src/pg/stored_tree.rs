@@ -78,6 +78,12 @@ impl StoredTree {
         })
     }
 
+    /// The numbers of the columns that it names, in order.
+    pub(crate) fn columns(&self) -> Vec<i16> {
+        // SAFETY: just made.
+        unsafe { Node::new(self.read()) }.map_or(vec![], Node::columns)
+    }
+
     /// Whether the trees are equal.
     pub(crate) fn is(&self, tree: Node<'_>) -> bool {
         // SAFETY: both are only read.

@@ -21,6 +21,15 @@ impl<'a> Request<'a> {
         self.0
     }
 
+    /// For a request to simplify a call: the type of its result.
+    pub(crate) fn result_type(&self) -> Option<pg_sys::Oid> {
+        // SAFETY: a node, whose tag tells its type; the call is one.
+        unsafe {
+            ((*self.0).type_ == NodeTag::T_SupportRequestSimplify)
+                .then(|| (*(*self.0.cast::<SupportRequestSimplify>()).fcall).funcresulttype)
+        }
+    }
+
     /// For a request to simplify a call whose only argument is a row of a table in the query: that
     /// range table entry. `None` for the row of an outer query, or one that an outer join makes NULL.
     pub(crate) fn of_whole_row(&self) -> Option<Entry<'a>> {

@@ -4,20 +4,17 @@ use super::label::Policy;
 use super::rule::IndexRule;
 
 impl Policy {
-    /// Makes the index a TTL index of so many seconds, or no longer one.
-    pub(crate) fn set_rule(&mut self, index: &str, seconds: Option<i32>) {
-        let place = self.rules.iter().position(|rule| rule.index == index);
-        match (place, seconds) {
-            (Some(at), Some(seconds)) => self.rules[at].expire_after_seconds = seconds,
-            (Some(at), None) => {
-                self.rules.remove(at);
-            }
-            (None, Some(seconds)) => self.rules.push(IndexRule {
-                index: index.to_owned(),
-                expire_after_seconds: seconds,
-            }),
-            (None, None) => {}
+    /// Makes the index a TTL index with this rule.
+    pub(crate) fn set_rule(&mut self, rule: IndexRule) {
+        match self.rules.iter_mut().find(|it| it.index == rule.index) {
+            Some(present) => *present = rule,
+            None => self.rules.push(rule),
         }
+    }
+
+    /// Makes the index an ordinary one.
+    pub(crate) fn remove_rule(&mut self, index: &str) {
+        self.rules.retain(|rule| rule.index != index);
     }
 
     /// The policy with TTL turned off (C9): no default and no TTL index. The columns stay, so
@@ -33,6 +30,9 @@ impl Policy {
 
     /// Whether a change can make expired, hidden rows live again for good: TTL off, a default or
     /// TTL index removed, or a longer time. `None` is no policy.
+    ///
+    /// Another time zone is no such change (M13): it says what the dates have meant all along, so rows
+    /// that only the former zone had expired live again.
     ///
     /// Showing them is no such change: they stay expired, and are seen until a worker deletes
     /// them, which is what was asked for.

@@ -58,7 +58,7 @@ pub(crate) fn expires_at(ts: Option<i64>, ttl: Ttl) -> i64 {
 }
 
 /// The first `timestamptz` (4714 BC).
-const FIRST_TIMESTAMP: i64 = -211_813_488_000_000_000;
+pub(crate) const FIRST_TIMESTAMP: i64 = -211_813_488_000_000_000;
 
 /// A row's place in the index by which expired rows are found (C11), where rows that inherit the
 /// default and rows that override it each have a range of their own: [`inheriting_key`] of `_ts`

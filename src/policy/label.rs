@@ -184,6 +184,8 @@ pub(crate) enum LabelError {
     KeepExpired(i64),
     /// M1: below 0.
     Seconds(i32),
+    /// M13: not the name of a time zone.
+    TimeZone(String),
     /// An index has one rule.
     SameIndex(String),
     /// C28: not the name of a channel.
@@ -230,6 +232,10 @@ impl fmt::Display for LabelError {
             Self::Seconds(value) => write!(
                 f,
                 "expire_after_seconds is {value}; it must be 0 to 2147483647"
+            ),
+            Self::TimeZone(name) => write!(
+                f,
+                "time_zone is \"{name}\"; the name of a time zone has 1 to 63 ASCII characters without spaces"
             ),
             Self::SameIndex(index) => write!(f, "index \"{index}\" is named twice"),
             Self::Channel(name) => write!(
@@ -435,6 +441,7 @@ impl Policy {
             if rule.expire_after_seconds < 0 {
                 return Err(LabelError::Seconds(rule.expire_after_seconds));
             }
+            rule.check_time_zone()?;
         }
         Ok(())
     }

@@ -239,7 +239,7 @@ proptest! {
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
         table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(), keep_expired in 0i32..,
         columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
-        archive in proptest::option::of("[a-z\".é]{1,12}"),
+        archive in proptest::option::of("[a-z\".é]{1,12}"), zone in proptest::option::of("[A-Za-z/_+<>0-9-]{1,63}"),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
@@ -252,7 +252,7 @@ proptest! {
             shortened: None,
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check, views: vec![] },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
-                index: format!("i \"{at}"), expire_after_seconds,
+                index: format!("i \"{at}"), expire_after_seconds, time_zone: zone.clone(),
             }).collect(),
         };
         prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
@@ -262,6 +262,14 @@ proptest! {
     #[test]
     fn any_text(text in ".{0,60}") {
         let _ = Policy::parse(&text);
+    }
+}
+
+fn rule(index: &str, expire_after_seconds: i32) -> IndexRule {
+    IndexRule {
+        index: index.to_owned(),
+        expire_after_seconds,
+        time_zone: None,
     }
 }
 
@@ -311,7 +319,7 @@ fn m8_changes_that_revive() {
     let of = |rules: &[(&str, i32)]| {
         let mut policy = Policy::parse(r#"{"ts_column": null, "ttl_column": null}"#).unwrap();
         for &(index, seconds) in rules {
-            policy.set_rule(index, Some(seconds));
+            policy.set_rule(rule(index, seconds));
         }
         policy
     };
@@ -380,16 +388,16 @@ fn m1_rules_of_a_label() {
 #[test]
 fn m8_indexes_are_followed() {
     let mut policy = Policy::parse("{}").unwrap();
-    policy.set_rule("a", Some(5));
-    policy.set_rule("b", Some(6));
+    policy.set_rule(rule("a", 5));
+    policy.set_rule(rule("b", 6));
     assert!(policy.rename_index("a", "c"));
     assert!(!policy.rename_index("a", "d"));
     assert_eq!(
         policy.rule("c").map(|rule| rule.expire_after_seconds),
         Some(5)
     );
-    policy.set_rule("b", None);
-    policy.set_rule("c", Some(7));
+    policy.remove_rule("b");
+    policy.set_rule(rule("c", 7));
     assert_eq!(policy.rules.len(), 1);
     assert!(policy.turned_off().rules.is_empty());
     assert!(!policy.turned_off().is_empty());
@@ -403,6 +411,7 @@ fn labels_have_a_largest_size() {
             .map(|n| IndexRule {
                 index: format!("{n:03}{name}"),
                 expire_after_seconds: i32::MAX,
+                time_zone: Some("z".repeat(63)),
             })
             .collect(),
         ..Policy::parse("{}").unwrap()

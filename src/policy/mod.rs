@@ -7,6 +7,7 @@ mod archive;
 mod change;
 mod document;
 mod expiry;
+mod instants;
 mod label;
 mod options;
 mod rest;
@@ -14,26 +15,38 @@ mod rule;
 mod seconds;
 mod table_options;
 mod undo;
+mod zone;
 
 pub(crate) use added::Added;
 pub(crate) use archive::{Archive, Chosen, ExpiredThere, batch_payload};
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
-    INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key, inheriting_key,
-    is_live, is_override, overriding_key, refreshed, stamp, truncate_to_second,
+    FIRST_TIMESTAMP, INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key,
+    inheriting_key, is_live, is_override, overriding_key, refreshed, stamp, truncate_to_second,
+};
+pub(crate) use instants::{
+    add_fractional_seconds, add_interval, add_seconds, from_epoch, from_fractional_epoch,
+    from_iso8601,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
 pub(crate) use rule::{
     IndexRule, day_of_instant, earliest, index_expiry, instant_of_day, is_live_by_index,
+    is_zone_name,
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 pub(crate) use table_options::{OptionError, TableOptions};
 pub(crate) use undo::{Shortened, lagging, micros};
+pub(crate) use zone::{
+    SameOffset, earliest_local, examples, instant_of_local, latest_instant, latest_local,
+    local_of_instant, same_offset,
+};
 
 #[cfg(test)]
 mod expiry_test;
+#[cfg(test)]
+mod instants_test;
 #[cfg(test)]
 mod label_test;
 #[cfg(test)]
@@ -48,3 +61,5 @@ mod seconds_test;
 mod table_options_test;
 #[cfg(test)]
 mod undo_test;
+#[cfg(test)]
+mod zone_test;

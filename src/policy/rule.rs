@@ -1,6 +1,7 @@
 //! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
+use super::label::LabelError;
 use serde::{Deserialize, Serialize};
 
 /// A TTL index, as the label names it.
@@ -14,6 +15,9 @@ pub(crate) struct IndexRule {
     pub(crate) index: String,
     /// M1: a row expires so many seconds after its date.
     pub(crate) expire_after_seconds: i32,
+    /// M13: the time zone of a date without one; `None` is UTC. As PostgreSQL names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time_zone: Option<String>,
 }
 
 impl IndexRule {
@@ -21,6 +25,19 @@ impl IndexRule {
     pub(crate) fn check_seconds(value: i64) -> Option<i32> {
         i32::try_from(value).ok().filter(|&seconds| seconds >= 0)
     }
+
+    /// M13: a name that PostgreSQL can look up. Whether there is such a zone, the server knows.
+    pub(super) fn check_time_zone(&self) -> Result<(), LabelError> {
+        match &self.time_zone {
+            Some(zone) if !is_zone_name(zone) => Err(LabelError::TimeZone(zone.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a time zone can have that name in a label.
+pub(crate) fn is_zone_name(name: &str) -> bool {
+    (1..=63).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// When a row expires by a TTL index: its date plus the seconds; [`INFINITY`] when it

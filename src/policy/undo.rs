@@ -74,9 +74,10 @@ impl Policy {
             (Some(old), Some(new)) => new < old,
         };
         let is_shorter = |rule: &super::IndexRule| {
-            former
-                .rule(&rule.index)
-                .is_none_or(|old| rule.expire_after_seconds < old.expire_after_seconds)
+            former.rule(&rule.index).is_none_or(|old| {
+                rule.expire_after_seconds < old.expire_after_seconds
+                    || rule.time_zone != old.time_zone
+            })
         };
         self.is_on()
             && (default

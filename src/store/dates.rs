@@ -6,9 +6,9 @@ use pgrx::pg_sys;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DateKind {
     Timestamptz,
-    /// Read as UTC.
+    /// Local time in the rule's time zone.
     Timestamp,
-    /// Midnight in UTC.
+    /// Midnight in the rule's time zone.
     Date,
 }
 
@@ -46,6 +46,11 @@ impl DateKind {
 }
 
 impl DateType {
+    /// Whether it is local time, which a time zone makes an instant (M13).
+    pub(crate) fn is_local(self) -> bool {
+        self.kind != DateKind::Timestamptz
+    }
+
     /// The date type, or array of one, of that OID.
     pub(crate) fn of(type_oid: pg_sys::Oid) -> Option<Self> {
         DateKind::ALL.into_iter().find_map(|kind| {

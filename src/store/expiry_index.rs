@@ -2,7 +2,8 @@
 
 use super::dates::DateType;
 use super::extension;
-use super::predicate::Predicate;
+use super::lookup::{Key, Rule};
+use super::predicate::{Expression, Predicate};
 use super::ttl_index::DATETIME_OPS;
 pub(crate) use super::ttl_index::{has_nulls_last, single_key};
 use crate::pg::catalog::{self, Attribute};
@@ -50,17 +51,30 @@ pub(crate) fn find_by_expiry_key(
     })
 }
 
-/// The relation's valid indexes that order the dates in a column (of arrays the earliest) and
-/// hold all rows for which the predicate is true. Otherwise as [`find`].
-pub(crate) fn find_by_date(
+/// The relation's valid indexes that order rows by the rule's dates (of arrays the earliest) and
+/// hold all rows for which its predicate is true. Otherwise as [`find`].
+pub(crate) fn find_by_date(relid: pg_sys::Oid, rule: &Rule) -> Vec<pg_sys::Oid> {
+    let predicate = rule.predicate.as_ref();
+    match &rule.key {
+        Key::Column(column, _) => serving(relid, &|index, entry| {
+            has_method(index, &[pg_sys::BTREE_AM_OID])
+                && is_by_date(entry, column, rule.date)
+                && has_predicate(entry, predicate)
+        }),
+        Key::Expression(expression) => find_by_expression(relid, expression, rule.date, predicate),
+    }
+}
+
+/// As [`find_by_date`], for the dates that an expression makes.
+pub(crate) fn find_by_expression(
     relid: pg_sys::Oid,
-    column: &Attribute,
+    expression: &Expression,
     date: DateType,
     predicate: Option<&Predicate>,
 ) -> Vec<pg_sys::Oid> {
     serving(relid, &|index, entry| {
         has_method(index, &[pg_sys::BTREE_AM_OID])
-            && is_by_date(entry, column, date)
+            && is_by_expression(entry, expression, date)
             && has_predicate(entry, predicate)
     })
 }
@@ -177,6 +191,12 @@ fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
     first == 0
         && entry.is_ordered_by(DATETIME_OPS, pg_sys::TIMESTAMPTZOID)
         && expression.is_some_and(|it| same(it, earliest))
+}
+
+fn is_by_expression(entry: &Entry<'_>, expression: &Expression, date: DateType) -> bool {
+    entry.first_column() == 0
+        && entry.is_ordered_by(DATETIME_OPS, date.kind.type_oid())
+        && entry.first_expression().is_some_and(|it| expression.is(it))
 }
 
 fn same(stored: Node<'_>, made: *mut pg_sys::Expr) -> bool {

@@ -40,6 +40,8 @@ pub(crate) struct Functions {
     pub(crate) index_expires_at: [pg_sys::Oid; 3],
     /// `ttl.earliest(date[])` for each kind of date
     pub(crate) earliest: [pg_sys::Oid; 3],
+    /// `ttl.in_time_zone(date, text)` for each kind of date
+    pub(crate) in_time_zone: [pg_sys::Oid; 3],
     /// `ttl.evaluate_first(boolean)`
     pub(crate) evaluate_first: pg_sys::Oid,
     /// `ttl.locked_here(oid, tid)`
@@ -129,6 +131,9 @@ fn look_up() -> Option<Functions> {
         live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
         index_expires_at: of_dates(|kind| function(c"index_expires_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(c"earliest", &[kind.array_oid()]))?,
+        in_time_zone: of_dates(|kind| {
+            function(c"in_time_zone", &[kind.type_oid(), pg_sys::TEXTOID])
+        })?,
         evaluate_first: function(c"evaluate_first", &[bool])?,
         locked_here: function(c"locked_here", &[oid, tid])?,
     })

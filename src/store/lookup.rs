@@ -2,8 +2,10 @@
 
 use super::cache::governing_label;
 use super::dates::DateType;
-use super::predicate::Predicate;
+use super::predicate::{Expression, Predicate};
 use super::seclabel::PROVIDER;
+use super::time_zone::TimeZone;
+use super::ttl_index::{TtlIndex, TtlKey};
 use super::{expiry_index, ttl_index};
 use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
@@ -61,19 +63,51 @@ pub(crate) struct Clock {
 pub(crate) struct Rule {
     /// The index's name, in the labelled table's schema.
     pub(crate) index: String,
-    /// Its column in this relation.
-    pub(crate) column: Attribute,
-    pub(crate) column_name: String,
+    /// What of a row of this relation is its date.
+    pub(crate) key: Key,
     pub(crate) date: DateType,
+    /// M13: the time zone of a date without one; `None` is UTC.
+    pub(crate) time_zone: Option<TimeZone>,
     pub(crate) seconds: i32,
     /// M4: the condition of rows that expire by it.
     pub(crate) predicate: Option<Predicate>,
 }
 
+/// What of a row is its date.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    /// A column, and its name. Of an array the earliest element counts.
+    Column(Attribute, String),
+    /// An expression on the row's columns.
+    Expression(Expression),
+}
+
 impl Rule {
-    /// Whether every row of the table can expire by it.
-    pub(crate) fn covers_all_rows(&self) -> bool {
-        self.predicate.is_none() && !self.date.is_array
+    /// The column, if it has the date of every row of the table.
+    pub(crate) fn column_of_all_rows(&self) -> Option<&str> {
+        match &self.key {
+            Key::Column(_, name) if self.predicate.is_none() && !self.date.is_array => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the columns in this relation that the date is made of.
+    pub(crate) fn columns(&self) -> Vec<i16> {
+        match &self.key {
+            Key::Column(column, _) => vec![column.attno],
+            Key::Expression(expression) => expression.columns(),
+        }
+    }
+
+    /// Whether the rule has functions that are not the extension's.
+    pub(crate) fn runs_others_functions(&self) -> bool {
+        self.predicate.is_some() || matches!(self.key, Key::Expression(_))
+    }
+
+    /// Whether the date must not be computed for rows that the predicate leaves out: the index
+    /// has none of them, so the expression may raise an error.
+    pub(crate) fn guards_expression(&self) -> bool {
+        self.predicate.is_some() && matches!(self.key, Key::Expression(_))
     }
 }
 
@@ -254,25 +288,68 @@ pub(crate) fn index_of(labelled_table: pg_sys::Oid, name: &str) -> Option<pg_sys
 /// `ttl.problems` tells.
 fn look_up_rule(relid: pg_sys::Oid, labelled_table: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
     let index = ttl_index::read(index_of(labelled_table, &rule.index)?)?.ok()?;
-    if !index.is_valid {
+    if !index.is_valid || without_its_index(labelled_table, &index).is_some() {
         return None;
     }
-    let column_name = catalog::column_name(labelled_table, index.attno);
-    let (column, date) = ttl_index::date_column(relid, &column_name)?;
+    let (key, date) = match index.key {
+        TtlKey::Column(attno) => {
+            let name = catalog::column_name(labelled_table, attno);
+            let (column, date) = ttl_index::date_column(relid, &name)?;
+            (Key::Column(column, name), date)
+        }
+        TtlKey::Expression(expression) if relid != labelled_table => {
+            let expression = expression.translate(labelled_table, relid)?;
+            (Key::Expression(expression), index.date)
+        }
+        TtlKey::Expression(expression) => (Key::Expression(expression), index.date),
+    };
     let predicate = match index.predicate {
         Some(predicate) if relid != labelled_table => {
             Some(predicate.translate(labelled_table, relid)?)
         }
         predicate => predicate,
     };
+    // A zone that the server does not know says nothing.
+    let time_zone = match &rule.time_zone {
+        Some(name) if date.is_local() => Some(TimeZone::named(name)?),
+        _ => None,
+    };
     Some(Rule {
         index: rule.index.clone(),
-        column,
-        column_name,
+        time_zone,
+        key,
         date,
         seconds: rule.expire_after_seconds,
         predicate,
     })
+}
+
+/// M14: a table that inherits from the labelled one, is no partition, and lacks the index of an
+/// expression: for its rows the expression may raise an error, which readers would get.
+pub(crate) fn without_its_index(
+    labelled_table: pg_sys::Oid,
+    index: &TtlIndex,
+) -> Option<pg_sys::Oid> {
+    let TtlKey::Expression(expression) = &index.key else {
+        return None;
+    };
+    let is_plain = catalog::class(labelled_table)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION);
+    if !is_plain || !catalog::has_subclass(labelled_table) {
+        return None;
+    }
+    let lacks = |&table: &pg_sys::Oid| {
+        let of_child = |tree: &Expression| tree.translate(labelled_table, table);
+        let predicate = index.predicate.as_ref().map(of_child);
+        let (Some(expression), None | Some(Some(_))) = (of_child(expression), &predicate) else {
+            return true;
+        };
+        let predicate = predicate.flatten();
+        expiry_index::find_by_expression(table, &expression, index.date, predicate.as_ref())
+            .is_empty()
+    };
+    let mut children = catalog::all_inheritors(labelled_table).into_iter();
+    children.find(|table| *table != labelled_table && lacks(table))
 }
 
 fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attribute> {

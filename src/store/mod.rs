@@ -15,15 +15,16 @@ pub(crate) mod predicate;
 pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
+pub(crate) mod time_zone;
 pub(crate) mod ttl_index;
 pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
 pub(crate) use lookup::{
-    Clock, Inherited, Rule, TablePolicy, all_labels, expected_indexes, index_of, label_of, labels,
-    read_label,
+    Clock, Inherited, Key, Rule, TablePolicy, all_labels, expected_indexes, index_of, label_of,
+    labels, read_label, without_its_index,
 };
-pub(crate) use sql::{kept_condition, live_condition, rule_applies};
+pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
 
 #[cfg(test)]
 mod release_test;

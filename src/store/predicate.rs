@@ -3,26 +3,40 @@
 
 use super::ttl_index::{self, Unfit};
 use crate::error::Error;
+use crate::pg::index_entry::{self, Entry};
+use crate::pg::locks;
 use crate::pg::stored_tree::{self, StoredTree};
-use crate::pg::{index_entry, locks};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// A predicate in which all functions are trusted ([`ttl_index::trusted`]): only functions of
 /// the server's and in C are called to simplify it.
 pub(crate) type Predicate = StoredTree;
 
+/// An expression in which all functions are trusted, as in a [`Predicate`].
+pub(crate) type Expression = StoredTree;
+
 /// The predicate of an index as SQL.
 ///
 /// PostgreSQL locks the table for that, and other types whose columns the predicate names;
 /// whoever looks must not wait for these locks ([`crate::pg::look`]).
 pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
+    as_sql(index, &|entry| entry.stored_predicate())
+}
+
+/// The first expression of an index as SQL; as [`written`].
+pub(crate) fn written_key(index: pg_sys::Oid) -> Result<String, Error> {
+    as_sql(index, &|entry| entry.first_expression().map(StoredTree::of))
+}
+
+fn as_sql(
+    index: pg_sys::Oid,
+    tree: &dyn Fn(&Entry<'_>) -> Option<StoredTree>,
+) -> Result<String, Error> {
     let gone = || {
         let code = PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
         Error::new(code, "the index does not exist")
     };
-    let stored = index_entry::with(index, |entry| {
-        entry.stored_predicate().map(|it| (entry.indrelid, it))
-    });
+    let stored = index_entry::with(index, |entry| tree(entry).map(|it| (entry.indrelid, it)));
     let (table, stored) = stored.flatten().ok_or_else(gone)?;
     if !locks::try_relation(table, pg_sys::AccessShareLock) {
         let code = PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE;

@@ -3,7 +3,9 @@
 //! They are placeholders, replaced when the query is planned ([`crate::visibility`]): the
 //! meaning of a predicate's text would depend on `search_path`.
 
-use crate::pg::catalog::quote_literal;
+use super::dates::DateKind;
+use super::{Key, Rule};
+use crate::pg::catalog::{quote_identifier, quote_literal};
 
 /// The condition "the row is live" with this default, in a query on one table that
 /// [`crate::visibility::statement::with_expired_rows_of`] runs.
@@ -21,4 +23,25 @@ pub(crate) fn kept_condition(seconds: i32) -> String {
 /// The predicate of a TTL index, in such a query.
 pub(crate) fn rule_applies(index: &str) -> String {
     format!("ttl.rule_applies(tableoid, {})", quote_literal(index))
+}
+
+/// The key of a TTL index, in such a query, and its type.
+pub(crate) fn rule_key(rule: &Rule) -> (String, DateKind) {
+    let kind = rule.date.kind;
+    match &rule.key {
+        Key::Column(_, name) if rule.date.is_array => {
+            let earliest = format!("ttl.earliest({})", quote_identifier(name));
+            (earliest, DateKind::Timestamptz)
+        }
+        Key::Column(_, name) => (quote_identifier(name), kind),
+        Key::Expression(_) => {
+            let function = match kind {
+                DateKind::Timestamptz => "rule_timestamptz",
+                DateKind::Timestamp => "rule_timestamp",
+                DateKind::Date => "rule_date",
+            };
+            let index = quote_literal(&rule.index);
+            (format!("ttl.{function}(tableoid, {index})"), kind)
+        }
+    }
 }

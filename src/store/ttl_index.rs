@@ -4,7 +4,7 @@
 
 use super::dates::{DateKind, DateType};
 use super::extension;
-use super::predicate::Predicate;
+use super::predicate::{Expression, Predicate};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::functions_used;
 use crate::pg::index_entry::{self, Entry};
@@ -16,8 +16,8 @@ use pgrx::pg_sys;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TtlIndex {
     pub(crate) table: pg_sys::Oid,
-    /// The column's number in that table.
-    pub(crate) attno: i16,
+    pub(crate) key: TtlKey,
+    pub(crate) date: DateType,
     /// Of descending order.
     pub(crate) descending: bool,
     /// False if CREATE INDEX CONCURRENTLY has failed, or is still running.
@@ -25,13 +25,30 @@ pub(crate) struct TtlIndex {
     pub(crate) predicate: Option<Predicate>,
 }
 
+/// What such an index orders rows by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TtlKey {
+    /// The column of that number, or the earliest element of an array.
+    Column(i16),
+    /// An expression on the table's columns.
+    Expression(Expression),
+}
+
+impl TtlKey {
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Column(one), Self::Column(other)) => one == other,
+            (Self::Expression(one), Self::Expression(other)) => one.is_like(other),
+            _ => false,
+        }
+    }
+}
+
 /// Why an index cannot be a TTL index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unfit {
     /// M7.
     SeveralColumns,
-    /// M7.
-    Expression,
     /// M7.
     PrimaryKey,
     /// It cannot be read in the order of dates.
@@ -46,13 +63,29 @@ pub(crate) enum Unfit {
     Function(String),
     /// The predicate depends on the whole row.
     WholeRow,
+    /// M14: as [`Self::Function`] and [`Self::WholeRow`], of the expression.
+    ExpressionFunction(String),
+    ExpressionWholeRow,
+    /// M14: the expression has another type.
+    ExpressionNotADate(String),
 }
 
 impl TtlIndex {
+    /// The key, as a user would write it. Locks the table for an expression.
+    pub(crate) fn shown_key(&self) -> String {
+        match &self.key {
+            TtlKey::Column(attno) => {
+                catalog::quote_identifier(&catalog::column_name(self.table, *attno))
+            }
+            TtlKey::Expression(expression) => expression.to_sql(self.table).unwrap_or_default(),
+        }
+    }
+
     /// Whether the other index has the same key and predicate (M7). One of the other direction is
     /// another index, as in MongoDB.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        (self.attno, self.descending) == (other.attno, other.descending)
+        self.descending == other.descending
+            && self.key.is_like(&other.key)
             && match (&self.predicate, &other.predicate) {
                 (None, None) => true,
                 (Some(a), Some(b)) => a.is_like(b),
@@ -66,7 +99,6 @@ impl Unfit {
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::SeveralColumns => "has several columns".into(),
-            Self::Expression => "is on an expression".into(),
             Self::PrimaryKey => "is a primary key".into(),
             Self::AccessMethod => "is not a btree, and so not in the order of dates".into(),
             Self::OperatorClass => {
@@ -83,23 +115,32 @@ impl Unfit {
                 format!("has a predicate that uses {name}, which not only superusers can have made")
             }
             Self::WholeRow => "has a predicate on the row as a whole".into(),
+            Self::ExpressionFunction(name) => {
+                format!("uses {name}, which may have been created by a user who is not a superuser")
+            }
+            Self::ExpressionWholeRow => "is on the row as a whole".into(),
+            Self::ExpressionNotADate(type_name) => {
+                format!("is on an expression of type {type_name}")
+            }
         }
     }
 
     /// What to do instead.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
-            Self::SeveralColumns
-            | Self::Expression
-            | Self::PrimaryKey
-            | Self::AccessMethod
-            | Self::OperatorClass => {
-                "A TTL index is a btree on one column with a date; create another one on it."
+            Self::SeveralColumns | Self::PrimaryKey | Self::AccessMethod | Self::OperatorClass => {
+                "A TTL index is a btree on one column or expression with a date; create another one on it."
             }
             Self::NotADate(_) => {
-                "A TTL index is on a column of type timestamptz, timestamp or date, or of an array of one."
+                "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one. For seconds since 1970 create one on (ttl.from_epoch(column)), for ISO 8601 text on (ttl.from_iso8601(column))."
             }
             Self::PlainArray(_) => "ttl.create_index() makes one on ttl.earliest() of the column.",
+            Self::ExpressionNotADate(_) => {
+                "The expression must be of type timestamptz, timestamp or date. For seconds since 1970 use ttl.from_epoch(), for ISO 8601 text ttl.from_iso8601()."
+            }
+            Self::ExpressionFunction(_) | Self::ExpressionWholeRow => {
+                "Every reader of the table runs the expression with rights of their own: use built-in functions, those in schema ttl, and columns."
+            }
             Self::Function(_) | Self::WholeRow => {
                 "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns."
             }
@@ -154,33 +195,62 @@ fn of_entry(index: pg_sys::Oid, entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
         return Err(Unfit::AccessMethod);
     }
     let first = entry.first_column();
+    if first == 0 && array_of_earliest(entry).is_none() {
+        return of_expression(entry);
+    }
     // SAFETY: a syscache look-up.
     let type_of = |attno| unsafe { pg_sys::get_atttype(entry.indrelid, attno) };
     let (attno, indexed) = if first == 0 {
-        let array = array_of_earliest(entry).ok_or(Unfit::Expression)?;
+        let array = array_of_earliest(entry).unwrap_or(0);
         (array, DateKind::Timestamptz.type_oid())
     } else {
         (first, type_of(first))
     };
     let type_oid = type_of(attno);
-    match DateType::of(type_oid) {
+    let date = match DateType::of(type_oid) {
         None => return Err(Unfit::NotADate(names::of_type(type_oid))),
         Some(date) if date.is_array && first != 0 => {
             let column = catalog::column_name(entry.indrelid, attno);
             return Err(Unfit::PlainArray(column));
         }
-        Some(_) => {}
-    }
+        Some(date) => date,
+    };
     if !entry.is_ordered_by(DATETIME_OPS, indexed) {
         return Err(Unfit::OperatorClass);
     }
+    of_key(entry, TtlKey::Column(attno), date)
+}
+
+fn of_key(entry: &Entry<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, Unfit> {
     Ok(TtlIndex {
         table: entry.indrelid,
-        attno,
+        key,
+        date,
         descending: is_descending(entry),
         is_valid: entry.indisvalid && entry.indisready && entry.indislive,
         predicate: entry.predicate().map(trusted).transpose()?,
     })
+}
+
+/// M14: an index on an expression, which the filter evaluates with the rights of whoever reads the
+/// table.
+fn of_expression(entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
+    let Some(tree) = entry.first_expression() else {
+        return Err(Unfit::SeveralColumns);
+    };
+    let type_oid = tree.value_type();
+    let not_a_date = || Unfit::ExpressionNotADate(names::of_type(type_oid));
+    let date = DateType::of(type_oid)
+        .filter(|date| !date.is_array)
+        .ok_or_else(not_a_date)?;
+    if !entry.is_ordered_by(DATETIME_OPS, type_oid) {
+        return Err(Unfit::OperatorClass);
+    }
+    let expression = trusted(tree).map_err(|unfit| match unfit {
+        Unfit::Function(name) => Unfit::ExpressionFunction(name),
+        _ => Unfit::ExpressionWholeRow,
+    })?;
+    of_key(entry, TtlKey::Expression(expression), date)
 }
 
 fn is_descending(entry: &Entry<'_>) -> bool {

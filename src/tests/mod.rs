@@ -13,5 +13,6 @@ mod partitions;
 mod qualified_test;
 #[cfg(test)]
 mod release_test;
+mod time_zone;
 #[cfg(test)]
 mod tools_test;

@@ -5,7 +5,7 @@ use super::restriction;
 use crate::pg::call::Call;
 use crate::pg::support::Request;
 use crate::pg::{catalog, fmgr, nodes};
-use crate::store::{cache, extension};
+use crate::store::{Rule, cache, extension};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -32,7 +32,7 @@ pub(crate) extern "C-unwind" fn ttl_is_live_support(
         let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) else {
             return Some(nodes::and(&[]));
         };
-        if policy.rules.iter().any(|rule| rule.predicate.is_some()) {
+        if policy.rules.iter().any(Rule::runs_others_functions) {
             request.mind_parallel_hazards();
         }
         Some(restriction::live_condition(

@@ -6,6 +6,7 @@ pub(crate) mod constraint_ddl;
 pub(crate) mod copy_to;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
+mod instants;
 mod is_live;
 mod kept;
 mod own_query;
@@ -15,5 +16,6 @@ mod restriction;
 pub(crate) mod row_locks;
 pub(crate) mod statement;
 mod support;
+pub(crate) mod time_zone;
 
 pub(crate) use restriction::live_by_rules;

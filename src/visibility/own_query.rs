@@ -1,6 +1,7 @@
 //! Conditions in the extension's own queries, put in when these are planned.
 //!
-//! `ttl.row_is_live`, `ttl.row_is_kept` and `ttl.rule_applies` are replaced by the expressions that hide rows, so
+//! `ttl.row_is_live`, `ttl.row_is_kept`, `ttl.rule_applies` and `ttl.rule_timestamptz` and its like are replaced by
+//! the expressions that hide rows, so
 //! no predicate is written out and parsed again under some `search_path`. In any other query, or
 //! if they are not replaced, they raise an error.
 
@@ -10,7 +11,7 @@ use crate::pg::call::Call;
 use crate::pg::support::Request;
 use crate::pg::values::Text;
 use crate::pg::{encoding, fmgr, nodes};
-use crate::store::{TablePolicy, cache, extension};
+use crate::store::{Rule, TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
@@ -19,6 +20,7 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_row_is_live_support,
     pg_finfo_ttl_row_is_kept_support,
     pg_finfo_ttl_rule_applies_support,
+    pg_finfo_ttl_rule_key_support,
     pg_finfo_ttl_own_query_only,
 );
 
@@ -69,19 +71,44 @@ pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
     call: Call<'_, (Request<'_>,)>,
 ) -> pg_sys::Datum {
     replace(call, |policy, varno, name| {
-        // SAFETY: as declared in SQL, of type text.
-        let name = unsafe {
-            if !name.constisnull {
-                encoding::check_given(name.constvalue);
-            }
-            Text::from_datum(name.constvalue, name.constisnull)?.0
-        };
-        let rules = policy.map_or(&[][..], |policy| &policy.rules);
-        let Some(rule) = rules.iter().find(|rule| rule.index == name) else {
+        let Some(rule) = named(policy, name)? else {
             return Some(nodes::never());
         };
         Some(restriction::predicate(rule, varno).unwrap_or_else(|| nodes::and(&[])))
     })
+}
+
+/// `ttl.rule_key_support(internal) RETURNS internal`: replaces `ttl.rule_timestamptz(tableoid,
+/// index)`, or that of another type, by the date of that TTL index (M14).
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_rule_key_support(
+    call: Call<'_, (Request<'_>,)>,
+) -> pg_sys::Datum {
+    let (request,) = call.args();
+    let Some(type_oid) = request.and_then(|request| request.result_type()) else {
+        return pg_sys::Datum::null();
+    };
+    replace(call, |policy, varno, name| {
+        let functions = extension::functions()?;
+        let date =
+            named(policy, name)?.map(|rule| restriction::given_date(&functions, rule, varno));
+        let date = date.filter(|(kind, _)| kind.type_oid() == type_oid);
+        Some(date.map_or_else(|| nodes::null(type_oid), |(_, date)| date))
+    })
+}
+
+/// The rule that a constant names, if there is one. `None` for a NULL.
+fn named<'p>(policy: Option<&'p TablePolicy>, name: &pg_sys::Const) -> Option<Option<&'p Rule>> {
+    // SAFETY: as declared in SQL, of type text.
+    let name = unsafe {
+        if !name.constisnull {
+            encoding::check_given(name.constvalue);
+        }
+        Text::from_datum(name.constvalue, name.constisnull)?.0
+    };
+    let rules = policy.map_or(&[][..], |policy| &policy.rules);
+    Some(rules.iter().find(|rule| rule.index == name))
 }
 
 /// `ttl.row_is_live(oid, integer)`, `ttl.row_is_kept(oid, integer)` and `ttl.rule_applies(oid, text)`

@@ -8,7 +8,7 @@ use crate::pg::planner_input::Entry;
 use crate::pg::{externs, nodes, roles};
 use crate::settings;
 use crate::store::extension::{self, Functions};
-use crate::store::{TablePolicy, cache};
+use crate::store::{Rule, TablePolicy, cache};
 use core::iter::once;
 use pgrx::pg_sys::{self, CmdType, Expr, RelOptKind};
 
@@ -40,7 +40,7 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
         }
         return;
     }
-    if policy.rules.iter().any(|rule| rule.predicate.is_some()) {
+    if policy.rules.iter().any(Rule::runs_others_functions) {
         table.mind_parallel_hazards();
     }
     match table.read().reloptkind {

@@ -4,7 +4,7 @@ use crate::pg::nodes;
 use crate::pg::planned_table::PlannedTable;
 use crate::store::dates::DateKind;
 use crate::store::extension::Functions;
-use crate::store::{Clock, Rule, TablePolicy};
+use crate::store::{Clock, Key, Rule, TablePolicy};
 use pgrx::pg_sys::{self, Expr};
 
 /// The conditions of "the row is live", for range table entry `varno`; all must hold. The
@@ -83,7 +83,22 @@ fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
 
 /// The date by which rows expire by the rule, and of which kind it is.
 pub(super) fn date(functions: &Functions, rule: &Rule, varno: u32) -> (DateKind, *mut Expr) {
-    let column = nodes::var(varno, &rule.column);
+    let (kind, date) = given_date(functions, rule, varno);
+    let Some(zone) = &rule.time_zone else {
+        return (kind, date);
+    };
+    let arguments = [date, nodes::text(&zone.name)];
+    let instant = functions.in_time_zone[kind.number()];
+    let instant = nodes::call(instant, pg_sys::TIMESTAMPTZOID, &arguments);
+    (DateKind::Timestamptz, instant)
+}
+
+/// The date as the row has it, in local time if the rule has a time zone.
+pub(super) fn given_date(functions: &Functions, rule: &Rule, varno: u32) -> (DateKind, *mut Expr) {
+    let column = match &rule.key {
+        Key::Column(column, _) => nodes::var(varno, column),
+        Key::Expression(expression) => return (rule.date.kind, expression.simplified(varno)),
+    };
     if !rule.date.is_array {
         return (rule.date.kind, column);
     }
@@ -102,7 +117,12 @@ pub(super) fn unless_excluded(
     match predicate(rule, varno) {
         None => live,
         Some(predicate) => {
-            let live = nodes::or(live, nodes::is_not_true(predicate));
+            let excluded = nodes::is_not_true(predicate);
+            let live = if rule.guards_expression() {
+                nodes::or(excluded, live)
+            } else {
+                nodes::or(live, excluded)
+            };
             nodes::filter_call(functions.evaluate_first, &[live])
         }
     }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::pg::gate::Visit;
 use crate::pg::timeout::Turn;
 use crate::pg::{background, catalog, locks, owner_session, session};
-use crate::policy::lagging;
+use crate::policy::{lagging, latest_instant};
 use crate::settings;
 use crate::store::dates::DateKind;
 use crate::store::{Rule, TablePolicy, cache, governing_label, policy_lock};
@@ -256,20 +256,27 @@ fn past_by_clock(
     })
 }
 
-/// The column by whose value rows expire by the rule.
-fn date_column(rule: &Rule) -> DateColumn<'_> {
-    DateColumn {
-        name: &rule.column_name,
+/// The column by whose value all rows expire by the rule.
+fn date_column(rule: &Rule) -> Option<DateColumn<'_>> {
+    Some(DateColumn {
+        name: rule.column_of_all_rows()?,
         kind: rule.date.kind,
-    }
+    })
 }
 
 /// M11 by the column of a TTL index that holds all rows.
 fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<Past, Error> {
-    for rule in policy.rules.iter().filter(|rule| rule.covers_all_rows()) {
-        let range = bounds::range(leaf, date_column(rule))?;
+    for rule in &policy.rules {
+        let Some(column) = date_column(rule) else {
+            continue;
+        };
+        let range = bounds::range(leaf, column)?;
+        let newest = |local| match &rule.time_zone {
+            Some(zone) => latest_instant(local, zone.clock()),
+            None => local,
+        };
         match range {
-            Some(range) if bounds::is_past_by_index(range.newest, rule.seconds, now) => {
+            Some(range) if bounds::is_past_by_index(newest(range.newest), rule.seconds, now) => {
                 return Ok(if range.reaches_minus_infinity {
                     Past::PerhapsNotAll
                 } else {

@@ -88,7 +88,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
         })?,
         IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
     };
-    let old = ttl_index::set_rule(index, Some(seconds), Options::default(), consent)?;
+    let old = ttl_index::set_rule(index, Some(seconds), &Options::default(), consent)?;
     Ok(CollModReply::new(old, seconds))
 }
 

@@ -13,7 +13,7 @@ use crate::pg::{index, txn};
 use crate::policy::Policy;
 use crate::store::dates::DateType;
 use crate::store::predicate::{self, Unusable};
-use crate::store::ttl_index::{TtlIndex, Unfit, read as read_index};
+use crate::store::ttl_index::{TtlIndex, TtlKey, Unfit, read as read_index};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -98,7 +98,8 @@ fn create(
     let policy = guard::own_policy(relid)?;
     let like = TtlIndex {
         table: relid,
-        attno: column.attno,
+        key: TtlKey::Column(column.attno),
+        date,
         descending: wanted.descending,
         is_valid: true,
         predicate,
@@ -114,7 +115,7 @@ fn create(
     if let Some((index, reply)) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
         let differs = |policy: &Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
         if policy.as_ref().is_some_and(differs) {
-            ttl_index::set_rule(index, Some(seconds), options, consent)?;
+            ttl_index::set_rule(index, Some(seconds), &options, consent)?;
         }
         return Ok(reply);
     }
@@ -127,7 +128,7 @@ fn create(
             "the index that was created is not there",
         )
     })?;
-    ttl_index::set_rule(created, Some(seconds), options, consent)?;
+    ttl_index::set_rule(created, Some(seconds), &options, consent)?;
     let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
     Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
 }

@@ -1,0 +1,109 @@
+//! The time zone of a TTL index on dates without one (M13).
+
+use crate::error::{Error, Result};
+use crate::pg::catalog::{quote_identifier, quote_literal};
+use crate::policy::{self, IndexRule};
+use crate::store::dates::DateType;
+use crate::store::time_zone::TimeZone;
+use pgrx::PgSqlErrorCode;
+
+/// The time zone that a TTL index gets.
+pub(super) struct Chosen {
+    /// As the label names it; `None` is UTC, and what dates with a time zone have.
+    pub(super) name: Option<String>,
+    /// What is to be said of it once the change is made.
+    pub(super) notice: Option<Notice>,
+}
+
+/// What a user is told of a time zone.
+pub(super) struct Notice {
+    zone: TimeZone,
+    /// Whether rows may live again that the former zone had expired.
+    is_other: bool,
+}
+
+/// The time zone of dates of this type: the one that is asked for, or the one that the index has, or
+/// else the session's.
+pub(super) fn choose(
+    asked: Option<&str>,
+    present: Option<&IndexRule>,
+    date: DateType,
+    index: &str,
+) -> Result<Chosen> {
+    let kept = present.map(|rule| rule.time_zone.clone());
+    if !date.is_local() {
+        return match asked {
+            Some(_) => Err(has_time_zone(index)),
+            None => Ok(Chosen {
+                name: None,
+                notice: None,
+            }),
+        };
+    }
+    let zone = match (asked, kept.clone()) {
+        (Some(name), _) => Some(TimeZone::named(name).ok_or_else(|| unknown(name))?),
+        (None, Some(name)) => return Ok(Chosen { name, notice: None }),
+        (None, None) => TimeZone::of_session(),
+    };
+    // A name that the label cannot have is one of a zone that somebody has made up for a session.
+    let zone = zone.filter(|zone| policy::is_zone_name(&zone.name));
+    let name = zone
+        .as_ref()
+        .filter(|zone| !zone.is_utc())
+        .map(|zone| zone.name.clone());
+    let is_other = kept.is_some_and(|kept| kept != name);
+    let notice = zone.filter(|_| asked.is_none() || is_other);
+    Ok(Chosen {
+        name,
+        notice: notice.map(|zone| Notice { zone, is_other }),
+    })
+}
+
+impl Notice {
+    /// Says which zone counts, with an example. `key` is the index's key, and `call` the call that
+    /// chose it, without the closing bracket.
+    pub(super) fn send(self, key: &str, table: &str, call: &str) {
+        let zone = &self.zone.name;
+        let examples = policy::examples(self.zone.clock()).into_iter();
+        let examples: Vec<String> = examples
+            .map(|(local, utc)| format!("{local} in {key} means {utc}"))
+            .collect();
+        let examples = examples.join(", and ");
+        let message = format!("{key} of table {table} is read in time zone {zone}");
+        let notice = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message);
+        if self.is_other {
+            notice
+                .detail(format!("{examples}. Rows that were expired by the former time zone only are visible again, unless they have been deleted."))
+                .notice();
+        } else {
+            notice
+                .detail(format!("{examples}."))
+                .hint(format!(
+                    "To use another time zone, run: SELECT {call}, time_zone => 'UTC');"
+                ))
+                .notice();
+        }
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("time zone {} not recognized", quote_identifier(name)),
+    )
+    .hint(format!(
+        "To find its name, run: SELECT name FROM pg_timezone_names WHERE name ILIKE {};",
+        quote_literal(&format!("%{}%", name.replace('%', "")))
+    ))
+}
+
+fn has_time_zone(index: &str) -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "argument \"time_zone\" cannot be given for dates of type timestamptz",
+    )
+    .detail(format!(
+        "The values of index {index} are instants, whatever the time zone."
+    ))
+    .hint("Leave out \"time_zone\".")
+}
