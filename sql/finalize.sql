@@ -24,7 +24,7 @@ GRANT EXECUTE ON FUNCTION
     ttl.add_seconds(pg_catalog.date, bigint), ttl.add_seconds(pg_catalog.date, double precision),
     ttl.add_interval(pg_catalog.date, interval), ttl.from_epoch(bigint), ttl.from_epoch(double precision),
     ttl.from_epoch_ms(bigint), ttl.from_epoch_ms(double precision), ttl.from_epoch_us(bigint),
-    ttl.from_iso8601(pg_catalog.text),
+    ttl.from_epoch_us(double precision), ttl.from_iso8601(pg_catalog.text),
     ttl.evaluate_first, ttl.locked_here, ttl.cutoff, ttl.reads_physically,
     ttl.current_ts, ttl.refreshed_ts, ttl.is_override, ttl.document_ttl, ttl.expiry_key, ttl.expires_at,
     ttl.index_expires_at(pg_catalog.timestamptz, integer), ttl.index_expires_at(timestamp, integer),
@@ -38,8 +38,9 @@ GRANT EXECUTE ON FUNCTION ttl.now, ttl.deleting, ttl.remaining, ttl.is_live TO P
 -- These check that the caller owns the table (ttl.preview: may SELECT from it).
 GRANT EXECUTE ON FUNCTION
     ttl.enable, ttl.set_default, ttl.set_option, ttl.disable, ttl.resume, ttl.resume_restored, ttl.pause, ttl.archive_to,
-    ttl.expire_index, ttl.create_index, ttl.coll_mod, ttl.purge, ttl.purge_strictly, ttl.expired, ttl.revive,
-    ttl.preview, ttl.create_live_view
+    ttl.expire_index, ttl.expire_after, ttl.create_index, ttl.coll_mod, ttl.purge, ttl.purge_strictly, ttl.expired, ttl.revive,
+    ttl.preview(pg_catalog.regclass, ttl.seconds),
+    ttl.preview(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text), ttl.create_live_view
     TO PUBLIC;
 
 -- Behind the views. They show of each table what the caller may know.

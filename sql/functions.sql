@@ -157,6 +157,11 @@ CREATE FUNCTION ttl.from_epoch_us(microseconds bigint) RETURNS pg_catalog.timest
 COMMENT ON FUNCTION ttl.from_epoch_us(bigint) IS
     'the instant so many microseconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
 
+CREATE FUNCTION ttl.from_epoch_us(microseconds double precision) RETURNS pg_catalog.timestamptz
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_epoch_us_double';
+COMMENT ON FUNCTION ttl.from_epoch_us(double precision) IS
+    'the instant so many microseconds after 1970-01-01 00:00 UTC; NULL if it is out of range';
+
 CREATE FUNCTION ttl.from_iso8601(value pg_catalog.text) RETURNS pg_catalog.timestamptz
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_from_iso8601';
 COMMENT ON FUNCTION ttl.from_iso8601(pg_catalog.text) IS
@@ -290,6 +295,15 @@ CREATE FUNCTION ttl.expire_index(
 COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, boolean, boolean, boolean, pg_catalog.text) IS
     'make an index a TTL index: rows expire so many seconds after the date in its column, which for a timestamp or date is local time in time_zone (default: the session''s); NULL makes it an ordinary one again, after deleting what is expired by it, which lives again with revive_expired';
 
+CREATE FUNCTION ttl.expire_after(
+        rel pg_catalog.regclass, column_name pg_catalog.name, after ttl.seconds, unit pg_catalog.text DEFAULT NULL,
+        time_zone pg_catalog.text DEFAULT NULL, hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false,
+        confirm boolean DEFAULT false)
+    RETURNS pg_catalog.regclass
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_after_wrapper';
+COMMENT ON FUNCTION ttl.expire_after(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text, boolean, boolean, boolean) IS
+    'let rows expire so many seconds after the time in a column: a timestamptz, a timestamp or date in time_zone (default: the session''s), or a number since 1970 in unit (seconds, milliseconds or microseconds); makes a TTL index of an index that is there, or creates one; returns it';
+
 CREATE FUNCTION ttl.create_index(
         rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL,
         confirm boolean DEFAULT false)
@@ -346,6 +360,15 @@ CREATE FUNCTION ttl.preview(
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'preview_wrapper';
 COMMENT ON FUNCTION ttl.preview(pg_catalog.regclass, ttl.seconds) IS
     'what a default of so many seconds (NULL: the current one) would expire at once: rows on disk, those expired, the oldest expiry';
+
+CREATE FUNCTION ttl.preview(
+        rel pg_catalog.regclass, column_name pg_catalog.name, after ttl.seconds, unit pg_catalog.text DEFAULT NULL,
+        time_zone pg_catalog.text DEFAULT NULL,
+        OUT total bigint, OUT expired bigint, OUT oldest_expiry pg_catalog.timestamptz)
+    RETURNS SETOF pg_catalog.record ROWS 1
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'preview_after_wrapper';
+COMMENT ON FUNCTION ttl.preview(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text) IS
+    'what ttl.expire_after() with these arguments would expire at once: rows on disk, those expired, the oldest expiry';
 
 CREATE FUNCTION ttl.remaining(rec pg_catalog.record) RETURNS interval
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_remaining';

@@ -7,7 +7,7 @@ CREATE TYPE ttl.seconds;
 CREATE FUNCTION ttl.seconds_in(pg_catalog.cstring) RETURNS ttl.seconds
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'seconds_in_wrapper';
 COMMENT ON FUNCTION ttl.seconds_in(pg_catalog.cstring) IS
-    'reads a whole number of seconds, or an interval without months';
+    'reads a whole number of seconds, or an interval; a month counts as 31 days, a year as 366';
 
 CREATE FUNCTION ttl.seconds_out(ttl.seconds) RETURNS pg_catalog.cstring
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_out';
@@ -41,7 +41,7 @@ COMMENT ON CAST (real AS ttl.seconds) IS 'arguments of functions of ttl_ext, if 
 CREATE CAST (double precision AS ttl.seconds) WITH INOUT AS IMPLICIT;
 COMMENT ON CAST (double precision AS ttl.seconds) IS 'arguments of functions of ttl_ext, if without a fraction';
 CREATE CAST (interval AS ttl.seconds) WITH INOUT AS IMPLICIT;
-COMMENT ON CAST (interval AS ttl.seconds) IS 'arguments of functions of ttl_ext, if without months';
+COMMENT ON CAST (interval AS ttl.seconds) IS 'arguments of functions of ttl_ext';
 CREATE CAST (pg_catalog.text AS ttl.seconds) WITH INOUT AS IMPLICIT;
 COMMENT ON CAST (pg_catalog.text AS ttl.seconds) IS 'arguments of functions of ttl_ext, from drivers';
 CREATE CAST (pg_catalog.varchar AS ttl.seconds) WITH INOUT AS IMPLICIT;

@@ -13,6 +13,7 @@ mod disclosure;
 mod document;
 mod document_column;
 mod enable;
+mod expire_after;
 mod expired;
 mod giving_back;
 mod guard;

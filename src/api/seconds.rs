@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::pg::report::or_raise;
-use crate::pg::{encoding, fmgr};
+use crate::pg::{catalog, encoding, fmgr};
 use crate::policy::{self, NotSeconds};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
@@ -63,10 +63,25 @@ pub(super) fn read(text: &CStr) -> Result<i32> {
             direct_function_call::<Interval>(pg_sys::interval_in, &args)
         };
         interval.map_or(Err(NotSeconds::NotFinite), |it| {
-            policy::seconds_of_interval(it.months(), it.days(), it.micros())
+            let seconds = policy::seconds_of_interval(it.months(), it.days(), it.micros())?;
+            if it.months() != 0 {
+                count_as_days(&shown, seconds);
+            }
+            Ok(seconds)
         })
     });
     read.map_err(|why| refused(&shown, why))
+}
+
+/// Says how many days months and years are.
+fn count_as_days(text: &str, seconds: i32) {
+    let days = f64::from(seconds) / 86_400.0;
+    let unit = if days == 1.0 { "day" } else { "days" };
+    let message = format!("{} counts as {days} {unit}", catalog::quote_literal(text));
+    Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+        .detail("A month counts as 31 days, and a year as 366, so that no row expires too soon.")
+        .hint("To choose the number yourself, write days, such as '30 days'.")
+        .notice();
 }
 
 /// Enough for what people write; a numeric can have thousands of digits.
@@ -78,10 +93,6 @@ fn refused(text: &str, why: NotSeconds) -> Error {
         shown.push_str("...");
     }
     let (detail, hint) = match why {
-        NotSeconds::Months => (
-            "Months and years have no fixed number of days.",
-            "Write days, such as '30 days'.",
-        ),
         NotSeconds::Fraction => (
             "It has a fraction of a second.",
             "Rows expire at whole seconds.",

@@ -1,10 +1,10 @@
 //! The time zone of a TTL index on dates without one (M13).
 
 use crate::error::{Error, Result};
-use crate::pg::catalog::{quote_identifier, quote_literal};
 use crate::policy::{self, IndexRule};
 use crate::store::dates::DateType;
 use crate::store::time_zone::TimeZone;
+use crate::store::ttl_index::ShownKey;
 use pgrx::PgSqlErrorCode;
 
 /// The time zone that a TTL index gets.
@@ -60,26 +60,32 @@ pub(super) fn choose(
 }
 
 impl Notice {
-    /// Says which zone counts, with an example. `key` is the index's key, and `call` the call that
-    /// chose it, without the closing bracket.
-    pub(super) fn send(self, key: &str, table: &str, call: &str) {
+    /// Says which zone counts, with an example. `call` is the call that chose it, without the closing
+    /// bracket.
+    pub(super) fn send(self, key: &ShownKey, table: &str, call: &str) {
         let zone = &self.zone.name;
         let examples = policy::examples(self.zone.clock()).into_iter();
         let examples: Vec<String> = examples
-            .map(|(local, utc)| format!("{local} in {key} means {utc}"))
+            .map(|(local, utc)| format!("{local} in {} means {utc}", key.text))
             .collect();
         let examples = examples.join(", and ");
-        let message = format!("{key} of table {table} is read in time zone {zone}");
+        let (kind, key) = (key.kind, &key.text);
+        let message = format!("{kind} {key} of table {table} is read in time zone {zone}");
         let notice = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message);
         if self.is_other {
             notice
                 .detail(format!("{examples}. Rows that were expired by the former time zone only are visible again, unless they have been deleted."))
                 .notice();
         } else {
+            let other = if self.zone.is_utc() {
+                "America/New_York"
+            } else {
+                "UTC"
+            };
             notice
                 .detail(format!("{examples}."))
                 .hint(format!(
-                    "To use another time zone, run: SELECT {call}, time_zone => 'UTC');"
+                    "To use another time zone, such as {other}, run: SELECT {call}, time_zone => '{other}');"
                 ))
                 .notice();
         }
@@ -89,12 +95,9 @@ impl Notice {
 fn unknown(name: &str) -> Error {
     Error::new(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("time zone {} not recognized", quote_identifier(name)),
+        format!("time zone \"{name}\" not recognized"),
     )
-    .hint(format!(
-        "To find its name, run: SELECT name FROM pg_timezone_names WHERE name ILIKE {};",
-        quote_literal(&format!("%{}%", name.replace('%', "")))
-    ))
+    .hint("For the names, run: SELECT name FROM pg_timezone_names ORDER BY name;")
 }
 
 fn has_time_zone(index: &str) -> Error {

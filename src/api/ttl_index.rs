@@ -1,7 +1,7 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{guard, label, time_zone};
+use super::{expire_after, guard, label, time_zone};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -10,6 +10,7 @@ use crate::pg::report::or_raise;
 use crate::pg::values::Text;
 use crate::pg::{background, index, locks};
 use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
+use crate::store::expiry_index;
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
 use crate::store::{index_of, policy_lock, without_its_index};
 use pgrx::prelude::*;
@@ -48,7 +49,11 @@ fn expire_index(
             revive_expired: guard::required(revive_expired, "revive_expired")?,
             time_zone: time_zone.map(|zone| zone.0),
         };
-        let seconds = expire_after_seconds.map(checked_seconds).transpose()?;
+        let seconds = expire_after_seconds.map(|value| {
+            let refused = |error: Error| error.hint("NULL makes the index an ordinary one again.");
+            checked_seconds(value, "expire_after_seconds").map_err(refused)
+        });
+        let seconds = seconds.transpose()?;
         let value = seconds.map_or("NULL".to_owned(), |seconds| seconds.to_string());
         let shown = catalog::quote_literal(&qualified_name(index));
         let zone = options.time_zone.as_deref().map_or(String::new(), |zone| {
@@ -60,12 +65,11 @@ fn expire_index(
     }));
 }
 
-fn checked_seconds(value: i32) -> Result<i32> {
+pub(super) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
     IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
-        let message = format!("invalid value for argument \"expire_after_seconds\": {value}");
+        let message = format!("invalid value for argument \"{argument}\": {value}");
         Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
             .detail("It is a number of seconds from 0 to 2147483647.")
-            .hint("NULL makes the index an ordinary one again.")
     })
 }
 
@@ -294,7 +298,17 @@ fn unfitting(index: pg_sys::Oid, unfit: &Unfit) -> Error {
         _ => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
     };
     let message = format!("cannot use {} as a TTL index", qualified_name(index));
+    let column = match unfit {
+        Unfit::NotADate(_) => expiry_index::single_key(index),
+        _ => None,
+    };
+    let way = column.and_then(|(attno, _)| {
+        let relid = index::table_of(index)?;
+        let name = catalog::column_name(relid, attno);
+        let column = catalog::attribute(relid, &name)?;
+        Some(expire_after::way(relid, &name, column.type_oid))
+    });
     Error::new(code, message)
         .detail(format!("It {}.", unfit.reason()))
-        .hint(unfit.remedy())
+        .hint(way.unwrap_or_else(|| unfit.remedy().to_owned()))
 }

@@ -60,6 +60,35 @@ pub(crate) fn add_interval(date: i64, months: i32, days: i32, micros: i64) -> Op
     add_micros(date, days.checked_add(micros)?)
 }
 
+/// What a number counts since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EpochUnit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+}
+
+impl EpochUnit {
+    /// The unit of that name, as `ttl.expire_after` takes it.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "s" | "second" | "seconds" => Some(Self::Seconds),
+            "ms" | "millisecond" | "milliseconds" => Some(Self::Milliseconds),
+            "us" | "microsecond" | "microseconds" => Some(Self::Microseconds),
+            _ => None,
+        }
+    }
+
+    /// The function that makes an instant of it.
+    pub(crate) fn function(self) -> &'static str {
+        match self {
+            Self::Seconds => "ttl.from_epoch",
+            Self::Milliseconds => "ttl.from_epoch_ms",
+            Self::Microseconds => "ttl.from_epoch_us",
+        }
+    }
+}
+
 /// The instant so many units after 1970-01-01 00:00 UTC; there are `per_second` of them in a second.
 #[inline]
 pub(crate) fn from_epoch(units: i64, per_second: i64) -> Option<i64> {

@@ -25,8 +25,8 @@ pub(crate) use expiry::{
     inheriting_key, is_live, is_override, overriding_key, refreshed, stamp, truncate_to_second,
 };
 pub(crate) use instants::{
-    add_fractional_seconds, add_interval, add_seconds, from_epoch, from_fractional_epoch,
-    from_iso8601,
+    EpochUnit, add_fractional_seconds, add_interval, add_seconds, from_epoch,
+    from_fractional_epoch, from_iso8601,
 };
 pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};

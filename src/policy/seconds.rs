@@ -14,8 +14,6 @@ pub(crate) enum NotSeconds {
     OutOfRange,
     /// NaN, or an infinity.
     NotFinite,
-    /// An interval with months or years, which have no fixed number of days.
-    Months,
     /// An interval that goes backwards. The number -1 has a meaning of its own.
     Negative,
 }
@@ -43,7 +41,13 @@ pub(crate) fn seconds_of_number(text: &str) -> Option<Result<i32, NotSeconds>> {
     }))
 }
 
-/// The seconds of an interval. A day has 24 hours: a row's life does not depend on a time zone.
+/// The days of a month and of a year, which have no fixed number: the most that they can have, so that
+/// no row lives for less.
+const DAYS_OF_MONTH: i64 = 31;
+const DAYS_OF_YEAR: i64 = 366;
+
+/// The seconds of an interval. A day has 24 hours: a row's life does not depend on a time zone. Months
+/// and years count as [`DAYS_OF_MONTH`] and [`DAYS_OF_YEAR`].
 pub(crate) fn seconds_of_interval(months: i32, days: i32, micros: i64) -> Result<i32, NotSeconds> {
     // Since PostgreSQL 17 an interval can be infinite: every part is the least or the greatest.
     let infinities = [
@@ -53,10 +57,8 @@ pub(crate) fn seconds_of_interval(months: i32, days: i32, micros: i64) -> Result
     if infinities.contains(&(months, days, micros)) {
         return Err(NotSeconds::NotFinite);
     }
-    if months != 0 {
-        return Err(NotSeconds::Months);
-    }
-    let micros = i64::from(days)
+    let (years, months) = (i64::from(months / 12), i64::from(months % 12));
+    let micros = (i64::from(days) + years * DAYS_OF_YEAR + months * DAYS_OF_MONTH)
         .checked_mul(MICROS_PER_DAY)
         .and_then(|days| days.checked_add(micros))
         .ok_or(NotSeconds::OutOfRange)?;

@@ -1,6 +1,6 @@
 //! C17: seconds as numbers and as intervals.
 
-use super::NotSeconds::{Fraction, Months, Negative, NotFinite, OutOfRange};
+use super::NotSeconds::{Fraction, Negative, NotFinite, OutOfRange};
 use super::{seconds_of_interval, seconds_of_number};
 use proptest::prelude::*;
 
@@ -73,9 +73,13 @@ fn c17_intervals() {
         ((0, i32::MAX, i64::MAX), Err(OutOfRange)),
         ((0, 0, 1_500_000), Err(Fraction)),
         ((0, 0, 1), Err(Fraction)),
-        ((1, 0, 0), Err(Months)),
-        ((-1, 31, 0), Err(Months)),
-        ((12, 0, 0), Err(Months)),
+        ((1, 0, 0), Ok(31 * 86_400)),
+        ((-1, 32, 0), Ok(86_400)),
+        ((-1, 0, 0), Err(Negative)),
+        ((12, 0, 0), Ok(366 * 86_400)),
+        ((25, 1, 1_000_000), Ok((2 * 366 + 31 + 1) * 86_400 + 1)),
+        ((12 * 67, 0, 0), Ok(67 * 366 * 86_400)),
+        ((12 * 69, 0, 0), Err(OutOfRange)),
         ((0, 0, -1_000_000), Err(Negative)),
         ((0, -1, 0), Err(Negative)),
         ((i32::MAX, i32::MAX, i64::MAX), Err(NotFinite)),

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::pg::index_entry::{self, Entry};
 use crate::pg::locks;
 use crate::pg::stored_tree::{self, StoredTree};
+use crate::pg::syntax::Node;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// A predicate in which all functions are trusted ([`ttl_index::trusted`]): only functions of
@@ -56,6 +57,20 @@ pub(crate) enum Unusable {
     SubQuery,
     /// The filter must not evaluate it.
     Unfit(Unfit),
+}
+
+/// Parses and analyzes an expression on rows of the table; `None` if it is none, or uses what it
+/// must not. Raises the parser's errors.
+pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Expression> {
+    stored_tree::analyzed(relid, &format!("{text} IS NULL"), |query| {
+        let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
+        let test = condition.cast::<pg_sys::NullTest>()?;
+        let tree = test.node(|it| &it.arg)?;
+        // SAFETY: an expression is a node.
+        let tree = unsafe { Node::new(tree.as_ptr().cast::<pg_sys::Node>()) }?;
+        ttl_index::trusted(tree).ok()
+    })
+    .flatten()
 }
 
 /// Parses and analyzes the condition on rows of the table. Raises the parser's errors.

@@ -25,6 +25,13 @@ pub(crate) struct TtlIndex {
     pub(crate) predicate: Option<Predicate>,
 }
 
+/// A key as a user would write it.
+pub(crate) struct ShownKey {
+    /// "column" or "expression".
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
+}
+
 /// What such an index orders rows by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TtlKey {
@@ -72,12 +79,16 @@ pub(crate) enum Unfit {
 
 impl TtlIndex {
     /// The key, as a user would write it. Locks the table for an expression.
-    pub(crate) fn shown_key(&self) -> String {
+    pub(crate) fn shown_key(&self) -> ShownKey {
         match &self.key {
-            TtlKey::Column(attno) => {
-                catalog::quote_identifier(&catalog::column_name(self.table, *attno))
-            }
-            TtlKey::Expression(expression) => expression.to_sql(self.table).unwrap_or_default(),
+            TtlKey::Column(attno) => ShownKey {
+                kind: "column",
+                text: catalog::quote_identifier(&catalog::column_name(self.table, *attno)),
+            },
+            TtlKey::Expression(expression) => ShownKey {
+                kind: "expression",
+                text: expression.to_sql(self.table).unwrap_or_default(),
+            },
         }
     }
 
@@ -132,7 +143,7 @@ impl Unfit {
                 "A TTL index is a btree on one column or expression with a date; create another one on it."
             }
             Self::NotADate(_) => {
-                "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one. For seconds since 1970 create one on (ttl.from_epoch(column)), for ISO 8601 text on (ttl.from_iso8601(column))."
+                "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one."
             }
             Self::PlainArray(_) => "ttl.create_index() makes one on ttl.earliest() of the column.",
             Self::ExpressionNotADate(_) => {

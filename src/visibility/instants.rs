@@ -19,6 +19,7 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_from_epoch_ms,
     pg_finfo_ttl_from_epoch_ms_double,
     pg_finfo_ttl_from_epoch_us,
+    pg_finfo_ttl_from_epoch_us_double,
     pg_finfo_ttl_from_iso8601,
 );
 
@@ -133,6 +134,14 @@ pub(crate) extern "C-unwind" fn ttl_from_epoch_ms_double(call: Call<'_, (f64,)>)
 pub(crate) extern "C-unwind" fn ttl_from_epoch_us(call: Call<'_, (i64,)>) -> pg_sys::Datum {
     let (units,) = call.args();
     let instant = units.and_then(|units| policy::from_epoch(units, 1_000_000));
+    result(&call, instant)
+}
+
+/// `ttl.from_epoch_us(microseconds double precision) RETURNS timestamptz`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C-unwind" fn ttl_from_epoch_us_double(call: Call<'_, (f64,)>) -> pg_sys::Datum {
+    let (units,) = call.args();
+    let instant = units.and_then(|units| policy::from_fractional_epoch(units, 1_000_000));
     result(&call, instant)
 }
 

@@ -3,7 +3,7 @@
 use super::{field, json, means_default, to_jsonb};
 use crate::api::mass_expiry::Consent;
 use crate::api::ttl_index::{self, Options};
-use crate::api::{document_column, enable, guard};
+use crate::api::{document_column, enable, expire_after, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
@@ -83,7 +83,7 @@ fn create(
             "names a column that is not of a date type",
         )
         .detail("Rows expire by a timestamptz, a timestamp, a date, or an array of one of them.")
-        .hint("CREATE INDEX makes an ordinary index.")
+        .hint(expire_after::way(relid, &wanted.column, column.type_oid))
     })?;
     let predicate = wanted
         .predicate

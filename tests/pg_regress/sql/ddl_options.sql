@@ -128,7 +128,7 @@ CREATE TABLE x (id int) WITH (ttl.defualt = 60);
 CREATE TABLE x (id int) WITH (ttl.default);
 CREATE TABLE x (id int) WITH (ttl.default = null);
 CREATE TABLE x (id int) WITH (ttl.default = 0);
-CREATE TABLE x (id int) WITH (ttl.default = '1 month');
+CREATE TABLE x (id int) WITH (ttl.default = '-1 month');
 CREATE TABLE x (id int) WITH (ttl.default = 1.5);
 CREATE TABLE x (id int) WITH (ttl.default = often);
 CREATE TABLE x (id int) WITH (ttl.default = 60, ttl.default = 70);

@@ -1,6 +1,7 @@
 -- C31: ttl.is_live, ttl.create_live_view.
 CREATE SCHEMA live_view;
 SET search_path = live_view;
+SET timezone = 'UTC';
 CREATE TABLE o (gone int, id int PRIMARY KEY, "Note" text, at date);
 ALTER TABLE o DROP COLUMN gone;
 SELECT ttl.create_live_view('o', 'o_live');

@@ -1,6 +1,7 @@
 -- C19: a change of policy says how many rows expire with it, and most of a table only if it is confirmed.
 CREATE SCHEMA mass_expiry;
 SET search_path = mass_expiry;
+SET timezone = 'UTC';
 CREATE TABLE t (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), d date, doc jsonb);
 -- a table of 10,000 rows, of which each is an hour older than the one before
 INSERT INTO t SELECT i, now() - i * interval '1 hour', current_date - i / 24, '{}' FROM generate_series(1, 10000) i;

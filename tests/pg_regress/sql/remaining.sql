@@ -93,9 +93,11 @@ SELECT id, about(ttl.remaining(docs)) FROM docs ORDER BY id;
 
 -- M: TTL indexes of each type, with conditions, beside a default
 CREATE TABLE m (id int, z timestamptz, u timestamp, d date, a date[], level text);
+SET timezone = 'UTC'; -- M13: what the table's dates are read in
 SELECT ttl.create_index('m', '{"z": 1}', '{"expireAfterSeconds": 600}'), ttl.create_index('m', '{"u": 1}', '{"expireAfterSeconds": 900}'),
        ttl.create_index('m', '{"d": 1}', '{"expireAfterSeconds": 0}'), ttl.create_index('m', '{"a": 1}', '{"expireAfterSeconds": 0}'),
        ttl.create_index('m', '{"z": -1}', '{"expireAfterSeconds": 300, "partialFilterExpression": "level = ''debug''"}') IS NOT NULL;
+RESET timezone;
 INSERT INTO m (id, z, u, d, a, level) VALUES (1, now(), NULL, NULL, NULL, NULL), (2, now(), now() AT TIME ZONE 'UTC' - interval '600 s', NULL, NULL, NULL),
     (3, NULL, NULL, NULL, NULL, NULL), (4, 'infinity', '-infinity', 'infinity', '{NULL,infinity}', 'debug'), (5, now(), NULL, NULL, NULL, 'debug'),
     (6, now(), NULL, NULL, NULL, 'info'), (7, NULL, NULL, '9999-12-31', '{}', 'debug');

@@ -96,7 +96,7 @@ SELECT rules -> 0 -> 'expireAfterSeconds' FROM ttl.tables WHERE relation = 'u'::
 SELECT ttl.expire_index('u_d', expire_after_seconds => '0');
 SELECT ttl.expire_index('u_d', interval '0');
 SELECT rules -> 0 -> 'expireAfterSeconds' FROM ttl.tables WHERE relation = 'u'::regclass;
-SELECT try('SELECT ttl.expire_index(''u_d'', ''1 month'')');
+SELECT try('SELECT ttl.expire_index(''u_d'', ''-1 month'')');
 SELECT try('SELECT ttl.expire_index(''u_d'', ''-1'')');
 SELECT ttl.expire_index('u_d', NULL);
 SELECT * FROM ttl.preview('u', '1 day');
@@ -129,7 +129,7 @@ SELECT attname, col_description(attrelid, attnum) FROM pg_attribute WHERE attrel
 -- a row's override, in words
 INSERT INTO u (id, ttl) VALUES (1, '2 days'::ttl.seconds), (2, ttl.seconds '-1'), (3, (interval '90 min')::ttl.seconds);
 SELECT id, ttl FROM u ORDER BY id;
-SELECT try('INSERT INTO u (id, ttl) VALUES (4, ''1 month''::ttl.seconds)');
+SELECT try('INSERT INTO u (id, ttl) VALUES (4, ''-1 month''::ttl.seconds)');
 -- the type is one for arguments: it compares with nothing
 SELECT try('SELECT ''5''::ttl.seconds = 5');
 SELECT '1 hour'::ttl.seconds, '1 hour'::ttl.seconds::int + 1, pg_typeof('1 hour'::ttl.seconds);

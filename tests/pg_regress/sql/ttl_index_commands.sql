@@ -3,6 +3,7 @@
 -- and what they refuse, each with its SQLSTATE, DETAIL and HINT.
 CREATE SCHEMA ttl_index_commands;
 SET search_path = ttl_index_commands;
+SET timezone = 'UTC';
 CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE message text; detail text; hint text; state text; result text;
 BEGIN
@@ -208,7 +209,10 @@ SELECT try('SELECT ttl.expire_index(''mv_d'', 1)');
 SELECT try($$ SELECT ttl.create_index(NULL, '{"d": 1}', '{"expireAfterSeconds": 1}') $$), try($$ SELECT ttl.coll_mod(NULL, '{}') $$), try($$ SELECT ttl.create_index(0, '{"d": 1}', '{"expireAfterSeconds": 1}') $$);
 -- temporary and unlogged tables; names that need quotes; other schemas
 CREATE TEMP TABLE tmp (id int, d date);
+-- the NOTICE of its time zone names the session's schema
+SET client_min_messages = warning;
 SELECT ttl.create_index('tmp', '{"d": 1}', '{"expireAfterSeconds": 1}');
+RESET client_min_messages;
 INSERT INTO tmp VALUES (1, '2000-01-01'), (2, '3000-01-01');
 SELECT id FROM tmp;
 SELECT relation, rules FROM ttl.tables WHERE relation = 'tmp'::regclass;

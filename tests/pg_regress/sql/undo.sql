@@ -1,6 +1,7 @@
 -- C23, C25: rows that have expired and are still on disk: looked at, and brought back.
 CREATE SCHEMA undo;
 SET search_path = undo;
+SET timezone = 'UTC';
 CREATE TABLE t (id int PRIMARY KEY, gone int, what text DEFAULT 'x', log text);
 ALTER TABLE t DROP COLUMN gone;
 SELECT ttl.enable('t', 3600);

@@ -59,7 +59,7 @@ SELECT salt, id,
             ::text[]::timestamp[] AS moments,
        CASE hash[29] % 9 WHEN 0 THEN NULL WHEN 1 THEN '{}' WHEN 2 THEN '{NULL,NULL}'
             ELSE ARRAY[src.day(hash[30], hash[26]), src.day(hash[28], hash[27]), NULL] END AS days
-  FROM generate_series(1, 19) AS salt,
+  FROM generate_series(1, 21) AS salt,
        LATERAL generate_series(1, CASE WHEN salt = 4 THEN 2000 ELSE 400 END) AS id,
        LATERAL (SELECT array_agg(abs(hashint4((id * 32 + k) * 64 + salt)::bigint) ORDER BY k) AS hash
                   FROM generate_series(1, 30) AS k) AS hashes;

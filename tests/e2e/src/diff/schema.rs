@@ -83,6 +83,13 @@ BEGIN
         PERFORM ttl.expire_index((rel || '_' || col || seconds)::regclass, seconds);
     END IF;
 END $$;
+CREATE FUNCTION pg_temp.expire_by(rel text, key text, seconds integer, zone text, predicate text, gone text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE name text := rel || '_by_' || md5(key);
+BEGIN
+    EXECUTE format('CREATE INDEX %I ON %I (%s) WHERE %s', name, rel, key, predicate);
+    PERFORM ttl.expire_index(name::regclass, seconds, time_zone => zone);
+END $$;
 CREATE FUNCTION pg_temp.finish_indexes() RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION sweep() RETURNS void LANGUAGE plpgsql AS 'BEGIN END';";
 
@@ -99,6 +106,10 @@ BEGIN
         current_schema, rel, coalesce(predicate, 'true'), date, seconds,
         CASE WHEN col IN ('at', 'dates') THEN 'now()' ELSE 'now() AT TIME ZONE ''UTC''' END);
 END $$;
+CREATE FUNCTION pg_temp.expire_by(rel text, key text, seconds integer, zone text, predicate text, gone text) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO rules SELECT format('DELETE FROM %I.%I WHERE CASE WHEN %s THEN %s END;', current_schema, rel, predicate, gone);
+$$;
 CREATE FUNCTION pg_temp.finish_indexes() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     EXECUTE format('CREATE FUNCTION sweep() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS %L',
         'BEGIN ' || (SELECT string_agg(statement, ' ') FROM rules) || ' END');
@@ -223,6 +234,7 @@ pub fn takes_override(relation: &str) -> bool {
 /// named `i_` by TTL indexes.
 pub const KEYED: &[&str] = &[
     "d", "o", "n", "w", "r", "h", "j", "x", "z", "i_at", "i_moment", "i_day", "i_array", "i_clock",
+    "i_expr", "i_zone",
 ];
 /// Those that were filled from `src.rows`, by its `salt`, each with a key of its own.
 pub const SALTED: &[(&str, i32)] = &[
@@ -239,12 +251,14 @@ pub const SALTED: &[(&str, i32)] = &[
     ("i_day", 14),
     ("i_array", 15),
     ("i_clock", 16),
+    ("i_expr", 20),
+    ("i_zone", 21),
 ];
 /// Tables on which rows may be changed, parents and children among them.
 pub const TARGETS: &[&str] = &[
     "d", "o", "n", "w", "p", "p1", "p2", "p2a", "p2b", "p3", "h", "h1", "h2", "h11", "r", "z", "e",
     "j", "i_at", "i_moment", "i_day", "i_array", "i_clock", "i_parts", "i_p1", "i_p2", "i_p2a",
-    "i_p2b", "i_p3", "i_range", "i_heirs", "i_h1", "i_h2",
+    "i_p2b", "i_p3", "i_range", "i_heirs", "i_h1", "i_h2", "i_expr", "i_zone",
 ];
 /// Everything that can stand in FROM by its name.
 pub const RELATIONS: &[&str] = &[
@@ -298,6 +312,10 @@ pub const RELATIONS: &[&str] = &[
     "i_heirs",
     "i_h1",
     "i_h2",
+    "i_expr",
+    "i_expr",
+    "i_zone",
+    "i_zone",
     "i_view",
     "v_dates",
     "v_dates",

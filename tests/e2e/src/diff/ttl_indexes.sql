@@ -86,6 +86,36 @@ ALTER TABLE i_h2 ALTER id SET NOT NULL;
 ALTER TABLE i_h2 INHERIT i_heirs;
 CREATE INDEX ON i_h2 (ref);
 
+-- By expressions (M14): the conditions of the last argument are written again, in other terms. The second
+-- fails for rows that its predicate leaves out.
+CREATE TABLE i_expr (LIKE i_at INCLUDING CONSTRAINTS INCLUDING DEFAULTS, PRIMARY KEY (id));
+SELECT pg_temp.expire_by('i_expr', 'ttl.add_seconds(at, val::bigint * 3600)', 864000, NULL, 'true',
+           'isfinite(at) AND extract(epoch FROM at) + val::numeric * 3600 BETWEEN -210866803200 AND extract(epoch FROM now()) - 864000'),
+       pg_temp.expire_by('i_expr', 'ttl.from_epoch(substr(txt, 4)::bigint)', 0, NULL, 'txt ~ ''^(elm|oak)[0-9]$'' AND grp < 4', 'true'),
+       pg_temp.expire_by('i_expr', '(CASE WHEN flag THEN COALESCE(dates[1], at) ELSE GREATEST(at, dates[1]) END) DESC', 864000, NULL, 'ref > 50',
+           'isfinite(CASE WHEN flag THEN COALESCE(dates[1], at) ELSE GREATEST(at, dates[1]) END)
+            AND CASE WHEN flag THEN COALESCE(dates[1], at) ELSE GREATEST(at, dates[1]) END <= now() - interval ''864000 s'''),
+       pg_temp.expire_by('i_expr', 'ttl.from_iso8601(doc->''tags''->>0)', 0, NULL, 'true', 'false');
+CREATE INDEX ON i_expr (val);
+
+-- In time zones (M13), beside an expression of local time.
+CREATE TABLE i_zone (LIKE i_at INCLUDING CONSTRAINTS INCLUDING DEFAULTS, PRIMARY KEY (id));
+SELECT pg_temp.expire_by('i_zone', 'moment', 864000, 'America/New_York', 'val > 10 OR flag',
+           'isfinite(moment) AND moment < ''2100-01-01'' AND timezone(''America/New_York'', moment) <= now() - interval ''864000 s'''),
+       pg_temp.expire_by('i_zone', 'day', 864000, 'Asia/Tokyo', 'ref < 70',
+           'isfinite(day) AND day < ''2100-01-01'' AND timezone(''Asia/Tokyo'', day::timestamp) <= now() - interval ''864000 s'''),
+       pg_temp.expire_by('i_zone', 'ttl.earliest(moments)', 0, 'Pacific/Apia', 'grp > 6',
+           'EXISTS (SELECT FROM (SELECT min(d) AS d FROM unnest(moments) AS d) AS m
+                     WHERE isfinite(d) AND d < ''2100-01-01'' AND timezone(''Pacific/Apia'', d) <= now())'),
+       pg_temp.expire_by('i_zone', 'ttl.add_seconds(moment, ref)', 864000, 'Europe/Lisbon', 'grp IN (1, 2)',
+           'isfinite(moment) AND moment < ''2100-01-01'' AND moment > ''4713-06-01 BC''
+            AND timezone(''Europe/Lisbon'', moment + ref * interval ''1 s'') <= now() - interval ''864000 s''');
+CREATE INDEX ON i_zone (ref);
+SELECT pg_temp.expire_by('i_parts', 'ttl.add_seconds(day, val::bigint * 60)', 0, 'Asia/Tokyo', 'grp = 5',
+           'isfinite(day) AND day < ''2100-01-01'' AND day > ''4713-06-01 BC''
+            AND timezone(''Asia/Tokyo'', day::timestamp + val * interval ''1 minute'') <= now()');
+
+SELECT pg_temp.load('i_expr', 20, 1, 300), pg_temp.load('i_zone', 21, 1, 300);
 SELECT pg_temp.load('i_at', 12, 1, 300), pg_temp.load('i_moment', 13, 1, 300),
        pg_temp.load('i_day', 14, 1, 300), pg_temp.load('i_array', 15, 1, 300),
        pg_temp.load('i_clock', 16, 1, 300), pg_temp.load('i_heirs', 17, 1, 120),
