@@ -228,14 +228,14 @@ COMMENT ON FUNCTION ttl.refreshed_ts(pg_catalog.timestamptz, integer, integer) I
 -- find; the rest of their work has a safe one.
 
 CREATE FUNCTION ttl.enable(
-        rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT '-1', ts_column pg_catalog.name DEFAULT '_ts',
-        ttl_column pg_catalog.name DEFAULT 'ttl', document_column pg_catalog.name DEFAULT NULL, index pg_catalog.text DEFAULT 'btree',
-        drop_partitions boolean DEFAULT false, hidden boolean DEFAULT NULL, ts_granularity ttl.seconds DEFAULT NULL,
+        rel pg_catalog.regclass, default_ttl ttl.seconds DEFAULT NULL, ts_column pg_catalog.name DEFAULT '',
+        ttl_column pg_catalog.name DEFAULT '', document_column pg_catalog.name DEFAULT '', index pg_catalog.text DEFAULT NULL,
+        drop_partitions boolean DEFAULT NULL, hidden boolean DEFAULT NULL, ts_granularity ttl.seconds DEFAULT NULL,
         confirm boolean DEFAULT false, concurrently boolean DEFAULT false)
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'enable_wrapper';
 COMMENT ON FUNCTION ttl.enable(pg_catalog.regclass, ttl.seconds, pg_catalog.name, pg_catalog.name, pg_catalog.name, pg_catalog.text, boolean, boolean, ttl.seconds, boolean, boolean) IS
-    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted; with ts_granularity, UPDATEs leave a ts that is no older than so many seconds, and stay heap-only; confirm: also if most rows expire with it; concurrently: indexes are built in the background, and deletion waits for them';
+    'turn on a table''s time to live: default_ttl in seconds, -1 for none; adds missing columns and indexes; what is not given stays as it is, on a table without a time to live it is -1, _ts, ttl, no document column, btree; with drop_partitions, partitions that are expired as a whole are dropped; with hidden => false, expired rows are seen until they are deleted; with ts_granularity, UPDATEs leave a ts that is no older than so many seconds, and stay heap-only; confirm: also if most rows expire with it; concurrently: indexes are built in the background, and deletion waits for them';
 
 CREATE FUNCTION ttl.set_default(
         rel pg_catalog.regclass, default_ttl ttl.seconds, revive_expired boolean DEFAULT false, confirm boolean DEFAULT false)

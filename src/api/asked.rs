@@ -1,7 +1,7 @@
 //! What CREATE TABLE and ALTER TABLE ask by options `ttl.*` (C32), done as the functions do it.
 
 use super::disable::{Removal, turn_off};
-use super::enable::{Options, turn_on};
+use super::enable::{self, index_method, turn_on};
 use super::mass_expiry::Consent;
 use super::set_default::change_default;
 use super::{guard, seconds, set_option};
@@ -9,7 +9,7 @@ use crate::ddl::table_options::Asked;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::{encoding, xact};
-use crate::policy::{IndexMethod, OptionError, Policy, TableOptions};
+use crate::policy::{OptionError, TableOptions};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Does what a statement asks, once it has run.
@@ -51,7 +51,7 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
         if let Some(default_ttl) = default_ttl.filter(|_| has_default && options.revive_expired) {
             change_default(relid, Some(default_ttl), None, true, &consent)?;
         }
-        set(relid, default_ttl, present.as_ref(), options, &consent)?;
+        set(relid, default_ttl, options, &consent)?;
     }
     for (option, value) in options.others(enables) {
         set_option::change(relid, option, value, options.revive_expired, &consent)?;
@@ -66,45 +66,24 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
 fn set(
     relid: pg_sys::Oid,
     default_ttl: Option<i32>,
-    present: Option<&Policy>,
     options: &TableOptions,
     consent: &Consent,
 ) -> Result<()> {
-    let clock = present.filter(|policy| policy.ts_column.is_some());
-    let usual = |name: &str| Some(name.to_owned());
-    let columns = (
-        options.column("ts_column").unwrap_or_else(|| {
-            clock.map_or_else(|| usual("_ts"), |policy| policy.ts_column.clone())
-        }),
-        options.column("ttl_column").unwrap_or_else(|| {
-            clock.map_or_else(|| usual("ttl"), |policy| policy.ttl_column.clone())
-        }),
-        options
-            .column("document_column")
-            .unwrap_or_else(|| clock.and_then(|policy| policy.document_column.clone())),
-    );
-    let index = clock.map_or(IndexMethod::Btree, |policy| policy.index);
-    let index = options
-        .value("index", "btree")
-        .unwrap_or(index.access_method().unwrap_or("none"));
+    let index = options.value("index", "btree").map(index_method);
     let granularity = options.value("granularity", "0").map(read).transpose()?;
-    let kept = present.is_some_and(|policy| policy.drop_partitions);
-    let drop_partitions = options.flag("drop_partitions", false)?.unwrap_or(kept);
-    turn_on(
-        Some(relid),
-        default_ttl.or(clock.and_then(|policy| policy.default_ttl)),
-        columns,
-        Some(index),
-        Options {
-            drop_partitions: Some(drop_partitions),
-            hidden: options.flag("hidden", true)?,
-            ts_granularity: granularity,
-            confirm: Some(consent.confirmed),
-            is_exact: true,
-            concurrently: false,
-        },
-        Some(consent),
-    )
+    let asked = enable::Asked {
+        default_ttl,
+        ts_column: options.column("ts_column").flatten(),
+        ttl_column: options.column("ttl_column"),
+        document_column: options.column("document_column"),
+        index: index.transpose()?,
+        drop_partitions: options.flag("drop_partitions", false)?,
+        hidden: options.flag("hidden", true)?,
+        ts_granularity: granularity,
+        concurrently: false,
+        adds_named_columns: true,
+    };
+    turn_on(relid, &asked, consent).map(|_is_new| ())
 }
 
 fn default_ttl(text: &str) -> Result<i32> {

@@ -3,7 +3,7 @@
 use super::building::apply;
 use super::mass_expiry::{Consent, shown};
 use super::set_default::{change_default, checked_default};
-use super::{cluster, document_column, guard, label};
+use super::{adoption, cluster, document_column, guard, label};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::report::or_raise;
@@ -15,9 +15,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
-/// hidden, ts_granularity, confirm, concurrently)` (C2, C3, C11, C16, C19, C21, D1, M11). On a table that has TTL it changes the
-/// default, `drop_partitions` and `hidden`. Expired rows are deleted before a change that would
-/// revive them.
+/// hidden, ts_granularity, confirm, concurrently)` (C2, C3, C11, C16, C19, C21, D1, M11). An argument that is
+/// not given, which for columns is an empty name, keeps what the table has. Expired rows are deleted
+/// before a change that would revive them.
 #[pg_extern(sql = false)]
 #[allow(
     clippy::too_many_arguments,
@@ -36,128 +36,149 @@ fn enable(
     confirm: Option<bool>,
     concurrently: Option<bool>,
 ) {
-    let name = |column: Option<&CStr>| column.map(encoding::from_server);
-    let columns = (name(ts_column), name(ttl_column), name(document_column));
     guard::check_writable(c"ttl.enable()");
-    let concurrently = or_raise(guard::required(concurrently, "concurrently"));
-    or_raise(turn_on(
-        rel,
+    let given = |column: Option<&CStr>| match column.map(encoding::from_server) {
+        Some(name) if name.is_empty() => None,
+        column => Some(column),
+    };
+    let index = index.map(|name| index_method(&name.0)).transpose();
+    let asked = Asked {
         default_ttl,
-        columns,
-        index.as_ref().map(|text| text.0.as_str()),
-        Options {
-            drop_partitions,
-            hidden,
-            ts_granularity,
-            confirm,
-            is_exact: false,
-            concurrently,
-        },
-        None,
-    ));
+        ts_column: or_raise(
+            given(ts_column)
+                .map(|name| guard::required(name, "ts_column"))
+                .transpose(),
+        ),
+        ttl_column: given(ttl_column),
+        document_column: given(document_column),
+        index: or_raise(index),
+        drop_partitions,
+        hidden,
+        ts_granularity,
+        concurrently: or_raise(guard::required(concurrently, "concurrently")),
+        adds_named_columns: false,
+    };
+    let rel = or_raise(guard::required(rel, "rel"));
+    or_raise(asked.consent(rel, confirm).and_then(|consent| {
+        let is_new = turn_on(rel, &asked, &consent)?;
+        if default_ttl.is_none() && is_new {
+            without_default(rel);
+        }
+        Ok(())
+    }));
 }
 
-/// The other arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
-#[derive(Clone, Copy)]
-pub(super) struct Options {
+/// The arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    pub(super) default_ttl: Option<i32>,
+    pub(super) ts_column: Option<String>,
+    pub(super) ttl_column: Option<Option<String>>,
+    pub(super) document_column: Option<Option<String>>,
+    pub(super) index: Option<IndexMethod>,
     pub(super) drop_partitions: Option<bool>,
     pub(super) hidden: Option<bool>,
     pub(super) ts_granularity: Option<i32>,
-    pub(super) confirm: Option<bool>,
-    /// Columns and index are meant even if they are those of the SQL function's defaults.
-    pub(super) is_exact: bool,
     /// C21: the indexes are built in the background.
     pub(super) concurrently: bool,
+    /// Whether a `ts_column` that is named is added if there is none.
+    pub(super) adds_named_columns: bool,
 }
 
-impl Options {
-    /// The call with `confirm`, as far as its arguments are not those of the SQL function's defaults.
-    fn consent(self, relid: pg_sys::Oid, wanted: &Policy) -> Result<Consent> {
-        let mut call = format!(
-            "ttl.enable({}, {}",
-            shown(relid),
-            wanted.default_ttl.unwrap_or(-1)
-        );
-        let name = |name: &Option<String>| {
-            name.as_deref()
-                .map_or("NULL".to_owned(), catalog::quote_literal)
-        };
-        let flag = |value: Option<bool>| value.map_or("NULL".to_owned(), |value| value.to_string());
-        let number =
-            |value: Option<i32>| value.map_or("NULL".to_owned(), |value| value.to_string());
-        for (argument, value, usual) in [
-            ("ts_column", name(&wanted.ts_column), "'_ts'"),
-            ("ttl_column", name(&wanted.ttl_column), "'ttl'"),
-            ("document_column", name(&wanted.document_column), "NULL"),
+impl Asked {
+    /// The call with `confirm`, as far as its arguments were given.
+    fn consent(&self, relid: pg_sys::Oid, confirm: Option<bool>) -> Result<Consent> {
+        let mut call = format!("ttl.enable({}", shown(relid));
+        let quoted = |name: &String| catalog::quote_literal(name);
+        let name = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), quoted);
+        if let Some(seconds) = self.default_ttl {
+            call += &format!(", {seconds}");
+        }
+        let index = self
+            .index
+            .map(|index| index.access_method().unwrap_or("none"));
+        for (argument, value) in [
+            ("ts_column", self.ts_column.as_ref().map(quoted)),
+            ("ttl_column", self.ttl_column.as_ref().map(name)),
+            ("document_column", self.document_column.as_ref().map(name)),
+            ("index", index.map(catalog::quote_literal)),
             (
-                "index",
-                catalog::quote_literal(wanted.index.access_method().unwrap_or("none")),
-                "'btree'",
+                "drop_partitions",
+                self.drop_partitions.map(|value| value.to_string()),
             ),
-            ("drop_partitions", flag(self.drop_partitions), "false"),
-            ("hidden", flag(self.hidden), "NULL"),
-            ("ts_granularity", number(self.ts_granularity), "NULL"),
-            ("concurrently", self.concurrently.to_string(), "false"),
+            ("hidden", self.hidden.map(|value| value.to_string())),
+            (
+                "ts_granularity",
+                self.ts_granularity.map(|value| value.to_string()),
+            ),
+            ("concurrently", self.concurrently.then(|| "true".to_owned())),
         ] {
-            if value != usual {
+            if let Some(value) = value {
                 call += &format!(", {argument} => {value}");
             }
         }
-        Consent::new(self.confirm, &call)
+        Consent::new(confirm, &call)
+    }
+
+    /// What is asked for as a policy; what is not given is as at present, or as a new policy has it.
+    fn policy(&self, relid: pg_sys::Oid, present: Option<&Policy>) -> Result<Policy> {
+        let clock = present.filter(|policy| policy.ts_column.is_some());
+        let usual = |name: &str| Some(name.to_owned());
+        let kept = |column: fn(&Policy) -> &Option<String>, name: Option<String>| match clock {
+            Some(policy) => column(policy).clone(),
+            None => name,
+        };
+        let ts_column = self.ts_column.clone();
+        let wanted = Policy {
+            version: LABEL_VERSION,
+            default_ttl: self
+                .default_ttl
+                .or_else(|| present.and_then(|policy| policy.default_ttl))
+                .or(Some(-1)),
+            ts_column: ts_column.or_else(|| kept(|policy| &policy.ts_column, usual("_ts"))),
+            ttl_column: match &self.ttl_column {
+                Some(name) => name.clone(),
+                None => kept(|policy| &policy.ttl_column, usual("ttl")),
+            },
+            document_column: match &self.document_column {
+                Some(name) => name.clone(),
+                None => kept(|policy| &policy.document_column, None),
+            },
+            index: self
+                .index
+                .or_else(|| clock.map(|policy| policy.index))
+                .unwrap_or_default(),
+            drop_partitions: self
+                .drop_partitions
+                .unwrap_or_else(|| present.is_some_and(|policy| policy.drop_partitions)),
+            ts_granularity: self.ts_granularity.unwrap_or(0),
+            keep_expired: 0,
+            shortened: None,
+            rules: vec![],
+            hidden: self.hidden.unwrap_or(true),
+            archive_to: None,
+            archive_oid: None,
+            archive_owner: None,
+            notify: None,
+            paused_until: None,
+            delete_between: None,
+            table_oid: Some(relid.to_u32()),
+            database_oid: Some(background::my_database().to_u32()),
+            build_pending: self.concurrently,
+            added: Added::default(),
+        };
+        // Parse the label, so that only one that can be read again is stored.
+        Policy::parse(&wanted.to_label()).map_err(label::invalid)
     }
 }
 
-/// Turns TTL on or changes it. `consent` is that of a statement; `None` makes that of `ttl.enable`.
-pub(super) fn turn_on(
-    rel: Option<pg_sys::Oid>,
-    default_ttl: Option<i32>,
-    (ts_column, ttl_column, document_column): (Option<String>, Option<String>, Option<String>),
-    index: Option<&str>,
-    options: Options,
-    consent: Option<&Consent>,
-) -> Result<()> {
-    let relid = guard::required(rel, "rel")?;
-    let seconds = default_ttl.ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            "argument \"default_ttl\" must not be null",
-        )
-        .hint("Use -1 for TTL without a default, or ttl.disable() to turn TTL off.")
-    })?;
-    let seconds = checked_default(seconds)?;
-    let index = index_method(index)?;
-    let wanted = Policy {
-        version: LABEL_VERSION,
-        default_ttl: Some(seconds),
-        ts_column: Some(guard::required(ts_column, "ts_column")?),
-        ttl_column,
-        document_column,
-        index,
-        drop_partitions: guard::required(options.drop_partitions, "drop_partitions")?,
-        ts_granularity: options.ts_granularity.unwrap_or(0),
-        keep_expired: 0,
-        shortened: None,
-        rules: vec![],
-        hidden: options.hidden.unwrap_or(true),
-        archive_to: None,
-        archive_oid: None,
-        archive_owner: None,
-        notify: None,
-        paused_until: None,
-        delete_between: None,
-        table_oid: Some(relid.to_u32()),
-        database_oid: Some(background::my_database().to_u32()),
-        build_pending: options.concurrently,
-        added: Added::default(),
-    };
-    // Parse the label, so that only one that can be read again is stored.
-    let wanted = Policy::parse(&wanted.to_label()).map_err(label::invalid)?;
-    let consent = match consent {
-        Some(consent) => consent.clone(),
-        None => options.consent(relid, &wanted)?,
-    };
+/// Turns TTL on or changes it; returns whether the table had no default before.
+pub(super) fn turn_on(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<bool> {
+    asked.default_ttl.map(checked_default).transpose()?;
     guard::check_changeable(relid)?;
     cluster::check_node(relid, "ttl.enable()")?;
+    let present = guard::own_policy(relid)?;
+    let wanted = asked.policy(relid, present.as_ref())?;
     cluster::check_partitions(relid, wanted.drop_partitions)?;
     if wanted.build_pending {
         cluster::refuse_on_shell(
@@ -169,14 +190,24 @@ pub(super) fn turn_on(
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
     }
-    if options.concurrently {
+    if asked.concurrently {
         guard::refuse_hypertable(relid)?;
     }
-    let resulting = || match guard::own_policy(relid)? {
-        Some(present) => merge(relid, present, wanted.clone(), options),
-        None => refuse_partition(relid).map(|()| wanted.clone()),
+    let is_new = present.is_none_or(|policy| policy.default_ttl.is_none());
+    let resulting = || {
+        let present = guard::own_policy(relid)?;
+        let wanted = asked.policy(relid, present.as_ref())?;
+        match present {
+            Some(present) => merge(relid, present, wanted, asked),
+            None => refuse_partition(relid).map(|()| wanted),
+        }
     };
-    apply(relid, resulting, &consent)
+    let adopted = adoption::look(relid, asked, consent)?;
+    apply(relid, resulting, consent)?;
+    if let Some(adopted) = adopted {
+        adopted.notice();
+    }
+    Ok(is_new)
 }
 
 /// Turns TTL on with this default, or changes the table's default; and `hidden`, unless it is
@@ -188,35 +219,36 @@ pub(super) fn enable_or_change(
     consent: &Consent,
 ) -> Result<()> {
     let present = guard::own_policy(relid)?;
-    if present
-        .as_ref()
-        .is_some_and(|policy| policy.ts_column.is_some())
-    {
+    if present.is_some_and(|policy| policy.ts_column.is_some()) {
         return change_default(relid, Some(default_ttl), hidden, false, consent);
     }
-    let usual = (Some("_ts".to_owned()), Some("ttl".to_owned()), None);
-    // The command does not mention these, so they stay as they are.
-    let drop_partitions = present.is_some_and(|policy| policy.drop_partitions);
-    let options = Options {
-        drop_partitions: Some(drop_partitions),
+    // The command does not mention the rest, which stays as it is.
+    let asked = Asked {
+        default_ttl: Some(default_ttl),
         hidden,
-        ts_granularity: None,
-        confirm: Some(consent.confirmed),
-        is_exact: false,
-        concurrently: false,
+        ..Asked::default()
     };
-    turn_on(
-        Some(relid),
-        Some(default_ttl),
-        usual,
-        Some("btree"),
-        options,
-        None,
-    )
+    let consent = asked.consent(relid, Some(consent.confirmed))?;
+    turn_on(relid, &asked, &consent).map(|_is_new| ())
 }
 
-fn index_method(name: Option<&str>) -> Result<IndexMethod> {
-    let name = guard::required(name, "index")?;
+/// W7: says that nothing will expire.
+fn without_default(relid: pg_sys::Oid) {
+    let table = qualified_name(relid);
+    let notice = Error::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("table {table} has no default time to live"),
+    );
+    notice
+        .detail("Only rows with a time to live of their own expire.")
+        .hint(format!(
+            "To let all other rows expire a day after their last modification, run: SELECT ttl.set_default({}, '1 day');",
+            catalog::quote_literal(&table)
+        ))
+        .notice();
+}
+
+pub(super) fn index_method(name: &str) -> Result<IndexMethod> {
     IndexMethod::from_name(name).ok_or_else(|| {
         let message = format!("unrecognized value for argument \"index\": \"{name}\"");
         Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
@@ -226,8 +258,8 @@ fn index_method(name: Option<&str>) -> Result<IndexMethod> {
 
 /// Changes the policy of a table that has TTL: it keeps its columns, and the arguments must match
 /// them.
-fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) -> Result<Policy> {
-    let hidden = options.hidden.unwrap_or(present.hidden);
+fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> Result<Policy> {
+    let hidden = asked.hidden.unwrap_or(present.hidden);
     if present.ts_column.is_none() {
         // So far its rows expire by TTL indexes only.
         return Ok(Policy {
@@ -246,24 +278,11 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             ..wanted
         });
     }
-    let differs = |given: Option<&str>, usual: Option<&str>, kept: Option<&str>| {
-        (given != usual || options.is_exact) && given != kept
-    };
     let replaces_override = document_column::replaces_override(&present, &wanted);
-    let contradiction = differs(
-        wanted.ts_column.as_deref(),
-        Some("_ts"),
-        present.ts_column.as_deref(),
-    ) || differs(
-        wanted.ttl_column.as_deref(),
-        Some("ttl"),
-        present.ttl_column.as_deref(),
-    ) || !replaces_override
-        && differs(
-            wanted.document_column.as_deref(),
-            None,
-            present.document_column.as_deref(),
-        );
+    let contradiction = wanted.ts_column != present.ts_column
+        || wanted.ttl_column != present.ttl_column
+            && !(replaces_override && present.ttl_column.is_none())
+        || wanted.document_column != present.document_column && !replaces_override;
     if contradiction {
         let message = format!(
             "table {} has a time to live with other columns",
@@ -282,11 +301,6 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             catalog::quote_literal(&qualified_name(relid))
         )));
     }
-    let index = if wanted.index == IndexMethod::Btree && !options.is_exact {
-        present.index
-    } else {
-        wanted.index
-    };
     let (ttl_column, document_column) = if replaces_override {
         (
             present.ttl_column.or(wanted.ttl_column),
@@ -303,9 +317,9 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, options: Options) 
             document_column,
             drop_partitions: wanted.drop_partitions,
             build_pending: wanted.build_pending,
-            ts_granularity: options.ts_granularity.unwrap_or(present.ts_granularity),
+            ts_granularity: asked.ts_granularity.unwrap_or(present.ts_granularity),
             hidden,
-            index,
+            index: wanted.index,
             ..present
         },
     )

@@ -173,8 +173,8 @@ fn create(relid: pg_sys::Oid, key: &Key) -> Result<pg_sys::Oid> {
         "CREATE INDEX ON {table} USING btree ({})",
         key.expression
     ))?;
-    let after = index::list(relid).into_iter();
-    let created = after.filter(|index| !before.contains(index)).next();
+    let mut after = index::list(relid).into_iter();
+    let created = after.find(|index| !before.contains(index));
     created.ok_or_else(|| {
         Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -60,11 +60,7 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
     if expire < 0.5 {
         return Ok(());
     }
-    let about = if tables.percent < 100.0 || tables.part < 1.0 {
-        "about "
-    } else {
-        ""
-    };
+    let about = if tables.is_part() { "about " } else { "" };
     let rows = format!(
         "{about}{expire:.0} of {total:.0} rows of table {}",
         qualified_name(relid)
@@ -91,6 +87,41 @@ pub(super) fn watch(relid: pg_sys::Oid, consent: &Consent, change: impl FnOnce()
         "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
     ))
     .hint(format!("If that is meant: {}", consent.call)))
+}
+
+/// How many rows of a table meet two conditions.
+pub(super) struct Estimate {
+    pub(super) total: f64,
+    pub(super) met: [f64; 2],
+    is_exact: bool,
+}
+
+impl Estimate {
+    /// A number for a message.
+    pub(super) fn shown(&self, number: f64) -> String {
+        let about = if self.is_exact { "" } else { "about " };
+        format!("{about}{number:.0}")
+    }
+}
+
+/// Estimates how many rows meet two conditions on the table's columns, expired ones included.
+pub(super) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> Estimate {
+    let tables = sample_of(relid);
+    let counts = |condition: &str| {
+        let mut counts = Counts::default();
+        for &table in &tables.tables {
+            let counted = tables.count_where(table, condition).unwrap_or_default();
+            counts.total += counted.total;
+            counts.expired += counted.expired;
+        }
+        tables.scaled(counts)
+    };
+    let [first, second] = conditions.map(counts);
+    Estimate {
+        total: first.total,
+        met: [first.expired, second.expired],
+        is_exact: !tables.is_part(),
+    }
 }
 
 /// Where a table's rows are counted.
@@ -144,6 +175,15 @@ impl Sample {
             counts.total += counted.total;
             counts.expired += counted.expired;
         }
+        self.scaled(counts)
+    }
+
+    /// Whether not all rows are read.
+    fn is_part(&self) -> bool {
+        self.percent < 100.0 || self.part < 1.0
+    }
+
+    fn scaled(&self, counts: Counts) -> Counts {
         let scale = 100.0 / self.percent / self.part;
         Counts {
             total: counts.total * scale,
@@ -159,8 +199,13 @@ impl Sample {
         } else {
             "false".to_owned()
         };
+        self.count_where(table, &expired)
+    }
+
+    /// All rows, and those that meet the condition.
+    fn count_where(&self, table: pg_sys::Oid, condition: &str) -> Option<Counts> {
         let query = format!(
-            "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {expired}) \
+            "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {condition}) \
              FROM ONLY {} TABLESAMPLE pg_catalog.system ({}) REPEATABLE (1)",
             qualified_name(table),
             self.percent

@@ -1,5 +1,6 @@
 //! The SQL functions, one file a topic; `sql/functions.sql` declares them.
 
+mod adoption;
 mod archive;
 pub(crate) mod asked;
 mod building;

@@ -52,6 +52,10 @@ pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo)
 /// Reads a number of seconds as it is written (C17).
 pub(super) fn read(text: &CStr) -> Result<i32> {
     let shown = encoding::given(text);
+    if !shown.contains(|c: char| c.is_ascii_digit()) && policy::seconds_of_number(&shown).is_none()
+    {
+        return Err(not_an_interval(&shown));
+    }
     let read = policy::seconds_of_number(&shown).unwrap_or_else(|| {
         // SAFETY: the arguments of interval_in: text, no type of elements, no modifier.
         let interval = unsafe {
@@ -73,6 +77,16 @@ pub(super) fn read(text: &CStr) -> Result<i32> {
     read.map_err(|why| refused(&shown, why))
 }
 
+/// As PostgreSQL's own error, with a HINT: an interval has a digit.
+fn not_an_interval(text: &str) -> Error {
+    let message = format!(
+        "invalid input syntax for type interval: \"{}\"",
+        clipped(text)
+    );
+    Error::new(PgSqlErrorCode::ERRCODE_INVALID_DATETIME_FORMAT, message)
+        .hint("Write a number of seconds, such as 3600, or an interval, such as '30 days'.")
+}
+
 /// Says how many days months and years are.
 fn count_as_days(text: &str, seconds: i32) {
     let days = f64::from(seconds) / 86_400.0;
@@ -87,11 +101,16 @@ fn count_as_days(text: &str, seconds: i32) {
 /// Enough for what people write; a numeric can have thousands of digits.
 const LONGEST: usize = 60;
 
-fn refused(text: &str, why: NotSeconds) -> Error {
+fn clipped(text: &str) -> String {
     let mut shown: String = text.chars().take(LONGEST).collect();
     if shown.len() < text.len() {
         shown.push_str("...");
     }
+    shown
+}
+
+fn refused(text: &str, why: NotSeconds) -> Error {
+    let shown = clipped(text);
     let (detail, hint) = match why {
         NotSeconds::Fraction => (
             "It has a fraction of a second.",

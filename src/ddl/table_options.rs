@@ -49,12 +49,23 @@ pub(crate) fn before(
     planned: Node<'_, PlannedStmt>,
     node: Node<'_>,
 ) -> Option<(*mut PlannedStmt, Scope)> {
-    if !namespaced_options::has_any(planned, c"ttl") {
+    let is_bare = namespaced_options::has_option(planned, c"ttl");
+    if !is_bare && !namespaced_options::has_any(planned, c"ttl") {
         return None;
     }
-    if session::is_binary_upgrade() || background::in_recovery() || extension::functions().is_none()
-    {
+    if session::is_binary_upgrade() || background::in_recovery() {
         return None;
+    }
+    if extension::functions().is_none() {
+        // PostgreSQL refuses a parameter without the namespace.
+        return if is_bare {
+            None
+        } else {
+            without_extension().raise()
+        };
+    }
+    if is_bare {
+        without_namespace().raise();
     }
     or_raise(check_kind(node));
     let taken = namespaced_options::take(planned, c"ttl")?;
@@ -73,6 +84,25 @@ pub(crate) fn before(
             .map_or(Table::Missing, Table::Altered),
     };
     Some((statement, RUNNING.enter(Running { options, table })))
+}
+
+/// W7: as PostgreSQL's own error, which has no HINT.
+fn without_extension() -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "unrecognized parameter namespace \"ttl\"",
+    )
+    .detail("This database does not have the extension ttl_ext.")
+    .hint("As superuser, run in this database: CREATE EXTENSION ttl_ext;")
+}
+
+/// W7: the same.
+fn without_namespace() -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "unrecognized parameter \"ttl\"",
+    )
+    .hint("For the default time to live of the table write ttl.default, such as WITH (ttl.default = '30 days').")
 }
 
 /// Whether Citus repeats an ALTER TABLE for a shard, or on another node: the node to which it was sent

@@ -37,6 +37,22 @@ pub(crate) fn has_any(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> bool 
     }
 }
 
+/// Whether the statement has an option of that name without a namespace.
+pub(crate) fn has_option(planned: Node<'_, PlannedStmt>, name: &CStr) -> bool {
+    // SAFETY: trees of the parser, in which options have names.
+    unsafe {
+        let statement = (*planned.as_ptr()).utilityStmt;
+        !statement.is_null()
+            && places(statement).iter().any(|place| {
+                lists::iter::<DefElem>(*place.list).any(|option| {
+                    (*option).defnamespace.is_null()
+                        && !(*option).defname.is_null()
+                        && CStr::from_ptr((*option).defname) == name
+                })
+            })
+    }
+}
+
 /// Takes the namespace's options out of a copy of the statement; `None` if it has none. The
 /// statement itself may be that of a cached plan, and stays as it is.
 pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<Taken> {

@@ -5,6 +5,7 @@
 mod added;
 mod archive;
 mod change;
+mod columns;
 mod document;
 mod expiry;
 mod instants;
@@ -19,6 +20,7 @@ mod zone;
 
 pub(crate) use added::Added;
 pub(crate) use archive::{Archive, Chosen, ExpiredThere, batch_payload};
+pub(crate) use columns::is_creation_time;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     FIRST_TIMESTAMP, INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key,
@@ -43,6 +45,8 @@ pub(crate) use zone::{
     local_of_instant, same_offset,
 };
 
+#[cfg(test)]
+mod columns_test;
 #[cfg(test)]
 mod expiry_test;
 #[cfg(test)]
