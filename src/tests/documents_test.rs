@@ -1,5 +1,5 @@
 //! What the documents say of the source holds: files that they name are there, links lead
-//! somewhere, and `docs/reference.md` has each SQLSTATE that the extension uses.
+//! somewhere, and `docs/errors.md` has each SQLSTATE that the extension uses.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ fn links_lead_somewhere() {
 
 /// The codes in the first column of the table, as the source names them.
 fn documented_codes() -> BTreeSet<String> {
-    let text = read(&root().join("docs/reference.md"));
+    let text = read(&root().join("docs/errors.md"));
     let (_, table) = text.split_once("## SQLSTATEs").expect("its section");
     let mut found = BTreeSet::new();
     for row in table.lines().filter_map(|line| line.strip_prefix("| ")) {

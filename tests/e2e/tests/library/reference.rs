@@ -1,15 +1,16 @@
-//! The documents are right: `docs/reference.md` lists exactly the functions, views, columns and
-//! settings that the server's catalog has, and the README's example works.
+//! The documents are right: `docs/reference.md`, `views.md` and `settings.md` list exactly the functions, views,
+//! columns and settings that the server's catalog has, and the README's example works.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use ttl_ext_e2e::{Server, Session};
 
-const REFERENCE: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../docs/reference.md"
-));
+const REFERENCE: &str = concat!(
+    include_str!("../../../../docs/reference.md"),
+    include_str!("../../../../docs/views.md"),
+    include_str!("../../../../docs/settings.md"),
+);
 
 /// Background deletion is on by default, but not in other tests' servers.
 fn connect() -> Session {
@@ -74,7 +75,7 @@ fn assert_same(what: &str, documented: &BTreeSet<String>, catalog: &BTreeSet<Str
     let invented: Vec<_> = documented.difference(catalog).collect();
     assert!(
         missing.is_empty() && invented.is_empty(),
-        "{what} of docs/reference.md: missing {missing:#?}, not in the catalog {invented:#?}"
+        "{what} of the reference: missing {missing:#?}, not in the catalog {invented:#?}"
     );
 }
 
@@ -129,7 +130,7 @@ fn every_column_of_every_view() {
             .collect();
         assert_eq!(
             documented, columns,
-            "columns of {view} in docs/reference.md"
+            "columns of {view} in docs/views.md"
         );
     }
 }

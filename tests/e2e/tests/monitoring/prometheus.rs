@@ -14,7 +14,7 @@ const RULES: &str = include_str!("../../../../monitoring/rules.yml");
 const RULES_TEST: &str = include_str!("../../../../monitoring/rules_test.yml");
 const SQL_EXPORTER: &str = include_str!("../../../../monitoring/sql-exporter.yml");
 const POSTGRES_EXPORTER: &str = include_str!("../../../../monitoring/postgres-exporter.yml");
-const OPERATIONS: &str = include_str!("../../../../docs/operations.md");
+const DOCUMENT: &str = include_str!("../../../../docs/monitoring.md");
 const DASHBOARD: &str = include_str!("../../../../monitoring/grafana.json");
 
 /// A file's text with something in it replaced that must be there.
@@ -37,10 +37,10 @@ fn metrics(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Both exporters have the same metrics, and `docs/operations.md` lists them.
+/// Both exporters have the same metrics, and `docs/monitoring.md` lists them.
 #[test]
 fn the_files_agree() {
-    let listed = OPERATIONS.lines().filter_map(|line| {
+    let listed = DOCUMENT.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("| `ttl_")?.split_once('`')?;
         Some(format!("ttl_{name}"))
     });
