@@ -2,7 +2,7 @@
 # test-package.sh VERSION [release]: the release archive and the Debian package, as users meet them.
 #
 # The archive must hold what is committed. lintian must find no error in the package. A bare Debian
-# installs it by apt, runs the README's first session, takes a newer one, and removes it:
+# installs it by apt, runs the first session of the documents, takes a newer one, and removes it:
 # tests/packages/session.sh.
 #
 # Of the dev profile, and of the files that are here: they are compiled already when all tests run.

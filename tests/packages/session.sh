@@ -81,10 +81,10 @@ it_wants_to_be_preloaded() {
         "$(sql -c "SELECT extversion FROM pg_extension WHERE extname = 'ttl_ext'")"
 }
 
-# As the package's own README has it, pasted into psql.
+# As the package's own documents have it, pasted into psql.
 first_session() {
-    sed -e '1,/^## First session/d' "/usr/share/doc/$package/README.md" | sed '/^## /,$d' |
-        awk '/^```sql$/ { inside = 1; next } /^```$/ { inside = 0 } inside' >/tmp/session.sql
+    awk '/^```sql$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+        "/usr/share/doc/$package/docs/first-session.md" >/tmp/session.sql
     [ -s /tmp/session.sql ]
     sql -f /tmp/session.sql | tee /tmp/session.out
     is $'3|root\n3|root' "$(grep -v '^$' /tmp/session.out | head -n 2)"

@@ -2,6 +2,7 @@
 //! server.
 
 mod errors_unharmed;
+mod examples;
 mod hook_chain;
 mod lifecycle;
 mod reference;

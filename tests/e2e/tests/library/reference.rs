@@ -1,5 +1,5 @@
 //! The documents are right: `docs/reference.md`, `views.md` and `settings.md` list exactly the functions, views,
-//! columns and settings that the server's catalog has, and the README's example works.
+//! columns and settings that the server's catalog has.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -113,7 +113,7 @@ fn every_column_of_every_view() {
         "SELECT oid::regclass FROM pg_class
           WHERE relnamespace = 'ttl'::regnamespace AND relkind IN ('r', 'v', 'm', 'f', 'p')",
     );
-    let headings = section("## Views").filter_map(|line| line.strip_prefix("### "));
+    let headings = section("# Views").filter_map(|line| line.strip_prefix("## "));
     assert_same(
         "views",
         &headings.map(str::to_owned).collect(),
@@ -125,13 +125,10 @@ fn every_column_of_every_view() {
                FROM pg_attribute WHERE attrelid = '{view}'::regclass AND attnum > 0 AND NOT attisdropped
               ORDER BY attnum"
         ));
-        let documented: Vec<String> = rows(&format!("### {view}"))
+        let documented: Vec<String> = rows(&format!("## {view}"))
             .map(|row| format!("{}|{}", row[0], row[1]))
             .collect();
-        assert_eq!(
-            documented, columns,
-            "columns of {view} in docs/views.md"
-        );
+        assert_eq!(documented, columns, "columns of {view} in docs/views.md");
     }
 }
 
@@ -143,41 +140,10 @@ fn every_setting() {
                 CASE WHEN min_val IS NULL THEN '' ELSE concat_ws(' ', min_val, 'to', max_val, unit) END, context
            FROM pg_settings WHERE name LIKE 'ttl.%'",
     );
-    let documented = rows("## Settings").map(|row| row[..4].join("|"));
+    let documented = rows("# Settings").map(|row| row[..4].join("|"));
     assert_same(
         "settings",
         &documented.collect(),
         &settings.into_iter().collect(),
     );
-}
-
-/// The README's first session, pasted into psql. What the worker has already done depends on the
-/// machine.
-#[test]
-fn first_session_of_the_readme() {
-    const README: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
-    let (_, session) = README.split_once("## First session").expect("a heading");
-    let (session, _) = session.split_once("\n## ").expect("a heading after it");
-    let blocks = session.split("```sql").skip(1);
-    let blocks = blocks.map(|block| block.split("```").next().unwrap_or_default());
-    let script: String = blocks.collect();
-
-    let server = Server::start_sweeping(&[]);
-    server.database("app");
-    let file = server.dir().join("session.sql");
-    std::fs::write(&file, script).expect("a file");
-    let mut psql = server.tool("psql", "app");
-    psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-f"])
-        .arg(&file);
-    let output = server.must_run(&mut psql).stdout;
-    let output = String::from_utf8(output).expect("UTF-8");
-    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
-    assert_eq!(lines[..2], ["3|root", "3|root"], "{output}");
-    for part in [
-        "Filter: ttl.live(_ts, ttl, 3600)",
-        "\nsessions|3600|{}\n",
-        "\nsessions|",
-    ] {
-        assert!(output.contains(part), "{part}\n{output}");
-    }
 }

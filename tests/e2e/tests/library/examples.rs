@@ -1,0 +1,175 @@
+//! The examples that users copy do what they say: README.md, `docs/recipes.md` and
+//! `docs/first-session.md`. In the first two, `--> …` after a statement is what it returns: a row a
+//! comment, columns with ` | ` between, `∅` for NULL, or `(no rows)`.
+
+use ttl_ext_e2e::{Server, Session};
+
+const README: &str = include_str!("../../../../README.md");
+const RECIPES: &str = include_str!("../../../../docs/recipes.md");
+const FIRST_SESSION: &str = include_str!("../../../../docs/first-session.md");
+
+/// The fenced blocks of SQL.
+fn blocks(text: &str) -> Vec<&str> {
+    let blocks = text.split("```sql\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap_or_default());
+    blocks.collect()
+}
+
+/// A statement, and the rows that the document says it returns, if it says so.
+#[derive(Debug, Default)]
+struct Step {
+    sql: String,
+    answer: Vec<String>,
+}
+
+/// A statement ends with the line that ends with a semicolon, comments aside, outside of `$$`.
+fn steps(script: &str) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    let mut sql = String::new();
+    for line in script.lines() {
+        let (code, answer) = match line.split_once("--> ") {
+            Some((code, answer)) => (code, Some(answer.trim().to_owned())),
+            None => (line, None),
+        };
+        let code = code.split("-- ").next().unwrap_or_default().trim_end();
+        if !code.is_empty() {
+            sql = format!("{sql}{code}\n");
+        }
+        if code.ends_with(';') && sql.matches("$$").count() % 2 == 0 {
+            found.push(Step {
+                sql: std::mem::take(&mut sql),
+                answer: Vec::new(),
+            });
+        }
+        if let Some(answer) = answer {
+            assert!(sql.is_empty(), "an answer inside a statement: {line}");
+            let step = found.last_mut().expect("a statement before its answer");
+            step.answer.push(answer);
+        }
+    }
+    assert!(sql.trim().is_empty(), "a statement without its end: {sql}");
+    found
+}
+
+/// Run a script; how many answers were compared.
+fn follow(session: &mut Session, script: &str) -> usize {
+    let mut compared = 0;
+    for step in steps(script) {
+        let rows = session.rows(&step.sql);
+        let mut rows: Vec<String> = rows.into_iter().map(|row| row.join(" | ")).collect();
+        if step.answer.is_empty() {
+            continue;
+        }
+        if rows.is_empty() {
+            rows.push("(no rows)".to_owned());
+        }
+        assert_eq!(rows, step.answer, "{}", step.sql);
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn the_readmes_first_lines() {
+    let script = blocks(README)[0];
+    assert_eq!(steps(script).len(), 8, "{script}");
+    let above = README.split("```sql").next().unwrap_or_default();
+    assert!(above.lines().count() < 10, "SQL comes first");
+    assert!(README.lines().count() <= 150);
+
+    let server = Server::start_sweeping(&[]);
+    server.database("app");
+    let mut session = server.connect("app", "postgres");
+    assert_eq!(follow(&mut session, script), 3);
+}
+
+/// What stands in code in the second column of "You want, you type", in its order.
+#[test]
+fn what_the_readme_says_to_type() {
+    let (_, section) = README
+        .split_once("## You want, you type")
+        .expect("a heading");
+    let (section, _) = section.split_once("\n## ").expect("a heading after it");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.split(" | ").nth(1));
+    let code = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let typed: Vec<&str> = code.filter(|code| code.ends_with(';')).collect();
+    assert!(typed.len() > 15, "{typed:?}");
+
+    let server = Server::start_sweeping(&[("ttl.change_delay", "0")]);
+    server.database("app");
+    let mut session = server.connect("app", "postgres");
+    session.run(
+        "CREATE TABLE carts (id bigint PRIMARY KEY, what text);
+         CREATE TABLE orders (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
+         CREATE TABLE codes (id bigint PRIMARY KEY, expires_at timestamptz);
+         CREATE TABLE items (id bigint PRIMARY KEY, epoch bigint);
+         INSERT INTO carts VALUES (7, 'here'), (8, 'here');
+         INSERT INTO orders VALUES (7, now() - interval '91 days'), (8, now());
+         INSERT INTO codes VALUES (7, now() - interval '1 second'), (8, now() + interval '1 hour');
+         INSERT INTO items VALUES (7, 1000000000), (8, 9000000000);",
+    );
+    for statement in typed {
+        session.run(statement);
+        // From that statement on its expired row is hidden. NULL seconds end the rule.
+        if statement.contains("ttl.expire_index(") && !statement.contains("NULL") {
+            let index = statement.split('\'').nth(1).expect("the index's name");
+            let table = session.value(&format!(
+                "SELECT indrelid::regclass FROM pg_index WHERE indexrelid = '{index}'::regclass"
+            ));
+            let seen = session.column(&format!("SELECT id FROM {table}"));
+            assert_eq!(seen, ["8"], "{statement}");
+        }
+    }
+    assert_eq!(session.column("SELECT ttl FROM carts WHERE id = 7"), ["-1"]);
+    assert_eq!(
+        session.column("SELECT default_ttl FROM ttl.tables WHERE relation = 'tokens'::regclass"),
+        ["1800"]
+    );
+    assert_eq!(
+        session.column("SELECT default_ttl FROM ttl.tables WHERE relation = 'carts'::regclass"),
+        ["∅"]
+    );
+}
+
+#[test]
+fn each_recipe() {
+    let server = Server::start_sweeping(&[]);
+    let mut answers = 0;
+    for (n, section) in RECIPES.split("\n## ").skip(1).enumerate() {
+        let title = section.lines().next().unwrap_or_default();
+        let scripts = blocks(section);
+        assert!(!scripts.is_empty(), "no SQL in {title}");
+        // A database each: they use each other's names.
+        let database = format!("recipe{n}");
+        server.database(&database);
+        let mut session = server.connect(&database, "postgres");
+        let compared: usize = scripts.iter().map(|sql| follow(&mut session, sql)).sum();
+        assert!(compared > 0, "no answer in {title}");
+        answers += compared;
+    }
+    assert!(answers > 20, "{answers}");
+}
+
+/// Pasted into psql. What the worker has already done depends on the machine.
+#[test]
+fn the_first_session() {
+    let server = Server::start_sweeping(&[]);
+    server.database("app");
+    let file = server.dir().join("session.sql");
+    std::fs::write(&file, blocks(FIRST_SESSION).concat()).expect("a file");
+    let mut psql = server.tool("psql", "app");
+    psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-f"])
+        .arg(&file);
+    let output = server.must_run(&mut psql).stdout;
+    let output = String::from_utf8(output).expect("UTF-8");
+    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[..2], ["3|root", "3|root"], "{output}");
+    for part in [
+        "Filter: ttl.live(_ts, ttl, 3600)",
+        "\nsessions|3600|{}\n",
+        "\nsessions|",
+    ] {
+        assert!(output.contains(part), "{part}\n{output}");
+    }
+}
