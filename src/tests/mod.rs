@@ -8,6 +8,8 @@ mod documents_test;
 mod guards;
 mod local_time;
 mod matrix;
+#[cfg(test)]
+mod messages_test;
 mod partitions;
 #[cfg(test)]
 mod qualified_test;
