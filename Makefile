@@ -1,12 +1,12 @@
 # ttl_ext: build, install, test and show the extension.
 #
 #   make demo                   see it work: a minute and a half with the first build
-#   make test                   every test, on one version of PostgreSQL
+#   make test                   tests, on one version of PostgreSQL (which: make help)
 #   make install PG_CONFIG=…    into a server of your own
 #   make help                   all targets
 #
 # PG=15 to 19 chooses the version of PostgreSQL; without it, the newest
-# one installed on this machine, or 15. On Debian 12, 15 is Debian's own, while
+# one installed on this machine, or that it has a package of. On Debian 12, 15 is Debian's own, while
 # 17 and 18 are built from source once, a few minutes each; 16 is unpacked from a
 # package of PyPI, without contrib: tests that need that are skipped, and counted.
 # 19 is a release candidate, unpacked from packages of a later Debian.
@@ -16,8 +16,8 @@
 # TTL_CACHE (/var/cache/ttl_ext as root, else ~/.cache/ttl_ext) and run
 # throw-away servers under /tmp, or tests under /dev/shm if that is roomy: as you,
 # or, if you are root, as `postgres`.
-# Each target installs what it lacks, with apt-get and cargo; Rust must be there,
-# cargo-pgrx need not.
+# Each target installs what it lacks, by apt, dnf or apk and by cargo; Rust must be there,
+# cargo-pgrx need not. docs/installing.md: what other systems need.
 #
 # `make bench` measures: 20 minutes on two processors, with QUICK=1 three, on a
 # machine that does nothing else. Results of a full run: bench/results/.
@@ -29,8 +29,9 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-INSTALLED := $(sort $(foreach v,15 16 17 18 19,$(if $(wildcard /usr/lib/postgresql/$(v)/bin/postgres),$(v))))
-PG ?= $(or $(lastword $(INSTALLED)),15)
+ifndef PG
+PG := $(shell scripts/default-version.sh)
+endif
 FILTER ?=
 MINUTES ?= 30
 
@@ -54,13 +55,11 @@ build: deps ## Build the extension (dev profile) for PG
 	@scripts/build.sh $(PG)
 
 install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
-	@[ -n "$(PG_CONFIG)" ] || { echo "which server? make install PG_CONFIG=/path/to/pg_config" >&2; exit 2; }
-	@scripts/deps.sh
 	@scripts/install.sh "$(PG_CONFIG)"
 
-# What PGXN's client calls before `install`, which builds.
+# PGXN's client calls it before `sudo make install`, both with PG_CONFIG.
 all:
-	@:
+	@[ -z "$(PG_CONFIG)" ] || scripts/install.sh "$(PG_CONFIG)" only-build
 
 package: ## A Debian package of a release build, for the PG that is installed here
 	@scripts/package.sh $(PG)

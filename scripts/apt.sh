@@ -25,10 +25,14 @@ with_lists() { # COMMAND...
         "$@" && return
         say "that failed with the lists of packages that are here: reading new ones"
     fi
+    apt_update
+    retry "$@"
+}
+
+apt_update() {
     # apt-get takes it for a success when it keeps an old list, unless told otherwise.
     retry as_root apt-get -qq -o Acquire::Retries=2 -o APT::Update::Error-Mode=any update ||
         say "apt-get update failed: trying with the lists that are here"
-    retry "$@"
 }
 
 # By when apt wrote them: the time of their last modification is that of the archive's file.

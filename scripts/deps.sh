@@ -4,32 +4,45 @@
 # other languages' drivers and with Prometheus, too; with `package` to make a package of it,
 # with `test-package` to test that. Rust itself must be there.
 #
-# Silent and quick when nothing is missing. Packages come by apt-get.
+# Silent and quick when nothing is missing. Packages come by apt, dnf or apk; elsewhere what is
+# missing is named, and what is there is enough.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-. "$REPO/scripts/apt.sh"
+. "$REPO/scripts/system.sh"
 
-version=${1:-}
+version=${1:-} for=${2:-}
+[ -z "$version" ] || check_version "$version"
 exec 1>&2
 
-# libclang reads the server's headers; pgrx-tests changes users by sudo.
-packages=(build-essential pkg-config libclang-dev sudo)
-case $version in
-    '') ;;
-    15) system_has_server 15 || packages+=(postgresql-15 postgresql-server-dev-15) ;;
-    16) system_has_server 16 || python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip) ;;
-    17 | 18) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
-    19) packages+=(patchelf binutils debian-archive-keyring) ;;
-    *) check_version "$version" ;;
-esac
+check_rust
+needs=$(lacking | tr '\n' ' ')
+packages=()
 
-if [ "${2:-}" = drivers ]; then
-    packages+=(libpostgresql-jdbc-java)
-    # Whatever JDK there is will do.
-    command -v javac >/dev/null || packages+=(default-jdk-headless)
+# pgrx-tests changes users by sudo.
+if [ -n "$version" ] && is_root; then command -v sudo >/dev/null || packages+=(sudo); fi
+
+# A server that is installed, or that the system has a package of. Else scripts/postgres.sh makes one:
+# 16 of a package of PyPI, others of Debian's source.
+if [ -n "$version" ] && ! system_pg_config "$version" >/dev/null; then
+    if [ "$(package_manager)" != apt-get ] || apt_has "postgresql-$version"; then
+        needs+=" server"
+    else
+        case $version in
+            15) die "PostgreSQL 15 is not installed, and apt has no postgresql-15 here: take another PG=, or" \
+                "add the PostgreSQL project's archive for apt" ;;
+            16) python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip) ;;
+            19) packages+=(patchelf binutils debian-archive-keyring) ;;
+            *) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
+        esac
+    fi
 fi
 
-case ${2:-} in
+case $for in
+    drivers)
+        packages+=(libpostgresql-jdbc-java)
+        # Whatever JDK there is will do.
+        command -v javac >/dev/null || packages+=(default-jdk-headless)
+        ;;
     package) packages+=(debhelper) ;;
     test-package) packages+=(debhelper lintian debootstrap unzip) ;;
 esac
@@ -38,29 +51,19 @@ installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Debian creates and starts a server with the package postgresql-NN. We only
-# want the programs, so this is switched off while we install.
-no_cluster=/etc/postgresql-common/createcluster.d/ttl_ext.conf
-allow_cluster() { as_root rm -f "$no_cluster"; }
-forbid_cluster() {
-    trap allow_cluster EXIT
-    as_root mkdir -p "${no_cluster%/*}"
-    echo "create_main_cluster = false" | as_root tee "$no_cluster" >/dev/null
-}
-
 missing=()
 for package in "${packages[@]}"; do
     installed "$package" || missing+=("$package")
 done
-if [ ${#missing[@]} -gt 0 ]; then
-    command -v apt-get >/dev/null || die "no apt-get here: install what stands for ${missing[*]}"
-    case " ${missing[*]} " in *" postgresql-15 "*) forbid_cluster ;; esac
-    apt_install "${missing[@]}" || die "cannot install ${missing[*]}; see apt-get's message above"
+if [ ${#missing[@]} -gt 0 ] && [ "$(package_manager)" != apt-get ]; then
+    # These are Debian's names. Only sudo is needed for sure, and is called so everywhere.
+    case " ${missing[*]} " in *" sudo "*) only=(sudo) ;; *) only=() ;; esac
+    say "not installed here, what needs it will be skipped: ${missing[*]}"
+    missing=("${only[@]}")
 fi
-
-command -v cargo >/dev/null || die "cargo is missing: install Rust 1.96 with rustup and run this again"
+install_needs "$version" "$needs" "${missing[@]}"
 
 # Tests by Prometheus are left out, and counted as such, where it cannot be had.
-if [ "${2:-}" = drivers ]; then
+if [ "$for" = drivers ]; then
     "$REPO/scripts/monitoring.sh" || say "no Prometheus here: its tests will be skipped"
 fi

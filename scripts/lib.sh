@@ -19,6 +19,11 @@ unset RUST_BACKTRACE RUST_LIB_BACKTRACE
 unset PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGPASSFILE PGDATABASE \
     PGSERVICE PGSERVICEFILE PGOPTIONS PGDATA PGAPPNAME PGTZ PGDATESTYLE PGSSLMODE
 
+# A shell that is older than Rust on this machine does not have it in its PATH.
+if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/nowhere}/.cargo}/bin/cargo" ]; then
+    export PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+fi
+
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 if [ -z "${TTL_CACHE:-}" ]; then
     if [ "$(id -u)" = 0 ]; then
@@ -112,7 +117,7 @@ make_cache() {
     [ -w "$TTL_CACHE" ] || die "cannot write $TTL_CACHE: set TTL_CACHE to a directory of your own"
 }
 
-# Is VERSION installed on the system, with the headers an extension needs?
+# Is VERSION installed from a package of Debian's form, with the headers an extension needs?
 system_has_server() { # VERSION
     [ -x "/usr/lib/postgresql/$1/bin/postgres" ] &&
         [ -x "/usr/lib/postgresql/$1/bin/pg_config" ] &&

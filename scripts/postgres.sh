@@ -25,6 +25,7 @@
 # All messages go to stderr; the last line of stdout is the path.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$REPO/scripts/system.sh"
 
 version=${1:-} kind=${2:-}
 check_version "$version"
@@ -53,6 +54,37 @@ copy_system_server() {
     cp -R --preserve=mode,timestamps,links "$lib" "$tree/lib/postgresql/"
     cp -R --preserve=mode,timestamps,links "$share" "$tree/share/postgresql/"
     ln -s /usr/include "$tree/include"
+    printf '%s\n' "$want" >"$stamp"
+}
+
+# A server of another layout than Debian's: its programs, library and share below their common folder,
+# at the same places below ours. Of a folder that has the programs of the whole system, only its own.
+copy_other_server() { # PG_CONFIG
+    local theirs=$1 bin lib share include prefix program want
+    bin=$(realpath "$("$theirs" --bindir)") lib=$(realpath "$("$theirs" --pkglibdir)")
+    share=$(realpath "$("$theirs" --sharedir)") include=$(realpath "$("$theirs" --includedir)")
+    prefix=$bin
+    while case $lib/ in "$prefix"/*) case $share/ in "$prefix"/*) false ;; esac ;; esac; do prefix=${prefix%/*}; done
+    pg_config=$tree${bin#"$prefix"}/pg_config
+    want="$recipe $theirs $("$theirs" --version) $(stat -L -c '%s %Y' "$bin/postgres" "$theirs" | tr '\n' ' ')"
+    [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
+    say "copying the system's PostgreSQL $version to $tree"
+    lock_server "$version" # nobody is running tests in it
+    rm -rf "$tree"
+    for folder in "$lib" "$share"; do
+        mkdir -p "$tree${folder#"$prefix"}"
+        cp -R --preserve=mode,timestamps,links "$folder/." "$tree${folder#"$prefix"}/"
+    done
+    mkdir -p "${pg_config%/*}"
+    for program in postgres initdb psql pgbench clusterdb createdb createuser dropdb dropuser reindexdb vacuumdb \
+        pg_{amcheck,basebackup,checksums,controldata,ctl,dump,dumpall,isready,receivewal,recvlogical,resetwal,restore} \
+        pg_{rewind,upgrade,verifybackup,waldump}; do
+        [ ! -e "$bin/$program" ] || cp --preserve=mode,timestamps "$bin/$program" "${pg_config%/*}/"
+    done
+    cp --preserve=mode,timestamps "$theirs" "$pg_config"
+    mkdir -p "$tree${include#"$prefix"}"
+    rmdir "$tree${include#"$prefix"}"
+    ln -s "$include" "$tree${include#"$prefix"}"
     printf '%s\n' "$want" >"$stamp"
 }
 
@@ -148,6 +180,8 @@ flock -n 9 || {
 
 if system_has_server "$version"; then
     copy_system_server
+elif [ "$kind" != release ] && other=$(system_pg_config "$version"); then
+    copy_other_server "$other"
 else
     case $version in
         15) die "PostgreSQL 15 is not installed: run 'make deps PG=15'" ;;
