@@ -76,4 +76,5 @@ expect "the status of what failed" 3 "$status"
 start=$SECONDS
 TTL_TICK=60 patiently "working" "for a moment" true 2>&1 | cat >/dev/null
 expect "nothing is left that holds the output" yes "$([ $((SECONDS - start)) -lt 30 ] && echo yes)"
+"$here/system.sh" || failed=1
 exit "$failed"
