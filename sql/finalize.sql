@@ -45,7 +45,7 @@ GRANT EXECUTE ON FUNCTION
 
 -- Behind the views. They show of each table what the caller may know.
 GRANT EXECUTE ON FUNCTION
-    ttl.policy, ttl.rules, ttl.problems, ttl.standing, ttl.table_stats, ttl.worker_progress, ttl.node_reports
+    ttl.policy, ttl.rules, ttl.problems, ttl.check, ttl.standing, ttl.table_stats, ttl.worker_progress, ttl.node_reports
     TO PUBLIC;
 
 -- CREATE TRIGGER checks the privilege of the table's owner, in a restore, too.

@@ -408,6 +408,12 @@ CREATE FUNCTION ttl.problems(rel pg_catalog.regclass) RETURNS pg_catalog.text[]
 COMMENT ON FUNCTION ttl.problems(pg_catalog.regclass) IS
     'what keeps a table''s time to live from working as it should; empty if nothing does';
 
+CREATE FUNCTION ttl.check(OUT relation pg_catalog.regclass, OUT problem pg_catalog.text, OUT to_do pg_catalog.text)
+    RETURNS SETOF record
+    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'check_wrapper';
+COMMENT ON FUNCTION ttl.check() IS
+    'all problems of this database, each with the statement to run; relation is NULL for what concerns all tables. No row if all is well';
+
 CREATE FUNCTION ttl.table_stats(
         OUT relid pg_catalog.oid, OUT rows_deleted bigint, OUT batches bigint, OUT passes bigint, OUT sub_passes bigint,
         OUT partitions_dropped bigint, OUT last_pass_at pg_catalog.timestamptz, OUT last_pass_ms double precision,

@@ -1,5 +1,6 @@
 //! `ttl.archive_to`.
 
+use super::problem::Problem;
 use super::{cluster, guard};
 use crate::deletion::archive;
 use crate::error::{Error, Result};
@@ -143,7 +144,7 @@ pub(super) fn tell_of_wait(relid: pg_sys::Oid, policy: &Policy) {
 }
 
 /// For `ttl.problems`: why expired rows stay, or that a dump would name another table.
-pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let Some(archive) = policy.archive() else {
         return vec![];
     };
@@ -160,21 +161,28 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
         Ok(target) => target.oid(),
         Err(failure) => {
             let hint = failure.hint.as_deref().unwrap_or_default();
-            return vec![format!("nothing is deleted: {} {hint}", failure.text())];
+            let text = format!("nothing is deleted: {} {hint}", failure.text());
+            return vec![Problem::new(text).to_do(hint)];
         }
     };
     let name = catalog::qualified_name(oid);
     let mut problems = vec![];
     if !names::is_of(oid, &archive.name) {
-        problems.push(format!(
+        let text = format!(
             "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
             archive.name
-        ));
+        );
+        let table = catalog::quote_literal(&catalog::qualified_name(relid));
+        let target = catalog::quote_literal(&name);
+        problems
+            .push(Problem::new(text).to_do(format!("SELECT ttl.archive_to({table}, {target});")));
     }
     if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
-        problems.push(format!(
+        let text = format!(
             "archived rows are expired in {name}, too: its default time to live is {seconds} s"
-        ));
+        );
+        let target = catalog::quote_literal(&name);
+        problems.push(Problem::new(text).to_do(format!("SELECT ttl.disable({target});")));
     }
     problems
 }

@@ -1,5 +1,6 @@
 //! `ttl.problems`: constraints that are gone, and what `ttl.enable` added without a policy.
 
+use super::problem::Problem;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::constraints;
@@ -9,7 +10,7 @@ use pgrx::pg_sys;
 
 /// The constraints that `ttl.enable` added, dropped where nothing guarded them:
 /// under `row_security = off`, or while TTL was off. The caller has checked that TTL is on.
-pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
+pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<Problem> {
     let Some(clock) = columns.clock else {
         return vec![];
     };
@@ -19,10 +20,9 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
     let ts = policy.ts_column.as_deref();
     let ts = ts.filter(|name| added.has_column(name) && !clock.ts.not_null);
     if let Some(ts) = ts.map(quote_identifier) {
-        problems.push(format!(
-            "column {ts} may be NULL, and such a row never expires: \
-             ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL"
-        ));
+        let statement = format!("ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL");
+        let text = format!("column {ts} may be NULL, and such a row never expires: {statement}");
+        problems.push(Problem::new(text).to_do(statement + ";"));
     }
     let ttl = policy.ttl_column.as_deref();
     let ttl = ttl.filter(|name| added.has_column(name) || added.ttl_check);
@@ -34,16 +34,16 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
             .any(|it| !it.is_not_null() && it.columns == [column.attno])
     {
         let condition = override_check::condition(&name);
-        problems.push(format!(
-            "column {name} takes any number as an override: ALTER TABLE {table} ADD CHECK ({condition})"
-        ));
+        let statement = format!("ALTER TABLE {table} ADD CHECK ({condition})");
+        let text = format!("column {name} takes any number as an override: {statement}");
+        problems.push(Problem::new(text).to_do(statement + ";"));
     }
     problems
 }
 
 /// A table that has what `ttl.enable` added, but no policy: a schema diff, or a restore without
 /// security labels, leaves it so.
-pub(super) fn without_policy(relid: pg_sys::Oid) -> Option<String> {
+pub(super) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
     if catalog::class(relid).is_none() || governing_label(relid).is_some() {
         return None;
     }
@@ -59,9 +59,10 @@ pub(super) fn without_policy(relid: pg_sys::Oid) -> Option<String> {
         return None;
     }
     let table = quote_literal(&qualified_name(relid));
-    Some(format!(
+    let text = format!(
         "no row expires: the table has {} of a time to live, and no policy, as after a copy without \
          security labels; SELECT ttl.enable({table}, seconds) gives it one",
         found.join(" and ")
-    ))
+    );
+    Some(Problem::new(text).to_do(format!("SELECT ttl.enable({table}, '30 days');")))
 }

@@ -1,5 +1,6 @@
 //! Whether the library and the extension's objects in this database are of the same version.
 
+use super::problem::Problem;
 use crate::error::{Error, Result};
 use crate::pg::encoding;
 use crate::pg::report::or_raise;
@@ -29,16 +30,22 @@ fn check() -> Result<()> {
 }
 
 /// What `ttl.problems` says if they are not.
-pub(super) fn problem() -> Option<String> {
+pub(super) fn problem() -> Option<Problem> {
     let version = objects().ok().flatten()?;
     match release::compare(&version)? {
         Ordering::Equal => None,
-        Ordering::Less => Some(format!(
-            "the objects of ttl_ext in this database are of {version}, the library is of {LIBRARY}: ALTER EXTENSION ttl_ext UPDATE"
-        )),
-        Ordering::Greater => Some(format!(
-            "the objects of ttl_ext in this database are of {version}, the library only of {LIBRARY}: install the newer version, and restart"
-        )),
+        Ordering::Less => {
+            let text = format!(
+                "the objects of ttl_ext in this database are of {version}, the library is of {LIBRARY}: ALTER EXTENSION ttl_ext UPDATE"
+            );
+            Some(Problem::new(text).to_do("ALTER EXTENSION ttl_ext UPDATE;"))
+        }
+        Ordering::Greater => {
+            let text = format!(
+                "the objects of ttl_ext in this database are of {version}, the library only of {LIBRARY}: install the newer version, and restart"
+            );
+            Some(Problem::new(text).to_do("Install the newer version, and restart the server."))
+        }
     }
 }
 

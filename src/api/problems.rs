@@ -2,6 +2,7 @@
 
 use super::columns::is_generated_from;
 use super::disclosure::shows_errors;
+use super::problem::Problem;
 use super::ttl_index::how_to_validate;
 use super::{
     archive, cluster, constraint_problems, deletion_problems, library, rules, trigger_problems,
@@ -26,18 +27,31 @@ use pgrx::prelude::*;
 /// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong or the relation has no TTL.
 #[pg_extern(sql = false)]
 fn problems(rel: pg_sys::Oid) -> Vec<Text> {
-    let mut found = look::at(|| of(rel)).unwrap_or_else(|failure| {
-        vec![format!("the table cannot be looked at: {}", failure.text())]
-    });
-    // Separate from the checks above: these read only catalogs and shared memory, so they work even
-    // if the table cannot be opened.
+    let mut found = looked_at(rel);
     found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
     let versions = look::at(|| read_label(rel).and_then(|_| library::problem()));
     found.extend(versions.ok().flatten());
-    found.into_iter().map(Text).collect()
+    let texts = found.into_iter().map(|problem| Text(problem.text));
+    texts.collect()
 }
 
-fn of(rel: pg_sys::Oid) -> Vec<String> {
+/// Those of `ttl.problems` that are the table's own, and not the server's.
+pub(super) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
+    let mut found = looked_at(rel);
+    found.extend(look::at(|| deletion_problems::own(rel)).unwrap_or_default());
+    found
+}
+
+/// What needs a look at the table. What reads only catalogs and shared memory is separate, and works
+/// even if the table cannot be opened.
+fn looked_at(rel: pg_sys::Oid) -> Vec<Problem> {
+    look::at(|| of(rel)).unwrap_or_else(|failure| {
+        let text = format!("the table cannot be looked at: {}", failure.text());
+        vec![Problem::new(text).to_do("Look again; or find who holds a lock on it, in pg_locks.")]
+    })
+}
+
+fn of(rel: pg_sys::Oid) -> Vec<Problem> {
     let policy = match read_label(rel) {
         None => {
             return constraint_problems::without_policy(rel)
@@ -46,20 +60,18 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         }
         Some(Ok(policy)) => policy,
         Some(Err(error)) => {
-            return vec![format!(
-                "the label cannot be read, so no row expires: {error}"
-            )];
+            let text = format!("the label cannot be read, so no row expires: {error}");
+            return vec![Problem::new(text).to_do(remove_label(rel))];
         }
     };
     // The table was dropped meanwhile, or while the library was not loaded.
     if catalog::class(rel).is_none() {
-        return vec!["the table does not exist".to_owned()];
+        return vec![Problem::new("the table does not exist")];
     }
     if label_provider::check_columns(rel, &policy).is_err() {
         let columns = policy.columns().collect::<Vec<_>>().join(", ");
-        return vec![format!(
-            "a column is missing or of another type, so no row expires: {columns}"
-        )];
+        let text = format!("a column is missing or of another type, so no row expires: {columns}");
+        return vec![Problem::new(text).to_do(remove_label(rel))];
     }
     let Some(columns) = cache::policy(rel) else {
         return vec![];
@@ -92,33 +104,42 @@ fn of(rel: pg_sys::Oid) -> Vec<String> {
         columns.clock.and_then(|clock| clock.ttl),
     ) && !(ttl.generated && is_generated_from(rel, ttl.attno, document))
     {
-        problems.push(format!(
+        problems.push(Problem::new(format!(
             "column {} is not generated from {document}: what documents say does not count",
             policy.ttl_column.as_deref().unwrap_or_default()
-        ));
+        )));
     }
     if columns.clock.is_some_and(|clock| !clock.ts.has_default) {
-        problems.push(format!(
-            "column {} has no default: COPY without it cannot stamp rows",
-            policy.ts_column.as_deref().unwrap_or_default()
-        ));
+        let column = policy.ts_column.as_deref().unwrap_or_default();
+        let text = format!("column {column} has no default: COPY without it cannot stamp rows");
+        let table = catalog::qualified_name(rel);
+        let column = catalog::quote_identifier(column);
+        problems.push(Problem::new(text).to_do(format!(
+            "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT ttl.current_ts();"
+        )));
     }
     problems
 }
 
+fn remove_label(relid: pg_sys::Oid) -> String {
+    let table = catalog::qualified_name(relid);
+    format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL; then ttl.enable() anew")
+}
+
 /// The policy was restored: deletion waits for `ttl.resume`.
-fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
+fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     policy.is_restored(relid.to_u32()).then(|| {
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
-        format!(
+        let text = format!(
             "nothing is deleted: restored from a dump, or labelled by hand; \
              SELECT ttl.resume({table}) starts deletion"
-        )
+        );
+        Problem::new(text).to_do(format!("SELECT ttl.resume({table});"))
     })
 }
 
 /// M11: `drop_partitions` is set, but no partition can ever be dropped.
-fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
+fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     let in_force = cache::policy(relid).filter(|_| policy.drop_partitions)?;
     let default = policy
         .ts_column
@@ -150,10 +171,15 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<String> {
             names.join(") or (")
         )
     };
-    Some(format!("drop_partitions has no effect: {reason}"))
+    let table = catalog::quote_literal(&catalog::qualified_name(relid));
+    Some(
+        Problem::new(format!("drop_partitions has no effect: {reason}")).to_do(format!(
+            "SELECT ttl.set_option({table}, 'drop_partitions', 'false');"
+        )),
+    )
 }
 
-fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<String> {
+fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<Problem> {
     let Some(clock) = columns.clock else {
         return vec![];
     };
@@ -168,7 +194,16 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
     };
     let problem = |index: MissingIndex| {
         let definition = index.definition.replace("OPERATOR(pg_catalog.>)", ">");
-        format!("no valid index on {definition}{choice}: {effect}")
+        let text = format!("no valid index on {definition}{choice}: {effect}");
+        match policy.build_pending && settings::build_indexes() {
+            // A background process is at it, or tries again.
+            true => Problem::new(text).to_do("SELECT * FROM pg_stat_progress_create_index;"),
+            false => {
+                let table = catalog::qualified_name(relid);
+                let statement = format!("CREATE INDEX CONCURRENTLY ON {table} {definition};");
+                Problem::new(text).to_do(statement)
+            }
+        }
     };
     let missing = missing(relid, policy, columns, clock).into_iter();
     missing.map(problem).collect()
@@ -204,7 +239,7 @@ fn unindexed_child(relid: pg_sys::Oid, found: &TtlIndex) -> Option<String> {
 }
 
 /// M8: TTL indexes by which no row expires.
-fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let problem = |rule: &IndexRule| {
         let name = catalog::quote_identifier(&rule.index);
         let reason = match index_of(relid, &rule.index) {
@@ -220,26 +255,28 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
                 Err(unfit) => format!("index {name} {}", unfit.reason()),
             },
         };
-        Some(format!("no row expires by a TTL index: {reason}"))
+        Some(Problem::new(format!(
+            "no row expires by a TTL index: {reason}"
+        )))
     };
     policy.rules.iter().filter_map(problem).collect()
 }
 
 /// TTL indexes whose conditions `ttl.rules` cannot show now.
-fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let problem = |rule: &IndexRule| {
         let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;
         let name = catalog::quote_identifier(&rule.index);
-        Some(format!(
+        Some(Problem::new(format!(
             "the condition of TTL index {name} cannot be shown: {}",
             failure.text()
-        ))
+        )))
     };
     policy.rules.iter().filter_map(problem).collect()
 }
 
 /// Foreign tables among the partitions and children.
-fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
+fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
     let is_foreign = |table: &pg_sys::Oid| {
         catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)
     };
@@ -248,13 +285,15 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<String> {
         .filter(is_foreign)
         .map(|table| {
             let name = catalog::qualified_name(table);
-            format!("expired rows of foreign table {name} are hidden, and never deleted")
+            let text =
+                format!("expired rows of foreign table {name} are hidden, and never deleted");
+            Problem::new(text).to_do("Delete them on the server that has them.")
         })
         .collect()
 }
 
 /// Partitions whose DETACH CONCURRENTLY has not come to its end.
-fn half_detached(relid: pg_sys::Oid) -> Vec<String> {
+fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
     let parents = catalog::all_inheritors(relid).into_iter();
     let pairs = parents.flat_map(|parent| {
         let parts = catalog::being_detached(parent).into_iter();
@@ -267,44 +306,53 @@ fn half_detached(relid: pg_sys::Oid) -> Vec<String> {
     });
     pairs
         .map(|(parent, part)| {
-            format!(
+            let statement = format!("ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE");
+            let text = format!(
                 "expired rows of {part} are hidden, and not deleted, until it is detached: if no session is at that, \
-                 ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE"
-            )
+                 {statement}"
+            );
+            Problem::new(text).to_do(statement + ";")
         })
         .collect()
 }
 
 /// C35: a table of Citus that cannot have a time to live.
-fn of_citus(relid: pg_sys::Oid) -> Option<String> {
+fn of_citus(relid: pg_sys::Oid) -> Option<Problem> {
     citus::part(relid)?;
     let failure = cluster::check(relid).err()?;
-    Some(format!("not supported: {}", failure.text()))
+    Some(Problem::new(format!("not supported: {}", failure.text())))
 }
 
 /// A hypertable of TimescaleDB that has got a columnstore since.
-fn in_columnstore(relid: pg_sys::Oid) -> Option<String> {
+fn in_columnstore(relid: pg_sys::Oid) -> Option<Problem> {
     let table = catalog::qualified_name(relid);
     timescale::has_columnstore(relid).then(|| {
-        format!(
+        let text = format!(
             "expired rows in the columnstore of {table} are hidden, but not deleted, and their keys are not free: \
              convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off"
-        )
+        );
+        Problem::new(text)
     })
 }
 
 /// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.
-fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<String> {
+fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
     if columns.labelled_table != relid {
         let labelled_table = catalog::qualified_name(columns.labelled_table);
-        return vec![format!("overruled by the time to live of {labelled_table}")];
+        let text = format!("overruled by the time to live of {labelled_table}");
+        let table = catalog::qualified_name(relid);
+        let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
+        return vec![Problem::new(text).to_do(statement)];
     }
     let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
     catalog::parents(relid, is_partition)
         .into_iter()
         .map(|parent| {
             let parent = catalog::qualified_name(parent);
-            format!("no INSERT or UPDATE through {parent}, which has no time to live itself")
+            let text =
+                format!("no INSERT or UPDATE through {parent}, which has no time to live itself");
+            let parent = catalog::quote_literal(&parent);
+            Problem::new(text).to_do(format!("SELECT ttl.enable({parent}, '30 days');"))
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 //! `ttl.problems`: what keeps the keys of expired rows from being reusable.
 
+use super::problem::Problem;
 use crate::citus;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
@@ -11,7 +12,7 @@ use std::cell::LazyCell;
 
 /// The problems of the labelled table and of all that follow its policy. The caller has checked
 /// that TTL is on.
-pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+pub(super) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let follows = |table: &pg_sys::Oid| {
         cache::policy(*table).is_some_and(|p| p.labelled_table == labelled_table)
     };
@@ -31,7 +32,7 @@ pub(crate) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<String> {
         .collect()
 }
 
-fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> Option<String> {
+fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     if !trigger_placement::is_needed(table) {
         return None;
     }
@@ -41,10 +42,11 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
         return None;
     }
     if trigger_placement::has(table) {
-        return Some(format!(
-            "trigger {name} of {shown} is not enabled ALWAYS: keys of expired rows are not free; \
-             ALTER TABLE {shown} ENABLE ALWAYS TRIGGER {name} enables it"
-        ));
+        let statement = format!("ALTER TABLE {shown} ENABLE ALWAYS TRIGGER {name}");
+        let text = format!(
+            "trigger {name} of {shown} is not enabled ALWAYS: keys of expired rows are not free; {statement} enables it"
+        );
+        return Some(Problem::new(text).to_do(statement + ";"));
     }
     // A partition gets its trigger from its parent.
     let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
@@ -75,14 +77,15 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
         };
         format!("SELECT ttl.enable({holder_name}, {default}{partitions})")
     };
-    Some(format!(
+    let text = format!(
         "trigger {name} of {shown} is missing: keys of expired rows are not free; {remedy} creates it"
-    ))
+    );
+    Some(Problem::new(text).to_do(remedy + ";"))
 }
 
 /// BEFORE triggers that fire after the extension's trigger, which therefore does not see keys they
 /// set.
-fn too_late(table: pg_sys::Oid) -> Vec<String> {
+fn too_late(table: pg_sys::Oid) -> Vec<Problem> {
     if !trigger_placement::has(table) {
         return vec![];
     }
@@ -92,12 +95,15 @@ fn too_late(table: pg_sys::Oid) -> Vec<String> {
         .filter(|other| !other.is_clone && other.name.as_slice() > name)
         .filter(triggers::Trigger::sees_row_before_write)
         .map(|other| {
-            format!(
-                "trigger {} of {} fires after {}: a key that it sets is not free",
-                quote_identifier(&shown(&other.name)),
-                qualified_name(table),
+            let other = quote_identifier(&shown(&other.name));
+            let table = qualified_name(table);
+            let text = format!(
+                "trigger {other} of {table} fires after {}: a key that it sets is not free",
                 quote_identifier(TRIGGER_NAME)
-            )
+            );
+            Problem::new(text).to_do(format!(
+                "ALTER TRIGGER {other} ON {table} RENAME TO a_name_that_sorts_before_it;"
+            ))
         })
         .collect()
 }

@@ -234,6 +234,12 @@ pub(crate) fn timeline() -> u32 {
     unsafe { pg_sys::GetWALInsertionTimeLine() }
 }
 
+/// The setting `max_worker_processes`.
+pub(crate) fn max_processes() -> i32 {
+    // SAFETY: reads a variable that only the start of the server sets.
+    unsafe { pg_sys::max_worker_processes }
+}
+
 /// This process's PID.
 pub(crate) fn my_pid() -> i32 {
     // SAFETY: reads a process-local variable.

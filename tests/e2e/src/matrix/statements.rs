@@ -8,11 +8,12 @@ pub(super) const NOT_HIDDEN: &str = "SELECT ttl.enable('{s}.t', 3600, hidden => 
 const RESTORED: &str = "DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE {s}.t IS %L',
     (SELECT label FROM pg_seclabel WHERE objoid = '{s}.t'::regclass AND provider = 'ttl')); END $$;";
 
-pub(super) const LOOKS: [(&str, &str); 6] = [
+pub(super) const LOOKS: [(&str, &str); 7] = [
     ("tables", "SELECT * FROM ttl.tables"),
     ("stats", "SELECT * FROM ttl.stats"),
     ("progress", "SELECT * FROM ttl.progress"),
     ("placements", "SELECT * FROM ttl.placements"),
+    ("check", "SELECT * FROM ttl.check()"),
     ("problems", "SELECT ttl.problems('{s}.t')"),
     ("rules", "SELECT ttl.rules('{s}.t')"),
 ];
