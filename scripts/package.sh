@@ -10,6 +10,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
+. "$REPO/scripts/system.sh"
 
 version=${1:-} profile=${2:-release}
 check_version "$version"
@@ -21,8 +22,8 @@ esac
 exec 3>&1 1>&2
 
 # The package depends on the server's, and its files go where that one's are. A server that was
-# built from source, as those of the tests, has none (decision 0058). deps.sh gets 15.
-[ "$version" = 15 ] || system_has_server "$version" ||
+# built from source, as those of the tests, has none (decision 0058). deps.sh gets what apt has.
+system_has_server "$version" || { command -v apt-get >/dev/null && apt_has "postgresql-$version"; } ||
     die "PostgreSQL $version is not installed here from a package: install postgresql-$version and" \
         "postgresql-server-dev-$version from an archive that has them. Without a package:" \
         "make install PG_CONFIG=/path/to/pg_config"
@@ -76,6 +77,7 @@ install -m 644 -D -t "$build/files/usr/share/postgresql/$version/extension" \
 rm -rf "$build/stage"
 
 cp -R packaging/debian README.md CHANGELOG.md docs monitoring "$build/"
+scripts/package-docs.sh "$build"
 scripts/notices.sh "$version" >"$build/third-party-notices.txt"
 copyright >"$build/debian/copyright"
 changelog >"$build/debian/changelog"

@@ -13,12 +13,13 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/tally.sh"
+. "$REPO/scripts/system.sh"
 
 version=${1:-} profile=${2:-dev}
 check_version "$version"
-if [ "$version" != 15 ] && ! system_has_server "$version"; then
-    echo "package: NOT RUN on PostgreSQL $version: Debian has no package of it to depend on." \
-        "It runs with PG=15; nothing is counted here."
+if ! system_has_server "$version" && ! { command -v apt-get >/dev/null && apt_has "postgresql-$version"; }; then
+    echo "package: NOT RUN on PostgreSQL $version: this system has no package of it to depend on." \
+        "It runs with the version that it has one of; nothing is counted here."
     exit 0
 fi
 "$REPO/scripts/deps.sh" "$version" test-package
@@ -126,7 +127,7 @@ bare_debian() {
     as_root cp -R /usr/share/keyrings/. "$root/usr/share/keyrings/"
     [ ! -d /etc/apt/keyrings ] || as_root cp -R /etc/apt/keyrings/. "$root/etc/apt/keyrings/"
     apt-config dump Acquire | as_root tee "$root/etc/apt/apt.conf.d/99ttl_ext" >/dev/null
-    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$root/packages/"
+    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$REPO/scripts/check-links.sh" "$root/packages/"
 }
 
 # With mounts and processes of its own: they are gone when the session ends.

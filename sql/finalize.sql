@@ -1,7 +1,7 @@
 -- What everybody may do; docs/security.md says why of each function. Nobody else than the
--- extension's owner may create in the schema. Granted and revoked by name: a database may have changed
+-- extension's owner may create in the schemas. Granted and revoked by name: a database may have changed
 -- what PUBLIC gets by default.
-GRANT USAGE ON SCHEMA ttl TO PUBLIC;
+GRANT USAGE ON SCHEMA ttl, ttl_internal TO PUBLIC;
 GRANT USAGE ON TYPE ttl.seconds TO PUBLIC;
 GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress, ttl.placements TO PUBLIC;
 
@@ -9,7 +9,7 @@ GRANT SELECT ON ttl.tables, ttl.stats, ttl.progress, ttl.placements TO PUBLIC;
 -- privilege where it calls one itself: planner support, input and output of types, what the support
 -- functions of row_is_live and its like replace. ttl.reset_stats: as PostgreSQL's own functions that
 -- reset statistics.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ttl FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ttl, ttl_internal FROM PUBLIC;
 
 -- In plans, PostgreSQL checks the privilege of the user who runs the query, or of the table's owner.
 GRANT EXECUTE ON FUNCTION
@@ -38,18 +38,18 @@ GRANT EXECUTE ON FUNCTION ttl.now, ttl.deleting, ttl.remaining, ttl.is_live TO P
 -- These check that the caller owns the table (ttl.preview: may SELECT from it).
 GRANT EXECUTE ON FUNCTION
     ttl.enable, ttl.set_default, ttl.set_option, ttl.disable, ttl.resume, ttl.resume_restored, ttl.pause, ttl.archive_to,
-    ttl.expire_index, ttl.expire_after, ttl.create_index, ttl.coll_mod, ttl.purge, ttl.purge_strictly, ttl.expired, ttl.revive,
+    ttl.expire_index, ttl.expire_after, ttl.create_index, ttl.coll_mod, ttl.purge, ttl_internal.purge_strictly, ttl.expired, ttl.revive,
     ttl.preview(pg_catalog.regclass, ttl.seconds),
     ttl.preview(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text), ttl.create_live_view
     TO PUBLIC;
 
 -- Behind the views. They show of each table what the caller may know.
 GRANT EXECUTE ON FUNCTION
-    ttl.policy, ttl.rules, ttl.problems, ttl.check, ttl.standing, ttl.table_stats, ttl.worker_progress, ttl.node_reports
+    ttl_internal.policy, ttl_internal.rules, ttl.problems, ttl.check, ttl_internal.standing, ttl_internal.table_stats, ttl_internal.worker_progress, ttl_internal.node_reports
     TO PUBLIC;
 
 -- CREATE TRIGGER checks the privilege of the table's owner, in a restore, too.
 GRANT EXECUTE ON FUNCTION ttl.free_expired_keys TO PUBLIC;
 
 -- Tables may still have labels from before the extension was dropped.
-SELECT ttl.invalidate_plans();
+SELECT ttl_internal.invalidate_plans();

@@ -32,17 +32,17 @@ CREATE FUNCTION ttl.document_ttl(document pg_catalog.jsonb) RETURNS integer
 COMMENT ON FUNCTION ttl.document_ttl(pg_catalog.jsonb) IS
     'the override in the property "ttl" at the document''s root; NULL (inherit) unless it is -1 or a whole number from 1 to 2147483647';
 
-CREATE FUNCTION ttl.live_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.live_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_live_support';
-COMMENT ON FUNCTION ttl.live_support(pg_catalog.internal) IS 'planner support function of ttl.live';
+COMMENT ON FUNCTION ttl_internal.live_support(pg_catalog.internal) IS 'planner support function of ttl.live';
 
 CREATE FUNCTION ttl.live(ts pg_catalog.timestamptz, ttl integer, default_ttl integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_override';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_live_override';
 COMMENT ON FUNCTION ttl.live(pg_catalog.timestamptz, integer, integer) IS
     'whether a row with this ts and ttl is not expired; the filter on tables with an override column';
 
 CREATE FUNCTION ttl.live(ts pg_catalog.timestamptz, default_ttl integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_default';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_live_default';
 COMMENT ON FUNCTION ttl.live(pg_catalog.timestamptz, integer) IS
     'whether a row with this ts is not expired; the filter on tables without an override column';
 
@@ -71,17 +71,17 @@ COMMENT ON FUNCTION ttl.local_time(pg_catalog.timestamptz, pg_catalog.text) IS
 
 
 CREATE FUNCTION ttl.live_at(date pg_catalog.timestamptz, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
 COMMENT ON FUNCTION ttl.live_at(pg_catalog.timestamptz, integer) IS
     'whether a row with this date in the column of a TTL index of so many seconds is not expired; the filter on tables with TTL indexes';
 
 CREATE FUNCTION ttl.live_at(date timestamp, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_live_at';
 COMMENT ON FUNCTION ttl.live_at(timestamp, integer) IS
     'whether a row with this date, in UTC, in the column of a TTL index of so many seconds is not expired';
 
 CREATE FUNCTION ttl.live_at(date pg_catalog.date, expire_after_seconds integer) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_live_at_date';
 COMMENT ON FUNCTION ttl.live_at(pg_catalog.date, integer) IS
     'whether a row with this date (its midnight in UTC) in the column of a TTL index of so many seconds is not expired';
 
@@ -198,12 +198,12 @@ COMMENT ON FUNCTION ttl.earliest(pg_catalog.date[]) IS
     'midnight in UTC of the earliest date of an array, by which its row expires; NULLs do not count; NULL if there is none';
 
 CREATE FUNCTION ttl.evaluate_first(condition boolean) RETURNS boolean
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_evaluate_first';
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_evaluate_first';
 COMMENT ON FUNCTION ttl.evaluate_first(boolean) IS
     'its argument; the planner takes the whole for free, so that it stands before all other conditions; in the filter on tables with partial TTL indexes';
 
 CREATE FUNCTION ttl.locked_here(relation pg_catalog.oid, place pg_catalog.tid) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_locked_here';
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_locked_here';
 COMMENT ON FUNCTION ttl.locked_here(pg_catalog.oid, pg_catalog.tid) IS
     'whether the present transaction has locked the row at this place; in the filter, in sessions that lock rows of the table';
 
@@ -213,7 +213,7 @@ COMMENT ON FUNCTION ttl.cutoff(integer) IS
     'the newest ts that is expired under this default; used in the filter on tables partitioned by ts';
 
 CREATE FUNCTION ttl.reads_physically(relation pg_catalog.oid) RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl.live_support AS 'MODULE_PATHNAME', 'ttl_reads_physically';
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT ttl_internal.live_support AS 'MODULE_PATHNAME', 'ttl_reads_physically';
 COMMENT ON FUNCTION ttl.reads_physically(pg_catalog.oid) IS
     'whether every row of the table on disk is read: row_security is off, and the user its owner or a superuser';
 
@@ -317,9 +317,9 @@ CREATE FUNCTION ttl.coll_mod(rel pg_catalog.regclass, command pg_catalog.jsonb, 
 COMMENT ON FUNCTION ttl.coll_mod(pg_catalog.regclass, pg_catalog.jsonb, boolean) IS
     'change a TTL index''s seconds, or make an index a TTL index, as MongoDB''s collMod does: {"index": {"keyPattern": {"column": 1}, "expireAfterSeconds": 100}}';
 
-CREATE FUNCTION ttl.rules(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
+CREATE FUNCTION ttl_internal.rules(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'rules_wrapper';
-COMMENT ON FUNCTION ttl.rules(pg_catalog.regclass) IS
+COMMENT ON FUNCTION ttl_internal.rules(pg_catalog.regclass) IS
     'the table''s TTL indexes, as MongoDB''s listIndexes shows them: name, key, expireAfterSeconds, partialFilterExpression';
 
 -- Looking and deleting ----------------------------------------------------
@@ -332,15 +332,15 @@ CREATE FUNCTION ttl.purge(rel pg_catalog.regclass) RETURNS bigint
 COMMENT ON FUNCTION ttl.purge(pg_catalog.regclass) IS
     'delete the table''s expired rows now, in this transaction; returns how many';
 
-CREATE FUNCTION ttl.purge_strictly(rel pg_catalog.regclass) RETURNS bigint
+CREATE FUNCTION ttl_internal.purge_strictly(rel pg_catalog.regclass) RETURNS bigint
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_strictly_wrapper';
-COMMENT ON FUNCTION ttl.purge_strictly(pg_catalog.regclass) IS
+COMMENT ON FUNCTION ttl_internal.purge_strictly(pg_catalog.regclass) IS
     'as ttl.purge, but fails if an expired row stays; called on shards of Citus before a change that would revive it';
 
-CREATE FUNCTION ttl.node_reports(OUT nodename pg_catalog.text, OUT nodeport integer, OUT success boolean, OUT report pg_catalog.text)
+CREATE FUNCTION ttl_internal.node_reports(OUT nodename pg_catalog.text, OUT nodeport integer, OUT success boolean, OUT report pg_catalog.text)
     RETURNS SETOF pg_catalog.record ROWS 10
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'node_reports_wrapper';
-COMMENT ON FUNCTION ttl.node_reports() IS
+COMMENT ON FUNCTION ttl_internal.node_reports() IS
     'for the view ttl.placements: what each node of Citus says of its tables with a time to live';
 
 CREATE FUNCTION ttl.expired(rel pg_catalog.anyelement) RETURNS SETOF pg_catalog.anyelement
@@ -375,13 +375,13 @@ CREATE FUNCTION ttl.remaining(rec pg_catalog.record) RETURNS interval
 COMMENT ON FUNCTION ttl.remaining(pg_catalog.record) IS
     'how long a row has to live: SELECT ttl.remaining(s) FROM sessions AS s; NULL if it never expires, not positive if it has expired';
 
-CREATE FUNCTION ttl.is_live_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.is_live_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_is_live_support';
-COMMENT ON FUNCTION ttl.is_live_support(pg_catalog.internal) IS 'planner support function of ttl.is_live';
+COMMENT ON FUNCTION ttl_internal.is_live_support(pg_catalog.internal) IS 'planner support function of ttl.is_live';
 
 -- Called for NULL, too: the same answer as the conditions that the planner puts in its place.
 CREATE FUNCTION ttl.is_live(rec pg_catalog.record) RETURNS boolean
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl.is_live_support AS 'MODULE_PATHNAME', 'ttl_is_live';
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT ttl_internal.is_live_support AS 'MODULE_PATHNAME', 'ttl_is_live';
 COMMENT ON FUNCTION ttl.is_live(pg_catalog.record) IS
     'whether a row is not expired: SELECT * FROM sessions AS s WHERE ttl.is_live(s); by the table''s time to live and the time of the statement';
 
@@ -392,15 +392,15 @@ CREATE FUNCTION ttl.create_live_view(
 COMMENT ON FUNCTION ttl.create_live_view(pg_catalog.regclass, pg_catalog.text, boolean) IS
     'create a view of a table''s live rows, for tables and readers that see expired ones; with drop_with_policy it goes with ttl.disable(drop_columns => true)';
 
-CREATE FUNCTION ttl.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
+CREATE FUNCTION ttl_internal.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';
-COMMENT ON FUNCTION ttl.policy(pg_catalog.regclass) IS
+COMMENT ON FUNCTION ttl_internal.policy(pg_catalog.regclass) IS
     'the table''s label; NULL if there is none that can be read; behind the view ttl.tables';
 
 -- STABLE, so that ttl.tables evaluates it only for queries that show its columns.
-CREATE FUNCTION ttl.standing(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
+CREATE FUNCTION ttl_internal.standing(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c STABLE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'standing_wrapper';
-COMMENT ON FUNCTION ttl.standing(pg_catalog.regclass) IS
+COMMENT ON FUNCTION ttl_internal.standing(pg_catalog.regclass) IS
     'how deletion stands in a table: next expiry, backlog, worker; behind the view ttl.tables';
 
 CREATE FUNCTION ttl.problems(rel pg_catalog.regclass) RETURNS pg_catalog.text[]
@@ -414,7 +414,7 @@ CREATE FUNCTION ttl.check(OUT relation pg_catalog.regclass, OUT problem pg_catal
 COMMENT ON FUNCTION ttl.check() IS
     'all problems of this database, each with the statement to run; relation is NULL for what concerns all tables. No row if all is well';
 
-CREATE FUNCTION ttl.table_stats(
+CREATE FUNCTION ttl_internal.table_stats(
         OUT relid pg_catalog.oid, OUT rows_deleted bigint, OUT batches bigint, OUT passes bigint, OUT sub_passes bigint,
         OUT partitions_dropped bigint, OUT last_pass_at pg_catalog.timestamptz, OUT last_pass_ms double precision,
         OUT oldest_expiry pg_catalog.timestamptz, OUT lag_is_known boolean, OUT backlog_estimate bigint, OUT blocked_rows bigint,
@@ -423,16 +423,16 @@ CREATE FUNCTION ttl.table_stats(
         OUT stats_reset pg_catalog.timestamptz)
     RETURNS SETOF pg_catalog.record ROWS 1000
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'table_stats_wrapper';
-COMMENT ON FUNCTION ttl.table_stats() IS
+COMMENT ON FUNCTION ttl_internal.table_stats() IS
     'what background deletion has done in this database; behind the view ttl.stats';
 
-CREATE FUNCTION ttl.worker_progress(
+CREATE FUNCTION ttl_internal.worker_progress(
         OUT pid integer, OUT datid pg_catalog.oid, OUT relid pg_catalog.oid, OUT phase pg_catalog.text, OUT rows_deleted bigint,
         OUT batch_size integer, OUT heap_blocks_total bigint, OUT heap_blocks_swept bigint, OUT effort double precision,
         OUT waits_for pg_catalog.text)
     RETURNS SETOF pg_catalog.record ROWS 5
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'worker_progress_wrapper';
-COMMENT ON FUNCTION ttl.worker_progress() IS
+COMMENT ON FUNCTION ttl_internal.worker_progress() IS
     'what each worker of background deletion is at; behind the view ttl.progress';
 
 CREATE FUNCTION ttl.reset_stats(rel pg_catalog.regclass DEFAULT NULL) RETURNS pg_catalog.void
@@ -460,56 +460,56 @@ COMMENT ON FUNCTION ttl.written_here(pg_catalog.oid, pg_catalog.tid) IS
 
 -- The extension's own queries ----------------------------------------------------
 
-CREATE FUNCTION ttl.row_is_live_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.row_is_live_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_row_is_live_support';
-COMMENT ON FUNCTION ttl.row_is_live_support(pg_catalog.internal) IS 'planner support function of ttl.row_is_live';
+COMMENT ON FUNCTION ttl_internal.row_is_live_support(pg_catalog.internal) IS 'planner support function of ttl_internal.row_is_live';
 
-CREATE FUNCTION ttl.rule_applies_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.rule_applies_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_rule_applies_support';
-COMMENT ON FUNCTION ttl.rule_applies_support(pg_catalog.internal) IS 'planner support function of ttl.rule_applies';
+COMMENT ON FUNCTION ttl_internal.rule_applies_support(pg_catalog.internal) IS 'planner support function of ttl_internal.rule_applies';
 
-CREATE FUNCTION ttl.row_is_live(relation pg_catalog.oid, default_ttl integer) RETURNS boolean
-    LANGUAGE c STABLE SUPPORT ttl.row_is_live_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.row_is_live(pg_catalog.oid, integer) IS
+CREATE FUNCTION ttl_internal.row_is_live(relation pg_catalog.oid, default_ttl integer) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl_internal.row_is_live_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.row_is_live(pg_catalog.oid, integer) IS
     'stands for the filter in the extension''s own queries; raises an error in others';
 
-CREATE FUNCTION ttl.row_is_kept_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.row_is_kept_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_row_is_kept_support';
-COMMENT ON FUNCTION ttl.row_is_kept_support(pg_catalog.internal) IS 'planner support function of ttl.row_is_kept';
+COMMENT ON FUNCTION ttl_internal.row_is_kept_support(pg_catalog.internal) IS 'planner support function of ttl_internal.row_is_kept';
 
-CREATE FUNCTION ttl.row_is_kept(relation pg_catalog.oid, seconds integer) RETURNS boolean
-    LANGUAGE c STABLE SUPPORT ttl.row_is_kept_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.row_is_kept(pg_catalog.oid, integer) IS
+CREATE FUNCTION ttl_internal.row_is_kept(relation pg_catalog.oid, seconds integer) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl_internal.row_is_kept_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.row_is_kept(pg_catalog.oid, integer) IS
     'stands for the condition that a row is live, or has expired less than so many seconds ago, in the extension''s own queries; raises an error in others';
 
-CREATE FUNCTION ttl.rule_applies(relation pg_catalog.oid, index pg_catalog.text) RETURNS boolean
-    LANGUAGE c STABLE SUPPORT ttl.rule_applies_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.rule_applies(pg_catalog.oid, pg_catalog.text) IS
+CREATE FUNCTION ttl_internal.rule_applies(relation pg_catalog.oid, index pg_catalog.text) RETURNS boolean
+    LANGUAGE c STABLE SUPPORT ttl_internal.rule_applies_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.rule_applies(pg_catalog.oid, pg_catalog.text) IS
     'stands for the predicate of a TTL index in the extension''s own queries; raises an error in others';
 
-CREATE FUNCTION ttl.rule_key_support(pg_catalog.internal) RETURNS pg_catalog.internal
+CREATE FUNCTION ttl_internal.rule_key_support(pg_catalog.internal) RETURNS pg_catalog.internal
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_rule_key_support';
-COMMENT ON FUNCTION ttl.rule_key_support(pg_catalog.internal) IS
-    'planner support function of ttl.rule_timestamptz, ttl.rule_timestamp and ttl.rule_date';
+COMMENT ON FUNCTION ttl_internal.rule_key_support(pg_catalog.internal) IS
+    'planner support function of ttl_internal.rule_timestamptz, ttl_internal.rule_timestamp and ttl_internal.rule_date';
 
-CREATE FUNCTION ttl.rule_timestamptz(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.timestamptz
-    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.rule_timestamptz(pg_catalog.oid, pg_catalog.text) IS
+CREATE FUNCTION ttl_internal.rule_timestamptz(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.timestamptz
+    LANGUAGE c STABLE SUPPORT ttl_internal.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.rule_timestamptz(pg_catalog.oid, pg_catalog.text) IS
     'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
 
-CREATE FUNCTION ttl.rule_timestamp(relation pg_catalog.oid, index pg_catalog.text) RETURNS timestamp
-    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.rule_timestamp(pg_catalog.oid, pg_catalog.text) IS
+CREATE FUNCTION ttl_internal.rule_timestamp(relation pg_catalog.oid, index pg_catalog.text) RETURNS timestamp
+    LANGUAGE c STABLE SUPPORT ttl_internal.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.rule_timestamp(pg_catalog.oid, pg_catalog.text) IS
     'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
 
-CREATE FUNCTION ttl.rule_date(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.date
-    LANGUAGE c STABLE SUPPORT ttl.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
-COMMENT ON FUNCTION ttl.rule_date(pg_catalog.oid, pg_catalog.text) IS
+CREATE FUNCTION ttl_internal.rule_date(relation pg_catalog.oid, index pg_catalog.text) RETURNS pg_catalog.date
+    LANGUAGE c STABLE SUPPORT ttl_internal.rule_key_support AS 'MODULE_PATHNAME', 'ttl_own_query_only';
+COMMENT ON FUNCTION ttl_internal.rule_date(pg_catalog.oid, pg_catalog.text) IS
     'stands for the expression of a TTL index in the extension''s own queries; raises an error in others';
 
 -- Internal ------------------------------------------------------------------
 
-CREATE FUNCTION ttl.invalidate_plans() RETURNS pg_catalog.void
+CREATE FUNCTION ttl_internal.invalidate_plans() RETURNS pg_catalog.void
     LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'invalidate_plans_wrapper';
-COMMENT ON FUNCTION ttl.invalidate_plans() IS
+COMMENT ON FUNCTION ttl_internal.invalidate_plans() IS
     'make all sessions replan statements on tables with a label; for CREATE EXTENSION where labels are there already';

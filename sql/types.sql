@@ -4,25 +4,25 @@
 CREATE TYPE ttl.seconds;
 
 -- STABLE: what an interval means depends on "IntervalStyle".
-CREATE FUNCTION ttl.seconds_in(pg_catalog.cstring) RETURNS ttl.seconds
+CREATE FUNCTION ttl_internal.seconds_in(pg_catalog.cstring) RETURNS ttl.seconds
     LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'seconds_in_wrapper';
-COMMENT ON FUNCTION ttl.seconds_in(pg_catalog.cstring) IS
+COMMENT ON FUNCTION ttl_internal.seconds_in(pg_catalog.cstring) IS
     'reads a whole number of seconds, or an interval; a month counts as 31 days, a year as 366';
 
-CREATE FUNCTION ttl.seconds_out(ttl.seconds) RETURNS pg_catalog.cstring
+CREATE FUNCTION ttl_internal.seconds_out(ttl.seconds) RETURNS pg_catalog.cstring
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_out';
-COMMENT ON FUNCTION ttl.seconds_out(ttl.seconds) IS 'I/O';
+COMMENT ON FUNCTION ttl_internal.seconds_out(ttl.seconds) IS 'I/O';
 
-CREATE FUNCTION ttl.seconds_recv(pg_catalog.internal) RETURNS ttl.seconds
+CREATE FUNCTION ttl_internal.seconds_recv(pg_catalog.internal) RETURNS ttl.seconds
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_recv';
-COMMENT ON FUNCTION ttl.seconds_recv(pg_catalog.internal) IS 'I/O';
+COMMENT ON FUNCTION ttl_internal.seconds_recv(pg_catalog.internal) IS 'I/O';
 
-CREATE FUNCTION ttl.seconds_send(ttl.seconds) RETURNS pg_catalog.bytea
+CREATE FUNCTION ttl_internal.seconds_send(ttl.seconds) RETURNS pg_catalog.bytea
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ttl_seconds_send';
-COMMENT ON FUNCTION ttl.seconds_send(ttl.seconds) IS 'I/O';
+COMMENT ON FUNCTION ttl_internal.seconds_send(ttl.seconds) IS 'I/O';
 
 CREATE TYPE ttl.seconds (
-    INPUT = ttl.seconds_in, OUTPUT = ttl.seconds_out, RECEIVE = ttl.seconds_recv, SEND = ttl.seconds_send,
+    INPUT = ttl_internal.seconds_in, OUTPUT = ttl_internal.seconds_out, RECEIVE = ttl_internal.seconds_recv, SEND = ttl_internal.seconds_send,
     LIKE = integer, CATEGORY = 'U');
 COMMENT ON TYPE ttl.seconds IS
     'a number of seconds for the functions of ttl_ext; from numbers, intervals and text';

@@ -1,4 +1,4 @@
--- ttl.policy() reads the labels. The library refuses invalid ones, but the view must not fail
+-- ttl_internal.policy() reads the labels. The library refuses invalid ones, but the view must not fail
 -- if there is one: its columns are NULL then.
 CREATE VIEW ttl.tables AS
     SELECT l.objoid::pg_catalog.regclass AS relation,
@@ -11,7 +11,7 @@ CREATE VIEW ttl.tables AS
                 WHEN p.policy IS NOT NULL THEN true END AS hidden,
            CASE WHEN p.policy IS NOT NULL
                 THEN COALESCE((p.policy OPERATOR(pg_catalog.->>) 'ts_granularity')::pg_catalog.int4, 0) END AS ts_granularity,
-           ttl.rules(l.objoid::pg_catalog.regclass) AS rules,
+           ttl_internal.rules(l.objoid::pg_catalog.regclass) AS rules,
            ttl.problems(l.objoid::pg_catalog.regclass) AS problems,
            CASE WHEN (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4 OPERATOR(pg_catalog.>) 0
                 THEN pg_catalog.justify_hours(pg_catalog.make_interval(
@@ -30,10 +30,10 @@ CREATE VIEW ttl.tables AS
            p.policy OPERATOR(pg_catalog.->>) 'delete_between' AS delete_between,
            s.standing OPERATOR(pg_catalog.->>) 'index_state' AS index_state
       FROM pg_catalog.pg_seclabel AS l
-     CROSS JOIN LATERAL (SELECT ttl.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
+     CROSS JOIN LATERAL (SELECT ttl_internal.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
      -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
      -- of ttl.stats, which joins USING (relation).
-     CROSS JOIN LATERAL (SELECT ttl.standing(l.objoid::pg_catalog.regclass) OFFSET 0) AS s (standing)
+     CROSS JOIN LATERAL (SELECT ttl_internal.standing(l.objoid::pg_catalog.regclass) OFFSET 0) AS s (standing)
      WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
        AND l.objsubid OPERATOR(pg_catalog.=) 0;
@@ -64,7 +64,7 @@ CREATE VIEW ttl.stats AS
            s.last_pass_ms OPERATOR(pg_catalog./) 1000 AS last_pass_seconds,
            s.time_used_ms OPERATOR(pg_catalog./) 1000 AS time_used_seconds,
            s.stats_reset
-      FROM ttl.table_stats() AS s;
+      FROM ttl_internal.table_stats() AS s;
 
 COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
 COMMENT ON COLUMN ttl.stats.relation IS 'the table; partitions and inheriting tables are summed up in it';
@@ -101,7 +101,7 @@ CREATE VIEW ttl.progress AS
            p.heap_blocks_swept,
            p.effort,
            p.waits_for
-      FROM ttl.worker_progress() AS p
+      FROM ttl_internal.worker_progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
 
 COMMENT ON VIEW ttl.progress IS 'what each worker of background deletion is at; of other databases only for those who read all statistics';
@@ -152,7 +152,7 @@ CREATE VIEW ttl.placements AS
            p.last_error_at,
            p.problems,
            CASE WHEN NOT r.success THEN r.report END AS error
-      FROM ttl.node_reports() AS r
+      FROM ttl_internal.node_reports() AS r
       LEFT JOIN LATERAL pg_catalog.json_to_recordset(CASE WHEN r.success THEN r.report::pg_catalog.json END)
              AS p (relation pg_catalog.text, rows_deleted pg_catalog.int8, partitions_dropped pg_catalog.int8,
                    lag_seconds pg_catalog.float8, backlog_estimate pg_catalog.int8, blocked_rows pg_catalog.int8,

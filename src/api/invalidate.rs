@@ -1,4 +1,4 @@
-//! `ttl.invalidate_plans`, called by CREATE EXTENSION: labels may exist already.
+//! `ttl_internal.invalidate_plans`, called by CREATE EXTENSION: labels may exist already.
 
 use crate::store::written;
 use pgrx::prelude::*;

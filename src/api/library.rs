@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode;
 use pgrx::prelude::*;
 use std::cmp::Ordering;
 
-/// `ttl.check_library()`, called by CREATE and ALTER EXTENSION … UPDATE, when the catalog has the
+/// `ttl_internal.check_library()`, called by CREATE and ALTER EXTENSION … UPDATE, when the catalog has the
 /// version that they make: raises 55000 if the server's library is older.
 #[pg_extern(sql = false)]
 fn check_library() {

@@ -7,7 +7,7 @@ use crate::store::label_of;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.policy(rel) RETURNS jsonb`: the table's policy; NULL without a label, or for one that
+/// `ttl_internal.policy(rel) RETURNS jsonb`: the table's policy; NULL without a label, or for one that
 /// cannot be read (`ttl.problems` says why). Used by the view `ttl.tables`.
 #[pg_extern(sql = false)]
 fn policy(rel: pg_sys::Oid) -> Option<Json> {

@@ -1,4 +1,4 @@
-//! `ttl.node_reports`: what `ttl.placements` shows, from each node of Citus.
+//! `ttl_internal.node_reports`: what `ttl.placements` shows, from each node of Citus.
 
 use crate::citus;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ const REPORT: &str = "SELECT COALESCE(pg_catalog.json_agg(r), '[]') FROM (\
 
 type Report = (Option<Text>, Option<i32>, bool, Option<Text>);
 
-/// `ttl.node_reports() RETURNS TABLE (nodename, nodeport, success, report)`: one row for each node, by
+/// `ttl_internal.node_reports() RETURNS TABLE (nodename, nodeport, success, report)`: one row for each node, by
 /// Citus's connections as the current user; this server alone without Citus. A node that cannot be
 /// asked has its error as its report.
 #[pg_extern(sql = false)]

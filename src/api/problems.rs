@@ -262,7 +262,7 @@ fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     policy.rules.iter().filter_map(problem).collect()
 }
 
-/// TTL indexes whose conditions `ttl.rules` cannot show now.
+/// TTL indexes whose conditions `ttl_internal.rules` cannot show now.
 fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let problem = |rule: &IndexRule| {
         let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;

@@ -1,4 +1,4 @@
-//! `ttl.worker_progress`, the function behind the view `ttl.progress`.
+//! `ttl_internal.worker_progress`, the function behind the view `ttl.progress`.
 
 use super::disclosure::shows_figures;
 use crate::pg::values::Text;
@@ -8,7 +8,7 @@ use crate::worker::report;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl.worker_progress()`: what each worker does. Of other databases, only members of
+/// `ttl_internal.worker_progress()`: what each worker does. Of other databases, only members of
 /// `pg_read_all_stats` see more than the process; the counts are for users who may see the table's
 /// figures.
 #[pg_extern(sql = false)]

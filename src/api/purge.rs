@@ -17,10 +17,10 @@ fn purge(rel: pg_sys::Oid) -> i64 {
     or_raise(delete_expired(rel))
 }
 
-/// `ttl.purge_strictly(rel) RETURNS bigint`: as `ttl.purge`, but an error if an expired row stays.
+/// `ttl_internal.purge_strictly(rel) RETURNS bigint`: as `ttl.purge`, but an error if an expired row stays.
 #[pg_extern(sql = false)]
 fn purge_strictly(rel: pg_sys::Oid) -> i64 {
-    guard::check_writable(c"ttl.purge_strictly()");
+    guard::check_writable(c"ttl_internal.purge_strictly()");
     let purged = guard::check_owner(rel).and_then(|()| {
         guard::lock(rel, pg_sys::RowExclusiveLock);
         purge_before_change::clear_shard(rel)

@@ -1,4 +1,4 @@
-//! `ttl.rules`: a table's TTL indexes, as MongoDB's `listIndexes` shows them.
+//! `ttl_internal.rules`: a table's TTL indexes, as MongoDB's `listIndexes` shows them.
 
 use crate::error::Error;
 use crate::pg::values::Json;
@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// `ttl.rules(rel) RETURNS jsonb`: one object for each TTL index that the label names. An unusable
+/// `ttl_internal.rules(rel) RETURNS jsonb`: one object for each TTL index that the label names. An unusable
 /// index shows only its name and seconds; an unreadable condition is left out (`ttl.problems` says
 /// why).
 #[pg_extern(sql = false)]

@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call, pg_sys};
 use std::ffi::CStr;
 
-/// `ttl.seconds_in(cstring) RETURNS ttl.seconds`: a number is read as such, anything else as an
+/// `ttl_internal.seconds_in(cstring) RETURNS ttl.seconds`: a number is read as such, anything else as an
 /// interval (C17). Raises 22023 for what is no whole number of seconds, and PostgreSQL's own error
 /// for what is no interval. The range that applies is up to the function that takes it.
 #[pg_extern(sql = false)]
@@ -24,7 +24,7 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_seconds_send,
 );
 
-/// `ttl.seconds_out(ttl.seconds) RETURNS cstring`. As an integer's, like the two below: functions
+/// `ttl_internal.seconds_out(ttl.seconds) RETURNS cstring`. As an integer's, like the two below: functions
 /// of our own, since PostgreSQL's each have one declaration.
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -33,7 +33,7 @@ pub(crate) extern "C-unwind" fn ttl_seconds_out(call: pg_sys::FunctionCallInfo) 
     unsafe { pg_sys::int4out(call) }
 }
 
-/// `ttl.seconds_recv(internal) RETURNS ttl.seconds`.
+/// `ttl_internal.seconds_recv(internal) RETURNS ttl.seconds`.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_seconds_recv(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
@@ -41,7 +41,7 @@ pub(crate) extern "C-unwind" fn ttl_seconds_recv(call: pg_sys::FunctionCallInfo)
     unsafe { pg_sys::int4recv(call) }
 }
 
-/// `ttl.seconds_send(ttl.seconds) RETURNS bytea`.
+/// `ttl_internal.seconds_send(ttl.seconds) RETURNS bytea`.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {

@@ -1,4 +1,4 @@
-//! `ttl.standing`: the state of deletion in a table, for the view `ttl.tables`.
+//! `ttl_internal.standing`: the state of deletion in a table, for the view `ttl.tables`.
 
 use super::disclosure::{shows_errors, shows_figures};
 use super::{indexes, stats};
@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
-/// `ttl.standing(rel) RETURNS jsonb`: whether there is a worker and, for users who may see the
+/// `ttl_internal.standing(rel) RETURNS jsonb`: whether there is a worker and, for users who may see the
 /// table's figures, the next expiry and the backlog; NULL if nothing expires by a label of the table.
 #[pg_extern(sql = false)]
 fn standing(rel: pg_sys::Oid) -> Option<Json> {

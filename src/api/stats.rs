@@ -1,4 +1,4 @@
-//! `ttl.table_stats`, the function behind the view `ttl.stats`.
+//! `ttl_internal.table_stats`, the function behind the view `ttl.stats`.
 
 use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::values::Text;
@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `ttl.table_stats()`: what deletion has done in this database, one row
+/// `ttl_internal.table_stats()`: what deletion has done in this database, one row
 /// for each table with a label, partitions summed up: the view joins nothing to it, as a join by a
 /// wrong estimate would compare each table with each. Figures
 /// and errors are NULL for users who may not see them; everyone sees what a table uses of the

@@ -50,7 +50,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     }
     if citus::is_shell(relid) {
         // Before this transaction locks anything that a shard's might wait for.
-        let purged = placements::call(relid, "ttl.purge_strictly", &[]);
+        let purged = placements::call(relid, "ttl_internal.purge_strictly", &[]);
         return purged.map(drop).map_err(|error| error.or_hint(HINT));
     }
     purge::lock_tree(relid, children_lock);

@@ -11,18 +11,21 @@ use crate::pg::catalog::{quote_identifier, quote_literal};
 /// [`crate::visibility::statement::with_expired_rows_of`] runs.
 pub(crate) fn live_condition(default_ttl: Option<i32>) -> String {
     let default = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
-    format!("ttl.row_is_live(tableoid, {default})")
+    format!("ttl_internal.row_is_live(tableoid, {default})")
 }
 
 /// The condition "the row is live, or has expired less than so many seconds ago" (C23) by the
 /// policy in force, in such a query.
 pub(crate) fn kept_condition(seconds: i32) -> String {
-    format!("ttl.row_is_kept(tableoid, {seconds})")
+    format!("ttl_internal.row_is_kept(tableoid, {seconds})")
 }
 
 /// The predicate of a TTL index, in such a query.
 pub(crate) fn rule_applies(index: &str) -> String {
-    format!("ttl.rule_applies(tableoid, {})", quote_literal(index))
+    format!(
+        "ttl_internal.rule_applies(tableoid, {})",
+        quote_literal(index)
+    )
 }
 
 /// The key of a TTL index, in such a query, and its type.

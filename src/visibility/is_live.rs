@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 
 fmgr::finfo_v1!(pg_finfo_ttl_is_live_support);
 
-/// `ttl.is_live_support(internal) RETURNS internal`: replaces `ttl.is_live(row)` by the condition on
+/// `ttl_internal.is_live_support(internal) RETURNS internal`: replaces `ttl.is_live(row)` by the condition on
 /// the columns of the row's table, if the query reads that itself. The plan is made again when the
 /// policy changes, as any on that table. Elsewhere the function looks at the row.
 #[pg_guard]

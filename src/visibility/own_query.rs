@@ -1,6 +1,6 @@
 //! Conditions in the extension's own queries, put in when these are planned.
 //!
-//! `ttl.row_is_live`, `ttl.row_is_kept`, `ttl.rule_applies` and `ttl.rule_timestamptz` and its like are replaced by
+//! `ttl_internal.row_is_live`, `ttl_internal.row_is_kept`, `ttl_internal.rule_applies` and `ttl_internal.rule_timestamptz` and its like are replaced by
 //! the expressions that hide rows, so
 //! no predicate is written out and parsed again under some `search_path`. In any other query, or
 //! if they are not replaced, they raise an error.
@@ -24,8 +24,8 @@ fmgr::finfo_v1!(
     pg_finfo_ttl_own_query_only,
 );
 
-/// `ttl.row_is_live_support(internal) RETURNS internal`: replaces
-/// `ttl.row_is_live(tableoid, default_ttl)` by the condition "the row is live".
+/// `ttl_internal.row_is_live_support(internal) RETURNS internal`: replaces
+/// `ttl_internal.row_is_live(tableoid, default_ttl)` by the condition "the row is live".
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
@@ -45,8 +45,8 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
     })
 }
 
-/// `ttl.row_is_kept_support(internal) RETURNS internal`: replaces
-/// `ttl.row_is_kept(tableoid, seconds)` by the condition "the row is live, or has expired less than
+/// `ttl_internal.row_is_kept_support(internal) RETURNS internal`: replaces
+/// `ttl_internal.row_is_kept(tableoid, seconds)` by the condition "the row is live, or has expired less than
 /// so many seconds ago" (C23).
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -63,8 +63,8 @@ pub(crate) extern "C-unwind" fn ttl_row_is_kept_support(
     })
 }
 
-/// `ttl.rule_applies_support(internal) RETURNS internal`: replaces
-/// `ttl.rule_applies(tableoid, index)` by the predicate of that TTL index (M4).
+/// `ttl_internal.rule_applies_support(internal) RETURNS internal`: replaces
+/// `ttl_internal.rule_applies(tableoid, index)` by the predicate of that TTL index (M4).
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
@@ -78,7 +78,7 @@ pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
     })
 }
 
-/// `ttl.rule_key_support(internal) RETURNS internal`: replaces `ttl.rule_timestamptz(tableoid,
+/// `ttl_internal.rule_key_support(internal) RETURNS internal`: replaces `ttl_internal.rule_timestamptz(tableoid,
 /// index)`, or that of another type, by the date of that TTL index (M14).
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -111,7 +111,7 @@ fn named<'p>(policy: Option<&'p TablePolicy>, name: &pg_sys::Const) -> Option<Op
     Some(rules.iter().find(|rule| rule.index == name))
 }
 
-/// `ttl.row_is_live(oid, integer)`, `ttl.row_is_kept(oid, integer)` and `ttl.rule_applies(oid, text)`
+/// `ttl_internal.row_is_live(oid, integer)`, `ttl_internal.row_is_kept(oid, integer)` and `ttl_internal.rule_applies(oid, text)`
 /// themselves.
 #[pg_guard]
 #[unsafe(no_mangle)]

@@ -11,7 +11,7 @@ fmgr::finfo_v1!(pg_finfo_ttl_live_support);
 /// By much more than the rounding error of a sum.
 const SURELY: f64 = 1.0 + 1e-9;
 
-/// `ttl.live_support(internal) RETURNS internal`.
+/// `ttl_internal.live_support(internal) RETURNS internal`.
 ///
 /// Without it a boolean function selects 1/3 of the rows. The cost is zero not because the
 /// function is free, but because conditions of equal security level are evaluated in the order

@@ -81,6 +81,10 @@ it_wants_to_be_preloaded() {
         "$(sql -c "SELECT extversion FROM pg_extension WHERE extname = 'ttl_ext'")"
 }
 
+documents_lead_somewhere() {
+    bash /packages/check-links.sh "/usr/share/doc/$package"
+}
+
 # As the package's own documents have it, pasted into psql.
 first_session() {
     awk '/^```sql$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
@@ -180,7 +184,7 @@ step() { # FUNCTION
         exit 1
     fi
 }
-for name in apt_installs_it it_wants_to_be_preloaded first_session a_newer_one_replaces_it \
+for name in apt_installs_it documents_lead_somewhere it_wants_to_be_preloaded first_session a_newer_one_replaces_it \
     removed_it_is_missed installed_again_it_hides_them purged_nothing_is_left; do
     step "$name"
 done

@@ -85,7 +85,7 @@ SELECT ttl.set_default('orders', 3600, revive_expired => true);
 SELECT count(*) FROM orders_102009;
 SECURITY LABEL FOR ttl ON TABLE orders_102009 IS '{"default_ttl": 1}';
 SELECT count(*) FROM orders_102009;
-SELECT ttl.policy('orders_102009') IS NULL;
+SELECT ttl_internal.policy('orders_102009') IS NULL;
 -- a label by a statement waits, as after a restore; one from another node of Citus does not
 SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600, "table_oid": 5}';
 SELECT * FROM problems('orders');

@@ -3,7 +3,7 @@
 CREATE SCHEMA concurrently_;
 SET search_path = concurrently_;
 CREATE VIEW state AS
-    SELECT relation, index_state, problems, ttl.policy(relation) -> 'build_pending' AS pending
+    SELECT relation, index_state, problems, ttl_internal.policy(relation) -> 'build_pending' AS pending
       FROM ttl.tables WHERE relation::text = 't';
 CREATE VIEW indexes AS
     SELECT indexdef FROM pg_indexes WHERE schemaname = 'concurrently_' ORDER BY indexname;
@@ -52,15 +52,15 @@ DROP TABLE t CASCADE;
 -- Nothing to build: no index is wanted, no clock, a temporary table.
 CREATE TABLE n (id integer);
 SELECT ttl.enable('n', 3600, index => 'none', concurrently => true);
-SELECT index_state, ttl.policy('n') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'n'::regclass;
+SELECT index_state, ttl_internal.policy('n') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'n'::regclass;
 CREATE TEMPORARY TABLE tmp (id integer);
 SELECT ttl.enable('tmp', 3600, concurrently => true);
-SELECT index_state, ttl.policy('tmp') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'tmp'::regclass;
+SELECT index_state, ttl_internal.policy('tmp') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'tmp'::regclass;
 SELECT ttl.enable('n', 3600, concurrently => NULL);
 
 -- An index with the builder's name that is not valid, but another's definition, is left alone by ttl.enable.
 DO $$ BEGIN EXECUTE format('CREATE INDEX n_ttl_%s_3 ON n (id)', 'n'::regclass::oid); END $$;
 UPDATE pg_index SET indisvalid = false WHERE indrelid = 'n'::regclass;
 SELECT ttl.enable('n', 3600);
-SELECT ttl.policy('n') ? 'build_pending' AS pending;
+SELECT ttl_internal.policy('n') ? 'build_pending' AS pending;
 DROP SCHEMA concurrently_ CASCADE;

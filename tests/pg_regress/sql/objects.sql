@@ -9,17 +9,18 @@ SELECT attname AS column_without_comment FROM pg_attribute
 SELECT name, setting, context, vartype, short_desc FROM pg_settings WHERE name LIKE 'ttl.%' ORDER BY name;
 SET ttl.nosuch = 1;
 \df ttl.*
+\df ttl_internal.*
 -- what PUBLIC may do
 SELECT relname, privilege_type FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'ttl'::regnamespace AND grantee = 0 ORDER BY 1;
-SELECT proname FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
+SELECT proname FROM pg_proc WHERE pronamespace IN ('ttl'::regnamespace, 'ttl_internal'::regnamespace) AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
 -- volatility and safety are written down, not inherited from defaults
-SELECT proname, provolatile, proparallel, proleakproof, prosecdef FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace ORDER BY 1, oid::regprocedure::text;
+SELECT proname, provolatile, proparallel, proleakproof, prosecdef FROM pg_proc WHERE pronamespace IN ('ttl'::regnamespace, 'ttl_internal'::regnamespace) ORDER BY 1, oid::regprocedure::text;
 
 -- works where PUBLIC gets nothing by default
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 DROP EXTENSION ttl_ext;
 CREATE EXTENSION ttl_ext;
-SELECT proname FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
+SELECT proname FROM pg_proc WHERE pronamespace IN ('ttl'::regnamespace, 'ttl_internal'::regnamespace) AND NOT has_function_privilege('pg_monitor', oid, 'EXECUTE') ORDER BY 1;
 ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC;
 
 -- without the extension a label means nothing; dropping needs CASCADE while tables use it

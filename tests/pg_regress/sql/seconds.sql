@@ -117,7 +117,7 @@ CREATE FUNCTION evaluates(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
-        IF line ~ 'ttl\.standing' THEN RETURN true; END IF;
+        IF line ~ 'ttl_internal\.standing' THEN RETURN true; END IF;
     END LOOP;
     RETURN false;
 END $$;

@@ -112,7 +112,7 @@ SELECT ttl.expire_index('with_named', 0);
 INSERT INTO with_column VALUES (3, :past);
 ALTER TABLE with_column DROP COLUMN y;
 SELECT id FROM with_column;
-SELECT ttl.rules('with_column');
+SELECT ttl_internal.rules('with_column');
 
 -- a subtransaction of an event trigger's that fails does not make the outer statement forget
 CREATE TABLE followed (id int, d timestamptz, born timestamptz);
@@ -128,9 +128,9 @@ END $$;
 CREATE EVENT TRIGGER ttl_index_fails ON ddl_command_end EXECUTE FUNCTION fails();
 ALTER INDEX followed_d RENAME TO followed_e;
 SELECT id FROM followed;
-SELECT ttl.rules('followed');
+SELECT ttl_internal.rules('followed');
 DROP INDEX followed_e;
-SELECT ttl.rules('followed');
+SELECT ttl_internal.rules('followed');
 DROP EVENT TRIGGER ttl_index_fails;
 -- an ordinary index of that name is none by which rows expire
 CREATE INDEX followed_e ON followed (born);
@@ -145,7 +145,7 @@ INSERT INTO restored VALUES (1, :future, :past);
 DROP INDEX restored_d;
 CREATE INDEX restored_d ON restored (born);
 SELECT id FROM restored;
-SELECT ttl.rules('restored');
+SELECT ttl_internal.rules('restored');
 
 -- the schema's owner may drop an index, too, and brings no row back
 CREATE ROLE ttl_index_alice;

@@ -15,7 +15,7 @@ pub(super) const LOOKS: [(&str, &str); 7] = [
     ("placements", "SELECT * FROM ttl.placements"),
     ("check", "SELECT * FROM ttl.check()"),
     ("problems", "SELECT ttl.problems('{s}.t')"),
-    ("rules", "SELECT ttl.rules('{s}.t')"),
+    ("rules", "SELECT ttl_internal.rules('{s}.t')"),
 ];
 
 /// Name, statement, what the owner does before.

@@ -95,7 +95,7 @@ fn every_function() {
                      'timestamp without time zone', 'timestamp', 'g'),
                      '''(-?\d+)''::integer', '\1', 'g'),
                      '::(name|text|integer|boolean|jsonb|regclass|timestamptz|ttl\.seconds)', '', 'g')
-            FROM pg_proc WHERE pronamespace = 'ttl'::regnamespace"#,
+            FROM pg_proc WHERE pronamespace IN ('ttl'::regnamespace, 'ttl_internal'::regnamespace)"#,
     );
     let mut catalog = BTreeSet::new();
     for function in functions {

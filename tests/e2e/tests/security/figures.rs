@@ -44,15 +44,15 @@ fn answers(table: &str) -> [String; 9] {
         of("ttl.tables"),
         of("ttl.stats"),
         of("ttl.placements"),
-        all(&format!("(SELECT ttl.standing('{table}'))")),
-        all(&format!("(SELECT ttl.policy('{table}'))")),
+        all(&format!("(SELECT ttl_internal.standing('{table}'))")),
+        all(&format!("(SELECT ttl_internal.policy('{table}'))")),
         all(&format!("(SELECT ttl.problems('{table}'))")),
-        all(&format!("(SELECT ttl.rules('{table}'))")),
+        all(&format!("(SELECT ttl_internal.rules('{table}'))")),
         format!(
             "{} WHERE relid = '{table}'::regclass",
-            all("ttl.table_stats()")
+            all("ttl_internal.table_stats()")
         ),
-        all("ttl.node_reports()"),
+        all("ttl_internal.node_reports()"),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! S2: `ttl.tables`, `ttl.problems`, `ttl.rules` and `ttl.stats` run no user's code, wait for no
+//! S2: `ttl.tables`, `ttl.problems`, `ttl_internal.rules` and `ttl.stats` run no user's code, wait for no
 //! lock, and show a broken object as a problem beside the others.
 
 use ttl_ext_e2e::{Database, Session, SqlState, hostile};
@@ -12,8 +12,8 @@ const LOOKS: &[&str] = &[
     "SELECT relation, rules FROM ttl.tables",
     "SELECT * FROM ttl.stats",
     "SELECT ttl.problems('trap')",
-    "SELECT ttl.rules('trap')",
-    "SELECT ttl.policy('trap')",
+    "SELECT ttl_internal.rules('trap')",
+    "SELECT ttl_internal.policy('trap')",
 ];
 
 /// A superuser's session with a short lock_timeout.
@@ -179,7 +179,7 @@ fn looking_waits_for_no_lock() {
     let problems = viewer.value("SELECT ttl.problems('trap')::text");
     let expected = "the condition of TTL index expiring cannot be shown: the table is locked";
     assert!(problems.contains(expected), "{problems}");
-    let rules = "SELECT ttl.rules('trap')::text";
+    let rules = "SELECT ttl_internal.rules('trap')::text";
     let without = viewer.value(rules);
     assert!(
         without.contains("expiring") && !without.contains("partialFilterExpression"),
@@ -200,14 +200,13 @@ fn stats_are_shown_after_a_drop() {
     let mut attacker = database.connect_as("attacker");
     attacker.run("CREATE TABLE gone (id int); SELECT ttl.enable('gone', 1)");
     let mut reader = database.connect_as("reader");
-    let swept =
-        "SELECT count(*) FROM ttl.table_stats() WHERE relid = 'gone'::regclass AND passes > 0";
+    let swept = "SELECT count(*) FROM ttl_internal.table_stats() WHERE relid = 'gone'::regclass AND passes > 0";
     attacker.wait_until(swept, "1", ttl_ext_e2e::PATIENCE);
     // The worker that would remove the entry is stopped.
     server.reload(&[("ttl.enabled", "off")]);
     attacker.run("DROP TABLE gone");
     reader.run("SELECT * FROM ttl.stats");
-    reader.run("SELECT * FROM ttl.table_stats()");
+    reader.run("SELECT * FROM ttl_internal.table_stats()");
     assert_victims_row_is_right(&mut reader);
 }
 

@@ -190,7 +190,7 @@ fn standby() {
     assert_rules(&mut reader);
     assert_eq!(rules(&mut reader), rules(&mut writer));
     assert_eq!(
-        reader.value("SELECT jsonb_array_length(ttl.rules('s.t'))"),
+        reader.value("SELECT jsonb_array_length(ttl_internal.rules('s.t'))"),
         "2"
     );
     assert!(problems(&mut reader).iter().all(|p| p == "{}"));

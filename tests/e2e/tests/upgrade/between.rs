@@ -16,7 +16,7 @@ fn the_older_one_is_named() {
     let database = server.database("app");
     let mut session = database.connect();
     session.run(
-        "CREATE TABLE t (id integer); SELECT ttl.enable('t', 3600); SELECT ttl.check_library();
+        "CREATE TABLE t (id integer); SELECT ttl.enable('t', 3600); SELECT ttl_internal.check_library();
          CREATE TABLE u (id integer)",
     );
     let problems = "SELECT array_to_string(ttl.problems('t'), '; ')";
@@ -25,11 +25,11 @@ fn the_older_one_is_named() {
     assert!(found.contains("of 0.0.1"), "{found}");
     assert!(found.contains("ALTER EXTENSION ttl_ext UPDATE"), "{found}");
     assert_eq!(session.value("SELECT ttl.problems('u')"), "{}");
-    session.run("SELECT ttl.check_library()");
+    session.run("SELECT ttl_internal.check_library()");
     // A library that is older than the objects: it was put back, or the server was not restarted.
     // ALTER EXTENSION sets the version before it runs the script.
     pretend(&mut session, "1000.0.0");
-    let error = session.error("SELECT ttl.check_library()");
+    let error = session.error("SELECT ttl_internal.check_library()");
     assert_eq!(*error.code(), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
     assert!(error.message().contains("1000.0.0"), "{error:?}");
     assert!(
@@ -41,6 +41,6 @@ fn the_older_one_is_named() {
     session.run("CREATE ROLE guest LOGIN");
     let error = database
         .connect_as("guest")
-        .error("SELECT ttl.check_library()");
+        .error("SELECT ttl_internal.check_library()");
     assert_eq!(*error.code(), SqlState::INSUFFICIENT_PRIVILEGE);
 }

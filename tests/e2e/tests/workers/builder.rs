@@ -51,10 +51,10 @@ fn is_ready(session: &mut Session, table: &str) {
     assert_eq!(session.value(INVALID), "0");
     let built = "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisprimary";
     assert_eq!(session.value(built), "1");
-    let noted = "SELECT ttl.policy('t') -> 'added' ->> 'indexes' =
+    let noted = "SELECT ttl_internal.policy('t') -> 'added' ->> 'indexes' =
                         (SELECT jsonb_build_array(indexrelid::regclass::text) FROM pg_index
                           WHERE indrelid = 't'::regclass AND NOT indisprimary)::text,
-                        ttl.policy('t') ? 'build_pending'";
+                        ttl_internal.policy('t') ? 'build_pending'";
     assert_eq!(session.rows(noted), [["t", "f"]]);
 }
 
