@@ -44,7 +44,7 @@ pub(crate) fn rule_key(rule: &Rule) -> (String, DateKind) {
                 DateKind::Date => "rule_date",
             };
             let index = quote_literal(&rule.index);
-            (format!("ttl.{function}(tableoid, {index})"), kind)
+            (format!("ttl_internal.{function}(tableoid, {index})"), kind)
         }
     }
 }
