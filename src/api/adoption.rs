@@ -101,7 +101,7 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     let expired = |ahead: i64| {
         seconds.map_or("false".to_owned(), |seconds| {
             format!(
-                "{column} OPERATOR(pg_catalog.<=) ttl.now() OPERATOR(pg_catalog.+) '{} seconds'::pg_catalog.interval",
+                "{column} OPERATOR(pg_catalog.<=) (ttl.now() OPERATOR(pg_catalog.+) '{} seconds'::pg_catalog.interval)",
                 ahead - i64::from(seconds)
             )
         })

@@ -167,6 +167,10 @@ impl Asked {
             build_pending: self.concurrently,
             added: Added::default(),
         };
+        // Other columns than at present are refused by `merge`, whatever is wrong with them.
+        if clock.is_some_and(|present| has_other_columns(present, &wanted)) {
+            return Ok(wanted);
+        }
         // Parse the label, so that only one that can be read again is stored.
         Policy::parse(&wanted.to_label()).map_err(label::invalid)
     }
@@ -256,6 +260,15 @@ pub(super) fn index_method(name: &str) -> Result<IndexMethod> {
     })
 }
 
+/// Whether the columns that are asked for are not those of the present policy.
+fn has_other_columns(present: &Policy, wanted: &Policy) -> bool {
+    let replaces_override = document_column::replaces_override(present, wanted);
+    wanted.ts_column != present.ts_column
+        || wanted.ttl_column != present.ttl_column
+            && !(replaces_override && present.ttl_column.is_none())
+        || wanted.document_column != present.document_column && !replaces_override
+}
+
 /// Changes the policy of a table that has TTL: it keeps its columns, and the arguments must match
 /// them.
 fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> Result<Policy> {
@@ -279,11 +292,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> 
         });
     }
     let replaces_override = document_column::replaces_override(&present, &wanted);
-    let contradiction = wanted.ts_column != present.ts_column
-        || wanted.ttl_column != present.ttl_column
-            && !(replaces_override && present.ttl_column.is_none())
-        || wanted.document_column != present.document_column && !replaces_override;
-    if contradiction {
+    if has_other_columns(&present, &wanted) {
         let message = format!(
             "table {} has a time to live with other columns",
             qualified_name(relid)

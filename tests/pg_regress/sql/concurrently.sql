@@ -12,7 +12,7 @@ CREATE VIEW indexes AS
 -- validated.
 CREATE TABLE t (id integer PRIMARY KEY, ttl integer);
 INSERT INTO t VALUES (1, 100);
-SELECT ttl.enable('t', 3600, concurrently => true);
+SELECT ttl.enable('t', 3600, ttl_column => 'ttl', concurrently => true);
 SELECT * FROM state;
 SELECT * FROM indexes;
 SELECT conname, convalidated FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';

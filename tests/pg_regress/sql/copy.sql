@@ -3,6 +3,7 @@ CREATE SCHEMA copy;
 SET search_path = copy;
 CREATE TABLE "odd ""name" (id int, "Col,umn" text, gone int, gen int GENERATED ALWAYS AS (id + 1) STORED);
 ALTER TABLE "odd ""name" DROP COLUMN gone;
+ALTER TABLE "odd ""name" ADD COLUMN "Changed at" timestamptz NOT NULL DEFAULT ttl.current_ts();
 SELECT ttl.enable('"odd ""name"', 3600, ts_column => 'Changed at', ttl_column => 'time to live');
 SET ttl.preserve_ts = on;
 INSERT INTO "odd ""name" (id, "Col,umn", "Changed at", "time to live") VALUES

@@ -60,6 +60,7 @@ DROP TABLE "More docs";
 
 -- names that need quotes, from the beginning; reserved words
 CREATE TABLE "My docs" (id int, "select" jsonb, "Time To Live" text);
+ALTER TABLE "My docs" ADD COLUMN "when" timestamptz NOT NULL DEFAULT ttl.current_ts();
 SELECT ttl.enable('"My docs"', 600, ts_column => 'when', document_column => 'select', ttl_column => 'TTL "s"');
 INSERT INTO "My docs" VALUES (1, '{"ttl": 2000}') RETURNING "TTL ""s""";
 SELECT ttl.enable('"My docs"', 700);

@@ -202,6 +202,7 @@ SELECT on_disk('refused');
 -- quoted names, dropped and added columns
 CREATE TABLE "odd ""name" (gone int, "a b" text, gone_too text, "C" int, PRIMARY KEY ("C", "a b"));
 ALTER TABLE "odd ""name" DROP COLUMN gone, DROP COLUMN gone_too;
+ALTER TABLE "odd ""name" ADD COLUMN "Changed at" timestamptz NOT NULL DEFAULT ttl.current_ts();
 SELECT ttl.enable('"odd ""name"', 3600, ts_column => 'Changed at', ttl_column => 'time to live');
 ALTER TABLE "odd ""name" ADD COLUMN added int DEFAULT 7 UNIQUE;
 SET ttl.preserve_ts = on;

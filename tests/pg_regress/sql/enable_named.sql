@@ -1,0 +1,68 @@
+-- W1, W2, W7, W9: what ttl.enable takes over, keeps, and says.
+CREATE SCHEMA enable_named;
+SET search_path = enable_named;
+\set VERBOSITY default
+CREATE VIEW policies AS
+    SELECT relation, default_ttl, ts_column, ttl_column, hidden, ttl.policy(relation) - '{added,table_oid,database_oid,version,rules}'::text[] AS policy FROM ttl.tables
+     WHERE relation::text NOT LIKE '%.%';
+
+-- W1: a time of creation.
+CREATE TABLE events (id int PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO events SELECT i, now() - i * interval '20 hours' FROM generate_series(0, 9) AS i;
+SELECT ttl.enable('events', '7 days', ts_column => 'created_at');
+SELECT ttl.expire_after('enable_named.events', 'created_at', 604800);
+SELECT count(*) FROM events;
+SELECT ttl.disable('events', drop_columns => true);
+SELECT ttl.enable('events', '7 days', ts_column => 'created_at', confirm => true);
+-- One whose name does not say so, and one without values.
+CREATE TABLE sessions (id int PRIMARY KEY, last_seen timestamptz);
+INSERT INTO sessions SELECT i, now() - i * interval '20 hours' FROM generate_series(0, 9) AS i;
+SELECT ttl.enable('sessions', '7 days', ts_column => 'last_seen', ttl_column => NULL);
+SELECT count(*) FROM sessions;
+CREATE TABLE empty (id int, created_at timestamptz);
+SELECT ttl.enable('empty', 60, ts_column => 'created_at');
+-- W9: a typing error.
+CREATE TABLE typed (id int, updated_at timestamptz);
+SELECT ttl.enable('typed', 60, ts_column => 'udpated_at');
+SELECT ttl.enable('typed', 60, ts_column => 'updated_at');
+
+-- W2: a column that happens to be called ttl.
+CREATE TABLE dns (name text PRIMARY KEY, ttl int);
+INSERT INTO dns SELECT 'host' || i, i * 1800 FROM generate_series(1, 100) AS i;
+SELECT ttl.enable('dns', '30 days');
+SELECT ttl.enable('enable_named.dns', 2592000, ttl_column => NULL);
+SELECT ttl.disable('dns', drop_columns => true);
+SELECT ttl.enable('enable_named.dns', 2592000, ttl_column => 'ttl');
+
+-- W7: without seconds; with none that can be read.
+CREATE TABLE without (id int);
+SELECT ttl.enable('without');
+SELECT ttl.enable('without', -1);
+SELECT ttl.set_default('without', 'abc');
+CREATE TABLE x (id int) WITH (ttl = 60);
+CREATE TABLE x (id int) WITH (ttl.default = 'abc');
+ALTER TABLE without SET (ttl = 60);
+
+-- W9: what is not named stays.
+CREATE TABLE kept (id int, at timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (at);
+SELECT ttl.enable('kept', 3600, ts_column => 'at', ttl_column => NULL, index => 'none', drop_partitions => true, hidden => false, ts_granularity => 60);
+SELECT * FROM policies WHERE relation = 'kept'::regclass;
+SELECT ttl.enable('kept');
+SELECT ttl.enable('kept', concurrently => true);
+SELECT ttl.enable('kept', 7200);
+SELECT ttl.enable('kept', ts_granularity => 120);
+SELECT * FROM policies WHERE relation = 'kept'::regclass;
+SELECT indexdef FROM pg_indexes WHERE tablename = 'kept';
+SELECT ttl.enable('kept', index => 'btree', drop_partitions => false, hidden => true);
+SELECT * FROM policies WHERE relation = 'kept'::regclass;
+SELECT indexdef FROM pg_indexes WHERE tablename = 'kept';
+SELECT ttl.enable('kept', ttl_column => 'ttl');
+SELECT ttl.enable('kept', document_column => NULL);
+SET client_min_messages = warning;
+DROP SCHEMA enable_named CASCADE;
+-- W7: in a database without the extension.
+CREATE DATABASE regress_without;
+\c regress_without
+CREATE TABLE t (id int) WITH (ttl.default = 5);
+\c ttl_regress
+DROP DATABASE regress_without;
