@@ -36,7 +36,7 @@ FILTER ?=
 MINUTES ?= 30
 
 .PHONY: help all deps deps-drivers build install package dist demo demo-svg test test-lint check-release test-unit \
-	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-matrix test-ecosystem test-sqlsmith \
+	test-pgrx test-regress test-isolation test-e2e test-citus test-package test-install test-matrix test-ecosystem test-sqlsmith \
 	test-upstream bench bench-docs clean
 
 help: ## This list
@@ -103,6 +103,9 @@ test-citus: ## On clusters with Citus, in a copy of the server of PG_CONFIG=/pat
 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release
+
+test-install: ## A stranger's first minutes from the source, in a bare Debian 12 and 13; ten minutes each
+	@scripts/test-install.sh
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)

@@ -14,6 +14,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/tally.sh"
 . "$REPO/scripts/system.sh"
+. "$REPO/scripts/bare.sh"
 
 version=${1:-} profile=${2:-dev}
 check_version "$version"
@@ -103,59 +104,14 @@ else
     skip "lintian" "it is not installed"
 fi
 
-# A bare Debian, kept for a week. Its packages come from where this machine's come from.
 codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-bare=$TTL_CACHE/bare-$codename.tar root=
-clean_up() { [ -z "$root" ] || as_root rm -rf --one-file-system "$root"; }
-trap clean_up EXIT
-bare_debian() {
-    make_cache
-    root=$(mktemp -d "$TTL_CACHE/bare.XXXXXX")
-    chmod 755 "$root"
-    if [ -n "$(find "$bare" -mtime -7 2>/dev/null)" ]; then
-        as_root tar -xpf "$bare" -C "$root"
-    else
-        say "making a bare Debian: a minute or two"
-        as_root debootstrap --variant=minbase "$codename" "$root" "$(debian_archive "$codename")" \
-            >"$OUTPUT/debootstrap.log" 2>&1 || return
-        as_root tar -cpf "$bare" -C "$root" .
-    fi
-    as_root cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-    as_root rm -rf "$root/etc/apt/sources.list" "$root/etc/apt/sources.list.d"
-    as_root cp -R /etc/apt/sources.list* "$root/etc/apt/"
-    as_root mkdir -p "$root/usr/share/keyrings" "$root/etc/apt/keyrings" "$root/packages"
-    as_root cp -R /usr/share/keyrings/. "$root/usr/share/keyrings/"
-    [ ! -d /etc/apt/keyrings ] || as_root cp -R /etc/apt/keyrings/. "$root/etc/apt/keyrings/"
-    apt-config dump Acquire | as_root tee "$root/etc/apt/apt.conf.d/99ttl_ext" >/dev/null
-    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$REPO/scripts/check-links.sh" "$root/packages/"
-}
-
-# With mounts and processes of its own: they are gone when the session ends.
-inside() { # COMMAND…
-    # shellcheck disable=SC2016 # expanded by the shell that is called
-    as_root unshare --mount --pid --ipc --fork --kill-child -- sh -c '
-        root=$1 && shift && mount --make-rprivate / && mount -t proc proc "$root/proc" &&
-        mkdir -p "$root/dev/shm" && mount -t tmpfs tmpfs "$root/dev/shm" &&
-        exec chroot "$root" "$@"' sh "$root" "$@"
-}
-
-why_not_inside() {
-    if ! is_root && ! sudo -n true 2>/dev/null; then
-        echo "it needs root, or sudo without a password"
-    elif ! command -v debootstrap >/dev/null; then
-        echo "debootstrap is not installed"
-    elif ! as_root unshare --mount --pid --ipc --fork -- true 2>/dev/null; then
-        echo "namespaces cannot be made here"
-    elif ! bare_debian; then
-        echo "a bare Debian cannot be made: $OUTPUT/debootstrap.log"
-    fi
-}
-why_not_inside >"$OUTPUT/why-not"
+why_not_inside "$codename" >"$OUTPUT/why-not"
 if [ -s "$OUTPUT/why-not" ]; then
     skip "session in a bare Debian" "$(cat "$OUTPUT/why-not")"
 else
     status=0
     say "a session in a bare Debian"
+    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$REPO/scripts/check-links.sh" "$root/packages/"
     inside /bin/bash /packages/session.sh "$version" "${packages[@]##*/}" >"$OUTPUT/session.log" 2>&1 || status=$?
     [ "$status" = 0 ] || cat "$OUTPUT/session.log" >&2
     grep -E '^(not )?ok ' "$OUTPUT/session.log" || true
