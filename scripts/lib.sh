@@ -38,6 +38,7 @@ export REPO TTL_CACHE
 PG_VERSIONS="15 16 17 18 19"
 
 # pgrx 0.19 asks for Rust 1.96, and compiles with 1.95 if cargo is told not to mind.
+RUST_NEEDED=1.95
 cargo() {
     case $1 in
         build | check | clippy | doc | run | test)

@@ -155,14 +155,6 @@ install_needs() { # VERSION NEEDS PACKAGE...
     done
 }
 
-# The version that is needed stands in Cargo.toml, or, where it does not, in the README.
-rust_needed() {
-    local needed
-    needed=$(sed -nE 's/^rust-version = "([0-9.]+)"$/\1/p' "$REPO/Cargo.toml" | head -n 1)
-    [ -n "$needed" ] || needed=$(sed -nE 's/^.*Rust ([0-9]+\.[0-9]+).*$/\1/p' "$REPO/README.md" | head -n 1)
-    printf '%s\n' "$needed"
-}
-
 at_least() { # VERSION NEEDED
     [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }
@@ -183,7 +175,7 @@ as_builder() { # USER COMMAND...
 
 check_rust() {
     local needed has user cargo=(cargo)
-    needed=$(rust_needed)
+    needed=$RUST_NEEDED
     user=$(builder)
     [ -z "$user" ] || cargo=(as_builder "$user" cargo)
     has=$("${cargo[@]}" --version 2>/dev/null | sed -nE 's/^cargo ([0-9.]+).*$/\1/p') || true

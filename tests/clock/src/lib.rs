@@ -1,6 +1,6 @@
 //! A machine whose wall clock and disk a test sets: functions of the C library, for LD_PRELOAD.
 //!
-//! The file that `TTL_CLOCK` names is a [`Machine`]. All processes of a server map it, so that it holds for all of
+//! The file that `TTL_CLOCK` names is a `Machine`. All processes of a server map it, so that it holds for all of
 //! them at once. The monotonic clocks are left alone, as they are when somebody sets the time of a machine.
 
 mod disk;

@@ -35,7 +35,7 @@ fn steps(script: &str) -> Vec<Step> {
         if !code.is_empty() {
             sql = format!("{sql}{code}\n");
         }
-        if code.ends_with(';') && sql.matches("$$").count() % 2 == 0 {
+        if code.ends_with(';') && sql.matches("$$").count().is_multiple_of(2) {
             found.push(Step {
                 sql: std::mem::take(&mut sql),
                 answer: Vec::new(),
