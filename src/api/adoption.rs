@@ -19,6 +19,7 @@ pub(super) fn look(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Resu
     }
     if let (Some(name), false) = (&asked.ts_column, asked.adds_named_columns)
         && catalog::attribute(relid, name).is_none()
+        && !SYSTEM_COLUMNS.contains(&name.as_str())
     {
         return Err(no_such_column(relid, name));
     }
@@ -30,6 +31,9 @@ pub(super) fn look(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Resu
     }
     clock(relid, asked, consent)
 }
+
+/// PostgreSQL refuses to add them.
+const SYSTEM_COLUMNS: &[&str] = &["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
 
 /// W9: a typing error would otherwise become a column.
 fn no_such_column(relid: pg_sys::Oid, name: &str) -> Error {

@@ -129,6 +129,10 @@ impl Asked {
             None => name,
         };
         let ts_column = self.ts_column.clone();
+        let document_column = match &self.document_column {
+            Some(name) => name.clone(),
+            None => kept(|policy| &policy.document_column, None),
+        };
         let wanted = Policy {
             version: LABEL_VERSION,
             default_ttl: self
@@ -138,12 +142,11 @@ impl Asked {
             ts_column: ts_column.or_else(|| kept(|policy| &policy.ts_column, usual("_ts"))),
             ttl_column: match &self.ttl_column {
                 Some(name) => name.clone(),
-                None => kept(|policy| &policy.ttl_column, usual("ttl")),
+                // D1: a document needs one.
+                None => kept(|policy| &policy.ttl_column, usual("ttl"))
+                    .or_else(|| document_column.as_ref().and_then(|_| usual("ttl"))),
             },
-            document_column: match &self.document_column {
-                Some(name) => name.clone(),
-                None => kept(|policy| &policy.document_column, None),
-            },
+            document_column,
             index: self
                 .index
                 .or_else(|| clock.map(|policy| policy.index))

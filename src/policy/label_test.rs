@@ -378,6 +378,10 @@ fn m1_rules_of_a_label() {
         r#"[{"index": "a", "expire_after_seconds": 1.5}]"#,
         r#"[{"index": "a", "expire_after_seconds": NaN}]"#,
         r#"[{"index": "a", "expire_after_seconds": 1, "column": "x"}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1, "time_zone": ""}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1, "time_zone": "a b"}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1, "time_zone": 5}]"#,
+        r#"[{"index": "a", "expire_after_seconds": 1, "time_zone": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}]"#,
         r#"[{"index": "a", "expire_after_seconds": 1}, {"index": "a", "expire_after_seconds": 2}]"#,
     ] {
         assert!(parse(bad).is_err(), "{bad}");

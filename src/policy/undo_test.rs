@@ -114,6 +114,16 @@ fn c24_what_shortens() {
     assert!(rule(4, 0).shortens(Some(&rule(5, 0))));
     assert!(!rule(5, 0).shortens(Some(&rule(4, 0))));
     assert!(!of("10").shortens(Some(&rule(5, 0))));
+    // M13: in another time zone some rows expire sooner.
+    let zoned = |zone: &str| {
+        let rule = format!(r#"{{"index": "i", "expire_after_seconds": 5{zone}}}"#);
+        policy(&format!(r#"{{"default_ttl": 10, "rules": [{rule}]}}"#))
+    };
+    let (utc, tokyo) = (zoned(""), zoned(r#", "time_zone": "Asia/Tokyo""#));
+    assert!(tokyo.shortens(Some(&utc)) && utc.shortens(Some(&tokyo)));
+    assert!(!tokyo.shortens(Some(&tokyo)));
+    // But it deletes nothing first: the dates have meant that all along.
+    assert!(!tokyo.revives(Some(&utc)) && !utc.revives(Some(&tokyo)));
     // Kept for less: deleted sooner.
     assert!(rule(5, 1).shortens(Some(&rule(5, 2))));
     assert!(!rule(5, 2).shortens(Some(&rule(5, 1))));

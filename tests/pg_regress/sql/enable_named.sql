@@ -61,8 +61,9 @@ SELECT ttl.enable('kept', document_column => NULL);
 SET client_min_messages = warning;
 DROP SCHEMA enable_named CASCADE;
 -- W7: in a database without the extension.
+SELECT current_database() AS db \gset
 CREATE DATABASE regress_without;
 \c regress_without
 CREATE TABLE t (id int) WITH (ttl.default = 5);
-\c ttl_regress
+\c :db
 DROP DATABASE regress_without;

@@ -10,7 +10,7 @@ CREATE TABLE events (id int PRIMARY KEY, "At" timestamptz, local timestamp, day 
                      words text, flag boolean, times timestamptz[]);
 INSERT INTO events (id, "At", local, day, s, ms, us, d, words)
     SELECT i, at, at, at, extract(epoch FROM at), extract(epoch FROM at) * 1000, extract(epoch FROM at) * 1000000, extract(epoch FROM at), at::text
-      FROM generate_series(1, 6) AS i, LATERAL (SELECT now() - i * interval '10 days' + interval '1 hour') AS t (at);
+      FROM generate_series(1, 6) AS i, LATERAL (SELECT now() - i * interval '240 hours' + interval '1 hour') AS t (at);
 INSERT INTO events (id) VALUES (0);
 -- First look, then do it.
 SELECT total, expired FROM ttl.preview('events', 'At', '30 days');

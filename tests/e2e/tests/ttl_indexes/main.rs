@@ -1,6 +1,7 @@
-//! M1 to M12: rows that expire by TTL indexes.
+//! M1 to M15: rows that expire by TTL indexes.
 
 mod deleted;
+mod expressions;
 mod moved;
 mod partitions;
 mod turns;

@@ -1,0 +1,99 @@
+//! M13, M14: workers delete what expires by an expression or in a time zone, by that index, and nothing
+//! else.
+
+use ttl_ext_e2e::{PATIENCE, Server};
+
+/// Every form at once, with the conditions written again in plain SQL.
+#[test]
+fn workers_delete_by_expressions_and_zones() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("expressions");
+    let mut disk = database.connect();
+    disk.run(
+        "SET ttl.show_expired = on;
+         SELECT setseed(0.25);
+         CREATE TABLE source AS
+         SELECT id, id % 8 AS kind, at, (random() * 4000000)::integer AS seconds,
+                CASE WHEN id % 8 = 3 THEN extract(epoch FROM at)::bigint::text ELSE 'word' END AS val,
+                extract(epoch FROM at)::integer AS epoch, extract(epoch FROM at)::bigint * 1000 AS ms,
+                CASE WHEN id % 3 = 0 THEN 'never' ELSE to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') END AS words,
+                at AT TIME ZONE 'America/New_York' AS local, (at AT TIME ZONE 'Asia/Tokyo')::date AS day
+           FROM generate_series(1, 6000) AS id,
+                LATERAL (SELECT now() - interval '30 days' + (id % 1009) * interval '61 minutes' AS at) AS s;
+         CREATE TABLE t (LIKE source);
+         CREATE VIEW expected AS SELECT * FROM source WHERE (
+               kind = 0 AND at + seconds * interval '1 second' <= now()
+            OR kind = 1 AND epoch <= extract(epoch FROM now()) - 600
+            OR kind = 2 AND ms <= extract(epoch FROM now()) * 1000
+            OR CASE WHEN kind = 3 THEN val::bigint <= extract(epoch FROM now()) END
+            OR kind = 4 AND words <> 'never' AND at <= now() - interval '1 hour'
+            OR kind = 5 AND timezone('America/New_York', local) <= now()
+            OR kind = 6 AND timezone('Asia/Tokyo', day::timestamp) <= now()
+            OR kind = 7 AND timezone('America/New_York', local + seconds * interval '1 second') <= now()
+         ) IS NOT TRUE;
+         CREATE INDEX t_sum ON t (ttl.add_seconds(at, seconds)) WHERE kind = 0;
+         CREATE INDEX t_epoch ON t (ttl.from_epoch(epoch) DESC) WHERE kind = 1;
+         CREATE INDEX t_ms ON t (to_timestamp(ms / 1000.0)) WHERE kind = 2;
+         CREATE INDEX t_val ON t (ttl.from_epoch(val::bigint)) WHERE kind = 3;
+         CREATE INDEX t_words ON t (ttl.from_iso8601(words)) WHERE kind = 4;
+         CREATE INDEX t_local ON t (local) WHERE kind = 5;
+         CREATE INDEX t_day ON t (day) WHERE kind = 6;
+         CREATE INDEX t_local_sum ON t (ttl.add_seconds(local, seconds)) WHERE kind = 7;
+         SELECT ttl.expire_index('t_sum', 0), ttl.expire_index('t_epoch', 600), ttl.expire_index('t_ms', 0),
+                ttl.expire_index('t_val', 0), ttl.expire_index('t_words', 3600),
+                ttl.expire_index('t_local', 0, time_zone => 'America/New_York'),
+                ttl.expire_index('t_day', 0, time_zone => 'Asia/Tokyo'),
+                ttl.expire_index('t_local_sum', 0, time_zone => 'America/New_York');
+         INSERT INTO t TABLE source",
+    );
+    let expected = "SELECT count(*) FROM expected";
+    let count = disk.value(expected);
+    disk.wait_until("SELECT count(*) FROM t", &count, 2 * PATIENCE);
+    let wrong = disk.column(
+        "SELECT to_jsonb(x) FROM (TABLE t EXCEPT ALL TABLE expected) AS x
+         UNION ALL SELECT to_jsonb(x) FROM (TABLE expected EXCEPT ALL TABLE t) AS x LIMIT 5",
+    );
+    assert!(wrong.is_empty(), "{wrong:?}");
+    disk.run("RESET ttl.show_expired");
+    assert_eq!(disk.value("SELECT count(*) FROM t"), count);
+    // What expires soon is found by the index, at its time.
+    disk.run(
+        "SET ttl.show_expired = on;
+         INSERT INTO t (id, kind, at, seconds) VALUES (-1, 0, now() - interval '58 s', 60);
+         INSERT INTO t (id, kind, local) VALUES (-2, 5, now() AT TIME ZONE 'America/New_York' + interval '2 s');
+         INSERT INTO t (id, kind, ms) VALUES (-3, 2, (extract(epoch FROM now()) + 2) * 1000)",
+    );
+    disk.wait_until("SELECT count(*) FROM t WHERE id < 0", "0", PATIENCE);
+    let state = "SELECT blocked_rows || coalesce(last_error, '') FROM ttl.stats";
+    assert_eq!(disk.value(state), "0");
+    let problems = "SELECT problems FROM ttl.tables";
+    assert_eq!(disk.value(problems), "{}");
+}
+
+/// A policy with a zone and an expression comes back from a dump: the label names the zone, and the
+/// index is there again.
+#[test]
+fn zones_are_the_policys_in_every_session() {
+    let server = Server::start(&[("timezone", "'Asia/Tokyo'")]);
+    let database = server.database("zones");
+    let mut session = database.connect();
+    session.run(
+        "CREATE TABLE s (id integer, expire timestamp);
+         CREATE INDEX s_expire ON s (expire);
+         SELECT ttl.expire_index('s_expire', 0);
+         INSERT INTO s VALUES (1, now() AT TIME ZONE 'Asia/Tokyo' + interval '1 hour'),
+                              (2, now() AT TIME ZONE 'Asia/Tokyo' - interval '1 hour')",
+    );
+    for zone in [
+        "Asia/Tokyo",
+        "UTC",
+        "America/New_York",
+        "Pacific/Kiritimati",
+    ] {
+        let mut other = database.connect();
+        other.run(&format!("SET TimeZone = '{zone}'"));
+        assert_eq!(other.column("SELECT id FROM s"), ["1"], "{zone}");
+    }
+    let zone = "SELECT rules->0->>'timeZone' FROM ttl.tables";
+    assert_eq!(session.value(zone), "Asia/Tokyo");
+}
