@@ -366,6 +366,7 @@ fn l3_a_stranger_waits_for_no_lock() {
             "boolean" => "false",
             "jsonb" => "'{\"salary\": 1}'::jsonb",
             "ttl.seconds" => "100",
+            "name" => "'salary'",
             "text" => "'default'",
             other => panic!("no value of type {other}"),
         };

@@ -74,7 +74,7 @@ fn workers_delete_by_expressions_and_zones() {
 /// index is there again.
 #[test]
 fn zones_are_the_policys_in_every_session() {
-    let server = Server::start(&[("timezone", "'Asia/Tokyo'")]);
+    let server = Server::start(&[("timezone", "Asia/Tokyo")]);
     let database = server.database("zones");
     let mut session = database.connect();
     session.run(
