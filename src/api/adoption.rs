@@ -44,7 +44,7 @@ fn no_such_column(relid: pg_sys::Oid, name: &str) -> Error {
     )
     .detail("ttl.enable() adds a column for the time of the last modification only if none is named.")
     .hint(format!(
-        "To add one of that name, run before: ALTER TABLE {table} ADD COLUMN {column} timestamptz NOT NULL DEFAULT ttl.current_ts();"
+        "To add one of that name, run before: ALTER TABLE {table} ADD COLUMN {column} pg_catalog.timestamptz NOT NULL DEFAULT ttl.current_ts();"
     ))
 }
 
@@ -135,10 +135,10 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     if is_creation_time(name) && !consent.confirmed {
         return Err(Error::new(
             PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            format!("every INSERT and UPDATE would overwrite column {column} of table {table}"),
+            format!("column {column} of table {table} would be overwritten by every INSERT and UPDATE"),
         )
         .detail(format!(
-            "ttl.enable() keeps the time of a row's last modification in it. {counts}"
+            "ttl.enable() keeps the time of the last modification of a row in it. {counts}"
         ))
         .hint(format!(
             "To let rows expire after the time in the column, run: {instead} To let the column be overwritten, run: {}",
@@ -148,10 +148,10 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     Ok(Some(
         Error::new(
             PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("every INSERT and UPDATE overwrites column {column} of table {table} from now on"),
+            format!("column {column} of table {table} is overwritten from now on by every INSERT and UPDATE"),
         )
         .detail(format!(
-            "It has the time of the row's last modification. {counts}"
+            "It has the time of the last modification of a row. {counts}"
         ))
         .hint(format!(
             "To let rows expire after the time in the column, which stays as it is, run instead: {instead}"
@@ -165,7 +165,7 @@ fn is_stamped(relid: pg_sys::Oid, name: &str) -> Result<bool> {
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
            ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
           WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {} \
-            AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) IN ('ttl.current_ts()', 'current_ts()'))",
+            AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) OPERATOR(pg_catalog.=) ANY (ARRAY['ttl.current_ts()', 'current_ts()']))",
         relid.to_u32(),
         quote_literal(name)
     );

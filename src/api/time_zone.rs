@@ -97,7 +97,7 @@ fn unknown(name: &str) -> Error {
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("time zone \"{name}\" not recognized"),
     )
-    .hint("For the names, run: SELECT name FROM pg_timezone_names ORDER BY name;")
+    .hint("For the names, run: SELECT name FROM pg_catalog.pg_timezone_names ORDER BY name;")
 }
 
 fn has_time_zone(index: &str) -> Error {

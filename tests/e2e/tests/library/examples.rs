@@ -107,16 +107,29 @@ fn what_the_readme_says_to_type() {
          INSERT INTO carts VALUES (7, 'here'), (8, 'here');
          INSERT INTO orders VALUES (7, now() - interval '91 days'), (8, now());
          INSERT INTO codes VALUES (7, now() - interval '1 second'), (8, now() + interval '1 hour');
-         INSERT INTO items VALUES (7, 1000000000), (8, 9000000000);",
+         CREATE TABLE visits (id bigint PRIMARY KEY, began timestamptz, seconds bigint);
+         INSERT INTO items VALUES (7, 1000000000), (8, 9000000000);
+         INSERT INTO visits VALUES (7, now(), -1), (8, now(), 3600);",
     );
     for statement in typed {
         session.run(statement);
         // From that statement on its expired row is hidden. NULL seconds end the rule.
-        if statement.contains("ttl.expire_index(") && !statement.contains("NULL") {
-            let index = statement.split('\'').nth(1).expect("the index's name");
-            let table = session.value(&format!(
-                "SELECT indrelid::regclass FROM pg_index WHERE indexrelid = '{index}'::regclass"
-            ));
+        let named = statement.split('\'').nth(1);
+        let table = named
+            .filter(|_| !statement.contains("NULL"))
+            .and_then(|name| {
+                let of_index = format!(
+                    "SELECT indrelid::regclass FROM pg_index WHERE indexrelid = '{name}'::regclass"
+                );
+                if statement.contains("ttl.expire_index(") {
+                    Some(session.value(&of_index))
+                } else {
+                    statement
+                        .contains("ttl.expire_after(")
+                        .then(|| name.to_owned())
+                }
+            });
+        if let Some(table) = table {
             let seen = session.column(&format!("SELECT id FROM {table}"));
             assert_eq!(seen, ["8"], "{statement}");
         }
