@@ -59,7 +59,11 @@ fn masked(errors: Vec<String>) -> Vec<String> {
 }
 
 fn compare(one: &Database<'_>, two: &Database<'_>) {
-    let statements = statements();
+    let mut statements = statements();
+    if one.server().major() >= 19 {
+        // It succeeds there.
+        statements.retain(|statement| statement != "COPY parts TO STDOUT");
+    }
     assert!(
         statements.len() >= 40,
         "only {} statements",
