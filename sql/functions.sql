@@ -409,7 +409,7 @@ COMMENT ON FUNCTION ttl.problems(pg_catalog.regclass) IS
     'what keeps a table''s time to live from working as it should; empty if nothing does';
 
 CREATE FUNCTION ttl.check(OUT relation pg_catalog.regclass, OUT problem pg_catalog.text, OUT to_do pg_catalog.text)
-    RETURNS SETOF record
+    RETURNS SETOF pg_catalog.record
     LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'check_wrapper';
 COMMENT ON FUNCTION ttl.check() IS
     'all problems of this database, each with the statement to run; relation is NULL for what concerns all tables. No row if all is well';
