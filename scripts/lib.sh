@@ -20,7 +20,7 @@ unset PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGPASSFILE PGDATABASE \
     PGSERVICE PGSERVICEFILE PGOPTIONS PGDATA PGAPPNAME PGTZ PGDATESTYLE PGSSLMODE
 
 # A shell that is older than Rust on this machine does not have it in its PATH.
-if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/nowhere}/.cargo}/bin/cargo" ]; then
+if ! type -P cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/nowhere}/.cargo}/bin/cargo" ]; then
     export PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 fi
 

@@ -51,7 +51,7 @@ package_manager() {
     done
 }
 
-has_compiler() { echo '#include <stdlib.h>' | cc -x c -c -o /dev/null - 2>/dev/null; }
+has_compiler() { cc -x c -c -o /dev/null - <<<'#include <stdlib.h>' 2>/dev/null; }
 
 # The library, and the headers that belong to the compiler, by which it reads those of the server.
 has_libclang() {
@@ -162,7 +162,7 @@ at_least() { # VERSION NEEDED
 # Under sudo, the user who has called it, if they have Rust and root has none: that user compiles.
 builder() {
     local home
-    is_root && [ -n "${SUDO_USER:-}" ] && ! command -v cargo >/dev/null || return 0
+    is_root && [ -n "${SUDO_USER:-}" ] && ! type -P cargo >/dev/null || return 0
     home=$(getent passwd "$SUDO_USER" | cut -d : -f 6)
     [ ! -x "$home/.cargo/bin/cargo" ] || printf '%s\n' "$SUDO_USER"
 }

@@ -162,7 +162,7 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
         Err(failure) => {
             let hint = failure.hint.as_deref().unwrap_or_default();
             let text = format!("nothing is deleted: {} {hint}", failure.text());
-            return vec![Problem::new(text).to_do(hint)];
+            return vec![Problem::new(text).with_statement(hint)];
         }
     };
     let name = catalog::qualified_name(oid);
@@ -174,15 +174,16 @@ pub(super) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
         );
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
         let target = catalog::quote_literal(&name);
-        problems
-            .push(Problem::new(text).to_do(format!("SELECT ttl.archive_to({table}, {target});")));
+        problems.push(
+            Problem::new(text).with_statement(format!("SELECT ttl.archive_to({table}, {target});")),
+        );
     }
     if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
         let text = format!(
             "archived rows are expired in {name}, too: its default time to live is {seconds} s"
         );
         let target = catalog::quote_literal(&name);
-        problems.push(Problem::new(text).to_do(format!("SELECT ttl.disable({target});")));
+        problems.push(Problem::new(text).with_statement(format!("SELECT ttl.disable({target});")));
     }
     problems
 }

@@ -26,7 +26,7 @@ fn check() -> TableIterator<
     let mut found: Vec<(Option<pg_sys::Oid>, Problem)> = Vec::new();
     if labels.is_empty() {
         let none = Problem::new("no table of this database has a time to live")
-            .to_do("SELECT ttl.enable('my_table', '30 days');");
+            .with_statement("SELECT ttl.enable('my_table', '30 days');");
         found.push((None, none));
     } else {
         let common = deletion_problems::of_server()

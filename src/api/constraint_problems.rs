@@ -22,7 +22,7 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
     if let Some(ts) = ts.map(quote_identifier) {
         let statement = format!("ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL");
         let text = format!("column {ts} may be NULL, and such a row never expires: {statement}");
-        problems.push(Problem::new(text).to_do(statement + ";"));
+        problems.push(Problem::new(text).with_statement(statement + ";"));
     }
     let ttl = policy.ttl_column.as_deref();
     let ttl = ttl.filter(|name| added.has_column(name) || added.ttl_check);
@@ -36,7 +36,7 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
         let condition = override_check::condition(&name);
         let statement = format!("ALTER TABLE {table} ADD CHECK ({condition})");
         let text = format!("column {name} takes any number as an override: {statement}");
-        problems.push(Problem::new(text).to_do(statement + ";"));
+        problems.push(Problem::new(text).with_statement(statement + ";"));
     }
     problems
 }
@@ -64,5 +64,5 @@ pub(super) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
          security labels; SELECT ttl.enable({table}, seconds) gives it one",
         found.join(" and ")
     );
-    Some(Problem::new(text).to_do(format!("SELECT ttl.enable({table}, '30 days');")))
+    Some(Problem::new(text).with_statement(format!("SELECT ttl.enable({table}, '30 days');")))
 }

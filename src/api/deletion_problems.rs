@@ -78,7 +78,7 @@ fn of_halt(halt: Halt) -> Option<Problem> {
             more_processes(),
         ),
     };
-    Some(Problem::new(text).to_do(to_do))
+    Some(Problem::new(text).with_statement(to_do))
 }
 
 /// A pause that somebody must end.
@@ -88,7 +88,7 @@ fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
         let table = catalog::quote_literal(&catalog::qualified_name(rel));
         let statement = format!("SELECT ttl.resume({table})");
         let text = format!("nothing is deleted: paused without an end; {statement} ends it");
-        Problem::new(text).to_do(statement + ";")
+        Problem::new(text).with_statement(statement + ";")
     })
 }
 
@@ -127,7 +127,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             and_others(failing.len()),
             error.unwrap_or("its owner sees why in ttl.stats")
         );
-        problems.push(Problem::new(text).to_do(look_at_last_error(labelled_table)));
+        problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
     }
     if let Some((table, rows, error)) = blocked.first() {
         let error = error.as_deref().filter(|_| shows_errors(labelled_table));
@@ -141,7 +141,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             and_others(blocked.len()),
             error.unwrap_or("its owner sees why in ttl.stats")
         );
-        problems.push(Problem::new(text).to_do(look_at_last_error(labelled_table)));
+        problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
     }
     let of_tables = |count: usize| match count {
         _ if tables.len() == 1 => String::new(),
@@ -161,14 +161,14 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         let text = format!("no room in shared memory{which}: {why}; raise ttl.max_tables");
         problems.push(
             Problem::new(text)
-                .to_do("ALTER SYSTEM SET ttl.max_tables = …; then restart the server"),
+                .with_statement("ALTER SYSTEM SET ttl.max_tables = …; then restart the server"),
         );
     }
     for pid in stalled {
         let text = format!(
             "a worker has been at it for more than a minute: process {pid} is stopped, or waits; see pg_stat_activity"
         );
-        problems.push(Problem::new(text).to_do(format!(
+        problems.push(Problem::new(text).with_statement(format!(
             "SELECT wait_event_type, wait_event, pg_blocking_pids(pid) FROM pg_stat_activity WHERE pid = {pid};"
         )));
     }
@@ -202,7 +202,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         ),
     ] {
         if count > 0 {
-            problems.push(Problem::new(format!("{text}{}", of_tables(count))).to_do(to_do));
+            problems.push(Problem::new(format!("{text}{}", of_tables(count))).with_statement(to_do));
         }
     }
     problems
@@ -225,7 +225,7 @@ fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<Prob
             let lacking = places.filter_map(lacking_usage);
             problems.extend(lacking.map(|(lacking, grant)| {
                 let text = format!("partitions are not dropped as a whole: {lacking}; {grant}");
-                Problem::new(text).to_do(grant + ";")
+                Problem::new(text).with_statement(grant + ";")
             }));
         }
         for place in triggers::looked_up_on_delete(table) {
@@ -234,7 +234,7 @@ fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<Prob
                 let text = format!(
                     "deletion fails at a foreign key, which looks {place} up by name: {lacking}; {grant}"
                 );
-                Problem::new(text).to_do(grant + ";")
+                Problem::new(text).with_statement(grant + ";")
             }));
         }
     }

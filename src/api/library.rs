@@ -38,13 +38,16 @@ pub(super) fn problem() -> Option<Problem> {
             let text = format!(
                 "the objects of ttl_ext in this database are of {version}, the library is of {LIBRARY}: ALTER EXTENSION ttl_ext UPDATE"
             );
-            Some(Problem::new(text).to_do("ALTER EXTENSION ttl_ext UPDATE;"))
+            Some(Problem::new(text).with_statement("ALTER EXTENSION ttl_ext UPDATE;"))
         }
         Ordering::Greater => {
             let text = format!(
                 "the objects of ttl_ext in this database are of {version}, the library only of {LIBRARY}: install the newer version, and restart"
             );
-            Some(Problem::new(text).to_do("Install the newer version, and restart the server."))
+            Some(
+                Problem::new(text)
+                    .with_statement("Install the newer version, and restart the server."),
+            )
         }
     }
 }

@@ -19,7 +19,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn to_do(mut self, statement: impl Into<String>) -> Self {
+    pub(super) fn with_statement(mut self, statement: impl Into<String>) -> Self {
         self.to_do = Some(statement.into());
         self
     }

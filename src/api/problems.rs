@@ -47,7 +47,10 @@ pub(super) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
 fn looked_at(rel: pg_sys::Oid) -> Vec<Problem> {
     look::at(|| of(rel)).unwrap_or_else(|failure| {
         let text = format!("the table cannot be looked at: {}", failure.text());
-        vec![Problem::new(text).to_do("Look again; or find who holds a lock on it, in pg_locks.")]
+        vec![
+            Problem::new(text)
+                .with_statement("Look again; or find who holds a lock on it, in pg_locks."),
+        ]
     })
 }
 
@@ -61,7 +64,7 @@ fn of(rel: pg_sys::Oid) -> Vec<Problem> {
         Some(Ok(policy)) => policy,
         Some(Err(error)) => {
             let text = format!("the label cannot be read, so no row expires: {error}");
-            return vec![Problem::new(text).to_do(remove_label(rel))];
+            return vec![Problem::new(text).with_statement(remove_label(rel))];
         }
     };
     // The table was dropped meanwhile, or while the library was not loaded.
@@ -71,7 +74,7 @@ fn of(rel: pg_sys::Oid) -> Vec<Problem> {
     if label_provider::check_columns(rel, &policy).is_err() {
         let columns = policy.columns().collect::<Vec<_>>().join(", ");
         let text = format!("a column is missing or of another type, so no row expires: {columns}");
-        return vec![Problem::new(text).to_do(remove_label(rel))];
+        return vec![Problem::new(text).with_statement(remove_label(rel))];
     }
     let Some(columns) = cache::policy(rel) else {
         return vec![];
@@ -114,7 +117,7 @@ fn of(rel: pg_sys::Oid) -> Vec<Problem> {
         let text = format!("column {column} has no default: COPY without it cannot stamp rows");
         let table = catalog::qualified_name(rel);
         let column = catalog::quote_identifier(column);
-        problems.push(Problem::new(text).to_do(format!(
+        problems.push(Problem::new(text).with_statement(format!(
             "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT ttl.current_ts();"
         )));
     }
@@ -134,7 +137,7 @@ fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
             "nothing is deleted: restored from a dump, or labelled by hand; \
              SELECT ttl.resume({table}) starts deletion"
         );
-        Problem::new(text).to_do(format!("SELECT ttl.resume({table});"))
+        Problem::new(text).with_statement(format!("SELECT ttl.resume({table});"))
     })
 }
 
@@ -173,7 +176,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> 
     };
     let table = catalog::quote_literal(&catalog::qualified_name(relid));
     Some(
-        Problem::new(format!("drop_partitions has no effect: {reason}")).to_do(format!(
+        Problem::new(format!("drop_partitions has no effect: {reason}")).with_statement(format!(
             "SELECT ttl.set_option({table}, 'drop_partitions', 'false');"
         )),
     )
@@ -197,11 +200,13 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
         let text = format!("no valid index on {definition}{choice}: {effect}");
         match policy.build_pending && settings::build_indexes() {
             // A background process is at it, or tries again.
-            true => Problem::new(text).to_do("SELECT * FROM pg_stat_progress_create_index;"),
+            true => {
+                Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
+            }
             false => {
                 let table = catalog::qualified_name(relid);
                 let statement = format!("CREATE INDEX CONCURRENTLY ON {table} {definition};");
-                Problem::new(text).to_do(statement)
+                Problem::new(text).with_statement(statement)
             }
         }
     };
@@ -287,7 +292,7 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
             let name = catalog::qualified_name(table);
             let text =
                 format!("expired rows of foreign table {name} are hidden, and never deleted");
-            Problem::new(text).to_do("Delete them on the server that has them.")
+            Problem::new(text).with_statement("Delete them on the server that has them.")
         })
         .collect()
 }
@@ -311,7 +316,7 @@ fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
                 "expired rows of {part} are hidden, and not deleted, until it is detached: if no session is at that, \
                  {statement}"
             );
-            Problem::new(text).to_do(statement + ";")
+            Problem::new(text).with_statement(statement + ";")
         })
         .collect()
 }
@@ -342,7 +347,7 @@ fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
         let text = format!("overruled by the time to live of {labelled_table}");
         let table = catalog::qualified_name(relid);
         let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
-        return vec![Problem::new(text).to_do(statement)];
+        return vec![Problem::new(text).with_statement(statement)];
     }
     let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
     catalog::parents(relid, is_partition)
@@ -352,7 +357,7 @@ fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
             let text =
                 format!("no INSERT or UPDATE through {parent}, which has no time to live itself");
             let parent = catalog::quote_literal(&parent);
-            Problem::new(text).to_do(format!("SELECT ttl.enable({parent}, '30 days');"))
+            Problem::new(text).with_statement(format!("SELECT ttl.enable({parent}, '30 days');"))
         })
         .collect()
 }

@@ -46,7 +46,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
         let text = format!(
             "trigger {name} of {shown} is not enabled ALWAYS: keys of expired rows are not free; {statement} enables it"
         );
-        return Some(Problem::new(text).to_do(statement + ";"));
+        return Some(Problem::new(text).with_statement(statement + ";"));
     }
     // A partition gets its trigger from its parent.
     let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
@@ -80,7 +80,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
     let text = format!(
         "trigger {name} of {shown} is missing: keys of expired rows are not free; {remedy} creates it"
     );
-    Some(Problem::new(text).to_do(remedy + ";"))
+    Some(Problem::new(text).with_statement(remedy + ";"))
 }
 
 /// BEFORE triggers that fire after the extension's trigger, which therefore does not see keys they
@@ -101,7 +101,7 @@ fn too_late(table: pg_sys::Oid) -> Vec<Problem> {
                 "trigger {other} of {table} fires after {}: a key that it sets is not free",
                 quote_identifier(TRIGGER_NAME)
             );
-            Problem::new(text).to_do(format!(
+            Problem::new(text).with_statement(format!(
                 "ALTER TRIGGER {other} ON {table} RENAME TO a_name_that_sorts_before_it;"
             ))
         })
