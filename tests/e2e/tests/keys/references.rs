@@ -252,6 +252,8 @@ fn rows_that_change_while_they_are_waited_for() {
     let server = Server::start(&[]);
     let database = server.database("app");
     let (mut writer, mut session) = (database.connect(), database.connect());
+    // A transaction keeps what it has once seen of other sessions.
+    let mut watcher = database.connect();
     session.run(TABLES);
     session.run("CREATE TABLE c (r integer REFERENCES p)");
     for (to, refused) in [("now()", false), ("now() - interval '1 day'", true)] {
@@ -264,7 +266,7 @@ fn rows_that_change_while_they_are_waited_for() {
         let waiting = std::thread::scope(|scope| {
             let child = scope.spawn(|| session.try_run("INSERT INTO c VALUES (1)").map(|_| ()));
             ttl_ext_e2e::until("the look-up waits", 60, || {
-                let waiting = writer.value(
+                let waiting = watcher.value(
                     "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO c %'",
                 );
                 (waiting == "1").then_some(())
