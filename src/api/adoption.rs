@@ -58,6 +58,11 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     {
         return Ok(());
     }
+    // A table that has `_ts`, too, was made for a time to live, as by a dump of its schema.
+    let clock = catalog::attribute(relid, "_ts");
+    if clock.is_some_and(|column| column.type_oid == pg_sys::TIMESTAMPTZOID) {
+        return Ok(());
+    }
     let column = quote_identifier(name);
     locks::relation(relid, pg_sys::AccessShareLock);
     let found = mass_expiry::estimate(
