@@ -1,7 +1,6 @@
 //! CHECK and NOT NULL constraints of a table, as stored: the table is not locked, and nothing is
 //! parsed or simplified.
 
-use super::checks;
 use super::encoding;
 use super::externs::foreign_keys::Constraint as Row;
 use super::rows::{Catalog, Key};
@@ -56,7 +55,7 @@ impl Constraint {
         let (Some(stored), [column]) = (&self.expression, self.columns.as_slice()) else {
             return false;
         };
-        checks::is_call(stored, function, *column)
+        is_call(stored, function, *column)
     }
 
     /// Passes the expression of a CHECK to `read`; `None` for NOT NULL.
@@ -97,4 +96,43 @@ pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
         false
     });
     found
+}
+
+/// Whether a stored expression is `function(column)`, or `function(column) IS NOT FALSE`, by its
+/// text: parsing it is most of what the constraint costs.
+pub(super) fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
+    const TESTED: &[u8] = b"{BOOLEANTEST :arg ";
+    // `IS_NOT_FALSE` of primnodes.h.
+    const NOT_FALSE: &[u8] = b"} :booltesttype 3 :location ";
+    // The result is a boolean, the form that of a call.
+    const BETWEEN: &[u8] =
+        b" :funcresulttype 16 :funcretset false :funcvariadic false :funcformat 0 \
+        :funccollid 0 :inputcollid 0 :args ({VAR :varno 1 :varattno ";
+    let find = || {
+        let stored = stored.to_bytes();
+        let call = match stored.strip_prefix(TESTED) {
+            // From the end: to search for it is a thirtieth of an INSERT.
+            Some(call) => {
+                let tested = call.strip_suffix(b"}")?.trim_ascii_end();
+                let at = tested.iter().rposition(|&byte| byte == b' ')?;
+                tested[..=at].ends_with(NOT_FALSE).then_some(call)?
+            }
+            None => stored,
+        };
+        let called = call.strip_prefix(b"{FUNCEXPR :funcid ")?;
+        let (called, rest) = number(called);
+        let (column, _) = number(rest.strip_prefix(BETWEEN)?);
+        Some(called == function.to_u32() && Ok(attno) == column.try_into())
+    };
+    find() == Some(true)
+}
+
+/// The number that the text begins with, and the rest of it.
+fn number(text: &[u8]) -> (u32, &[u8]) {
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let (digits, rest) = text.split_at(text.iter().take_while(is_digit).count());
+    let value = digits.iter().fold(0_u32, |value, digit| {
+        value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
+    });
+    (value, rest)
 }

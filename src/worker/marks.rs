@@ -4,9 +4,10 @@
 //! through all tables at each write, the launcher keeps them in order, and reads them anew when a
 //! scheduler has read the policies.
 
+use super::schedule::Writes;
 use super::shared::{self, Database, Locked};
 use super::state::{self, TableKey};
-use super::wakeups::{self, Writes};
+use super::wakeups;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,8 @@
 //! C7: which tables were written to, by marks that tables may share.
 
 use super::marks::{Marked, each_written};
+use super::schedule::Writes;
 use super::shared::mark_number;
-use super::wakeups::Writes;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 

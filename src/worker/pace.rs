@@ -1,6 +1,6 @@
 //! The pause between batches, by a measurement of how busy the server is.
 
-use super::scheduler::REPLICAS_EVERY;
+use super::shared::REPLICAS_EVERY;
 use super::throttle::{self, Bounds, Load};
 use super::{report, shared};
 use crate::error::Error;

@@ -1,12 +1,19 @@
 //! When a table is looked at next. Pure: instants and durations in microseconds, as in
 //! timestamptz.
 
-use super::wakeups::Writes;
-
 /// The shortest time between two looks at a table that has nothing else pending.
 const MIN_GAP: i64 = 500_000;
 /// The shortest time between two looks because of writes.
 const WRITE_GAP: i64 = 1_000_000;
+/// What was written to a table since the last look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Writes {
+    /// Any rows.
+    pub(super) any: bool,
+    /// Rows whose time the statement gave, which may have come expired.
+    pub(super) kept_ts: bool,
+}
+
 /// The pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: i64 = 1_000_000;
 /// A search from the very beginning of an index, past dead entries, takes at most this fraction

@@ -1,8 +1,8 @@
 //! C7: no event is lost, in whatever order things happen: all sequences of six events at two
 //! tables, with two workers.
 
+use super::schedule::Writes;
 use super::schedule::{Outcome, Schedule};
-use super::wakeups::Writes;
 
 const SECOND: i64 = 1_000_000;
 const NAP: i64 = 60 * SECOND;

@@ -1,7 +1,7 @@
 //! C7, C8: the schedule: naptime as the upper bound, exact expiry, back-off, writes.
 
+use super::schedule::Writes;
 use super::schedule::{Outcome, Schedule, set_aside};
-use super::wakeups::Writes;
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000;

@@ -6,7 +6,7 @@
 //! anyone (`docs/security.md`). Deletion goes on meanwhile in the owners' own processes.
 
 use super::processes::{self, Kind};
-use super::shared::{self, Database};
+use super::shared::{self, Database, REPLICAS_EVERY};
 use super::tables::{self, Reading};
 use super::{found, log, standing};
 use crate::deletion::transaction;
@@ -23,8 +23,6 @@ const LINGER: i64 = 2_000_000;
 /// the time, in pauses of at most a second.
 const SHARE: i64 = 4;
 const LONGEST_PAUSE: i64 = 1_000_000;
-/// How often standbys are asked by how much they lag, in microseconds.
-pub(super) const REPLICAS_EVERY: i64 = 2_000_000;
 
 /// The entry point; `place` is its index in shared memory.
 #[pg_guard]

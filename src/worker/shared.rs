@@ -16,6 +16,9 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
+/// How often standbys are asked by how much they lag, in microseconds.
+pub(super) const REPLICAS_EVERY: i64 = 2_000_000;
+
 /// The most databases with TTL tables.
 pub(super) const DATABASES: usize = 1024;
 /// Marks of tables that were written to. Two tables may share one: then a table is looked at

@@ -40,7 +40,7 @@ impl Starter {
         let lag_wanted = settings::max_replica_lag().is_some()
             && processes::running(Kind::Scheduler) == 0
             && shared::control().replica_lag_at.load(Ordering::Relaxed)
-                < now - super::scheduler::REPLICAS_EVERY;
+                < now - shared::REPLICAS_EVERY;
         let mut measures = lag_wanted
             .then(|| processes::of(Kind::Worker).next())
             .flatten()

@@ -2,6 +2,7 @@
 //! have written to, and that a policy has changed.
 
 use super::processes::{self, Kind};
+use super::schedule::Writes;
 use super::{prepared, shared};
 use crate::pg::background;
 use crate::store::written::{self, ANY, KEPT_TS, Written};
@@ -10,15 +11,6 @@ use std::sync::atomic::Ordering;
 /// From this age on, in microseconds, a transaction's rows are searched for from the very
 /// beginning of the index.
 pub(super) const LONG_TRANSACTION: i64 = 8_000_000;
-
-/// What was written to a table since the last look.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Writes {
-    /// Any rows.
-    pub(super) any: bool,
-    /// Rows whose time the statement gave, which may have come expired.
-    pub(super) kept_ts: bool,
-}
 
 /// Announces the transaction's writes: it has committed.
 pub(crate) fn at_commit() {
