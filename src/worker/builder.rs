@@ -6,9 +6,9 @@
 
 use super::build_plan::{Statement, Step, Work};
 use super::build_work::{has_clock, record, work_at};
-use super::processes::{self};
+use super::processes;
 use super::state::TableKey;
-use super::{builds, log, process, shared};
+use super::{builds, log, shared};
 use crate::deletion::transaction;
 use crate::error::{Error, Result};
 use crate::pg::background;
@@ -80,7 +80,7 @@ pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
         database: process.database.load(Ordering::Acquire),
         relid: process.table.load(Ordering::Acquire),
     };
-    process::connect(process);
+    process.connect();
     prepare_session();
     match build(key) {
         Ok(()) => builds::is_done(key),

@@ -9,11 +9,10 @@ use super::shared::{self, Database};
 use super::{standing, turn};
 use crate::deletion::transaction;
 use crate::error::Error;
-use crate::pg::{activity, background, catalog, owner_session, session, timeout};
+use crate::pg::{activity, background, catalog, session, timeout};
 use crate::settings;
 use core::ffi::c_int;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
 
 /// A worker leaves if nothing has been due for this time, or will be within it.
@@ -35,7 +34,7 @@ pub extern "C-unwind" fn ttl_ext_worker_main(place: pg_sys::Datum) {
         return;
     };
     background::before_exit(leave_place);
-    connect(process);
+    process.connect();
     timeout::init(timeout::Calls {
         is_long: processes::tell_long_turn,
         is_asked_for_room: processes::is_asked_for_room,
@@ -48,17 +47,6 @@ pub extern "C-unwind" fn ttl_ext_worker_main(place: pg_sys::Datum) {
     background::exit();
 }
 
-/// Makes this process the owner's, for good.
-pub(super) fn connect(process: &Process) {
-    owner_session::begin(
-        process.database.load(Ordering::Acquire).into(),
-        process.owner.load(Ordering::Acquire).into(),
-        process.way(),
-        settings_of_transactions,
-    );
-    process.connected.store(true, Ordering::Release);
-}
-
 extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
     let database = background::my_database().to_u32();
     if shared::database(database).is_some_and(Database::is_held) {
@@ -69,40 +57,6 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
         own.free();
     }
     shared::wake_launcher();
-}
-
-/// What deletion relies on, in each transaction: neither the configuration, the database, the role
-/// nor code of the owner that ran before changes it.
-pub(super) fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
-    for (name, value) in [
-        // Deletions lost in a crash are repeated; and nothing waits for a standby.
-        (c"synchronous_commit", c"off"),
-        (c"exit_on_error", c"off"),
-        (c"session_replication_role", c"origin"),
-        (c"row_security", c"on"),
-        (c"quote_all_identifiers", c"off"),
-        (c"statement_timeout", c"0"),
-        (c"idle_in_transaction_session_timeout", c"0"),
-        #[cfg(since17)]
-        (c"transaction_timeout", c"0"),
-        // Rows are deleted while a query runs: in one process, in order, and by the access paths
-        // that batches are made for.
-        (c"max_parallel_workers_per_gather", c"0"),
-        (c"synchronize_seqscans", c"off"),
-        (c"enable_tidscan", c"on"),
-        (c"enable_indexscan", c"on"),
-        (c"enable_bitmapscan", c"on"),
-        // A DELETE by a list of TIDs reads those rows, not the whole table.
-        (c"random_page_cost", c"0.1"),
-        (c"jit", c"off"),
-        (c"ttl.show_expired", c"off"),
-        (c"ttl.preserve_ts", c"off"),
-    ] {
-        set(name, value);
-    }
-    if let Ok(timeout) = CString::new(settings::lock_timeout_ms().to_string()) {
-        set(c"lock_timeout", &timeout);
-    }
 }
 
 /// A worker's state from one round to the next.

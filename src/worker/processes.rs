@@ -5,8 +5,9 @@
 use super::report::Report;
 use super::shared;
 use crate::pg::background;
-use crate::pg::owner_session::Way;
-use crate::settings::WORKERS;
+use crate::pg::owner_session::{self, Way};
+use crate::settings::{self, WORKERS};
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
 };
@@ -108,6 +109,17 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// Makes this process the owner's, for good.
+    pub(super) fn connect(&self) {
+        owner_session::begin(
+            self.database.load(Ordering::Acquire).into(),
+            self.owner.load(Ordering::Acquire).into(),
+            self.way(),
+            settings_of_transactions,
+        );
+        self.connected.store(true, Ordering::Release);
+    }
+
     pub(super) fn is(&self, kind: Kind) -> bool {
         self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
     }
@@ -241,4 +253,38 @@ pub(super) fn tell_long_turn() {
 /// Whether others wait for this process. In a signal handler.
 pub(super) fn is_asked_for_room() -> bool {
     own().is_some_and(|own| own.give_way.load(Ordering::Relaxed))
+}
+
+/// What deletion relies on, in each transaction: neither the configuration, the database, the role
+/// nor code of the owner that ran before changes it.
+fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
+    for (name, value) in [
+        // Deletions lost in a crash are repeated; and nothing waits for a standby.
+        (c"synchronous_commit", c"off"),
+        (c"exit_on_error", c"off"),
+        (c"session_replication_role", c"origin"),
+        (c"row_security", c"on"),
+        (c"quote_all_identifiers", c"off"),
+        (c"statement_timeout", c"0"),
+        (c"idle_in_transaction_session_timeout", c"0"),
+        #[cfg(since17)]
+        (c"transaction_timeout", c"0"),
+        // Rows are deleted while a query runs: in one process, in order, and by the access paths
+        // that batches are made for.
+        (c"max_parallel_workers_per_gather", c"0"),
+        (c"synchronize_seqscans", c"off"),
+        (c"enable_tidscan", c"on"),
+        (c"enable_indexscan", c"on"),
+        (c"enable_bitmapscan", c"on"),
+        // A DELETE by a list of TIDs reads those rows, not the whole table.
+        (c"random_page_cost", c"0.1"),
+        (c"jit", c"off"),
+        (c"ttl.show_expired", c"off"),
+        (c"ttl.preserve_ts", c"off"),
+    ] {
+        set(name, value);
+    }
+    if let Ok(timeout) = CString::new(settings::lock_timeout_ms().to_string()) {
+        set(c"lock_timeout", &timeout);
+    }
 }
