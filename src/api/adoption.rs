@@ -5,8 +5,9 @@ use super::enable::Asked;
 use super::guard;
 use super::mass_expiry::{self, Consent, shown};
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::{encoding, locks};
+use crate::pg::session::locks;
 use crate::policy::is_creation_time;
 use pgrx::{PgSqlErrorCode, pg_sys};
 

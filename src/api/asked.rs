@@ -7,8 +7,9 @@ use super::set_default::change_default;
 use super::{guard, seconds, set_option};
 use crate::ddl::table_options::Asked;
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::{encoding, xact};
+use crate::pg::session::xact;
 use crate::policy::{OptionError, TableOptions};
 use pgrx::{PgSqlErrorCode, pg_sys};
 

@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 use super::{deletion_problems, library, problems};
-use crate::pg::values::Text;
+use crate::pg::abi::values::Text;
 use crate::store::all_labels;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

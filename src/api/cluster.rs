@@ -2,8 +2,8 @@
 
 use crate::citus::{self, Part};
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::encoding;
 use pgrx::{PgSqlErrorCode, Spi, pg_sys};
 
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.

@@ -2,8 +2,9 @@
 
 use crate::citus;
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::{defaults, encoding, nodes};
+use crate::pg::catalog::{defaults, nodes};
 use crate::policy::{Added, IndexMethod, Policy};
 use crate::store::{extension, label_provider, override_check};
 use pgrx::{PgSqlErrorCode, pg_sys};

@@ -2,8 +2,8 @@
 
 use super::problem::Problem;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
+use crate::pg::catalog::constraints;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::constraints;
 use crate::policy::Policy;
 use crate::store::{TablePolicy, extension, governing_label, override_check};
 use pgrx::pg_sys;

@@ -3,7 +3,8 @@
 
 use super::disclosure::{shows_errors, shows_figures};
 use super::problem::{Problem, look_at_last_error};
-use crate::pg::{background, catalog, roles, triggers};
+use crate::pg::catalog::{self, roles, triggers};
+use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
 use crate::worker::places;

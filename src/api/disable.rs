@@ -4,7 +4,7 @@ use super::{cluster, giving_back, guard, label, live_view};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::report::or_raise;
+use crate::pg::abi::report::or_raise;
 use crate::pg::session;
 use crate::store::seclabel;
 use pgrx::prelude::*;

@@ -2,7 +2,7 @@
 //!
 //! The functions check it themselves: each user may call them, whatever is granted on the views.
 
-use crate::pg::roles;
+use crate::pg::catalog::roles;
 use pgrx::pg_sys;
 
 /// Whether the current user sees texts of errors, which may quote rows: the table's owner, and

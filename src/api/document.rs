@@ -1,6 +1,6 @@
 //! `ttl.document_ttl`: the override inside a JSON document (D1-D3).
 
-use crate::pg::fmgr;
+use crate::pg::abi::fmgr;
 use crate::policy;
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};

@@ -1,8 +1,9 @@
 //! Overrides in documents on a table that had none there before: `document_column` given later (D1).
 
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::{encoding, txn};
+use crate::pg::session::txn;
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
 

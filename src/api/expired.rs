@@ -3,9 +3,10 @@
 use super::{cluster, guard};
 use crate::deletion::job::Job;
 use crate::error::{Error, Result};
-use crate::pg::report::or_raise;
-use crate::pg::returned_rows::SetCall;
-use crate::pg::{catalog, fmgr};
+use crate::pg::abi::fmgr;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::returned_rows::SetCall;
 use crate::store::governing_label;
 use crate::visibility::statement;
 use pgrx::prelude::*;

@@ -1,9 +1,9 @@
 //! Removes from a table what `ttl.enable` added, and nothing else.
 
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::encoding;
-use crate::pg::values::Text;
 use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{index_of, override_check};

@@ -2,8 +2,9 @@
 
 use super::cluster;
 use crate::error::{Error, Result};
-use crate::pg::gate::{self, Visit};
-use crate::pg::{catalog, locks, roles, timescale};
+use crate::pg::catalog::{self, roles, timescale};
+use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::locks;
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
 use crate::worker::builder;

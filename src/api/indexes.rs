@@ -1,8 +1,9 @@
 //! Builds and drops the indexes that deletion uses (C11).
 
 use crate::error::Result;
+use crate::pg::abi::encoding;
+use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::{encoding, index};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::missing_index::{self, MissingIndex, missing};
 use crate::store::{TablePolicy, cache};

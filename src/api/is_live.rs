@@ -3,10 +3,10 @@
 use super::remaining::{by_policy, table_of};
 use crate::clock::now::now;
 use crate::error::Result;
-use crate::pg::call::Call;
-use crate::pg::composite::{Columns, Record};
-use crate::pg::fmgr;
-use crate::pg::report::or_raise;
+use crate::pg::abi::fmgr;
+use crate::pg::abi::report::or_raise;
+use crate::pg::exec::call::Call;
+use crate::pg::exec::composite::{Columns, Record};
 use crate::store::cache;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -3,9 +3,11 @@
 use super::mass_expiry::{self, Consent};
 use crate::citus;
 use crate::error::{Error, Result};
-use crate::pg::relation::Open;
-use crate::pg::report::or_raise;
-use crate::pg::{background, catalog, locks, xact};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::relation::Open;
+use crate::pg::server::background;
+use crate::pg::session::{locks, xact};
 use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
 use crate::store::{label_of, seclabel};

@@ -2,9 +2,9 @@
 
 use super::problem::Problem;
 use crate::error::{Error, Result};
-use crate::pg::encoding;
-use crate::pg::report::or_raise;
-use crate::pg::values::Text;
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
 use crate::store::release::{self, LIBRARY};
 use pgrx::PgSqlErrorCode;
 use pgrx::prelude::*;

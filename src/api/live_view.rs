@@ -2,10 +2,12 @@
 
 use super::{cluster, guard, label};
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_literal};
-use crate::pg::report::or_raise;
-use crate::pg::values::Text;
-use crate::pg::{encoding, names, roles, session};
+use crate::pg::catalog::{names, roles};
+use crate::pg::session;
 use crate::policy::Policy;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};

@@ -1,8 +1,8 @@
 //! What any user may see of any table: it runs no user's code, waits for no lock, and reports an
 //! unreadable object as a problem of that object.
 
-use crate::pg::look;
-use crate::pg::values::Json;
+use crate::pg::abi::values::Json;
+use crate::pg::session::look;
 use crate::store::label_of;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -2,9 +2,10 @@
 
 use crate::citus;
 use crate::error::{Error, Result};
-use crate::pg::report::or_raise;
-use crate::pg::values::Text;
-use crate::pg::{catalog, encoding};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog;
 use pgrx::prelude::*;
 use pgrx::spi;
 

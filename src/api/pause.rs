@@ -2,9 +2,11 @@
 
 use super::{guard, label};
 use crate::error::{Error, Result};
-use crate::pg::call::Call;
-use crate::pg::report::or_raise;
-use crate::pg::{background, catalog, fmgr};
+use crate::pg::abi::fmgr;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::call::Call;
+use crate::pg::server::background;
 use crate::policy::PauseEnd;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};

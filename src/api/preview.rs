@@ -3,10 +3,11 @@
 use super::guard;
 use crate::citus::placements;
 use crate::error::{Error, Result};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog::roles;
 use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal, relation_name};
-use crate::pg::gate::Visit;
-use crate::pg::report::or_raise;
-use crate::pg::{query, roles};
+use crate::pg::exec::query;
+use crate::pg::session::gate::Visit;
 use crate::policy::Policy;
 use crate::store::{
     Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::citus;
 use crate::deletion::bounds::{self, DateColumn};
-use crate::pg::values::Text;
-use crate::pg::{catalog, look, timescale};
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, timescale};
+use crate::pg::session::look;
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::settings;
 use crate::store::dates::DateKind;

@@ -1,8 +1,10 @@
 //! `ttl_internal.worker_progress`, the function behind the view `ttl.progress`.
 
 use super::disclosure::shows_figures;
-use crate::pg::values::Text;
-use crate::pg::{background, look, roles};
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::roles;
+use crate::pg::server::background;
+use crate::pg::session::look;
 use crate::store::cache;
 use crate::worker::report;
 use pgrx::pg_sys;

@@ -5,7 +5,7 @@ use crate::citus::{self, placements};
 use crate::ddl::purge_before_change;
 use crate::deletion::{batch, purge as table};
 use crate::error::{Error, Result};
-use crate::pg::report::or_raise;
+use crate::pg::abi::report::or_raise;
 use crate::store::governing_label;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -2,10 +2,11 @@
 
 use crate::clock::now::now;
 use crate::error::{Error, Result};
-use crate::pg::call::{Argument, Array, Call};
-use crate::pg::composite::{Columns, Record};
-use crate::pg::report::or_raise;
-use crate::pg::{catalog, fmgr};
+use crate::pg::abi::fmgr;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::call::{Argument, Array, Call};
+use crate::pg::exec::composite::{Columns, Record};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
 use crate::store::{Key, Rule, TablePolicy, cache, governing_label};

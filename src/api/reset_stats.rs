@@ -1,8 +1,8 @@
 //! `ttl.reset_stats`. Who may call it is a matter of GRANT, as for PostgreSQL's own.
 
 use crate::error::{Error, Result};
-use crate::pg::background;
-use crate::pg::report::or_raise;
+use crate::pg::abi::report::or_raise;
+use crate::pg::server::background;
 use crate::store::all_labels;
 use crate::worker::quota::Claimant;
 use crate::worker::{places, state};

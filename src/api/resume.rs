@@ -3,8 +3,8 @@
 use super::{archive, guard, label};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::report::or_raise;
-use crate::pg::{catalog, roles};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
 use crate::store::{all_labels, index_of, label_provider, seclabel};

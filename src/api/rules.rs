@@ -1,8 +1,9 @@
 //! `ttl_internal.rules`: a table's TTL indexes, as MongoDB's `listIndexes` shows them.
 
 use crate::error::Error;
-use crate::pg::values::Json;
-use crate::pg::{catalog, look};
+use crate::pg::abi::values::Json;
+use crate::pg::catalog;
+use crate::pg::session::look;
 use crate::policy::IndexRule;
 use crate::store::ttl_index::{self, TtlKey};
 use crate::store::{index_of, label_of, predicate};

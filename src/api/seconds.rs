@@ -2,8 +2,9 @@
 //! text.
 
 use crate::error::{Error, Result};
-use crate::pg::report::or_raise;
-use crate::pg::{catalog, encoding, fmgr};
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::{encoding, fmgr};
+use crate::pg::catalog;
 use crate::policy::{self, NotSeconds};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;

@@ -5,7 +5,7 @@ use super::{building, guard, label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::report::or_raise;
+use crate::pg::abi::report::or_raise;
 use crate::policy::Policy;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -2,8 +2,9 @@
 
 use super::disclosure::{shows_errors, shows_figures};
 use super::{indexes, stats};
-use crate::pg::values::Json;
-use crate::pg::{background, look};
+use crate::pg::abi::values::Json;
+use crate::pg::server::background;
+use crate::pg::session::look;
 use crate::policy::{IndexMethod, Policy, lagging};
 use crate::settings;
 use crate::store::{cache, label_of};

@@ -1,8 +1,9 @@
 //! `ttl_internal.table_stats`, the function behind the view `ttl.stats`.
 
 use super::disclosure::{shows_errors, shows_figures};
-use crate::pg::values::Text;
-use crate::pg::{background, look};
+use crate::pg::abi::values::Text;
+use crate::pg::server::background;
+use crate::pg::session::look;
 use crate::policy::Policy;
 use crate::store::all_labels;
 use crate::worker::standing::{self, Figures};

@@ -3,8 +3,9 @@
 use super::problem::Problem;
 use crate::citus;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::{encoding, index, timescale, triggers};
+use crate::pg::catalog::{index, timescale, triggers};
 use crate::policy::Policy;
 use crate::store::cache;
 use pgrx::pg_sys;

@@ -1,9 +1,10 @@
 //! Citus's catalogs: whether it is in this database, its tables, its shards.
 
 use super::shard_name;
-use crate::pg::rows::{self, Catalog, Key};
-use crate::pg::variable::Variable;
-use crate::pg::{catalog, encoding, names};
+use crate::pg::abi::encoding;
+use crate::pg::abi::variable::Variable;
+use crate::pg::catalog::rows::{self, Catalog, Key};
+use crate::pg::catalog::{self, names};
 use core::ffi::c_char;
 use pgrx::pg_sys;
 use std::cell::Cell;

@@ -25,7 +25,7 @@ pub(crate) mod transaction;
 
 pub(crate) use catalogs::{Part, is_known_to_be_absent, is_shell, part, with_shards};
 
-use crate::pg::inheritance;
+use crate::pg::catalog::inheritance;
 
 /// Seconds: rows of a reference table stay on disk for so long after they have expired, and a
 /// distributed transaction that is older writes to none (`docs/decisions/0063-citus.md`). So a

@@ -2,8 +2,9 @@
 //! connections and in transactions of their own.
 
 use crate::error::{Error, Result};
-use crate::pg::values::Text;
-use crate::pg::{catalog, encoding, names};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, names};
 use pgrx::{PgSqlErrorCode, Spi, pg_sys, spi};
 
 /// A call does not wait longer for a lock: it may be one of the transaction that asks.

@@ -2,9 +2,10 @@
 //! functions that is running.
 
 use super::catalogs;
-use crate::pg::executor::Query;
-use crate::pg::scoped::{Scope, Scoped};
-use crate::pg::{names, session};
+use crate::pg::catalog::names;
+use crate::pg::exec::executor::Query;
+use crate::pg::session;
+use crate::pg::session::scoped::{Scope, Scoped};
 use pgrx::prelude::*;
 use std::ffi::CStr;
 

@@ -1,7 +1,7 @@
 //! The distributed transaction that the session takes part in.
 
-use crate::pg::composite;
-use crate::pg::names;
+use crate::pg::catalog::names;
+use crate::pg::exec::composite;
 use pgrx::pg_sys;
 
 /// `ClanguageId` of pg_language.dat.

@@ -5,8 +5,9 @@
 use super::execution;
 use crate::citus::{self, transaction};
 use crate::error::{Error, Result};
-use crate::pg::executor::Plan;
-use crate::pg::{catalog, externs};
+use crate::pg::abi::externs;
+use crate::pg::catalog;
+use crate::pg::exec::executor::Plan;
 use crate::policy::micros;
 use crate::store::cache;
 use pgrx::{PgSqlErrorCode, pg_sys};

@@ -4,10 +4,10 @@
 //! as of its opening, so rows are judged by the time of its opening, too.
 
 use super::now::statement_now;
-use crate::pg::context::{Context, Mark};
-use crate::pg::executor::Query;
-use crate::pg::parallel;
-use crate::pg::variable::Variable;
+use crate::pg::abi::context::{Context, Mark};
+use crate::pg::abi::variable::Variable;
+use crate::pg::exec::executor::Query;
+use crate::pg::server::parallel;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
 use std::cell::RefCell;

@@ -7,7 +7,7 @@ pub(crate) mod now;
 
 /// Defines the setting by which parallel workers are given their query's time; once, at load.
 pub(crate) fn init() {
-    crate::pg::parallel::define(
+    crate::pg::server::parallel::define(
         c"ttl.execution_time",
         c"The time by which a query judges rows, for its parallel workers.",
     );

@@ -6,9 +6,10 @@
 
 use super::execution;
 use super::now::now;
-use crate::pg::call::Call;
-use crate::pg::context::Context;
-use crate::pg::{externs, xact};
+use crate::pg::abi::context::Context;
+use crate::pg::abi::externs;
+use crate::pg::exec::call::Call;
+use crate::pg::session::xact;
 
 /// The time by which this call judges.
 ///

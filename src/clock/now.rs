@@ -1,8 +1,10 @@
 //! `ttl.now()` and `ttl.current_ts()`.
 
 use super::execution;
-use crate::pg::call::Call;
-use crate::pg::{background, externs, fmgr, parallel, xact};
+use crate::pg::abi::{externs, fmgr};
+use crate::pg::exec::call::Call;
+use crate::pg::server::{background, parallel};
+use crate::pg::session::xact;
 use crate::policy;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use pgrx::pg_sys;

@@ -1,7 +1,8 @@
 //! Keeps the list of what `ttl.enable` added up to date: a dropped column is forgotten, so that a
 //! later column of that name is the user's; a renamed index stays on the list.
 
-use crate::pg::{catalog, locks, roles};
+use crate::pg::catalog::{self, roles};
+use crate::pg::session::locks;
 use crate::store::{label_of, policy_lock, seclabel};
 use pgrx::pg_sys;
 

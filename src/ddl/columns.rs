@@ -5,7 +5,7 @@
 use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
 use super::statement::{Command, Statement, table_of};
 use super::{added, needed};
-use crate::pg::{catalog, roles};
+use crate::pg::catalog::{self, roles};
 use crate::store::{Rule, cache, expected_indexes, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
 

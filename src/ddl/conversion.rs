@@ -4,8 +4,9 @@
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::executor::Plan;
-use crate::pg::{catalog, locks, names, roles, xact};
+use crate::pg::catalog::{self, names, roles};
+use crate::pg::exec::executor::Plan;
+use crate::pg::session::{locks, xact};
 use crate::store::{label_of, labels, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;

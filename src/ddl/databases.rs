@@ -1,7 +1,8 @@
 //! Statements that PostgreSQL runs only if no other session is connected to a database.
 
-use crate::pg::syntax::Node;
-use crate::pg::{background, databases, names, roles};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{databases, names, roles};
+use crate::pg::server::background;
 use pgrx::pg_sys::{self, DefElem, NodeTag, ObjectType};
 
 /// The database that must have no other connections for the statement to run.

@@ -4,8 +4,8 @@
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::sync_label;
-use crate::pg::object_access::Calls;
-use crate::pg::{catalog, index, roles};
+use crate::pg::catalog::object_access::Calls;
+use crate::pg::catalog::{self, index, roles};
 use crate::store::{extension, policy_lock};
 use pgrx::pg_sys;
 use std::cell::RefCell;

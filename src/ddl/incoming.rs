@@ -5,7 +5,8 @@ use super::statement::{Command, Kind, Statement};
 use crate::deletion::purge;
 use crate::error::Error;
 use crate::keys::restoring;
-use crate::pg::{catalog, replication, roles, xact};
+use crate::pg::catalog::{self, replication, roles};
+use crate::pg::session::xact;
 use crate::store::{extension, governing_label, label_of};
 use pgrx::{PgSqlErrorCode, pg_sys};
 

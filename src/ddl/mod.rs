@@ -35,9 +35,10 @@ mod sync_trigger;
 pub(crate) mod table_options;
 mod trigger_guard;
 
-use crate::pg::scoped::{Scope, Scoped};
-use crate::pg::syntax::Node;
-use crate::pg::{names, roles, xact};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{names, roles};
+use crate::pg::session::scoped::{Scope, Scoped};
+use crate::pg::session::xact;
 use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
 use crate::worker::places;

@@ -3,8 +3,8 @@
 
 use super::refusal::{Needed, refuse};
 use super::statement::Command;
-use crate::pg::constraints::{self, Constraint};
-use crate::pg::{catalog, roles};
+use crate::pg::catalog::constraints::{self, Constraint};
+use crate::pg::catalog::{self, roles};
 use crate::policy::Policy;
 use crate::store::{TablePolicy, extension};
 use pgrx::pg_sys;

@@ -3,9 +3,9 @@
 use super::statement::{Command, Kind};
 use crate::citus;
 use crate::keys::TRIGGER_NAME;
-use crate::pg::encoding;
-use crate::pg::names::{self, Name};
-use crate::pg::syntax::Node;
+use crate::pg::abi::encoding;
+use crate::pg::catalog::names::{self, Name};
+use crate::pg::catalog::syntax::Node;
 use crate::store::{extension, seclabel};
 use pgrx::pg_sys::{
     self, AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef, ConstrType, Constraint,

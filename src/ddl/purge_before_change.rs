@@ -4,8 +4,10 @@
 use crate::citus::{self, placements};
 use crate::deletion::purge;
 use crate::error::{Error, Result};
-use crate::pg::relation::Open;
-use crate::pg::{background, catalog, timescale, txn};
+use crate::pg::catalog::{self, timescale};
+use crate::pg::exec::relation::Open;
+use crate::pg::server::background;
+use crate::pg::session::txn;
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::{Inherited, cache, governing_label, policy_lock};

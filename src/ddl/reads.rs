@@ -1,6 +1,6 @@
 //! Which commands of ALTER TABLE read or check every row, and so can fail because of one.
 
-use crate::pg::syntax::Node;
+use crate::pg::catalog::syntax::Node;
 use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
 /// Which tables are read beside the named one.

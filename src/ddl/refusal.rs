@@ -2,7 +2,7 @@
 //! another purpose: the HINT says how to proceed and keep the values, or TTL.
 
 use crate::error::Error;
-use crate::pg::{catalog, index};
+use crate::pg::catalog::{self, index};
 use crate::store::label_of;
 use pgrx::{PgSqlErrorCode, pg_sys};
 

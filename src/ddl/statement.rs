@@ -7,9 +7,11 @@
 
 use super::parse;
 use super::reads::{self, Extent};
-use crate::pg::names::{self, Name};
-use crate::pg::syntax::Node;
-use crate::pg::{background, catalog, index, locks, session};
+use crate::pg::catalog::names::{self, Name};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{self, index};
+use crate::pg::server::background;
+use crate::pg::session::{self, locks};
 use crate::store::extension;
 use pgrx::pg_sys;
 

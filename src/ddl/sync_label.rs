@@ -6,8 +6,9 @@
 
 use super::statement::{Command, Kind, Statement, is_index, table_of};
 use super::{added, drop_index};
-use crate::pg::report::or_raise;
-use crate::pg::{catalog, roles, xact};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog::{self, roles};
+use crate::pg::session::xact;
 use crate::policy::Policy;
 use crate::store::{index_of, label_of, policy_lock, seclabel};
 use pgrx::pg_sys;

@@ -8,9 +8,10 @@
 use super::dropped;
 use super::statement::{Command, Kind, Statement};
 use crate::keys::trigger_placement;
-use crate::pg::inheritance::{Topmost, topmost};
-use crate::pg::syntax::Node;
-use crate::pg::{catalog, locks, names, object_access, roles, xact};
+use crate::pg::catalog::inheritance::{Topmost, topmost};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{self, names, object_access, roles};
+use crate::pg::session::{locks, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;

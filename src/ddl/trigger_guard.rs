@@ -8,7 +8,7 @@ use super::statement::{Command, Kind, Statement};
 use crate::citus;
 use crate::error::Error;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
-use crate::pg::{catalog, roles};
+use crate::pg::catalog::{self, roles};
 use crate::store::cache;
 use pgrx::{PgSqlErrorCode, pg_sys};
 

@@ -5,10 +5,13 @@
 
 use super::job::Job;
 use crate::error::{Error, Result};
-use crate::pg::gate::{self, Visit};
-use crate::pg::query::{self, Parameter, Sql};
-use crate::pg::table::Slot;
-use crate::pg::{assignment, catalog, encoding, locks, names, roles, txn};
+use crate::pg::abi::encoding;
+use crate::pg::catalog::{self, names, roles};
+use crate::pg::exec::assignment;
+use crate::pg::exec::query::{self, Parameter, Sql};
+use crate::pg::exec::table::Slot;
+use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::{locks, txn};
 use crate::policy::{Archive, Chosen};
 use crate::store::TablePolicy;
 use crate::visibility::statement;

@@ -1,8 +1,10 @@
 //! How old the rows of a partition must be (M11).
 
 use crate::error::{Error, Result};
-use crate::pg::values::Text;
-use crate::pg::{catalog, encoding, partition, xact};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, partition};
+use crate::pg::session::xact;
 use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
 use crate::store::dates::DateKind;
 use pgrx::prelude::*;

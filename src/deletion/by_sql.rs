@@ -8,10 +8,11 @@ use super::job::Job;
 use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
-use crate::pg::gate::Visit;
-use crate::pg::query::{self, Parameter, Sql};
-use crate::pg::relation::Open;
-use crate::pg::{session, tids};
+use crate::pg::exec::query::{self, Parameter, Sql};
+use crate::pg::exec::relation::Open;
+use crate::pg::exec::tids;
+use crate::pg::session;
+use crate::pg::session::gate::Visit;
 use crate::visibility::statement;
 
 /// Locks the rows that the query finds and nobody has locked, deletes them, and looks at what a

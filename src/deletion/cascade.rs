@@ -1,7 +1,8 @@
 //! How much a batch changes in the tables that it reaches by foreign keys.
 
 use super::referring;
-use crate::pg::{activity, cascade};
+use crate::pg::catalog::cascade;
+use crate::pg::server::activity;
 use pgrx::pg_sys;
 
 /// The tables that foreign keys change when rows of another table are deleted.

@@ -1,7 +1,7 @@
 //! Messages in the WAL before and after the extension's deletions, for consumers of logical
 //! decoding.
 
-use crate::pg::wal;
+use crate::pg::exec::wal;
 use crate::settings;
 use serde::Serialize;
 use std::ffi::{CStr, CString};
@@ -43,7 +43,7 @@ struct Content<'a> {
 
 fn text(table: &str, event: &str, rows: Option<u64>) -> Option<CString> {
     let content = serde_json::to_string(&Content { table, event, rows });
-    Some(crate::pg::encoding::shown(&content.ok()?))
+    Some(crate::pg::abi::encoding::shown(&content.ok()?))
 }
 
 fn emit(message: Option<&CStr>) {

@@ -1,7 +1,7 @@
 //! C28: a NOTIFY for each batch.
 
 use super::job::Job;
-use crate::pg::notify;
+use crate::pg::server::notify;
 use crate::policy::batch_payload;
 
 /// Tells listeners, at commit, that rows of the table were deleted.

@@ -8,10 +8,12 @@
 
 use super::job;
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::catalog::cascade;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::gate::Visit;
-use crate::pg::query::{self, Sql};
-use crate::pg::{cascade, encoding, locks};
+use crate::pg::exec::query::{self, Sql};
+use crate::pg::session::gate::Visit;
+use crate::pg::session::locks;
 use crate::store::TablePolicy;
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};

@@ -6,8 +6,10 @@ use super::by_sql::update;
 use super::job::Job;
 use super::{message, receiver, underway};
 use crate::error::Error;
-use crate::pg::gate::Visit;
-use crate::pg::{relation, roles, session, txn, xact};
+use crate::pg::catalog::roles;
+use crate::pg::exec::relation;
+use crate::pg::session::gate::Visit;
+use crate::pg::session::{self, txn, xact};
 use crate::visibility::statement;
 use pgrx::pg_sys;
 

@@ -3,8 +3,9 @@
 use super::job::Job;
 use super::{batch, piecemeal};
 use crate::error::Result;
-use crate::pg::gate::{self, Visit};
-use crate::pg::{catalog, locks};
+use crate::pg::catalog;
+use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::locks;
 use pgrx::pg_sys;
 
 /// Locks the table, its partitions and its children, and returns them.

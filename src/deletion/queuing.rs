@@ -6,8 +6,8 @@ use super::cascade::Cascade;
 use super::message;
 use super::receiver::{self, Manner, Tally};
 use crate::error::Error;
-use crate::pg::after_delete::AfterDelete;
-use crate::pg::relation::Open;
+use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::relation::Open;
 use crate::pg::session;
 use crate::visibility::statement;
 

@@ -9,10 +9,11 @@
 use super::referring::{self, Known};
 use super::underway;
 use crate::error::Error;
-use crate::pg::code::{self, Change, Code};
-use crate::pg::kept_query::Parameters;
-use crate::pg::planner_input::Query;
-use crate::pg::{catalog, externs, roles};
+use crate::pg::abi::externs;
+use crate::pg::catalog::code::{self, Change, Code};
+use crate::pg::catalog::{self, roles};
+use crate::pg::exec::kept_query::Parameters;
+use crate::pg::plan::planner_input::Query;
 use crate::visibility::referential::{Action, Enforced};
 use pgrx::pg_sys::Oid;
 use pgrx::{PgSqlErrorCode, pg_sys};

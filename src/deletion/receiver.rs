@@ -5,11 +5,11 @@
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 use super::message;
-use crate::pg::after_delete::AfterDelete;
-use crate::pg::gate::Visit;
-use crate::pg::query::{self, Parameter, SentRow, Sql};
-use crate::pg::relation::Open;
-use crate::pg::wal;
+use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::query::{self, Parameter, SentRow, Sql};
+use crate::pg::exec::relation::Open;
+use crate::pg::exec::wal;
+use crate::pg::session::gate::Visit;
 use pgrx::pg_sys::{self, TM_Result};
 use std::ffi::CStr;
 

@@ -7,10 +7,11 @@
 //! fire at once, the statement ends here with 40001.
 
 use crate::error::Error;
-use crate::pg::code::{self, Change};
-use crate::pg::executor::Query;
-use crate::pg::scoped::{Scope, Scoped};
-use crate::pg::{catalog, invalidation, report, triggers};
+use crate::pg::abi::report;
+use crate::pg::catalog::code::{self, Change};
+use crate::pg::catalog::{self, invalidation, triggers};
+use crate::pg::exec::executor::Query;
+use crate::pg::session::scoped::{Scope, Scoped};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::Oid;

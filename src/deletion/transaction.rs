@@ -2,8 +2,8 @@
 //! user functions; and cleaning the session after them.
 
 use crate::error::Error;
-use crate::pg::timeout::{Limit, Turn};
-use crate::pg::{owner_session, txn};
+use crate::pg::server::timeout::{Limit, Turn};
+use crate::pg::session::{owner_session, txn};
 use crate::settings;
 use std::time::Duration;
 

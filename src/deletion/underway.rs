@@ -1,6 +1,6 @@
 //! Whether a deletion of the extension's is under way, for `ttl.deleting()` (C27), and whose.
 
-use crate::pg::scoped::{Scope, Scoped};
+use crate::pg::session::scoped::{Scope, Scoped};
 use pgrx::pg_sys;
 
 /// The deletions under way, each with the root that it was the first to name.

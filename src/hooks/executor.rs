@@ -7,12 +7,15 @@ use crate::clock::{distributed, execution};
 use crate::ddl::conversion;
 use crate::deletion::referring;
 use crate::keys::{restoring, skip_trigger};
-use crate::pg::executor::{self, Around, Plan, Query};
-use crate::pg::report::or_raise;
-use crate::pg::trigger_queue::Firing;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog::roles;
+use crate::pg::exec::executor::{self, Around, Plan, Query};
 #[cfg(since19)]
-use crate::pg::{fast_path, planned};
-use crate::pg::{gate, roles};
+use crate::pg::exec::fast_path;
+use crate::pg::exec::trigger_queue::Firing;
+#[cfg(since19)]
+use crate::pg::plan::planned;
+use crate::pg::session::gate;
 use crate::stamp::override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;

@@ -4,9 +4,9 @@
 //! multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
 use crate::deletion::reach;
-use crate::pg::externs;
-use crate::pg::planner_input::Query;
-use crate::pg::scoped::Scope;
+use crate::pg::abi::externs;
+use crate::pg::plan::planner_input::Query;
+use crate::pg::session::scoped::Scope;
 use crate::stamp;
 #[cfg(since19)]
 use crate::visibility::conflict_select;

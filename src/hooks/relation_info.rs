@@ -2,7 +2,7 @@
 //! From 19 on `build_simple_rel_hook` has its place: the relation's indexes are known, and what it
 //! inherits from its parent is not yet applied.
 
-use crate::pg::planned_table::PlannedTable;
+use crate::pg::plan::planned_table::PlannedTable;
 use crate::store::cache;
 use crate::visibility::relation_info;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};

@@ -8,8 +8,10 @@ use crate::keys::copy_from;
 #[cfg(since19)]
 use crate::keys::references;
 #[cfg(since19)]
-use crate::pg::{fast_path, report::or_raise};
-use crate::pg::{scoped, xact};
+use crate::pg::abi::report::or_raise;
+#[cfg(since19)]
+use crate::pg::exec::fast_path;
+use crate::pg::session::{scoped, xact};
 use crate::visibility::row_locks;
 use crate::worker::{evict, places, wakeups};
 use core::ffi::c_void;

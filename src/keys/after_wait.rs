@@ -2,7 +2,8 @@
 
 use super::row::New;
 use crate::clock::now::present_stamp;
-use crate::pg::{externs, roles};
+use crate::pg::abi::externs;
+use crate::pg::catalog::roles;
 use crate::store::Clock;
 use crate::{policy, settings};
 use pgrx::pg_sys;

@@ -4,9 +4,11 @@
 use super::liveness::Liveness;
 use crate::clock::now::now;
 use crate::deletion::message;
-use crate::pg::context::Context;
-use crate::pg::scan::{self, Met};
-use crate::pg::{background, catalog, relation};
+use crate::pg::abi::context::Context;
+use crate::pg::catalog;
+use crate::pg::exec::relation;
+use crate::pg::exec::scan::{self, Met};
+use crate::pg::server::background;
 use crate::policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{TablePolicy, cache, expected_indexes, governing_label};

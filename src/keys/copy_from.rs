@@ -8,7 +8,10 @@
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::restoring;
-use crate::pg::{catalog, encoding, lists, locks, relation, roles};
+use crate::pg::abi::{encoding, lists};
+use crate::pg::catalog::{self, roles};
+use crate::pg::exec::relation;
+use crate::pg::session::locks;
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{TablePolicy, cache, written};

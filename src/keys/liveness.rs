@@ -2,9 +2,9 @@
 
 use crate::clock::execution;
 use crate::clock::now::now;
-use crate::pg::context::Context;
-use crate::pg::evaluator::{Evaluator, Expression};
-use crate::pg::table::Slot;
+use crate::pg::abi::context::Context;
+use crate::pg::exec::evaluator::{Evaluator, Expression};
+use crate::pg::exec::table::Slot;
 use crate::policy;
 use crate::store::{TablePolicy, extension};
 use crate::visibility::{self, row_locks};

@@ -11,10 +11,10 @@ use super::row::New;
 use crate::clock::execution::{self, Running};
 use crate::clock::moment;
 use crate::clock::now::now;
-use crate::pg::evaluator::IndexExpressions;
-use crate::pg::externs;
-use crate::pg::scan::{Index, Scan, Values, Writer};
-use crate::pg::table::Slot;
+use crate::pg::abi::externs;
+use crate::pg::exec::evaluator::IndexExpressions;
+use crate::pg::exec::scan::{Index, Scan, Values, Writer};
+use crate::pg::exec::table::Slot;
 
 /// How often a row may be found changed: a trigger on it may change it for ever.
 const MAX_CHANGES: u32 = 1000;

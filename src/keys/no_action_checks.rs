@@ -5,8 +5,8 @@
 //! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
 //! taken out of the deletion, and queued by itself.
 
-use crate::pg::firing::Firing;
-use crate::pg::table::Slot;
+use crate::pg::exec::firing::Firing;
+use crate::pg::exec::table::Slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use super::removal::Deletion;
 use super::same_xact_children;
-use crate::pg::invalidation;
-use crate::pg::table::{Compared, Table};
-use crate::pg::unique::{self, Unique};
-use crate::pg::variable::{ByOid, Variable};
+use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::catalog::invalidation;
+use crate::pg::exec::table::{Compared, Table};
+use crate::pg::exec::unique::{self, Unique};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 use std::cell::Cell;

@@ -2,10 +2,10 @@
 
 use super::liveness::Liveness;
 use super::plan::{self, KeyPlan};
-use crate::pg::context::Context;
-use crate::pg::evaluator::{Evaluator, Expression, Generated, IndexExpressions};
+use crate::pg::abi::context::Context;
+use crate::pg::exec::evaluator::{Evaluator, Expression, Generated, IndexExpressions};
+use crate::pg::exec::table::Table;
 use crate::pg::session;
-use crate::pg::table::Table;
 use crate::settings;
 use crate::store::written;
 use pgrx::prelude::*;

@@ -1,4 +1,4 @@
-//! Which rows a new reference can refer to, on PostgreSQL 19 ([`crate::pg::fast_path`]). Before,
+//! Which rows a new reference can refer to, on PostgreSQL 19 ([`crate::pg::exec::fast_path`]). Before,
 //! and where 19 runs a query (partitioned tables, PERIOD, other kinds of indexes), the restriction
 //! hides expired rows from it as from any other.
 
@@ -6,9 +6,12 @@ use super::liveness::Liveness;
 use crate::citus;
 use crate::clock::{execution, moment};
 use crate::error::{Error, Result};
-use crate::pg::context::Context;
-use crate::pg::table::Slot;
-use crate::pg::{catalog, externs, fast_path, roles, xact};
+use crate::pg::abi::context::Context;
+use crate::pg::abi::externs;
+use crate::pg::catalog::{self, roles};
+use crate::pg::exec::fast_path;
+use crate::pg::exec::table::Slot;
+use crate::pg::session::xact;
 use crate::settings;
 use crate::store::cache;
 use crate::visibility::referential;

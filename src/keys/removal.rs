@@ -4,9 +4,10 @@
 
 use super::{same_xact_children, with_triggers};
 use crate::deletion::{archive, message, underway};
-use crate::pg::report::or_raise;
-use crate::pg::table::{Slot, Table};
-use crate::pg::{catalog, externs};
+use crate::pg::abi::externs;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::table::{Slot, Table};
 use crate::store::cache;
 use pgrx::pg_sys::{self, TM_Result};
 use pgrx::prelude::*;

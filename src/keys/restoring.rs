@@ -5,8 +5,9 @@
 //! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
 
 use crate::error::Error;
-use crate::pg::planned::Plan;
-use crate::pg::{lists, roles};
+use crate::pg::abi::lists;
+use crate::pg::catalog::roles;
+use crate::pg::plan::planned::Plan;
 use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};

@@ -2,8 +2,8 @@
 
 use super::plan::Key;
 use super::prepared::Evaluation;
-use crate::pg::call::BeforeWrite;
-use crate::pg::table::Slot;
+use crate::pg::exec::call::BeforeWrite;
+use crate::pg::exec::table::Slot;
 use pgrx::pg_sys::{Datum, ItemPointerData};
 
 /// The row that is about to be written.

@@ -9,10 +9,13 @@
 
 use super::{plan, same_xact_rows};
 use crate::error::{Error, Result};
-use crate::pg::report::or_raise;
-use crate::pg::table::{Slot, Table};
-use crate::pg::values::Text;
-use crate::pg::{activity, catalog, gate, query};
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog;
+use crate::pg::exec::query;
+use crate::pg::exec::table::{Slot, Table};
+use crate::pg::server::activity;
+use crate::pg::session::gate;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, Spi};

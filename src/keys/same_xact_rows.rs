@@ -1,9 +1,10 @@
 //! `ttl.written_here()`: whether this transaction has written a version of a row.
 
 use crate::error::Error;
-use crate::pg::call::Call;
-use crate::pg::versions::{self, Version};
-use crate::pg::{catalog, fmgr};
+use crate::pg::abi::fmgr;
+use crate::pg::catalog;
+use crate::pg::exec::call::Call;
+use crate::pg::exec::versions::{self, Version};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;

@@ -7,9 +7,10 @@
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
-use crate::pg::firing::Target;
-use crate::pg::table::Compared;
-use crate::pg::{relation, roles};
+use crate::pg::catalog::roles;
+use crate::pg::exec::firing::Target;
+use crate::pg::exec::relation;
+use crate::pg::exec::table::Compared;
 use crate::settings;
 use crate::store::extension::Functions;
 use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt};

@@ -3,8 +3,8 @@
 use super::row::New;
 use super::{after_wait, lookup, prepared};
 use crate::error::Error;
-use crate::pg::call::TriggerCall;
-use crate::pg::fmgr;
+use crate::pg::abi::fmgr;
+use crate::pg::exec::call::TriggerCall;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

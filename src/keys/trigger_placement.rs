@@ -8,8 +8,9 @@
 use super::TRIGGER_NAME;
 use crate::citus;
 use crate::error::Error;
-use crate::pg::triggers::{self, Trigger};
-use crate::pg::{catalog, index, locks, roles};
+use crate::pg::catalog::triggers::{self, Trigger};
+use crate::pg::catalog::{self, index, roles};
+use crate::pg::session::locks;
 use crate::store::{cache, extension};
 use pgrx::{PgSqlErrorCode, pg_sys};
 

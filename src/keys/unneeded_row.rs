@@ -6,9 +6,9 @@
 
 use super::same_xact_children;
 use crate::error::Error;
-use crate::pg::call::Call;
-use crate::pg::fmgr;
-use crate::pg::table::Table;
+use crate::pg::abi::fmgr;
+use crate::pg::exec::call::Call;
+use crate::pg::exec::table::Table;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;

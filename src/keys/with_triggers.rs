@@ -1,7 +1,7 @@
 //! Deletes a row at once, with everything that this sets off.
 //!
 //! The table's own triggers run as its owner, in a security-restricted operation, with the owner's
-//! `search_path` and without the session's temporary tables (`pg/gate.rs`): the user may not be
+//! `search_path` and without the session's temporary tables (`pg/session/gate.rs`): the user may not be
 //! allowed to see the row. Actions of foreign keys run as the owners of the
 //! referencing tables, as always. Neither privileges nor policies for rows are checked: the user
 //! does not delete. Rules do not apply, as in logical replication. Also in a session that
@@ -12,9 +12,9 @@
 use super::no_action_checks;
 use super::removal::{self, Removal};
 use crate::deletion::underway;
-use crate::pg::firing::{Firing, Statement};
-use crate::pg::gate::{self, Bounded};
-use crate::pg::table::Slot;
+use crate::pg::exec::firing::{Firing, Statement};
+use crate::pg::exec::table::Slot;
+use crate::pg::session::gate::{self, Bounded};
 use crate::pg::{catalog, session};
 use pgrx::prelude::*;
 use std::ffi::c_int;

@@ -4,8 +4,8 @@
 
 use super::Target;
 use crate::citus;
-use crate::pg::planner_input::{Assignments, Query};
-use crate::pg::{defaults, nodes};
+use crate::pg::catalog::{defaults, nodes};
+use crate::pg::plan::planner_input::{Assignments, Query};
 use crate::store::cache;
 use pgrx::pg_sys::{CmdType, Expr};
 

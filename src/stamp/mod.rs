@@ -5,8 +5,8 @@ pub(crate) mod override_check;
 
 use crate::citus;
 use crate::error::Error;
-use crate::pg::planner_input::{Assignments, Entry, Query};
-use crate::pg::{catalog, defaults, nodes, roles};
+use crate::pg::catalog::{self, defaults, nodes, roles};
+use crate::pg::plan::planner_input::{Assignments, Entry, Query};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};

@@ -4,8 +4,8 @@
 //! The constraint is a tenth of what a single INSERT or UPDATE costs, nearly all of it for parsing
 //! and preparing an expression (`docs/decisions/0043-constraint-of-the-override.md`).
 
-use crate::pg::executor::Plan;
-use crate::pg::firing::Target;
+use crate::pg::exec::executor::Plan;
+use crate::pg::exec::firing::Target;
 use crate::policy;
 use crate::store::cache;
 use crate::store::extension::Functions;

@@ -7,10 +7,10 @@
 use super::extension;
 use super::lookup::{self, Inherited, TablePolicy};
 use crate::citus;
+use crate::pg::abi::variable::{ByOid, Variable};
 use crate::pg::catalog;
-use crate::pg::inheritance::{Topmost, topmost};
-use crate::pg::invalidation;
-use crate::pg::variable::{ByOid, Variable};
+use crate::pg::catalog::inheritance::{Topmost, topmost};
+use crate::pg::catalog::invalidation;
 use crate::policy::Policy;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;

@@ -6,10 +6,11 @@ use super::lookup::{Key, Rule};
 use super::predicate::{Expression, Predicate};
 use super::ttl_index::DATETIME_OPS;
 pub(crate) use super::ttl_index::{has_nulls_last, single_key};
+use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::index_entry::{self, Entry};
-use crate::pg::syntax::Node;
-use crate::pg::{brin, index, nodes};
+use crate::pg::catalog::{index, nodes};
+use crate::pg::exec::brin;
 use pgrx::pg_sys;
 
 /// What deletion needs of an index. One on `(ttl.expiry_key(_ts, ttl))` offers the last two

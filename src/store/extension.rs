@@ -1,8 +1,8 @@
 //! Whether the extension exists in this database, and its functions' OIDs.
 
 use super::dates::DateKind;
-use crate::pg::variable::Variable;
-use crate::pg::{names, rows};
+use crate::pg::abi::variable::Variable;
+use crate::pg::catalog::{names, rows};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;

@@ -2,10 +2,13 @@
 
 use super::seclabel;
 use crate::error::{Error, Result};
-use crate::pg::names::Name;
-use crate::pg::report::or_raise;
-use crate::pg::syntax::Node;
-use crate::pg::{background, catalog, encoding, labels, session};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::catalog::names::Name;
+use crate::pg::catalog::syntax::Node;
+use crate::pg::server::background;
+use crate::pg::session::{self, labels};
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
 

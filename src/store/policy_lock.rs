@@ -1,7 +1,7 @@
 //! The extension's own heavyweight locks: on a table's policy, and on the extension.
 
 use super::extension;
-use crate::pg::locks::{acquire, object_tag, try_acquire};
+use crate::pg::session::locks::{acquire, object_tag, try_acquire};
 use pgrx::pg_sys;
 
 /// `objsubid` of these locks. PostgreSQL locks objects with 0, for anybody: `ALTER FUNCTION

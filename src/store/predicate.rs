@@ -3,10 +3,10 @@
 
 use super::ttl_index::{self, Unfit};
 use crate::error::Error;
-use crate::pg::index_entry::{self, Entry};
-use crate::pg::locks;
-use crate::pg::stored_tree::{self, StoredTree};
-use crate::pg::syntax::Node;
+use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::stored_tree::{self, StoredTree};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::session::locks;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// A predicate in which all functions are trusted ([`ttl_index::trusted`]): only functions of
@@ -19,7 +19,7 @@ pub(crate) type Expression = StoredTree;
 /// The predicate of an index as SQL.
 ///
 /// PostgreSQL locks the table for that, and other types whose columns the predicate names;
-/// whoever looks must not wait for these locks ([`crate::pg::look`]).
+/// whoever looks must not wait for these locks ([`crate::pg::session::look`]).
 pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
     as_sql(index, &|entry| entry.stored_predicate())
 }

@@ -3,9 +3,11 @@
 use super::{policy_lock, written};
 use crate::citus;
 use crate::error::Error;
-use crate::pg::report::or_raise;
-use crate::pg::syntax::Node;
-use crate::pg::{catalog, encoding, labels, xact};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::catalog::syntax::Node;
+use crate::pg::session::{labels, xact};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;

@@ -1,6 +1,6 @@
 //! The time zones of TTL indexes on dates without one (M13).
 
-use crate::pg::local_time::Zone;
+use crate::pg::catalog::local_time::Zone;
 use crate::policy::{self, LocalTime};
 
 /// A time zone other than UTC, as the server knows it.

@@ -5,11 +5,11 @@
 use super::dates::{DateKind, DateType};
 use super::extension;
 use super::predicate::{Expression, Predicate};
+use crate::pg::catalog::functions_used;
+use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::names;
+use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::functions_used;
-use crate::pg::index_entry::{self, Entry};
-use crate::pg::names;
-use crate::pg::syntax::Node;
 use pgrx::pg_sys;
 
 /// An index by which rows can expire.

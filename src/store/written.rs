@@ -2,7 +2,7 @@
 //! noted by statements, told to the workers at commit.
 
 use super::TablePolicy;
-use crate::pg::variable::Variable;
+use crate::pg::abi::variable::Variable;
 use crate::settings;
 use std::cell::{Cell, RefCell};
 

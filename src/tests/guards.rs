@@ -95,9 +95,10 @@ mod tests {
     /// What began in a failed subtransaction ends with it; what began outside goes on.
     #[pg_test]
     fn scopes_end_with_their_subtransaction() {
-        static RUNNING: crate::pg::scoped::Scoped<i32> = crate::pg::scoped::Scoped::new();
+        static RUNNING: crate::pg::session::scoped::Scoped<i32> =
+            crate::pg::session::scoped::Scoped::new();
         let outer = RUNNING.enter(1);
-        let failed = crate::pg::txn::nested(|| {
+        let failed = crate::pg::session::txn::nested(|| {
             let inner = RUNNING.enter(2);
             RUNNING.enter(3);
             assert_eq!(RUNNING.leave(inner), Some(2));

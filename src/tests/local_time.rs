@@ -2,7 +2,7 @@
 
 #[pgrx::pg_schema]
 mod tests {
-    use crate::pg::local_time;
+    use crate::pg::catalog::local_time;
     use crate::policy::{LocalTime, Window};
     use pgrx::pg_sys;
     use pgrx::prelude::*;

@@ -4,9 +4,9 @@
 mod tests {
     use crate::deletion::bounds::DateColumn;
     use crate::deletion::{bounds, partitions};
+    use crate::pg::abi::report::or_raise;
     use crate::pg::catalog;
-    use crate::pg::gate::{self, Visit};
-    use crate::pg::report::or_raise;
+    use crate::pg::session::gate::{self, Visit};
     use crate::store::cache;
     use crate::store::dates::DateKind;
     use pgrx::prelude::*;

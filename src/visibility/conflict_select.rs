@@ -3,8 +3,8 @@
 
 use super::{restriction, row_locks};
 use crate::citus;
-use crate::pg::nodes;
-use crate::pg::planner_input::Query;
+use crate::pg::catalog::nodes;
+use crate::pg::plan::planner_input::Query;
 use crate::settings;
 use crate::store::{cache, extension};
 

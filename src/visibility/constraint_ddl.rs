@@ -1,6 +1,6 @@
 //! Which ALTER TABLEs are running: one may validate foreign keys, and must then see every row.
 
-use crate::pg::scoped::{Scope, Scoped};
+use crate::pg::session::scoped::{Scope, Scoped};
 use pgrx::pg_sys;
 
 /// A running ALTER TABLE that may validate foreign keys.

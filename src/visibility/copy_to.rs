@@ -3,7 +3,8 @@
 //! tables with row-level security.
 
 use crate::citus;
-use crate::pg::{catalog, encoding, lists, replication, roles};
+use crate::pg::abi::{encoding, lists};
+use crate::pg::catalog::{self, replication, roles};
 use crate::settings;
 use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};

@@ -4,8 +4,9 @@
 use crate::clock::moment;
 use crate::clock::now::now;
 use crate::error::Error;
-use crate::pg::call::Call;
-use crate::pg::{catalog, externs, fmgr, roles};
+use crate::pg::abi::{externs, fmgr};
+use crate::pg::catalog::{self, roles};
+use crate::pg::exec::call::Call;
 use crate::policy;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;

@@ -2,8 +2,8 @@
 //! row, like those of [`super::filter`].
 
 use super::filter::time_of;
-use crate::pg::call::{Argument, Array, Call};
-use crate::pg::fmgr;
+use crate::pg::abi::fmgr;
+use crate::pg::exec::call::{Argument, Array, Call};
 use crate::policy;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -2,8 +2,8 @@
 //!
 //! They run once for each row, unguarded: nothing in them needs dropping. What is no instant is NULL.
 
-use crate::pg::call::{Arguments, Bytes, Call, Interval};
-use crate::pg::fmgr;
+use crate::pg::abi::fmgr;
+use crate::pg::exec::call::{Arguments, Bytes, Call, Interval};
 use crate::policy;
 use pgrx::pg_sys;
 

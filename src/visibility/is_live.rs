@@ -2,9 +2,10 @@
 //! users, the call becomes the expression that hides rows.
 
 use super::restriction;
-use crate::pg::call::Call;
-use crate::pg::support::Request;
-use crate::pg::{catalog, fmgr, nodes};
+use crate::pg::abi::fmgr;
+use crate::pg::catalog::{self, nodes};
+use crate::pg::exec::call::Call;
+use crate::pg::plan::support::Request;
 use crate::store::{Rule, cache, extension};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

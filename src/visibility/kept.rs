@@ -1,7 +1,7 @@
 //! The condition by which deletion in the background keeps rows that have expired (C23).
 
 use super::restriction;
-use crate::pg::nodes;
+use crate::pg::catalog::nodes;
 use crate::store::TablePolicy;
 use crate::store::extension::Functions;
 use pgrx::pg_sys::{self, Expr};

@@ -7,10 +7,11 @@
 
 use super::{kept, restriction, statement};
 use crate::error::Error;
-use crate::pg::call::Call;
-use crate::pg::support::Request;
-use crate::pg::values::Text;
-use crate::pg::{encoding, fmgr, nodes};
+use crate::pg::abi::values::Text;
+use crate::pg::abi::{encoding, fmgr};
+use crate::pg::catalog::nodes;
+use crate::pg::exec::call::Call;
+use crate::pg::plan::support::Request;
 use crate::store::{Rule, TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};

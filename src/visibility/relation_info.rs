@@ -3,9 +3,10 @@
 
 use super::{restriction, row_locks, statement};
 use crate::citus;
-use crate::pg::planned_table::PlannedTable;
-use crate::pg::planner_input::Entry;
-use crate::pg::{externs, nodes, roles};
+use crate::pg::abi::externs;
+use crate::pg::catalog::{nodes, roles};
+use crate::pg::plan::planned_table::PlannedTable;
+use crate::pg::plan::planner_input::Entry;
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Rule, TablePolicy, cache};

@@ -1,7 +1,7 @@
 //! The restriction that hides expired rows, as an expression.
 
-use crate::pg::nodes;
-use crate::pg::planned_table::PlannedTable;
+use crate::pg::catalog::nodes;
+use crate::pg::plan::planned_table::PlannedTable;
 use crate::store::dates::DateKind;
 use crate::store::extension::Functions;
 use crate::store::{Clock, Key, Rule, TablePolicy};

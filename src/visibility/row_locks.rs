@@ -6,10 +6,12 @@
 //! check it (`docs/decisions/0028-rows-that-are-locked.md`).
 
 use crate::clock::moment;
-use crate::pg::call::Call;
-use crate::pg::planned::Plan;
-use crate::pg::variable::{ByOid, Variable};
-use crate::pg::{externs, fmgr, session, versions};
+use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::abi::{externs, fmgr};
+use crate::pg::exec::call::Call;
+use crate::pg::exec::versions;
+use crate::pg::plan::planned::Plan;
+use crate::pg::session;
 use crate::store::cache;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;

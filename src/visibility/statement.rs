@@ -2,10 +2,11 @@
 
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
-use crate::pg::planner_input::Query;
-use crate::pg::scoped::{Scope, Scoped};
-use crate::pg::variable::Variable;
-use crate::pg::{externs, replication};
+use crate::pg::abi::externs;
+use crate::pg::abi::variable::Variable;
+use crate::pg::catalog::replication;
+use crate::pg::plan::planner_input::Query;
+use crate::pg::session::scoped::{Scope, Scoped};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};

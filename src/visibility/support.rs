@@ -1,9 +1,10 @@
 //! The planner support function of `ttl.live`.
 
-use crate::pg::call::Call;
-use crate::pg::planned_table::FILTER_SELECTIVITY;
-use crate::pg::support::Request;
-use crate::pg::{externs, fmgr, nodes};
+use crate::pg::abi::{externs, fmgr};
+use crate::pg::catalog::nodes;
+use crate::pg::exec::call::Call;
+use crate::pg::plan::planned_table::FILTER_SELECTIVITY;
+use crate::pg::plan::support::Request;
 use pgrx::pg_sys::{self, NodeTag, SupportRequestCost, SupportRequestSelectivity};
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_support);

@@ -3,9 +3,9 @@
 //! They run once for each row, before those of [`super::index_filter`]. For as long as the zone's
 //! difference from UTC is the same, that costs a comparison and a subtraction.
 
-use crate::pg::call::{Argument, Call, TextArgument, Unread};
-use crate::pg::fmgr;
-use crate::pg::local_time::Zone;
+use crate::pg::abi::fmgr;
+use crate::pg::catalog::local_time::Zone;
+use crate::pg::exec::call::{Argument, Call, TextArgument, Unread};
 use crate::policy::{self, SameOffset};
 use crate::store::time_zone;
 use pgrx::pg_sys;

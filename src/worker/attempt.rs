@@ -8,7 +8,7 @@ use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe};
 use crate::error::Error;
-use crate::pg::{background, timeout};
+use crate::pg::server::{background, timeout};
 use crate::settings;
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};

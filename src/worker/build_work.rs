@@ -2,9 +2,10 @@
 
 use super::build_plan::{Statement, Step, Work};
 use crate::error::Result;
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::values::Text;
-use crate::pg::{encoding, locks};
+use crate::pg::session::locks;
 use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::missing_index::{self, MissingIndex};

@@ -7,7 +7,7 @@ use super::claims::Client;
 use super::processes::{self, Kind, Process, Task};
 use super::shared::{self, Locked};
 use super::state::TableKey;
-use crate::pg::background;
+use crate::pg::server::background;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 

@@ -6,7 +6,7 @@ use super::processes::{self, Kind};
 use super::schedule::Outcome;
 use super::shared::Locked;
 use super::state::{Progress, TableKey, TableState};
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::settings;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

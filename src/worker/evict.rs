@@ -2,7 +2,7 @@
 //! others are connected. So the workers leave the database before such a statement checks.
 
 use super::{processes, shared};
-use crate::pg::background;
+use crate::pg::server::background;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

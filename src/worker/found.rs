@@ -2,8 +2,8 @@
 //! invalidates it: where some of many policies change, only those are read anew.
 
 use super::tables::Target;
-use crate::pg::variable::{ByOid, Variable};
-use crate::pg::{catalog, invalidation};
+use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::catalog::{self, invalidation};
 use pgrx::pg_sys;
 use std::cell::Cell;
 

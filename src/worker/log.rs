@@ -2,7 +2,8 @@
 
 use super::state::TableKey;
 use crate::deletion::transaction;
-use crate::pg::{catalog, encoding, roles};
+use crate::pg::abi::encoding;
+use crate::pg::catalog::{self, roles};
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
 use std::cell::RefCell;

@@ -93,6 +93,6 @@ mod vain_test;
 
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
-    crate::pg::shmem::init::<shared::Contents>();
+    crate::pg::server::shmem::init::<shared::Contents>();
     launcher::register();
 }

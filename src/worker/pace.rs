@@ -4,7 +4,7 @@ use super::shared::REPLICAS_EVERY;
 use super::throttle::{self, Bounds, Load};
 use super::{report, shared};
 use crate::error::Error;
-use crate::pg::{activity, background, timeout};
+use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

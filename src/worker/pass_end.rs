@@ -8,7 +8,7 @@ use crate::deletion::job::Access;
 use crate::deletion::ranges::Ahead;
 use crate::deletion::{probe, ranges};
 use crate::error::Error;
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::settings;
 use std::time::Instant;
 

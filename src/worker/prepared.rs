@@ -4,7 +4,7 @@
 //! table.
 
 use super::{shared, wakeups};
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::store::{self, written};
 use std::cell::Cell;
 use std::ffi::CStr;

@@ -4,8 +4,8 @@
 
 use super::report::Report;
 use super::shared;
-use crate::pg::background;
-use crate::pg::owner_session::{self, Way};
+use crate::pg::server::background;
+use crate::pg::session::owner_session::{self, Way};
 use crate::settings::{self, WORKERS};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{

@@ -4,7 +4,7 @@
 use super::processes::{self, Kind, Process, STARTING};
 use super::state::{self, TableKey};
 use super::throttle::Cause;
-use crate::pg::background;
+use crate::pg::server::background;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// In a worker's slot.

@@ -1,6 +1,6 @@
 //! Whether deletion of a table rests: it is paused, or it is not the time of day.
 
-use crate::pg::local_time;
+use crate::pg::catalog::local_time;
 use crate::policy::{LocalTime, Rest, Resting};
 
 /// Whether deletion rests at this instant, by the server's clocks.

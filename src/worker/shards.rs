@@ -4,7 +4,7 @@
 use crate::citus::{self, Part};
 use crate::deletion::transaction;
 use crate::keys::trigger_placement;
-use crate::pg::{locks, session};
+use crate::pg::session::{self, locks};
 use crate::settings;
 use pgrx::pg_sys;
 

@@ -9,8 +9,8 @@ use super::owners::{Account, OWNERS};
 use super::prepared::{PREPARED, Prepared};
 use super::processes::{PROCESSES, Process};
 use super::state::{TableKey, TableState};
-use crate::pg::background;
-use crate::pg::shmem::{self, UnderLock};
+use crate::pg::server::background;
+use crate::pg::server::shmem::{self, UnderLock};
 use crate::settings;
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,

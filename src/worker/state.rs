@@ -8,7 +8,7 @@ use super::quota::{Claimant, Places, Refusal};
 use super::schedule::Schedule;
 use super::shared::{self, Exclusive, Locked};
 use crate::deletion::receiver::FoundRow;
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

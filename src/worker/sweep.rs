@@ -8,7 +8,7 @@ use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::Access;
 use crate::deletion::probe;
 use crate::error::Error;
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::settings;
 use std::time::Duration;
 

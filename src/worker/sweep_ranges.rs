@@ -9,8 +9,8 @@ use super::{log, state};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::ranges;
 use crate::error::Error;
-use crate::pg::background;
-use crate::pg::brin::Led;
+use crate::pg::exec::brin::Led;
+use crate::pg::server::background;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use super::blocked;
 use super::turn::{Step, Turn, note_failure};
 use crate::deletion::probe;
 use crate::error::Error;
-use crate::pg::background;
+use crate::pg::server::background;
 
 impl Turn<'_> {
     /// From now on reads the table block by block.

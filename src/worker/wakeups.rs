@@ -4,7 +4,7 @@
 use super::processes::{self, Kind};
 use super::schedule::Writes;
 use super::{prepared, shared};
-use crate::pg::background;
+use crate::pg::server::background;
 use crate::store::written::{self, ANY, KEPT_TS, Written};
 use std::sync::atomic::Ordering;
 

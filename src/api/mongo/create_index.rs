@@ -6,10 +6,11 @@ use crate::api::ttl_index::{self, Options};
 use crate::api::{document_column, enable, expire_after, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Json;
+use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::report::or_raise;
-use crate::pg::values::Json;
-use crate::pg::{index, txn};
+use crate::pg::session::txn;
 use crate::policy::Policy;
 use crate::store::dates::DateType;
 use crate::store::predicate::{self, Unusable};
@@ -119,7 +120,7 @@ fn create(
         }
         return Ok(reply);
     }
-    crate::pg::encoding::run(&definition(relid, wanted, date))?;
+    crate::pg::abi::encoding::run(&definition(relid, wanted, date))?;
     let after = index::list(relid);
     let created = after.iter().copied().find(|index| !before.contains(index));
     let created = created.ok_or_else(|| {

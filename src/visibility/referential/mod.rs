@@ -11,9 +11,9 @@
 
 mod text;
 
-use crate::pg::foreign_key::{self, ForeignKey};
-use crate::pg::planner_input::Query;
-use crate::pg::{catalog, roles};
+use crate::pg::catalog::foreign_key::{self, ForeignKey};
+use crate::pg::catalog::{self, roles};
+use crate::pg::plan::planner_input::Query;
 use crate::store::extension;
 #[cfg(since19)]
 use crate::visibility::constraint_ddl;

@@ -1,7 +1,7 @@
 //! The queries that PostgreSQL 15 to 18 write for a foreign key (`ri_triggers.c`), to the
 //! letter: a query with one space more is not recognised.
 
-use crate::pg::foreign_key::{ForeignKey, Operator, Pair, Table};
+use crate::pg::catalog::foreign_key::{ForeignKey, Operator, Pair, Table};
 
 /// The table's name, after ONLY unless it is partitioned.
 fn from(table: &Table) -> Vec<u8> {

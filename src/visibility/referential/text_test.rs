@@ -1,7 +1,7 @@
 //! S3 (docs/security.md): the texts of PostgreSQL's own queries, as servers of all versions write them.
 
 use super::*;
-use crate::pg::foreign_key::Period;
+use crate::pg::catalog::foreign_key::Period;
 
 fn operator(between: &str, after: &str) -> Operator {
     Operator {

@@ -1,0 +1,194 @@
+//! PostgreSQL's functions without pgrx's guard, for code that errors may pass through.
+//!
+//! pgrx's bindings turn an error into a Rust panic, which loses CONTEXT and the names of schema,
+//! table and constraint, and cost a `sigsetjmp` per call. These do neither: they may be called
+//! only from unguarded `extern "C-unwind"` functions that hold nothing that needs dropping
+//! (`docs/decisions/0004-unguarded-trampolines.md`).
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, BlockNumber, CmdType, Datum, EPQState, EState, ForkNumber, HeapTuple};
+use pgrx::pg_sys::{IndexInfo, IndexScanDesc, ItemPointer, LOCKMODE, MemoryContext, Oid, Relation};
+use pgrx::pg_sys::{ResultRelInfo, ScanDirection, ScanKey, Snapshot};
+use pgrx::pg_sys::{TransactionId, TransitionCaptureState, TupleDesc, TupleTableSlot, XLTW_Oper};
+
+type State = *mut EState;
+type Target = *mut ResultRelInfo;
+type Slot = *mut TupleTableSlot;
+type Capture = *mut TransitionCaptureState;
+
+unsafe extern "C-unwind" {
+    pub(in crate::pg) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
+    pub(in crate::pg) fn index_close(relation: Relation, lockmode: LOCKMODE);
+    fn index_beginscan(
+        heap: Relation,
+        index: Relation,
+        snapshot: Snapshot,
+        #[cfg(since18)] instrument: *mut core::ffi::c_void,
+        nkeys: c_int,
+        norderbys: c_int,
+        #[cfg(since19)] flags: u32,
+    ) -> IndexScanDesc;
+    pub(in crate::pg) fn index_rescan(
+        s: IndexScanDesc,
+        k: ScanKey,
+        nk: c_int,
+        by: ScanKey,
+        nby: c_int,
+    );
+    pub(in crate::pg) fn index_getnext_slot(
+        s: IndexScanDesc,
+        d: ScanDirection::Type,
+        to: Slot,
+    ) -> bool;
+    pub(in crate::pg) fn index_endscan(scan: IndexScanDesc);
+    pub(in crate::pg) fn ScanKeyEntryInitialize(
+        entry: ScanKey,
+        flags: c_int,
+        attribute: i16,
+        strategy: u16,
+        subtype: Oid,
+        collation: Oid,
+        procedure: Oid,
+        argument: Datum,
+    );
+    pub(in crate::pg) fn FormIndexDatum(
+        info: *mut IndexInfo,
+        row: Slot,
+        estate: State,
+        values: *mut Datum,
+        isnull: *mut bool,
+    );
+    pub(in crate::pg) fn OidFunctionCall2Coll(
+        proc: Oid,
+        collation: Oid,
+        a: Datum,
+        b: Datum,
+    ) -> Datum;
+    pub(in crate::pg) fn datum_image_eq(a: Datum, b: Datum, by_value: bool, length: c_int) -> bool;
+    pub(in crate::pg) fn table_slot_create(
+        table: Relation,
+        registry: *mut *mut pg_sys::List,
+    ) -> Slot;
+    pub(in crate::pg) fn ExecDropSingleTupleTableSlot(slot: Slot);
+    pub(crate) fn slot_getsomeattrs_int(slot: Slot, attnum: c_int);
+    pub(in crate::pg) fn table_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
+    pub(in crate::pg) fn RelationGetNumberOfBlocksInFork(
+        r: Relation,
+        f: ForkNumber::Type,
+    ) -> BlockNumber;
+    pub(in crate::pg) fn table_close(relation: Relation, lockmode: LOCKMODE);
+    pub(in crate::pg) fn heap_modify_tuple_by_cols(
+        tuple: HeapTuple,
+        descriptor: TupleDesc,
+        count: c_int,
+        columns: *const c_int,
+        values: *mut Datum,
+        isnull: *mut bool,
+    ) -> HeapTuple;
+    pub(in crate::pg) fn XactLockTableWait(
+        xid: TransactionId,
+        relation: Relation,
+        tid: ItemPointer,
+        oper: XLTW_Oper::Type,
+    );
+    pub(in crate::pg) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
+    pub(in crate::pg) fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
+    pub(in crate::pg) fn CommandCounterIncrement();
+    pub(in crate::pg) fn SPI_connect() -> c_int;
+    pub(in crate::pg) fn SPI_finish() -> c_int;
+    pub(in crate::pg) fn SPI_execute_snapshot(
+        plan: pg_sys::SPIPlanPtr,
+        values: *mut Datum,
+        nulls: *const core::ffi::c_char,
+        snapshot: Snapshot,
+        crosscheck: Snapshot,
+        read_only: bool,
+        fire_triggers: bool,
+        most: core::ffi::c_long,
+    ) -> c_int;
+    pub(in crate::pg) fn GetLatestSnapshot() -> Snapshot;
+    pub(in crate::pg) fn GetTransactionSnapshot() -> Snapshot;
+    pub(in crate::pg) fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
+    pub(in crate::pg) fn UnregisterSnapshot(snapshot: Snapshot);
+    pub(in crate::pg) fn PushActiveSnapshot(snapshot: Snapshot);
+    pub(in crate::pg) fn UpdateActiveSnapshotCommandId();
+    pub(in crate::pg) fn PopActiveSnapshot();
+    pub(in crate::pg) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
+    pub(in crate::pg) fn MemoryContextReset(context: MemoryContext);
+
+    pub(in crate::pg) fn AfterTriggerBeginQuery();
+    pub(in crate::pg) fn AfterTriggerEndQuery(estate: State);
+    pub(in crate::pg) fn ExecBSDeleteTriggers(estate: State, target: Target);
+    fn ExecBRDeleteTriggers(
+        estate: State,
+        epqstate: *mut EPQState,
+        target: Target,
+        tupleid: ItemPointer,
+        foreign: HeapTuple,
+        epqslot: *mut Slot,
+        #[cfg(since16)] result: *mut pg_sys::TM_Result::Type,
+        #[cfg(since16)] failure: *mut pg_sys::TM_FailureData,
+        #[cfg(since18)] is_merge_delete: bool,
+    ) -> bool;
+    pub(in crate::pg) fn ExecARDeleteTriggers(
+        estate: State,
+        target: Target,
+        tupleid: ItemPointer,
+        foreign: HeapTuple,
+        capture: Capture,
+        is_crosspart_update: bool,
+    );
+    pub(in crate::pg) fn ExecASDeleteTriggers(estate: State, target: Target, capture: Capture);
+}
+
+/// Fires the BEFORE DELETE triggers for a row that the transaction has locked; true if it is
+/// still to be deleted. The same in all versions.
+///
+/// # Safety
+/// As PostgreSQL's function; its errors pass through.
+pub(in crate::pg) unsafe fn before_row_delete_triggers(
+    estate: State,
+    epq: *mut EPQState,
+    target: Target,
+    tid: ItemPointer,
+) -> bool {
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(not(since16))]
+        return ExecBRDeleteTriggers(estate, epq, target, tid, null_mut(), null_mut());
+        #[cfg(since16)]
+        {
+            let (foreign, slot, result, failure) = (null_mut(), null_mut(), null_mut(), null_mut());
+            #[cfg(not(since18))]
+            return ExecBRDeleteTriggers(estate, epq, target, tid, foreign, slot, result, failure);
+            #[cfg(since18)]
+            return ExecBRDeleteTriggers(
+                estate, epq, target, tid, foreign, slot, result, failure, false,
+            );
+        }
+    }
+}
+
+/// `index_beginscan` for `nkeys` keys, the same in all versions.
+///
+/// # Safety
+/// As PostgreSQL's function; its errors pass through.
+pub(in crate::pg) unsafe fn begin_index_scan(
+    heap: Relation,
+    index: Relation,
+    snapshot: Snapshot,
+    nkeys: c_int,
+) -> IndexScanDesc {
+    // SAFETY: as required of the caller.
+    unsafe {
+        #[cfg(not(since18))]
+        return index_beginscan(heap, index, snapshot, nkeys, 0);
+        #[cfg(all(since18, not(since19)))]
+        return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0);
+        #[cfg(since19)]
+        return index_beginscan(heap, index, snapshot, null_mut(), nkeys, 0, 0);
+    }
+}

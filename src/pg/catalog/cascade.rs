@@ -1,0 +1,52 @@
+//! The tables that foreign keys reach when rows of another are deleted.
+
+use super::roles;
+use super::triggers::{self, Trigger};
+use crate::pg::catalog;
+use pgrx::pg_sys;
+use std::collections::HashSet;
+
+/// The triggers that PostgreSQL fires when a row is deleted that others may refer to.
+const AT_DELETION: [u32; 5] = [
+    pg_sys::F_RI_FKEY_NOACTION_DEL,
+    pg_sys::F_RI_FKEY_RESTRICT_DEL,
+    pg_sys::F_RI_FKEY_CASCADE_DEL,
+    pg_sys::F_RI_FKEY_SETNULL_DEL,
+    pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
+];
+
+/// The tables that a deletion from this one can reach by foreign keys of any action, with their
+/// partitions and children, by the catalogs now; the tables are not locked.
+pub(crate) fn reached_from(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut seen: HashSet<pg_sys::Oid> = HashSet::from([relid]);
+    let mut found = Vec::new();
+    let mut open = referring(relid);
+    while let Some(table) = open.pop() {
+        pgrx::check_for_interrupts!();
+        if !seen.insert(table) {
+            continue;
+        }
+        found.push(table);
+        open.extend(referring(table));
+        open.extend(catalog::all_inheritors(table));
+    }
+    found
+}
+
+/// The tables that refer to this one.
+fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let refers = |trigger: &&Trigger| AT_DELETION.contains(&trigger.function.to_u32());
+    let triggers = triggers::of(relid);
+    let all = triggers.iter().filter(refers);
+    all.map(|trigger| trigger.other_table).collect()
+}
+
+/// Whether another owner's table refers to this one: to detach a partition, PostgreSQL plans
+/// queries over it as the current user.
+pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    triggers::of(relid)
+        .iter()
+        .filter(|trigger| AT_DELETION.contains(&trigger.function.to_u32()))
+        .filter_map(|trigger| catalog::class(trigger.other_table))
+        .any(|other| other.owner != user && !roles::is_superuser(other.owner))
+}

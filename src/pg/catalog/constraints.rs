@@ -1,0 +1,138 @@
+//! CHECK and NOT NULL constraints of a table, as stored: the table is not locked, and nothing is
+//! parsed or simplified.
+
+use super::rows::{Catalog, Key};
+use super::syntax::Node as Tree;
+use crate::pg::abi::encoding;
+use crate::pg::abi::externs::foreign_keys::Constraint as Row;
+use core::ffi::CStr;
+use pgrx::pg_sys::{self, Oid};
+use pgrx::prelude::*;
+use std::ffi::CString;
+
+/// catalog/pg_constraint.h, which pgrx does not bind.
+mod pg_constraint {
+    use pgrx::pg_sys::Oid;
+
+    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2606);
+    pub(in crate::pg) const CONRELID_CONTYPID_CONNAME_INDEX: Oid = Oid::from_u32(2665);
+    /// Version 18 has `conenforced` before this one, and `conperiod` before the others.
+    #[cfg(not(since18))]
+    mod columns {
+        pub(crate) const CONRELID: i16 = 8;
+        pub(crate) const CONKEY: u32 = 19;
+        pub(crate) const CONBIN: u32 = 26;
+    }
+    #[cfg(since18)]
+    mod columns {
+        pub(crate) const CONRELID: i16 = 9;
+        pub(crate) const CONKEY: u32 = 21;
+        pub(crate) const CONBIN: u32 = 28;
+    }
+    pub(in crate::pg) use columns::{CONBIN, CONKEY, CONRELID};
+}
+
+// SAFETY: pg_constraint and its index by table, type and name.
+const CONSTRAINTS: Catalog<Row> = unsafe {
+    Catalog::new(
+        pg_constraint::RELATION,
+        Some(pg_constraint::CONRELID_CONTYPID_CONNAME_INDEX),
+    )
+};
+
+/// A CHECK or NOT NULL constraint.
+pub(crate) struct Constraint {
+    pub(crate) name: String,
+    /// The columns that it mentions.
+    pub(crate) columns: Vec<i16>,
+    /// The stored expression of a CHECK.
+    expression: Option<CString>,
+}
+
+impl Constraint {
+    /// Whether it is a CHECK that calls this function with one column, by its text.
+    pub(crate) fn calls(&self, function: Oid) -> bool {
+        let (Some(stored), [column]) = (&self.expression, self.columns.as_slice()) else {
+            return false;
+        };
+        is_call(stored, function, *column)
+    }
+
+    /// Passes the expression of a CHECK to `read`; `None` for NOT NULL.
+    pub(crate) fn tree<T>(&self, read: impl FnOnce(Tree<'_>) -> T) -> Option<T> {
+        let stored = self.expression.as_ref()?;
+        // SAFETY: a stored expression, read into the current memory context.
+        let tree = unsafe { Tree::new(pg_sys::stringToNode(stored.as_ptr()).cast()) };
+        tree.map(read)
+    }
+
+    /// NOT NULL, which has a row here from version 18 on.
+    pub(crate) fn is_not_null(&self) -> bool {
+        self.expression.is_none()
+    }
+}
+
+/// The table's CHECK and NOT NULL constraints, in the order of their names.
+pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
+    let mut found = Vec::new();
+    let key = (pg_constraint::CONRELID, Key::Oid(relid));
+    CONSTRAINTS.scan(&[key], &mut |row| {
+        if [b'c', b'n'].contains(&row.contype) {
+            // SAFETY: the name is a C string, the columns are an array of smallint, the expression
+            // is a text.
+            found.push(unsafe {
+                Constraint {
+                    name: encoding::from_pointer(row.conname.data.as_ptr()),
+                    columns: row
+                        .value(pg_constraint::CONKEY)
+                        .and_then(|columns| Vec::<i16>::from_datum(columns, false))
+                        .unwrap_or_default(),
+                    expression: row.value(pg_constraint::CONBIN).map(|text| {
+                        CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).to_owned()
+                    }),
+                }
+            });
+        }
+        false
+    });
+    found
+}
+
+/// Whether a stored expression is `function(column)`, or `function(column) IS NOT FALSE`, by its
+/// text: parsing it is most of what the constraint costs.
+pub(in crate::pg) fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {
+    const TESTED: &[u8] = b"{BOOLEANTEST :arg ";
+    // `IS_NOT_FALSE` of primnodes.h.
+    const NOT_FALSE: &[u8] = b"} :booltesttype 3 :location ";
+    // The result is a boolean, the form that of a call.
+    const BETWEEN: &[u8] =
+        b" :funcresulttype 16 :funcretset false :funcvariadic false :funcformat 0 \
+        :funccollid 0 :inputcollid 0 :args ({VAR :varno 1 :varattno ";
+    let find = || {
+        let stored = stored.to_bytes();
+        let call = match stored.strip_prefix(TESTED) {
+            // From the end: to search for it is a thirtieth of an INSERT.
+            Some(call) => {
+                let tested = call.strip_suffix(b"}")?.trim_ascii_end();
+                let at = tested.iter().rposition(|&byte| byte == b' ')?;
+                tested[..=at].ends_with(NOT_FALSE).then_some(call)?
+            }
+            None => stored,
+        };
+        let called = call.strip_prefix(b"{FUNCEXPR :funcid ")?;
+        let (called, rest) = number(called);
+        let (column, _) = number(rest.strip_prefix(BETWEEN)?);
+        Some(called == function.to_u32() && Ok(attno) == column.try_into())
+    };
+    find() == Some(true)
+}
+
+/// The number that the text begins with, and the rest of it.
+fn number(text: &[u8]) -> (u32, &[u8]) {
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let (digits, rest) = text.split_at(text.iter().take_while(is_digit).count());
+    let value = digits.iter().fold(0_u32, |value, digit| {
+        value.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'))
+    });
+    (value, rest)
+}

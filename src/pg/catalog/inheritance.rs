@@ -1,0 +1,205 @@
+//! Who inherits from whom: partitions, and tables made by INHERITS.
+//!
+//! Anybody may make a tree as deep as there are tables, and one whose levels inherit twice from
+//! the level above, so that 2ⁿ paths lead to its root. So nothing here recurses, each relation
+//! is visited once, and every walk can be cancelled.
+
+use super::class;
+use super::rows::{Catalog, Key};
+use crate::pg::abi::externs::raising;
+use crate::pg::abi::lists;
+use pgrx::pg_sys;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::OnceLock;
+
+/// The relation and all its descendants, partitions included; nearer ones first.
+pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    all_inheritors_of([relid])
+}
+
+/// These relations and all their descendants, each once.
+pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    let mut known = FxHashSet::default();
+    let relids = relids.into_iter();
+    let mut found: Vec<pg_sys::Oid> = relids.filter(|&relid| known.insert(relid)).collect();
+    let mut next = 0;
+    while let Some(&relid) = found.get(next) {
+        pgrx::check_for_interrupts!();
+        let new = children(relid)
+            .into_iter()
+            .filter(|&child| known.insert(child));
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
+/// The relation to which another belongs as to a parent, without INHERITS: in another extension.
+type Parent = fn(pg_sys::Oid) -> Option<pg_sys::Oid>;
+
+static BEYOND: OnceLock<Parent> = OnceLock::new();
+
+/// Whoever looks for parents finds these, too; called once, at load.
+pub(crate) fn extend(parent: Parent) {
+    BEYOND.get_or_init(|| parent);
+}
+
+/// The relation's direct children, in the order of OIDs.
+fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    // It is not locked and may have been dropped.
+    if class(relid).is_none() {
+        return vec![];
+    }
+    let no_lock = pg_sys::NoLock.cast_signed();
+    // SAFETY: a look-up within a transaction; the list is copied before it is left to the
+    // memory context.
+    unsafe {
+        let list = at_boundary!(raising::find_inheritance_children(relid, no_lock));
+        lists::oids(list).collect()
+    }
+}
+
+/// Whether the relation has partitions or children, or once had.
+pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
+    // SAFETY: a syscache look-up within a transaction; the relation exists.
+    unsafe { at_boundary!(raising::has_subclass(relid)) }
+}
+
+/// All ancestors of the relation, each once.
+pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut found = vec![relid];
+    let mut known: FxHashSet<pg_sys::Oid> = found.iter().copied().collect();
+    let mut next = 0;
+    while let Some(&relid) = found.get(next) {
+        pgrx::check_for_interrupts!();
+        let new = parents_of(relid)
+            .into_iter()
+            .filter(|&parent| known.insert(parent));
+        found.extend(new);
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// For relations: the topmost ancestor for which something holds.
+pub(crate) type Topmost = FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>;
+
+/// A relation whose ancestors are being looked at.
+struct Step {
+    relid: pg_sys::Oid,
+    parents: std::vec::IntoIter<pg_sys::Oid>,
+}
+
+impl Step {
+    fn of(relid: pg_sys::Oid) -> Self {
+        let parents = parents_of(relid).into_iter();
+        Self { relid, parents }
+    }
+}
+
+/// The topmost of the relation and its ancestors for which `holds` is true. With several
+/// parents, the first one under which there is one counts, in the order of INHERITS.
+///
+/// `known` looks up earlier answers; `found` receives those found on the way.
+pub(crate) fn topmost(
+    relid: pg_sys::Oid,
+    known: impl Fn(pg_sys::Oid) -> Option<Option<pg_sys::Oid>>,
+    found: &mut Topmost,
+    mut holds: impl FnMut(pg_sys::Oid) -> bool,
+) -> Option<pg_sys::Oid> {
+    let mut answer = None;
+    let mut entered = FxHashSet::from_iter([relid]);
+    let mut path = vec![Step::of(relid)];
+    while let Some(step) = path.last_mut() {
+        pgrx::check_for_interrupts!();
+        if answer.is_none() {
+            if let Some(parent) = step.parents.next() {
+                if let Some(before) = found.get(&parent).copied().or_else(|| known(parent)) {
+                    answer = before;
+                } else if entered.insert(parent) {
+                    path.push(Step::of(parent));
+                }
+                continue;
+            }
+            answer = holds(step.relid).then_some(step.relid);
+        }
+        found.insert(step.relid, answer);
+        path.pop();
+    }
+    answer
+}
+
+fn parents_of(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    class(relid).map_or(vec![], |class| parents(relid, class.is_partition))
+}
+
+/// The direct parents: a partition's one, or those of an inheriting table in the order of its
+/// INHERITS clause; then the one beyond inheritance.
+pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
+    let mut found = inherited(relid, is_partition);
+    found.extend(BEYOND.get().and_then(|parent| parent(relid)));
+    found
+}
+
+fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
+    if is_partition {
+        // SAFETY: the relation is a partition; a detached one yields InvalidOid.
+        let parent = unsafe { at_boundary!(raising::get_partition_parent(relid, true)) };
+        return if parent == pg_sys::InvalidOid {
+            vec![]
+        } else {
+            vec![parent]
+        };
+    }
+    inherits_parents(relid)
+}
+
+/// catalog/pg_inherits.h, which pgrx does not bind.
+mod pg_inherits {
+    use pgrx::pg_sys::Oid;
+
+    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2611);
+    pub(in crate::pg) const RELID_SEQNO_INDEX: Oid = Oid::from_u32(2680);
+    pub(in crate::pg) const INHRELID: i16 = 1;
+    pub(in crate::pg) const PARENT_INDEX: Oid = Oid::from_u32(2187);
+    pub(in crate::pg) const INHPARENT: i16 = 2;
+
+    #[repr(C)]
+    pub(in crate::pg) struct Row {
+        pub(in crate::pg) inhrelid: Oid,
+        pub(in crate::pg) inhparent: Oid,
+        pub(in crate::pg) inhseqno: i32,
+        pub(in crate::pg) inhdetachpending: bool,
+    }
+}
+
+// SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
+const INHERITS: Catalog<pg_inherits::Row> =
+    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::RELID_SEQNO_INDEX)) };
+
+// SAFETY: pg_inherits and its index by parent.
+const CHILDREN: Catalog<pg_inherits::Row> =
+    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::PARENT_INDEX)) };
+
+/// The partitions that DETACH CONCURRENTLY has begun to detach: they are not found from the relation any more,
+/// and still find it.
+pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut found = Vec::new();
+    CHILDREN.scan(&[(pg_inherits::INHPARENT, Key::Oid(relid))], &mut |row| {
+        if row.inhdetachpending {
+            found.push(row.inhrelid);
+        }
+        false
+    });
+    found
+}
+
+fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut parents = Vec::new();
+    INHERITS.scan(&[(pg_inherits::INHRELID, Key::Oid(relid))], &mut |row| {
+        parents.push(row.inhparent);
+        false
+    });
+    parents
+}

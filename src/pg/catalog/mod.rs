@@ -1,0 +1,215 @@
+//! Look-ups in the system catalogs.
+
+pub(crate) mod cascade;
+pub(crate) mod code;
+pub(crate) mod constraints;
+pub(crate) mod databases;
+pub(crate) mod defaults;
+pub(crate) mod foreign_key;
+pub(crate) mod functions_used;
+pub(crate) mod index;
+pub(crate) mod index_entry;
+pub(crate) mod inheritance;
+pub(crate) mod invalidation;
+pub(crate) mod local_time;
+pub(crate) mod names;
+pub(crate) mod namespaced_options;
+pub(crate) mod nodes;
+pub(crate) mod object_access;
+pub(crate) mod partition;
+pub(crate) mod replication;
+pub(crate) mod roles;
+pub(crate) mod rows;
+pub(crate) mod stored_tree;
+pub(crate) mod syntax;
+pub(in crate::pg) mod temporary;
+pub(crate) mod timescale;
+pub(crate) mod triggers;
+
+use crate::pg::abi::encoding;
+use crate::pg::abi::externs::raising;
+use pgrx::pg_sys;
+
+pub(crate) use self::inheritance::{
+    all_inheritors, all_inheritors_of, ancestors, being_detached, has_subclass, parents,
+};
+
+/// What a policy needs to know of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Attribute {
+    pub(crate) attno: i16,
+    pub(crate) type_oid: pg_sys::Oid,
+    pub(crate) typmod: i32,
+    pub(crate) not_null: bool,
+    pub(crate) has_default: bool,
+    pub(crate) generated: bool,
+}
+
+/// Forgets all catalog caches of this session, as if every invalidation message had come: from
+/// now on it sees what others have committed.
+pub(crate) fn forget_caches() {
+    // SAFETY: what PostgreSQL does when it has lost messages; within a transaction.
+    unsafe { pg_sys::InvalidateSystemCaches() };
+}
+
+/// Makes every session forget the relation and plan again: at commit, this session at the next
+/// command.
+pub(crate) fn invalidate(relid: pg_sys::Oid) {
+    // SAFETY: within a transaction; only queues a message.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relid) };
+}
+
+/// The column of that name, unless it is dropped or absent.
+pub(crate) fn attribute(relid: pg_sys::Oid, name: &str) -> Option<Attribute> {
+    let name = encoding::to_server(name)?;
+    // SAFETY: SearchSysCacheAttName skips dropped columns; the tuple is read before its release.
+    unsafe {
+        let tuple = pg_sys::SearchSysCacheAttName(relid, name.as_ptr());
+        let form = tuple
+            .as_ref()
+            .map(|_| pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_attribute>())?;
+        let found = Attribute {
+            attno: (*form).attnum,
+            type_oid: (*form).atttypid,
+            typmod: (*form).atttypmod,
+            not_null: (*form).attnotnull,
+            has_default: (*form).atthasdef,
+            generated: (*form).attgenerated != 0,
+        };
+        pg_sys::ReleaseSysCache(tuple);
+        (found.attno > 0).then_some(found)
+    }
+}
+
+/// What a policy needs to know of a relation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Class {
+    pub(crate) relkind: u8,
+    pub(crate) is_partition: bool,
+    pub(crate) owner: pg_sys::Oid,
+    pub(crate) namespace: pg_sys::Oid,
+    pub(crate) persistence: u8,
+    pub(crate) has_rules: bool,
+}
+
+/// The relation's row in pg_class, or `None` if it is gone.
+pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
+    rows::CLASS.get(relid, |row| Class {
+        relkind: row.relkind.cast_unsigned(),
+        is_partition: row.relispartition,
+        owner: row.relowner,
+        namespace: row.relnamespace,
+        persistence: row.relpersistence.cast_unsigned(),
+        has_rules: row.relhasrules,
+    })
+}
+
+/// The number of the relation's file, which TRUNCATE and rewrites replace; 0 if it has none.
+pub(crate) fn file(relid: pg_sys::Oid) -> u32 {
+    rows::CLASS
+        .get(relid, |row| row.relfilenode.to_u32())
+        .unwrap_or(0)
+}
+
+/// Whether the index is a btree.
+pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
+    access_method(index) == Some(pg_sys::BTREE_AM_OID)
+}
+
+/// Whether the table is a heap.
+pub(crate) fn is_heap(table: pg_sys::Oid) -> bool {
+    access_method(table) == Some(pg_sys::HEAP_TABLE_AM_OID)
+}
+
+/// The access method of a table or index.
+pub(crate) fn access_method(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    rows::CLASS.get(relid, |row| row.relam)
+}
+
+/// An access method's name; empty if there is none.
+pub(crate) fn access_method_name(method: pg_sys::Oid) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_am_name(method)) }.unwrap_or_default()
+}
+
+/// The relation's name as a user would write it: qualified and quoted.
+pub(crate) fn qualified_name(relid: pg_sys::Oid) -> String {
+    // SAFETY: both names are palloc'd copies or null; quoting returns a valid C string.
+    unsafe {
+        let name = pg_sys::get_rel_name(relid);
+        if name.is_null() {
+            return relid.to_u32().to_string();
+        }
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relid));
+        encoding::from_pointer(pg_sys::quote_qualified_identifier(schema, name))
+    }
+}
+
+/// The schema's name as a user would write it.
+pub(crate) fn schema_name(schema: pg_sys::Oid) -> String {
+    // SAFETY: the name is a palloc'd copy or null; quoting returns a valid C string.
+    unsafe {
+        let name = pg_sys::get_namespace_name(schema);
+        if name.is_null() {
+            return schema.to_u32().to_string();
+        }
+        encoding::from_pointer(pg_sys::quote_identifier(name))
+    }
+}
+
+/// The relation's bare name; empty if there is none.
+pub(crate) fn relation_name(relid: pg_sys::Oid) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_rel_name(relid)) }.unwrap_or_default()
+}
+
+/// A name as an SQL identifier.
+pub(crate) fn quote_identifier(name: &str) -> String {
+    let Some(name) = encoding::to_server(name) else {
+        return format!("\"{}\"", name.replace('"', "\"\""));
+    };
+    // SAFETY: a valid C string in, a valid C string out (possibly the same).
+    unsafe { encoding::from_pointer(pg_sys::quote_identifier(name.as_ptr())) }
+}
+
+/// A text as an SQL literal.
+pub(crate) fn quote_literal(text: &str) -> String {
+    let Some(text) = encoding::to_server(text) else {
+        return format!("'{}'", text.replace('\'', "''"));
+    };
+    // SAFETY: a valid C string in, a palloc'd one out.
+    unsafe { encoding::from_pointer(pg_sys::quote_literal_cstr(text.as_ptr())) }
+}
+
+/// The default partition of a partitioned table.
+pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a syscache look-up within a transaction.
+    let default = unsafe { at_boundary!(raising::get_default_partition_oid(relid)) };
+    (default != pg_sys::InvalidOid).then_some(default)
+}
+
+/// The column's name; empty if there is none.
+pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
+    // SAFETY: a palloc'd C string or null.
+    unsafe { encoding::from_nullable(pg_sys::get_attname(relid, attno, true)) }.unwrap_or_default()
+}
+
+/// The columns that COPY writes when none are named: neither dropped nor
+/// generated, in order. The caller holds a lock on the relation.
+pub(crate) fn copied_columns(relid: pg_sys::Oid) -> Vec<String> {
+    let no_lock = pg_sys::NoLock.cast_signed();
+    let mut names = Vec::new();
+    // SAFETY: the relation stays open while its attributes are read; syscache tuples are released.
+    unsafe {
+        let relation = pg_sys::relation_open(relid, no_lock);
+        let count = (*(*relation).rd_att).natts as i16;
+        pg_sys::relation_close(relation, no_lock);
+        for attno in 1..=count {
+            let name = column_name(relid, attno);
+            if pg_sys::get_attgenerated(relid, attno) == 0 && attribute(relid, &name).is_some() {
+                names.push(name);
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,63 @@
+//! Partition keys and bounds for RANGE, read from the syscache without locking the tables.
+
+use super::nodes;
+use super::rows::Cache;
+use crate::pg::abi::lists;
+use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
+use std::ffi::CStr;
+
+/// The beginning of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h), which
+/// pgrx does not bind.
+#[repr(C)]
+struct KeyRow {
+    partrelid: Oid,
+    partstrat: core::ffi::c_char,
+    partnatts: i16,
+    partdefid: Oid,
+    partattrs: pg_sys::int2vector,
+}
+
+/// `Anum_pg_partitioned_table_partclass`
+const PARTCLASS: u32 = 6;
+
+// SAFETY: the cache of pg_partitioned_table by the table's OID.
+const KEYS: Cache<KeyRow> = unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
+
+/// The first column of a table's partition key, 0 for an expression, and its operator class; `None`
+/// if the table is not partitioned by RANGE.
+pub(crate) fn first_of_range(table: Oid) -> Option<(i16, Oid)> {
+    KEYS.get(table, |row| {
+        let classes = row.value(PARTCLASS)?.cast_mut_ptr::<pg_sys::oidvector>();
+        // SAFETY: a key has at least one column, and partclass is an oidvector.
+        let first = unsafe { (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr()) };
+        (row.partstrat.cast_unsigned() == b'r').then_some(first)
+    })
+    .flatten()
+}
+
+/// The first values of the lower and the upper bound in a text of `pg_class.relpartbound`, if they
+/// are of this pass-by-value type. `None` for the default partition.
+pub(crate) fn ends_of_range(bound: &CStr, type_oid: Oid) -> Option<[Option<Datum>; 2]> {
+    // SAFETY: nodes in the current memory context, whose tags tell their types.
+    unsafe {
+        let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
+        if nodes::tag(spec) != Some(NodeTag::T_PartitionBoundSpec) || (*spec).is_default {
+            return None;
+        }
+        let first = |datums: *mut pg_sys::List| {
+            if nodes::tag(datums) != Some(NodeTag::T_List) {
+                return None;
+            }
+            let end = lists::nth::<pg_sys::PartitionRangeDatum>(datums, 0)?;
+            if nodes::tag(end) != Some(NodeTag::T_PartitionRangeDatum)
+                || (*end).kind != pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE
+                || nodes::tag((*end).value) != Some(NodeTag::T_Const)
+            {
+                return None;
+            }
+            let value = &*(*end).value.cast::<pg_sys::Const>();
+            (value.consttype == type_oid && !value.constisnull).then_some(value.constvalue)
+        };
+        Some([first((*spec).lowerdatums), first((*spec).upperdatums)])
+    }
+}

@@ -1,0 +1,203 @@
+//! Privileges and ownership.
+
+use super::rows::Cache;
+use crate::pg::catalog;
+use pgrx::pg_sys;
+
+/// Whether `role` owns the relation or is a member of the owning role. False if the relation is
+/// gone, where PostgreSQL's own check would raise an error.
+pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: cached look-ups within a transaction.
+    let has_rights_of = |owner| unsafe { pg_sys::has_privs_of_role(role, owner) };
+    catalog::class(relid).is_some_and(|class| has_rights_of(class.owner))
+}
+
+/// Whether `role` owns the schema or is a member of the owning role.
+pub(crate) fn owns_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        #[cfg(not(since16))]
+        return pg_sys::pg_namespace_ownercheck(schema, role);
+        #[cfg(since16)]
+        return pg_sys::object_ownercheck(pg_sys::NamespaceRelationId, schema, role);
+    }
+}
+
+/// Whether `role` owns the database or is a member of the owning role.
+pub(crate) fn owns_database(database: u32, role: pg_sys::Oid) -> bool {
+    let database = pg_sys::Oid::from(database);
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        #[cfg(not(since16))]
+        return pg_sys::pg_database_ownercheck(database, role);
+        #[cfg(since16)]
+        return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, role);
+    }
+}
+
+/// Whether `role` may UPDATE the column, by a privilege on the table or on it.
+pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oid) -> bool {
+    let update = pg_sys::AclMode::from(pg_sys::ACL_UPDATE);
+    // SAFETY: syscache look-ups within a transaction.
+    unsafe {
+        pg_sys::pg_class_aclcheck(relid, role, update) == pg_sys::AclResult::ACLCHECK_OK
+            || pg_sys::pg_attribute_aclcheck(relid, attno, role, update)
+                == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// Whether `role` has USAGE on the schema.
+pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
+    // SAFETY: syscache look-ups within a transaction.
+    let result = unsafe {
+        #[cfg(not(since16))]
+        let result = pg_sys::pg_namespace_aclcheck(schema, role, usage);
+        #[cfg(since16)]
+        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, usage);
+        result
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Whether the current user may INSERT into the relation as a whole.
+pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
+    has_privilege(relid, pg_sys::ACL_INSERT)
+}
+
+/// Whether the current user may SELECT from the relation as a whole. False if it is gone.
+pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
+    has_privilege(relid, pg_sys::ACL_SELECT)
+}
+
+/// Whether `role` may INSERT into the relation as a whole.
+pub(crate) fn role_may_insert(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    role_has_privilege(relid, role, pg_sys::ACL_INSERT)
+}
+
+/// Whether `role` has the rights of `owner`.
+pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
+    // SAFETY: cached look-ups within a transaction.
+    unsafe { pg_sys::has_privs_of_role(role, owner) }
+}
+
+fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
+    role_has_privilege(relid, current_user(), privilege)
+}
+
+fn role_has_privilege(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
+    let privilege = pg_sys::AclMode::from(privilege);
+    let mut is_missing = false;
+    // SAFETY: a syscache look-up within a transaction; with the flag it raises no error if the
+    // relation is gone.
+    let result = unsafe { pg_sys::pg_class_aclcheck_ext(relid, role, privilege, &mut is_missing) };
+    !is_missing && result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Whether row-level security of the relation applies to the current user.
+pub(crate) fn is_subject_to_rls(relid: pg_sys::Oid) -> bool {
+    // SAFETY: look-ups within a transaction; without an error where it is off.
+    let state = unsafe { pg_sys::check_enable_rls(relid, pg_sys::InvalidOid, true) };
+    state == pg_sys::CheckEnableRlsResult::RLS_ENABLED.cast_signed()
+}
+
+/// Whether the current user may see the statistics of others.
+pub(crate) fn reads_all_statistics() -> bool {
+    // SAFETY: a cached look-up within a transaction.
+    unsafe {
+        let role = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_STATS);
+        pg_sys::has_privs_of_role(current_user(), role)
+    }
+}
+
+/// Whether PostgreSQL lets the role connect to the database in a background process: LOGIN (from
+/// 17 on that can be passed by) and CONNECT. Limits of connections do not count background
+/// processes. Reads shared catalogs only; within a transaction.
+pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let can_login = cfg!(since17) || can_login(role);
+    // SAFETY: syscache look-ups within a transaction.
+    let may = unsafe {
+        let connect = pg_sys::AclMode::from(pg_sys::ACL_CONNECT);
+        #[cfg(not(since16))]
+        let result = pg_sys::pg_database_aclcheck(database, role, connect);
+        #[cfg(since16)]
+        let result = pg_sys::object_aclcheck(pg_sys::DatabaseRelationId, database, role, connect);
+        result == pg_sys::AclResult::ACLCHECK_OK
+    };
+    can_login && may
+}
+
+// SAFETY: the cache of pg_authid by OID.
+const ROLE: Cache<pg_sys::FormData_pg_authid> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::AUTHOID) };
+
+fn can_login(role: pg_sys::Oid) -> bool {
+    ROLE.get(role, |row| row.rolcanlogin).unwrap_or(false)
+}
+
+/// Whether the role exists.
+pub(crate) fn exists(role: pg_sys::Oid) -> bool {
+    ROLE.get(role, |_| ()).is_some()
+}
+
+/// Whether the role is a superuser.
+pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
+    // SAFETY: a cached look-up within a transaction.
+    unsafe { pg_sys::superuser_arg(role) }
+}
+
+/// Whether the current user reads the table as it is on disk: its owner or a superuser, with
+/// `row_security` off, as pg_dump and its scripts set it.
+pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
+    // The outer user, because nobody may read through another's function what they could not
+    // read themselves; and the current one, because a superuser who calls a function does not
+    // lend it this right.
+    // SAFETY: reads a backend-local variable.
+    may_read_physically(relid) && may_reach_disk(relid, unsafe { pg_sys::GetOuterUserId() })
+}
+
+/// Whether a plan made for the current user may be executed where they read the table as it is
+/// on disk ([`reads_physically`]). It does not ask for the outer user: a plan is kept when that
+/// one changes.
+pub(crate) fn may_read_physically(relid: pg_sys::Oid) -> bool {
+    is_row_security_off() && may_reach_disk(relid, current_user())
+}
+
+/// `row_security = off`.
+pub(crate) fn is_row_security_off() -> bool {
+    // SAFETY: reads a backend-local variable.
+    !unsafe { pg_sys::row_security }
+}
+
+fn may_reach_disk(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    is_superuser(user) || owns_relation(relid, user)
+}
+
+/// Whether the user owns the extension.
+pub(crate) fn owns_extension(extension: pg_sys::Oid, user: pg_sys::Oid) -> bool {
+    // SAFETY: a syscache look-up; the extension exists.
+    unsafe {
+        #[cfg(not(since16))]
+        return pg_sys::pg_extension_ownercheck(extension, user);
+        #[cfg(since16)]
+        return pg_sys::object_ownercheck(pg_sys::ExtensionRelationId, extension, user);
+    }
+}
+
+/// The role's name, for a message; its number if it has no name any more.
+pub(crate) fn name(role: pg_sys::Oid) -> String {
+    // SAFETY: a cached look-up within a transaction; a C string in its memory, or null.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(role, true);
+        if name.is_null() {
+            return role.to_u32().to_string();
+        }
+        crate::pg::abi::encoding::from_pointer(name)
+    }
+}
+
+/// The current user.
+pub(crate) fn current_user() -> pg_sys::Oid {
+    // SAFETY: reads a backend-local variable.
+    unsafe { pg_sys::GetUserId() }
+}

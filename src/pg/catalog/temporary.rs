@@ -1,0 +1,69 @@
+//! The session's temporary objects.
+
+use super::rows::{Catalog, Key};
+use pgrx::pg_sys;
+
+/// catalog/pg_depend.h, which pgrx does not bind.
+mod pg_depend {
+    use pgrx::pg_sys::Oid;
+
+    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2608);
+    pub(in crate::pg) const BY_REFERENCE: Oid = Oid::from_u32(2674);
+    pub(in crate::pg) const REFCLASSID: i16 = 4;
+    pub(in crate::pg) const REFOBJID: i16 = 5;
+
+    /// The first columns.
+    #[repr(C)]
+    pub(in crate::pg) struct Row {
+        pub(in crate::pg) classid: Oid,
+        pub(in crate::pg) objid: Oid,
+    }
+}
+
+/// A value that changes when a temporary object comes or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pg) struct Objects {
+    schema: pg_sys::Oid,
+    count: u64,
+    sum: u64,
+}
+
+impl Objects {
+    /// The present ones. Costs next to nothing in a session that never had any.
+    pub(in crate::pg) fn now() -> Self {
+        let (mut schema, mut toast) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+        // SAFETY: reads backend-local variables.
+        unsafe { pg_sys::GetTempNamespaceState(&mut schema, &mut toast) };
+        let mut found = Self {
+            schema,
+            count: 0,
+            sum: 0,
+        };
+        if schema != pg_sys::InvalidOid {
+            found.count_all();
+        }
+        found
+    }
+
+    /// Whatever is in a schema depends on it.
+    fn count_all(&mut self) {
+        // SAFETY: what the transaction has made so far is to be seen.
+        unsafe { pg_sys::CommandCounterIncrement() };
+        let keys = [
+            (pg_depend::REFCLASSID, Key::Oid(pg_sys::NamespaceRelationId)),
+            (pg_depend::REFOBJID, Key::Oid(self.schema)),
+        ];
+        DEPEND.scan(&keys, &mut |row| {
+            let object = u64::from(row.classid.to_u32()) << 32 | u64::from(row.objid.to_u32());
+            self.count += 1;
+            self.sum = self
+                .sum
+                .wrapping_add(object.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            false
+        });
+    }
+}
+
+// SAFETY: pg_depend and its index by what is referred to.
+const DEPEND: Catalog<pg_depend::Row> =
+    unsafe { Catalog::new(pg_depend::RELATION, Some(pg_depend::BY_REFERENCE)) };

@@ -1,0 +1,34 @@
+//! Rows of one table as rows of another.
+
+use super::query;
+use super::table::Slot;
+use crate::pg::catalog::{self, rows};
+use pgrx::pg_sys::{self, Oid};
+
+/// The table's columns that are not dropped, in order. Needs no lock: who looks at other owners'
+/// tables takes none.
+pub(crate) fn columns(relid: Oid) -> Vec<String> {
+    let count = rows::CLASS.get(relid, |row| row.relnatts).unwrap_or(0);
+    let names = (1..=count).map(|attno| catalog::column_name(relid, attno));
+    // The name of a dropped column finds none.
+    names
+        .filter(|name| catalog::attribute(relid, name).is_some())
+        .collect()
+}
+
+/// Whether INSERT takes a value of one type for a column of the other.
+pub(crate) fn is_assignable(from: Oid, to: Oid) -> bool {
+    let assignment = pg_sys::CoercionContext::COERCION_ASSIGNMENT;
+    // SAFETY: look-ups of two types.
+    unsafe { pg_sys::can_coerce_type(1, &from, &to, assignment) }
+}
+
+/// The slot's row as a parameter. Guarded.
+pub(crate) fn row(slot: Slot<'_>) -> query::Parameter {
+    let relid = slot.table().oid();
+    // SAFETY: the slot holds a row of the table, whose row type it has.
+    unsafe {
+        let value = pg_sys::ExecFetchSlotHeapTupleDatum(slot.as_ptr());
+        (pg_sys::get_rel_type_id(relid), Some(value))
+    }
+}

@@ -1,0 +1,378 @@
+//! Calls of C functions that the extension's SQL declares.
+//!
+//! An exported function takes a call as its only argument, so that only PostgreSQL can make one.
+//! Unguarded, as [`crate::pg::abi::unguarded`].
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::table::{Slot, Table};
+use crate::pg::abi::context::Context;
+use crate::pg::abi::{encoding, externs, fmgr, unguarded};
+use crate::pg::catalog::nodes;
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use pgrx::pg_sys::{
+    self, Datum, FunctionCallInfo, FunctionCallInfoBaseData, HeapTuple, ItemPointerData, Oid,
+};
+
+/// A call with arguments of the types `A`, made by PostgreSQL's function manager. The SQL
+/// declaration of the function in `sql/` must have these types.
+#[repr(transparent)]
+pub(crate) struct Call<'a, A>(FunctionCallInfo, PhantomData<&'a A>);
+
+impl<A: Arguments> Call<'_, A> {
+    /// The arguments, `None` for NULL.
+    #[inline]
+    pub(crate) fn args(&self) -> A::Values {
+        // SAFETY: as declared in SQL.
+        unsafe { A::read(self.0) }
+    }
+
+    /// Returns NULL.
+    pub(crate) fn null(&self) -> Datum {
+        // SAFETY: the call runs.
+        unsafe { fmgr::null(self.0) }
+    }
+}
+
+impl<'a, A, B> Call<'a, (A, B)> {
+    /// The same call, of which the first argument is not read.
+    pub(crate) fn second_only(self) -> Call<'a, (Unread, B)> {
+        Call(self.0, PhantomData)
+    }
+}
+
+/// What `fn_extra` points to after [`Call::once`]: its answer.
+static NO: u8 = 1;
+static YES: u8 = 2;
+
+fn address(answer: &'static u8) -> *mut c_void {
+    core::ptr::from_ref(answer).cast_mut().cast()
+}
+
+impl<A> Call<'_, A> {
+    /// Calls `decide` the first time that this call site in a query runs, with a memory context of
+    /// the same life, and returns that answer every time; false without such a context.
+    ///
+    /// # Safety
+    /// The function stores nothing else in `fn_extra`.
+    #[inline(always)]
+    pub(crate) unsafe fn once(&self, decide: impl FnOnce(&Self, Context<'_>) -> bool) -> bool {
+        // SAFETY: the call goes on; nothing else is kept in fn_extra.
+        unsafe {
+            let info = (*self.0).flinfo;
+            if info.is_null() {
+                return false;
+            }
+            if (*info).fn_extra.is_null() {
+                let memory = (*info).fn_mcxt;
+                let answer = !memory.is_null() && decide(self, Context::of(memory));
+                (*info).fn_extra = address(if answer { &YES } else { &NO });
+            }
+            (*info).fn_extra == address(&YES)
+        }
+    }
+
+    /// The value that this call site in a query keeps between calls, at first `first()`; `None` if
+    /// there is no place for it. Raises an error only when out of memory.
+    ///
+    /// # Safety
+    /// As [`Self::once`].
+    #[inline]
+    pub(crate) unsafe fn kept<T: Copy>(&mut self, first: impl FnOnce() -> T) -> Option<&mut T> {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        // SAFETY: fn_extra is null or points to a `T`, as nothing else is kept there.
+        unsafe {
+            let info = (*self.0).flinfo.as_mut()?;
+            if info.fn_extra.is_null() {
+                let kept = externs::MemoryContextAlloc(info.fn_mcxt, size_of::<T>());
+                kept.cast::<T>().write(first());
+                info.fn_extra = kept;
+            }
+            info.fn_extra.cast::<T>().as_mut()
+        }
+    }
+
+    /// Whether the argument is a constant of the query, the same in each call.
+    pub(crate) fn is_constant(&self, argument: i32) -> bool {
+        // SAFETY: the call runs.
+        unsafe { nodes::has_constant(self.0, argument) }
+    }
+
+    /// Whether the filter makes this call ([`nodes::is_called_by_filter`]).
+    pub(crate) fn is_by_filter(&self) -> bool {
+        // SAFETY: the call runs.
+        unsafe { nodes::is_called_by_filter(self.0) }
+    }
+}
+
+/// The type of an argument.
+pub(crate) trait Argument {
+    /// # Safety
+    /// The value has this type, and stays as long as `Self`.
+    unsafe fn of(datum: Datum) -> Self;
+}
+
+/// An interval.
+#[derive(Clone, Copy)]
+pub(crate) struct Interval {
+    pub(crate) months: i32,
+    pub(crate) days: i32,
+    pub(crate) micros: i64,
+}
+
+impl Argument for Interval {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: an interval, as required of the caller.
+        let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
+        Self {
+            months: interval.month,
+            days: interval.day,
+            micros: interval.time,
+        }
+    }
+}
+
+/// The bytes of a text, in the database's encoding.
+pub(crate) struct Bytes<'a>(*mut pg_sys::varlena, PhantomData<&'a ()>);
+
+impl Argument for Bytes<'_> {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: a text, as required of the caller.
+        let text = unsafe { externs::pg_detoast_datum_packed(datum.cast_mut_ptr()) };
+        Self(text, PhantomData)
+    }
+}
+
+impl Bytes<'_> {
+    #[inline]
+    pub(crate) fn get(&self) -> &[u8] {
+        // SAFETY: a varlena that is neither compressed nor out of line, and stays as long as the call.
+        unsafe { pgrx::varlena_to_byte_slice(self.0) }
+    }
+}
+
+/// Types passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
+macro_rules! by_value {
+    ($($type:ty: $read:expr),+ $(,)?) => {$(
+        impl Argument for $type {
+            #[inline]
+            unsafe fn of(datum: Datum) -> Self {
+                $read(datum.value())
+            }
+        }
+    )+};
+}
+
+by_value!(
+    i64: |value| value as i64,
+    i32: |value| value as i32,
+    f64: |value| f64::from_bits(value as u64),
+    bool: |value| value as u8 != 0,
+    Oid: |value| Oid::from(value as u32),
+);
+
+impl Argument for ItemPointerData {
+    #[inline]
+    unsafe fn of(datum: Datum) -> Self {
+        // SAFETY: as required of the caller.
+        unsafe { *datum.cast_mut_ptr() }
+    }
+}
+
+/// An argument of any type, which is not read.
+pub(crate) struct Unread;
+
+impl Argument for Unread {
+    #[inline]
+    unsafe fn of(_datum: Datum) -> Self {
+        Self
+    }
+}
+
+/// An array of an [`Argument`] type.
+pub(crate) struct Array<'a, T>(Datum, PhantomData<&'a T>);
+
+impl<T> Argument for Array<'_, T> {
+    unsafe fn of(datum: Datum) -> Self {
+        Self(datum, PhantomData)
+    }
+}
+
+impl<T: Argument> Array<'_, T> {
+    /// The elements, `None` for NULLs; in the current memory context.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Option<T>> {
+        // SAFETY: an array of values of that type.
+        unsafe { fmgr::elements(self.0).map(|element| element.map(|datum| T::of(datum))) }
+    }
+}
+
+/// An argument of type text, read only where it is needed.
+pub(crate) struct TextArgument<'a>(Datum, PhantomData<&'a ()>);
+
+impl Argument for TextArgument<'_> {
+    unsafe fn of(datum: Datum) -> Self {
+        Self(datum, PhantomData)
+    }
+}
+
+impl TextArgument<'_> {
+    /// The text, unless it is longer than any name. Guarded.
+    pub(crate) fn read_short(&self) -> Option<String> {
+        // SAFETY: a value of type text, of which the first bytes are read.
+        unsafe {
+            let limit = pg_sys::NAMEDATALEN as i32;
+            let start = pg_sys::pg_detoast_datum_slice(self.0.cast_mut_ptr(), 0, limit);
+            let text = encoding::from_datum(Datum::from(start));
+            (text.len() < pg_sys::NAMEDATALEN as usize).then_some(text)
+        }
+    }
+}
+
+/// A function's arguments: a tuple of types.
+pub(crate) trait Arguments {
+    type Values;
+
+    /// # Safety
+    /// A call with arguments of these types.
+    unsafe fn read(call: FunctionCallInfo) -> Self::Values;
+}
+
+macro_rules! arguments {
+    ($($type:ident $at:literal),+) => {
+        impl<$($type: Argument),+> Arguments for ($($type,)+) {
+            type Values = ($(Option<$type>,)+);
+
+            #[inline]
+            unsafe fn read(call: FunctionCallInfo) -> Self::Values {
+                // SAFETY: as required of the caller.
+                unsafe { ($(fmgr::arg(call, $at).map(|datum| $type::of(datum)),)+) }
+            }
+        }
+    };
+}
+
+impl Arguments for () {
+    type Values = ();
+
+    #[inline]
+    unsafe fn read(_call: FunctionCallInfo) -> Self::Values {}
+}
+
+arguments!(A 0);
+arguments!(A 0, B 1);
+arguments!(A 0, B 1, C 2);
+
+/// A call of a function that SQL declares as a trigger's.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct TriggerCall<'a>(NonNull<FunctionCallInfoBaseData>, PhantomData<&'a ()>);
+
+impl<'a> TriggerCall<'a> {
+    /// `None` unless it is called as a BEFORE trigger of INSERT or UPDATE, for a row.
+    #[inline]
+    pub(crate) fn before_write(self) -> Option<BeforeWrite<'a>> {
+        // SAFETY: a call's context is null or a node, and its tag tells its type.
+        let data = unsafe {
+            let context = (*self.0.as_ptr()).context;
+            if nodes::tag(context) != Some(pg_sys::NodeTag::T_TriggerData) {
+                return None;
+            }
+            &*context.cast::<pg_sys::TriggerData>()
+        };
+        let operation = data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK;
+        let is_right = data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
+            && [pg_sys::TRIGGER_EVENT_INSERT, pg_sys::TRIGGER_EVENT_UPDATE].contains(&operation);
+        is_right.then_some(BeforeWrite { call: self, data })
+    }
+}
+
+/// A call of a BEFORE INSERT OR UPDATE trigger, for a row.
+#[derive(Clone, Copy)]
+pub(crate) struct BeforeWrite<'a> {
+    call: TriggerCall<'a>,
+    data: &'a pg_sys::TriggerData,
+}
+
+impl<'a> BeforeWrite<'a> {
+    #[inline]
+    pub(crate) fn is_update(self) -> bool {
+        !self.data.tg_newtuple.is_null()
+    }
+
+    #[inline]
+    pub(crate) fn table(self) -> Table<'a> {
+        // SAFETY: open and locked as long as the statement.
+        unsafe { Table::of(self.data.tg_relation) }
+    }
+
+    /// The row that is about to be written.
+    #[inline]
+    pub(crate) fn new_row(self) -> Slot<'a> {
+        let slot = if self.is_update() {
+            self.data.tg_newslot
+        } else {
+            self.data.tg_trigslot
+        };
+        // SAFETY: a row of the table.
+        unsafe { Slot::of(slot, self.table()) }
+    }
+
+    /// The version that an UPDATE replaces, and its TID.
+    #[inline]
+    pub(crate) fn old_row(self) -> Option<(Slot<'a>, ItemPointerData)> {
+        // SAFETY: a row of the table.
+        self.is_update().then(|| unsafe {
+            let row = Slot::of(self.data.tg_trigslot, self.table());
+            (row, (*self.data.tg_trigtuple).t_self)
+        })
+    }
+
+    /// The row that is about to be written, in the form that a trigger function returns.
+    #[inline]
+    pub(crate) fn tuple(self) -> HeapTuple {
+        if self.is_update() {
+            self.data.tg_newtuple
+        } else {
+            self.data.tg_trigtuple
+        }
+    }
+
+    /// The same row with another timestamptz in this column.
+    pub(crate) fn tuple_with(self, attno: i16, time: i64) -> HeapTuple {
+        let (tuple, column, mut null) = (self.tuple(), i32::from(attno), false);
+        let column_type = self.table().column(attno).map(|it| it.atttypid);
+        if column_type != Some(pg_sys::TIMESTAMPTZOID) {
+            return tuple;
+        }
+        let mut value = Datum::from(time);
+        // SAFETY: a row of the table, which has such a column.
+        unsafe {
+            let columns = (*self.data.tg_relation).rd_att;
+            let (value, null) = (&mut value, &mut null);
+            unguarded::heap_modify_tuple_by_cols(tuple, columns, 1, &column, value, null)
+        }
+    }
+
+    /// What the function keeps for the statement; `make` allocates it in memory of the same life.
+    ///
+    /// # Safety
+    /// The function always keeps a `T`.
+    #[inline]
+    pub(crate) unsafe fn kept<T>(self, make: impl FnOnce(Context<'a>) -> &'a T) -> &'a T {
+        // SAFETY: as required of the caller; the record of the function lives as long as that
+        // memory.
+        unsafe {
+            let call = (*self.call.0.as_ptr()).flinfo;
+            if (*call).fn_extra.is_null() {
+                let made: *const T = make(Context::of((*call).fn_mcxt));
+                (*call).fn_extra = made.cast_mut().cast();
+            }
+            &*(*call).fn_extra.cast::<T>()
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The executor's hooks.
+
+use crate::pg::abi::context::Context;
+use crate::pg::abi::{externs, lists, unguarded};
+use core::ffi::c_int;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use pgrx::pg_sys::{self, PlannedStmt, QueryDesc, RangeTblEntry};
+
+/// A query in the executor. Errors may pass where one is held: nothing needs dropping.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Query<'a>(*mut QueryDesc, PhantomData<&'a ()>);
+
+impl<'a> Query<'a> {
+    /// Its snapshot, only for comparison.
+    pub(crate) fn snapshot(self) -> pg_sys::Snapshot {
+        // SAFETY: the query is there.
+        unsafe { (*self.0).snapshot }
+    }
+
+    /// Its execution state; null before it is started and after its end.
+    pub(crate) fn state(self) -> *mut pg_sys::EState {
+        // SAFETY: the query is there.
+        unsafe { (*self.0).estate }
+    }
+
+    /// Its text, if it has one.
+    pub(crate) fn text(self) -> Option<&'a core::ffi::CStr> {
+        // SAFETY: a C string that stays as long as the query.
+        unsafe {
+            let text = (*self.0).sourceText;
+            (!text.is_null()).then(|| core::ffi::CStr::from_ptr(text))
+        }
+    }
+
+    /// The type and value of its parameter with this number, from 0; `None` where it has none.
+    pub(crate) fn parameter(self, at: usize) -> Option<(pg_sys::Oid, Option<pg_sys::Datum>)> {
+        // SAFETY: the list has that many; those of PostgreSQL's own queries are all given.
+        unsafe {
+            let list = (*self.0).params.as_ref()?;
+            if at >= usize::try_from(list.numParams).ok()? || list.paramFetch.is_some() {
+                return None;
+            }
+            let given = &*list.params.as_ptr().add(at);
+            Some((given.ptype, (!given.isnull).then_some(given.value)))
+        }
+    }
+
+    /// Has it see all that is committed now, and what the transaction has done since it was made;
+    /// before it is started, with its snapshot as the active one. Unguarded.
+    #[allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+    pub(crate) fn see_latest(self) {
+        // SAFETY: the query is there, and is released with the snapshot that it has then.
+        unsafe {
+            let former = (*self.0).snapshot;
+            // Whoever has pushed it pops what is there then.
+            unguarded::PopActiveSnapshot();
+            unguarded::PushActiveSnapshot(unguarded::GetLatestSnapshot());
+            (*self.0).snapshot = unguarded::RegisterSnapshot(externs::GetActiveSnapshot());
+            unguarded::UnregisterSnapshot(former);
+        }
+    }
+
+    /// The memory context of its execution.
+    pub(crate) fn memory(self) -> Option<Context<'a>> {
+        // SAFETY: the memory goes after the query's end.
+        unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
+    }
+
+    pub(crate) fn plan(self) -> Option<Plan<'a>> {
+        // SAFETY: the query is there, and its plan as long.
+        unsafe { (*self.0).plannedstmt.as_ref().map(Plan) }
+    }
+}
+
+/// A statement's plan.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Plan<'a>(&'a PlannedStmt);
+
+impl Deref for Plan<'_> {
+    type Target = PlannedStmt;
+
+    fn deref(&self) -> &PlannedStmt {
+        self.0
+    }
+}
+
+impl Plan<'_> {
+    /// The plan, to be read.
+    pub(crate) fn as_ptr(self) -> *mut PlannedStmt {
+        core::ptr::from_ref(self.0).cast_mut()
+    }
+
+    /// The ModifyTable on top of an INSERT.
+    fn insertion(&self) -> Option<&pg_sys::ModifyTable> {
+        // SAFETY: a node, which tells its type.
+        let top = unsafe { self.planTree.cast::<pg_sys::ModifyTable>().as_ref() }?;
+        let is_insertion = top.plan.type_ == pg_sys::NodeTag::T_ModifyTable
+            && top.operation == pg_sys::CmdType::CMD_INSERT;
+        is_insertion.then_some(top)
+    }
+
+    /// Whether it is one INSERT or UPDATE, and nothing in a WITH clause writes.
+    pub(crate) fn only_inserts_or_updates(&self) -> bool {
+        let commands = [pg_sys::CmdType::CMD_INSERT, pg_sys::CmdType::CMD_UPDATE];
+        !self.hasModifyingCTE && commands.contains(&self.commandType)
+    }
+
+    /// Whether it is an INSERT … ON CONFLICT DO UPDATE.
+    pub(crate) fn updates_on_conflict(&self) -> bool {
+        let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
+        self.insertion()
+            .is_some_and(|top| top.onConflictAction == update)
+    }
+
+    /// What an INSERT gives to a column of type integer, if it is the same constant in each row:
+    /// `Some(None)` for NULL.
+    pub(crate) fn inserted_int4(&self, attno: i16) -> Option<Option<i32>> {
+        // SAFETY: an INSERT's source has an entry for each column of the table, in order.
+        unsafe {
+            let source = self.insertion()?.plan.lefttree.as_ref()?;
+            let entry = lists::nth::<pg_sys::TargetEntry>(source.targetlist, i32::from(attno) - 1)?;
+            let given = (*entry).expr.cast::<pg_sys::Const>().as_ref()?;
+            let is_int4 = given.xpr.type_ == pg_sys::NodeTag::T_Const
+                && given.consttype == pg_sys::INT4OID
+                && (*entry).resno == attno;
+            is_int4.then(|| (!given.constisnull).then(|| given.constvalue.value() as i32))
+        }
+    }
+
+    /// The functions that a SELECT without tables calls, one a column, each with its first argument
+    /// if that is a constant: a relation's or schema's OID.
+    pub(crate) fn functions_called(
+        &self,
+    ) -> impl Iterator<Item = (pg_sys::Oid, Option<pg_sys::Oid>)> {
+        // SAFETY: a node, which tells its type, and its target list.
+        unsafe {
+            let top = self.planTree.as_ref();
+            let is_alone = |top: &&pg_sys::Plan| {
+                top.type_ == pg_sys::NodeTag::T_Result && top.lefttree.is_null()
+            };
+            let top = top.filter(is_alone);
+            let columns = top.map_or(core::ptr::null_mut(), |top| top.targetlist);
+            lists::iter::<pg_sys::TargetEntry>(columns).filter_map(|column| {
+                let call = (*column).expr.cast::<pg_sys::FuncExpr>().as_ref();
+                let call = call.filter(|call| call.xpr.type_ == pg_sys::NodeTag::T_FuncExpr)?;
+                let constant = lists::nth::<pg_sys::Const>(call.args, 0);
+                let constant = constant.and_then(|constant| constant.as_ref());
+                let types = [pg_sys::REGCLASSOID, pg_sys::REGNAMESPACEOID];
+                let object = constant.filter(|constant| {
+                    constant.xpr.type_ == pg_sys::NodeTag::T_Const
+                        && types.contains(&constant.consttype)
+                        && !constant.constisnull
+                });
+                let object =
+                    object.map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
+                Some((call.funcid, object))
+            })
+        }
+    }
+
+    /// The relations that it names.
+    pub(crate) fn relations(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        // SAFETY: a list of range table entries.
+        unsafe { lists::iter::<RangeTblEntry>(self.rtable) }.filter_map(|entry| {
+            // SAFETY: as above.
+            let entry = unsafe { entry.as_ref() }?;
+            (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
+        })
+    }
+
+    /// The first relation, by its OID and kind.
+    pub(crate) fn first_table(&self) -> Option<(pg_sys::Oid, u8)> {
+        // SAFETY: a list of range table entries.
+        let first = unsafe { lists::nth::<RangeTblEntry>(self.rtable, 0)?.as_ref()? };
+        let is_relation = first.rtekind == pg_sys::RTEKind::RTE_RELATION;
+        is_relation.then_some((first.relid, first.relkind.cast_unsigned()))
+    }
+
+    /// Whether it writes to a relation.
+    pub(crate) fn writes(&self) -> bool {
+        #[cfg(not(since19))]
+        return !self.resultRelations.is_null();
+        #[cfg(since19)]
+        return !self.resultRelationRelids.is_null();
+    }
+
+    /// The relations that it writes to.
+    pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
+        // SAFETY: indexes into the range table.
+        unsafe {
+            lists::targets(self).filter_map(|index| {
+                let entry = lists::nth::<RangeTblEntry>(self.rtable, index - 1)?;
+                entry.as_ref().map(|entry| entry.relid)
+            })
+        }
+    }
+}
+
+/// Code that runs around the executor's functions; each method must call its last argument, but
+/// `run` for a query that would meet no row.
+///
+/// # Safety
+/// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): the methods do not panic, and
+/// nothing needs dropping where an error may pass.
+pub(crate) unsafe trait Around {
+    fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce());
+    fn run(query: Query<'_>, run: impl FnOnce());
+    fn finish(query: Query<'_>, finish: impl FnOnce());
+    fn end(query: Query<'_>, end: impl FnOnce());
+}
+
+/// Installs the hooks; once, at load.
+pub(crate) fn init<A: Around>() {
+    start::install::<A>();
+    run::install::<A>();
+    finish::install::<A>();
+    end::install::<A>();
+}
+
+macro_rules! hook {
+    ($name:ident, $around:ident, $hook:ident: $type:ident, $standard:ident,
+     ($($argument:ident: $of:ty),*) $($told:ident)?) => {
+        mod $name {
+            use super::*;
+
+            static mut PREVIOUS: pg_sys::$type = None;
+
+            unsafe extern "C-unwind" {
+                fn $standard(query: *mut QueryDesc, $($argument: $of),*);
+            }
+
+            pub(in crate::pg) fn install<A: Around>() {
+                // SAFETY: single-threaded, in the postmaster, before any query.
+                unsafe { PREVIOUS = core::ptr::replace(&raw mut pg_sys::$hook, Some(hook::<A>)) };
+            }
+
+            #[allow(
+                ffi_unwind_calls,
+                reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+            )]
+            unsafe extern "C-unwind" fn hook<A: Around>(
+                query: *mut QueryDesc,
+                $($argument: $of),*
+            ) {
+                // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
+                let go_on = || unsafe { PREVIOUS.unwrap_or($standard)(query, $($argument),*) };
+                A::$around(Query(query, PhantomData), $($told,)? go_on);
+            }
+        }
+    };
+}
+hook!(start, start, ExecutorStart_hook: ExecutorStart_hook_type, standard_ExecutorStart,
+    (eflags: c_int) eflags);
+#[cfg(not(since18))]
+hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
+    (direction: pg_sys::ScanDirection::Type, count: u64, execute_once: bool));
+#[cfg(since18)]
+hook!(run, run, ExecutorRun_hook: ExecutorRun_hook_type, standard_ExecutorRun,
+    (direction: pg_sys::ScanDirection::Type, count: u64));
+// Data-modifying WITH queries run to completion in ExecutorFinish.
+hook!(finish, finish, ExecutorFinish_hook: ExecutorFinish_hook_type, standard_ExecutorFinish, ());
+hook!(end, end, ExecutorEnd_hook: ExecutorEnd_hook_type, standard_ExecutorEnd, ());

@@ -1,0 +1,340 @@
+//! Triggers that a statement fires, and those of a DELETE that runs without a statement.
+//!
+//! Unguarded, as [`crate::pg::abi::unguarded`], unless a function says otherwise.
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::table::{Slot, Table};
+use super::trigger_queue;
+use crate::pg::abi::context::Context;
+use crate::pg::abi::{externs, lists, unguarded};
+use core::marker::PhantomData;
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Oid};
+
+/// Triggers of a table, from the relation cache or a statement.
+#[derive(Clone, Copy)]
+pub(crate) struct Triggers<'a>(*const *mut pg_sys::TriggerDesc, PhantomData<&'a ()>);
+
+impl Triggers<'_> {
+    /// # Safety
+    /// The pointer to a trigger description of PostgreSQL, valid for `'a`.
+    #[inline]
+    pub(in crate::pg) unsafe fn at(place: *const *mut pg_sys::TriggerDesc) -> Self {
+        Self(place, PhantomData)
+    }
+
+    /// Passes the description to `work`, which must not keep it.
+    #[inline]
+    fn with<T>(self, work: impl FnOnce(&mut pg_sys::TriggerDesc) -> T) -> Option<T> {
+        // SAFETY: the place is there, and `work` makes PostgreSQL replace nothing.
+        unsafe { (*self.0).as_mut() }.map(work)
+    }
+
+    fn each(self, mut see: impl FnMut(&mut pg_sys::Trigger)) {
+        self.with(|all| {
+            for at in 0..usize::try_from(all.numtriggers).unwrap_or(0) {
+                // SAFETY: an array of that many.
+                see(unsafe { &mut *all.triggers.add(at) });
+            }
+        });
+    }
+
+    /// Whether a DELETE may fire a trigger. Triggers of referencing foreign keys and disabled ones
+    /// count.
+    pub(crate) fn concern_delete(self) -> bool {
+        let concern = |all: &mut pg_sys::TriggerDesc| {
+            all.trig_delete_before_row
+                || all.trig_delete_after_row
+                || all.trig_delete_instead_row
+                || all.trig_delete_before_statement
+                || all.trig_delete_after_statement
+                || all.trig_delete_old_table
+        };
+        self.with(concern) == Some(true)
+    }
+
+    /// Whether a DELETE fires triggers that are none of PostgreSQL's own.
+    pub(crate) fn fire_own_at_delete(self) -> bool {
+        let mut found = false;
+        self.each(|trigger| {
+            let events = u32::from(trigger.tgtype.cast_unsigned());
+            found |= events & pg_sys::TRIGGER_TYPE_DELETE != 0 && !trigger.tgisinternal;
+        });
+        found
+    }
+
+    /// Whether the triggers that a DELETE may fire only queue the row: they are AFTER triggers,
+    /// without a WHEN condition, which is evaluated at once.
+    pub(crate) fn delete_only_queues(self) -> bool {
+        let fires_before = |all: &mut pg_sys::TriggerDesc| {
+            all.trig_delete_before_row
+                || all.trig_delete_instead_row
+                || all.trig_delete_before_statement
+        };
+        let mut has_condition = false;
+        self.each(|trigger| {
+            let events = u32::from(trigger.tgtype.cast_unsigned());
+            let deletes = events & pg_sys::TRIGGER_TYPE_DELETE != 0;
+            has_condition |= deletes && !trigger.tgqual.is_null();
+        });
+        self.with(fires_before) != Some(true) && !has_condition
+    }
+
+    /// Whether a trigger calls one of these functions.
+    pub(crate) fn call_one_of(self, functions: &[u32]) -> bool {
+        let mut found = false;
+        self.each(|trigger| found |= functions.contains(&trigger.tgfoid.to_u32()));
+        found
+    }
+
+    /// Whether there are BEFORE ROW triggers for this event (`TRIGGER_TYPE_INSERT` or `UPDATE`),
+    /// and all call this function.
+    pub(crate) fn fire_only(self, event: u32, function: Oid) -> bool {
+        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
+        if self.with(|all| *before_row(all, event)) != Some(true) {
+            return false;
+        }
+        let (mut found, mut others) = (false, false);
+        self.each(|trigger| {
+            if u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted {
+                found |= trigger.tgfoid == function;
+                others |= trigger.tgfoid != function;
+            }
+        });
+        found && !others
+    }
+
+    /// Whether there is a BEFORE ROW trigger for this event that calls another function.
+    pub(crate) fn has_before_row(self, event: u32, except: Oid) -> bool {
+        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
+        let mut found = false;
+        self.each(|trigger| {
+            found |= u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted
+                && trigger.tgfoid != except;
+        });
+        found
+    }
+
+    /// Keeps the BEFORE ROW triggers for this event from firing.
+    pub(crate) fn hide(self, event: u32) {
+        self.with(|all| *before_row(all, event) = false);
+    }
+}
+
+/// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.
+fn before_row(all: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
+    if event == pg_sys::TRIGGER_TYPE_UPDATE {
+        &mut all.trig_update_before_row
+    } else {
+        &mut all.trig_insert_before_row
+    }
+}
+
+/// A table that a statement writes to, which has locked it.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    target: *mut pg_sys::ResultRelInfo,
+    estate: *mut pg_sys::EState,
+    statement: PhantomData<&'a pg_sys::EState>,
+}
+
+impl<'a> Target<'a> {
+    /// The tables that a statement writes to.
+    ///
+    /// # Safety
+    /// The statement has started, and does not end during `'a`.
+    pub(crate) unsafe fn all(estate: *mut pg_sys::EState) -> impl Iterator<Item = Self> {
+        // SAFETY: as required of the caller: a list that does not change.
+        unsafe { lists::iter((*estate).es_opened_result_relations) }.map(move |target| Self {
+            target,
+            estate,
+            statement: PhantomData,
+        })
+    }
+
+    pub(in crate::pg) fn as_ptr(self) -> *mut pg_sys::ResultRelInfo {
+        self.target
+    }
+
+    pub(in crate::pg) fn state(self) -> *mut pg_sys::EState {
+        self.estate
+    }
+
+    pub(crate) fn table(self) -> Table<'a> {
+        // SAFETY: open and locked as long as the statement.
+        unsafe { Table::of((*self.target).ri_RelationDesc) }
+    }
+
+    /// How many rows the planner expects the statement to write.
+    pub(crate) fn estimated_rows(self) -> f64 {
+        // SAFETY: there as long as the statement; a plan with result relations has a ModifyTable
+        // on top, or is a SELECT with one in a CTE.
+        unsafe {
+            let plan = (*(*self.estate).es_plannedstmt).planTree;
+            let source = (*plan).lefttree;
+            source.as_ref().map_or((*plan).plan_rows, |it| it.plan_rows)
+        }
+    }
+
+    /// The statement's copy of the table's triggers.
+    pub(crate) fn triggers(self) -> Triggers<'a> {
+        // SAFETY: there as long as the statement.
+        unsafe { Triggers::at(&raw const (*self.target).ri_TrigDesc) }
+    }
+
+    /// The columns that an UPDATE assigns to. Guarded.
+    pub(crate) fn updated(self) -> impl Fn(i16) -> bool {
+        // SAFETY: both belong to the statement.
+        let updated = unsafe { pg_sys::ExecGetUpdatedCols(self.target, self.estate) };
+        move |attno| {
+            let bit = i32::from(attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            // SAFETY: a set of the statement; it fails for negative numbers only.
+            unsafe { externs::raising::bms_is_member(bit, updated) }
+        }
+    }
+}
+
+/// An executor state that only fires the DELETE triggers of one row.
+pub(crate) struct Firing<'a> {
+    row: Slot<'a>,
+    estate: *mut pg_sys::EState,
+    target: *mut pg_sys::ResultRelInfo,
+    /// BEFORE triggers need it for rows that change meanwhile, which a locked row cannot. Null if
+    /// only AFTER triggers fire.
+    recheck: *mut pg_sys::EPQState,
+    /// For triggers with transition tables; null without such triggers.
+    capture: *mut pg_sys::TransitionCaptureState,
+}
+
+impl<'a> Firing<'a> {
+    /// Begins without the triggers that call these functions. Guarded; [`Self::free`] frees it.
+    pub(crate) fn begin(row: Slot<'a>, is_left_out: impl Fn(Oid) -> bool) -> Self {
+        // SAFETY: the row's table is open and locked; all is allocated with the estate, and the
+        // triggers are a copy of its own.
+        unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            let target = Context::of((*estate).es_query_cxt).within(|| {
+                let size = size_of::<pg_sys::ResultRelInfo>();
+                let target = pg_sys::palloc0(size).cast::<pg_sys::ResultRelInfo>();
+                pg_sys::InitResultRelInfo(target, row.table().as_ptr(), 0, null_mut(), 0);
+                target
+            });
+            Triggers::at(&raw const (*target).ri_TrigDesc).each(|trigger| {
+                if is_left_out(trigger.tgfoid) {
+                    trigger.tgenabled = pg_sys::TRIGGER_DISABLED.cast_signed();
+                }
+            });
+            Self {
+                row,
+                estate,
+                target,
+                recheck: null_mut(),
+                capture: null_mut(),
+            }
+        }
+    }
+
+    /// As [`Self::begin`], but as a statement of its own: [`Statement::delete`] fires the queued
+    /// triggers.
+    pub(crate) fn begin_statement(
+        row: Slot<'a>,
+        is_left_out: impl Fn(Oid) -> bool,
+    ) -> Statement<'a> {
+        // SAFETY: as in `begin`. An error ends the subtransaction, which drops the queue.
+        unsafe {
+            unguarded::AfterTriggerBeginQuery();
+            let mut firing = Self::begin(row, is_left_out);
+            let estate = firing.estate;
+            (*estate).es_snapshot = externs::GetActiveSnapshot();
+            (*estate).es_output_cid = externs::GetCurrentCommandId(true);
+            Context::of((*estate).es_query_cxt).within(|| {
+                let (triggers, delete) =
+                    ((*firing.target).ri_TrigDesc, pg_sys::CmdType::CMD_DELETE);
+                let table = row.table().oid();
+                firing.capture = pg_sys::MakeTransitionCaptureState(triggers, table, delete);
+                firing.recheck = recheck(estate);
+            });
+            Statement(firing)
+        }
+    }
+
+    /// Queues the AFTER triggers of the deleted row. Guarded.
+    pub(crate) fn queue(&self) {
+        let (mut tid, none) = (self.row.tid(), null_mut());
+        // SAFETY: begun, for its table.
+        unsafe {
+            let (target, capture) = (self.target, null_mut());
+            pg_sys::ExecARDeleteTriggers(self.estate, target, &mut tid, none, capture, false);
+        }
+    }
+
+    /// Frees the executor state. Guarded.
+    pub(crate) fn free(self) {
+        // SAFETY: nothing is left to be fired.
+        unsafe {
+            if !self.recheck.is_null() {
+                pg_sys::EvalPlanQualEnd(self.recheck);
+            }
+            pg_sys::ExecCloseResultRelations(self.estate);
+            pg_sys::ExecResetTupleTable((*self.estate).es_tupleTable, false);
+            pg_sys::FreeExecutorState(self.estate);
+        }
+    }
+}
+
+/// A DELETE of one row, as a statement of its own.
+pub(crate) struct Statement<'a>(Firing<'a>);
+
+impl<'a> Statement<'a> {
+    /// Fires the triggers before and after `delete`, which gets the statement's command ID and
+    /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
+    pub(crate) fn delete<T>(
+        self,
+        delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),
+    ) -> (Option<T>, Firing<'a>) {
+        let Firing {
+            row,
+            estate,
+            target,
+            recheck,
+            capture,
+        } = self.0;
+        let mut tid = row.tid();
+        // SAFETY: begun, for the row's table.
+        let result = unsafe {
+            unguarded::ExecBSDeleteTriggers(estate, target);
+            let description = (*target).ri_TrigDesc.as_ref();
+            let keeps = description.is_some_and(|it| it.trig_delete_before_row)
+                && !unguarded::before_row_delete_triggers(estate, recheck, target, &mut tid);
+            let result = (!keeps).then(|| delete((*estate).es_output_cid));
+            if let Some((_, true)) = result {
+                let none = null_mut();
+                unguarded::ExecARDeleteTriggers(estate, target, &mut tid, none, capture, false);
+            }
+            unguarded::ExecASDeleteTriggers(estate, target, capture);
+            let queue = trigger_queue::Firing::begin();
+            unguarded::AfterTriggerEndQuery(estate);
+            queue.end();
+            result
+        };
+        (result.map(|(result, _)| result), self.0)
+    }
+}
+
+/// `EvalPlanQualInit`, the same in all versions. Guarded.
+///
+/// # Safety
+/// In the estate's memory; `EvalPlanQualEnd` comes before that is freed.
+unsafe fn recheck(estate: *mut pg_sys::EState) -> *mut pg_sys::EPQState {
+    let none = null_mut();
+    // SAFETY: as required of the caller.
+    unsafe {
+        let recheck = pg_sys::palloc0(size_of::<pg_sys::EPQState>()).cast::<pg_sys::EPQState>();
+        #[cfg(not(since16))]
+        pg_sys::EvalPlanQualInit(recheck, estate, none, null_mut(), -1);
+        #[cfg(since16)]
+        pg_sys::EvalPlanQualInit(recheck, estate, none, null_mut(), -1, null_mut());
+        recheck
+    }
+}

@@ -1,0 +1,213 @@
+//! Queries that are planned once and kept, as PostgreSQL keeps its own for foreign keys.
+//!
+//! They run as the current user; what they name, they name with its schema. Their AFTER triggers
+//! are queued with those of the statement that is running: the caller has begun one
+//! ([`Statement`]).
+
+#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
+
+use super::executor::Query;
+use super::trigger_queue;
+use crate::pg::abi::variable::Variable;
+use crate::pg::abi::{lists, unguarded};
+use crate::pg::session::scoped::{Scope, Scoped};
+use crate::pg::session::{self, xact};
+use core::ffi::{c_char, c_int};
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Datum, Oid};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::cell::RefCell;
+use std::ffi::CString;
+
+/// The most columns of a key.
+const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
+
+/// More are not kept beyond a transaction.
+const MANY: usize = 1000;
+
+/// A kept query.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    plan: pg_sys::SPIPlanPtr,
+    text: *const c_char,
+}
+
+/// Text and types of parameters.
+type Key = (Vec<u8>, Vec<Oid>);
+
+/// Those of this session, by text and types of parameters.
+static ALL: Variable<RefCell<FxHashMap<Key, Kept>>> =
+    Variable::new(RefCell::new(FxHashMap::with_hasher(FxBuildHasher)));
+
+/// The values of a query's parameters. `Copy`, for unguarded code.
+#[derive(Clone, Copy)]
+pub(crate) struct Parameters {
+    count: usize,
+    types: [Oid; MOST],
+    values: [Datum; MOST],
+    /// As PostgreSQL has it: `n` for NULL.
+    nulls: [c_char; MOST],
+}
+
+impl Parameters {
+    /// So many parameters of a query that is about to run, without the first ones.
+    pub(crate) fn of(query: Query<'_>, first: usize, count: usize) -> Option<Self> {
+        let mut found = Self {
+            count: count.min(MOST),
+            types: [pg_sys::InvalidOid; MOST],
+            values: [Datum::null(); MOST],
+            nulls: [b' '.cast_signed(); MOST],
+        };
+        for at in 0..found.count {
+            let (oid, value) = query.parameter(first + at)?;
+            found.types[at] = oid;
+            found.values[at] = value.unwrap_or(Datum::null());
+            if value.is_none() {
+                found.nulls[at] = b'n'.cast_signed();
+            }
+        }
+        Some(found)
+    }
+
+    fn types(&self) -> &[Oid] {
+        &self.types[..self.count]
+    }
+}
+
+impl Kept {
+    /// The query with this text, prepared unless it is kept. PostgreSQL plans it again where
+    /// something has changed. Guarded.
+    pub(crate) fn of(text: Vec<u8>, parameters: &Parameters) -> Self {
+        let key = (text, parameters.types().to_vec());
+        if let Some(known) = ALL.with_borrow(|all| all.get(&key).copied()) {
+            return known;
+        }
+        let prepared = Self::prepare(&key.0, &key.1);
+        ALL.with_borrow_mut(|all| all.insert(key, prepared));
+        prepared
+    }
+
+    /// At the end of a transaction, when none is running: frees all, if there are many. True if it
+    /// did, so that the caller forgets its copies. Raises no error.
+    pub(crate) fn free_if_many() -> bool {
+        let are_many = ALL.with_borrow(|all| all.len() > MANY);
+        if are_many {
+            for (_, kept) in ALL.take() {
+                // SAFETY: kept in `prepare`, and freed here only. None is running, or will be.
+                unsafe { pg_sys::SPI_freeplan(kept.plan) };
+            }
+        }
+        are_many
+    }
+
+    fn prepare(text: &[u8], types: &[Oid]) -> Self {
+        let text = CString::new(text).unwrap_or_default();
+        let generic = pg_sys::CURSOR_OPT_GENERIC_PLAN.cast_signed();
+        let count = c_int::try_from(types.len()).unwrap_or(0);
+        // SAFETY: within a transaction; text and types are copied. The plan is kept before its
+        // memory goes with the connection.
+        unsafe {
+            pg_sys::SPI_connect();
+            let plan = session::without_query_id(|| {
+                let types = types.as_ptr().cast_mut();
+                pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types, generic)
+            });
+            if plan.is_null() || pg_sys::SPI_keepplan(plan) != 0 {
+                pgrx::error!("could not prepare a query for a foreign key");
+            }
+            let sources = pg_sys::SPI_plan_get_plan_sources(plan);
+            let source = lists::nth::<pg_sys::CachedPlanSource>(sources, 0);
+            let text = source.map_or(core::ptr::null(), |source| (*source).query_string);
+            pg_sys::SPI_finish();
+            Self { plan, text }
+        }
+    }
+
+    /// Where its text is, by which it is known when it is planned.
+    pub(crate) fn text(self) -> *const c_char {
+        self.text
+    }
+
+    /// Runs it, seeing all that is committed; returns how many rows it processed. Unguarded.
+    ///
+    /// # Safety
+    /// Nothing needs dropping where an error may pass. A statement is running whose AFTER triggers
+    /// are yet to fire. The parameters are those that it was prepared for.
+    pub(crate) unsafe fn run(self, parameters: &Parameters) -> u64 {
+        // SAFETY: as required of the caller; the arrays are only read.
+        unsafe {
+            unguarded::SPI_connect();
+            // As PostgreSQL's own: what is to be found need not be as old as the transaction.
+            let snapshot = if xact::has_one_snapshot() {
+                unguarded::GetLatestSnapshot()
+            } else {
+                null_mut()
+            };
+            let code = unguarded::SPI_execute_snapshot(
+                self.plan,
+                parameters.values.as_ptr().cast_mut(),
+                parameters.nulls.as_ptr(),
+                snapshot,
+                null_mut(),
+                false,
+                false,
+                0,
+            );
+            let rows = if code < 0 { 0 } else { pg_sys::SPI_processed };
+            unguarded::SPI_finish();
+            rows
+        }
+    }
+
+    /// As [`Self::run`]; guarded.
+    pub(crate) fn run_guarded(self, parameters: &Parameters) -> u64 {
+        // SAFETY: at a boundary; a query that only reads queues nothing.
+        unsafe { at_boundary!(self.run(parameters)) }
+    }
+}
+
+/// The statement to which all that a foreign key sets off belongs.
+static BEGUN: Scoped<()> = Scoped::new();
+
+/// A statement whose AFTER triggers fire at its end, and with them what they queue. Within one
+/// there is no other: however long a chain of rows is, none is on the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Statement(Option<Scope>);
+
+impl Statement {
+    /// Begins one, unless one is running, or what is set off `joins` the queue of the statement that is
+    /// firing its triggers. Unguarded.
+    ///
+    /// # Safety
+    /// Nothing needs dropping where an error may pass; [`Self::end`] follows.
+    pub(crate) unsafe fn begin(joins: bool) -> Self {
+        if !BEGUN.is_empty() || joins && trigger_queue::is_firing() {
+            return Self(None);
+        }
+        // SAFETY: as required of the caller.
+        unsafe { unguarded::AfterTriggerBeginQuery() };
+        Self(Some(BEGUN.enter(())))
+    }
+
+    /// Whether it is to be ended: otherwise what is queued fires with a statement that is running.
+    pub(crate) fn is_own(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Fires the triggers. Unguarded.
+    ///
+    /// # Safety
+    /// As [`Self::begin`], which began it: it is its own.
+    pub(crate) unsafe fn end(self) {
+        // SAFETY: as required of the caller; the snapshot that is pushed is popped.
+        unsafe {
+            unguarded::PushActiveSnapshot(unguarded::GetTransactionSnapshot());
+            unguarded::UpdateActiveSnapshotCommandId();
+            unguarded::AfterTriggerEndQuery(null_mut());
+            unguarded::PopActiveSnapshot();
+        }
+        if let Some(scope) = self.0 {
+            BEGUN.leave(scope);
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The extension's queries on a user's table.
+//!
+//! Not by SPI, which looks the table up by its name: that needs USAGE on its schema, which an owner
+//! may lack, and finds another table after a rename. [`Sql::over`] and [`Sql::delete_from`] take the
+//! table by its OID instead, as PostgreSQL's rules take theirs. What cannot be said so names its tables, and
+//! is run only if the names lead to the right ones ([`Sql::naming`]).
+
+use super::relation::Open;
+use super::table;
+use crate::error::Error;
+use crate::pg::abi::{encoding, externs, lists};
+use crate::pg::catalog;
+use crate::pg::session;
+use crate::pg::session::gate::Visit;
+use core::ffi::c_int;
+use core::marker::PhantomData;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
+use std::ffi::CString;
+
+/// The type and value of a parameter; `None` is NULL.
+pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
+
+/// The text of a query, and the table that it is about, where the text does not name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sql<'a> {
+    text: &'a str,
+    table: Option<pg_sys::Oid>,
+    deletes: bool,
+    /// The tables that the text's names lead to; `None`: whatever they lead to.
+    named: Option<&'a [pg_sys::Oid]>,
+}
+
+impl<'a> Sql<'a> {
+    /// A SELECT without FROM, whose columns are those of this table alone, without the tables that
+    /// inherit from it. The caller has locked the table.
+    pub(crate) fn over(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            text,
+            table: Some(table),
+            deletes: false,
+            named: None,
+        }
+    }
+
+    /// A statement that names these tables. If a name leads to another one, since a table or a schema
+    /// was renamed, the statement is not run: an error (55000).
+    pub(crate) fn naming(tables: &'a [pg_sys::Oid], text: &'a str) -> Self {
+        Self {
+            named: Some(tables),
+            ..Self::from(text)
+        }
+    }
+
+    /// Deletes the rows that such a SELECT, of constants only, would return.
+    pub(crate) fn delete_from(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            deletes: true,
+            ..Self::over(table, text)
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Sql<'a> {
+    /// A statement that names its tables.
+    fn from(text: &'a str) -> Self {
+        Self {
+            text,
+            table: None,
+            deletes: false,
+            named: None,
+        }
+    }
+}
+
+impl<'a> From<&'a String> for Sql<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
+    }
+}
+
+/// Runs a statement that returns no rows; returns how many rows it processed.
+pub(crate) fn execute<'a>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+) -> u64 {
+    run_seeing(Sight::Present, visit, query.into(), parameters, None)
+}
+
+/// The first row of the query, whose columns are of pass-by-value types.
+pub(crate) fn first_row<'a, const N: usize>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+) -> Option<[Option<Datum>; N]> {
+    let mut first = None;
+    let receive = |row: SentRow<'_>| {
+        let mut values = [None; N];
+        for (value, column) in values.iter_mut().zip(1..) {
+            *value = row.value(column);
+        }
+        first = Some(values);
+        // One row is enough.
+        false
+    };
+    // SAFETY: nothing to drop; the query has N columns.
+    unsafe { send(visit, query, parameters, receive) };
+    first
+}
+
+/// Runs the query to its end, as of before the current transaction's first write.
+pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter]) {
+    run_seeing(Sight::Before, visit, query.into(), parameters, None);
+}
+
+/// Which changes of the own transaction a query sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// All of them so far.
+    Present,
+    /// None of them.
+    Before,
+}
+
+/// The first column of the first row, of a pass-by-value type.
+pub(crate) fn first_value<'a>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+) -> Option<Datum> {
+    first_row::<1>(visit, query, parameters)?[0]
+}
+
+/// Runs the query and passes each row to `receive` until that returns false.
+///
+/// # Safety
+/// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): it does not panic, and
+/// nothing needs dropping where an error may pass. It reads only columns of the query, with their
+/// types.
+pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
+    visit: &Visit,
+    query: impl Into<Sql<'a>>,
+    parameters: &[Parameter],
+    receive: F,
+) {
+    let mut receiver = Receiver {
+        head: DestReceiver {
+            receiveSlot: Some(receive_slot::<F>),
+            rStartup: Some(nothing_at_start),
+            rShutdown: Some(nothing_at_end),
+            rDestroy: Some(nothing_at_end),
+            mydest: pg_sys::CommandDest::DestTuplestore,
+        },
+        receive,
+    };
+    let receiver = Some((&raw mut receiver).cast());
+    run_seeing(Sight::Present, visit, query.into(), parameters, receiver);
+}
+
+fn run_seeing(
+    sight: Sight,
+    visit: &Visit,
+    query: Sql<'_>,
+    parameters: &[Parameter],
+    receiver: Option<*mut DestReceiver>,
+) -> u64 {
+    let text = encoding::query(query.text);
+    // SAFETY: within a transaction. Text, parameters and receiver outlive the execution. Its memory
+    // is freed with the context, or after an error with the transaction.
+    unsafe {
+        let context = pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"query of an extension".as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        );
+        let former = pg_sys::MemoryContextSwitchTo(context);
+        let types: Vec<pg_sys::Oid> = parameters.iter().map(|&(oid, _)| oid).collect();
+        let analyzed = visit.resolve(|| {
+            session::without_query_id(|| match query.table {
+                Some(table) => analyze_over(table, query.deletes, &text, &types),
+                None => {
+                    let analyzed = pg_sys::parse_analyze_fixedparams(
+                        parse(&text),
+                        text.as_ptr(),
+                        types.as_ptr(),
+                        c_int::try_from(types.len()).unwrap_or(0),
+                        core::ptr::null_mut(),
+                    );
+                    if let Some(tables) = query.named {
+                        check_names(analyzed, tables);
+                    }
+                    pg_sys::pg_rewrite_query(analyzed)
+                }
+            })
+        });
+        let values = parameter_list(parameters);
+        let planned = pg_sys::pg_plan_queries(analyzed, text.as_ptr(), 0, values);
+        let mut rows = 0;
+        for statement in lists::iter::<PlannedStmt>(planned) {
+            pg_sys::CommandCounterIncrement();
+            rows += execute_one(sight, statement, &text, values, receiver);
+        }
+        pg_sys::MemoryContextSwitchTo(former);
+        pg_sys::MemoryContextDelete(context);
+        rows
+    }
+}
+
+/// The parser's tree of one statement.
+fn parse(text: &CString) -> *mut pg_sys::RawStmt {
+    // SAFETY: a C string; the parser raises a syntax error rather than return an empty list.
+    unsafe {
+        let trees = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+        lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut())
+    }
+}
+
+/// Analyzes and rewrites a SELECT without FROM over the table, as `transformRuleStmt` of PostgreSQL
+/// analyzes a rule's actions over OLD and NEW: the table is in the parser's namespace before the
+/// statement is.
+///
+/// # Safety
+/// Within a transaction that has locked the table.
+unsafe fn analyze_over(
+    table: pg_sys::Oid,
+    deletes: bool,
+    text: &CString,
+    types: &[pg_sys::Oid],
+) -> *mut pg_sys::List {
+    // SAFETY: the relation stays open until the analysis has ended, and locked as required of the
+    // caller. The tree is a SelectStmt of our own text.
+    unsafe {
+        let lock = match deletes {
+            // As a statement that names its target takes, whatever the caller has.
+            true => pg_sys::RowExclusiveLock,
+            false => pg_sys::AccessShareLock,
+        };
+        let relation = pg_sys::table_open(table, lock.cast_signed());
+        let state = pg_sys::make_parsestate(core::ptr::null_mut());
+        (*state).p_sourcetext = text.as_ptr();
+        let count = c_int::try_from(types.len()).unwrap_or(0);
+        at_boundary!(
+            externs::raising::setup_parse_fixed_parameters(state, types.as_ptr(), count);
+        );
+        let item = pg_sys::addRangeTableEntryForRelation(
+            state,
+            relation,
+            lock.cast_signed(),
+            core::ptr::null_mut(),
+            false,
+            true,
+        );
+        pg_sys::addNSItemToQuery(state, item, true, true, true);
+        let query = pg_sys::transformTopLevelStmt(state, parse(text));
+        if deletes {
+            become_delete(query);
+        }
+        pg_sys::free_parsestate(state);
+        pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
+        pg_sys::pg_rewrite_query(query)
+    }
+}
+
+/// Raises an error if the statement, or one of its WITH clause, has a relation that is not one of these.
+///
+/// # Safety
+/// An analyzed query, before it is rewritten, without relations in sub-selects.
+unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oid]) {
+    // SAFETY: as required of the caller: its lists are of such nodes, and a statement that was analyzed holds
+    // those of its WITH clause as queries.
+    unsafe {
+        for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
+            let is_relation = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+            if is_relation && !tables.contains(&(*entry).relid) {
+                Error::new(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!(
+                        "another table has become {} meanwhile",
+                        catalog::qualified_name((*entry).relid)
+                    ),
+                )
+                .raise();
+            }
+        }
+        for with in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
+            check_names((*with).ctequery.cast(), tables);
+        }
+    }
+}
+
+/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target.
+///
+/// # Safety
+/// The analyzed query has one table, the first of its range table, and no aggregate.
+unsafe fn become_delete(query: *mut pg_sys::Query) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        (*query).commandType = CmdType::CMD_DELETE;
+        (*query).resultRelation = 1;
+        (*query).targetList = core::ptr::null_mut();
+        #[cfg(not(since16))]
+        let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
+        #[cfg(since16)]
+        let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
+        if let Some(privileges) = privileges {
+            (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);
+        }
+    }
+}
+
+/// Executes the statement, or one that a rule has added to it.
+///
+/// # Safety
+/// The statement was just planned; text, parameters and receiver are valid.
+unsafe fn execute_one(
+    sight: Sight,
+    statement: *mut PlannedStmt,
+    text: &CString,
+    values: pg_sys::ParamListInfo,
+    receiver: Option<*mut DestReceiver>,
+) -> u64 {
+    // SAFETY: as required of the caller; the snapshot that is pushed is popped.
+    unsafe {
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        pg_sys::UpdateActiveSnapshotCommandId();
+        if sight == Sight::Before {
+            // This is a copy, so the transaction's own snapshot does not change.
+            (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
+        }
+        let own = (*statement).canSetTag;
+        let dest = match receiver.filter(|_| own) {
+            Some(receiver) => receiver,
+            None => pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone),
+        };
+        let rows = if (*statement).commandType == CmdType::CMD_UTILITY {
+            // A utility statement here is a NOTIFY that a rule has added.
+            pg_sys::ProcessUtility(
+                statement,
+                text.as_ptr(),
+                true,
+                pg_sys::ProcessUtilityContext::PROCESS_UTILITY_QUERY,
+                values,
+                core::ptr::null_mut(),
+                dest,
+                core::ptr::null_mut(),
+            );
+            0
+        } else {
+            let description = pg_sys::CreateQueryDesc(
+                statement,
+                text.as_ptr(),
+                pg_sys::GetActiveSnapshot(),
+                core::ptr::null_mut(),
+                dest,
+                values,
+                core::ptr::null_mut(),
+                0,
+            );
+            pg_sys::ExecutorStart(description, 0);
+            let forward = pg_sys::ScanDirection::ForwardScanDirection;
+            #[cfg(not(since18))]
+            pg_sys::ExecutorRun(description, forward, 0, true);
+            #[cfg(since18)]
+            pg_sys::ExecutorRun(description, forward, 0);
+            let rows = (*(*description).estate).es_processed;
+            pg_sys::ExecutorFinish(description);
+            pg_sys::ExecutorEnd(description);
+            pg_sys::FreeQueryDesc(description);
+            rows
+        };
+        pg_sys::PopActiveSnapshot();
+        if own { rows } else { 0 }
+    }
+}
+
+/// # Safety
+/// The values have the given types.
+unsafe fn parameter_list(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
+    if parameters.is_empty() {
+        return core::ptr::null_mut();
+    }
+    // SAFETY: as required of the caller; the list has room for that many.
+    unsafe {
+        let list = pg_sys::makeParamList(c_int::try_from(parameters.len()).unwrap_or(0));
+        let places = (&raw mut (*list).params).cast::<pg_sys::ParamExternData>();
+        for (at, &(oid, value)) in parameters.iter().enumerate() {
+            *places.add(at) = pg_sys::ParamExternData {
+                value: value.unwrap_or(Datum::null()),
+                isnull: value.is_none(),
+                pflags: pg_sys::PARAM_FLAG_CONST as u16,
+                ptype: oid,
+            };
+        }
+        list
+    }
+}
+
+/// A row passed to the callback of [`send`].
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct SentRow<'a>(*mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
+
+impl SentRow<'_> {
+    /// The value of a column.
+    #[inline]
+    pub(crate) fn value(self, column: i16) -> Option<Datum> {
+        // SAFETY: the slot is there, and has this column.
+        unsafe { table::value_in(self.0, column) }
+    }
+
+    /// The value of a column of type tid.
+    #[inline]
+    pub(crate) fn tid(self, column: i16) -> ItemPointerData {
+        let tid = self.value(column).map(Datum::cast_mut_ptr);
+        // SAFETY: of that type.
+        tid.map_or_else(ItemPointerData::default, |tid| unsafe { *tid })
+    }
+
+    /// Deletes this row by the table access method, as of the query's snapshot and the current
+    /// command. No trigger fires.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
+    #[inline]
+    pub(crate) fn delete(
+        self,
+        relation: &Open,
+        mut tid: ItemPointerData,
+        wait: bool,
+    ) -> Option<pg_sys::TM_Result::Type> {
+        let relation = relation.as_ptr();
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: the relation is open and locked; a query runs.
+        unsafe {
+            Some((*(*relation).rd_tableam).tuple_delete?(
+                relation,
+                &mut tid,
+                externs::GetCurrentCommandId(true),
+                #[cfg(since19)]
+                0,
+                externs::GetActiveSnapshot(),
+                core::ptr::null_mut(),
+                wait,
+                &mut failure,
+                #[cfg(not(since19))]
+                false,
+            ))
+        }
+    }
+}
+
+#[repr(C)]
+struct Receiver<F> {
+    head: DestReceiver,
+    receive: F,
+}
+
+unsafe extern "C-unwind" fn receive_slot<F: FnMut(SentRow<'_>) -> bool>(
+    slot: *mut pg_sys::TupleTableSlot,
+    receiver: *mut DestReceiver,
+) -> bool {
+    // SAFETY: the executor passes the slot and our receiver.
+    let receiver = unsafe { &mut *receiver.cast::<Receiver<F>>() };
+    (receiver.receive)(SentRow(slot, PhantomData))
+}
+
+unsafe extern "C-unwind" fn nothing_at_start(_: *mut DestReceiver, _: c_int, _: pg_sys::TupleDesc) {
+}
+
+unsafe extern "C-unwind" fn nothing_at_end(_: *mut DestReceiver) {}

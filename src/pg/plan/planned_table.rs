@@ -1,0 +1,325 @@
+//! A table of the query being planned.
+
+use super::planner_input::{Entry, Query, Ref};
+use crate::pg::abi::externs::raising;
+use crate::pg::abi::lists;
+use crate::pg::catalog::Attribute;
+use crate::pg::catalog::nodes;
+use core::ptr::null_mut;
+use pgrx::pg_sys::{self, Expr, IndexOptInfo, List, NodeTag, PlannerInfo, RelOptInfo};
+
+/// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
+const STRATEGY_RANGE: u8 = b'r';
+
+const WHOLE_ROW: i16 = 0;
+
+/// So that the planner makes the same plan as without the filter.
+pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
+
+/// A relation of the query, while the planner reads its catalog data.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PlannedTable<'a> {
+    root: Ref<'a, PlannerInfo>,
+    rel: Ref<'a, RelOptInfo>,
+}
+
+impl<'a> PlannedTable<'a> {
+    /// # Safety
+    /// The arguments of `get_relation_info_hook`, whose call lasts for `'a`.
+    pub(crate) unsafe fn new(root: *mut PlannerInfo, rel: *mut RelOptInfo) -> Self {
+        // SAFETY: as required of the caller.
+        let (root, rel) = unsafe { (Ref::new(root), Ref::new(rel)) };
+        Self { root, rel }
+    }
+
+    #[inline]
+    pub(crate) fn read(self) -> RelOptInfo {
+        self.rel.read()
+    }
+
+    /// The query that has it in its range table.
+    pub(crate) fn query(self) -> Query<'a> {
+        // SAFETY: what is planned.
+        unsafe { Query::new(self.root.read().parse) }
+    }
+
+    /// Its entry in the range table.
+    pub(crate) fn entry(self) -> Entry<'a> {
+        self.entry_at(self.read().relid)
+    }
+
+    fn entry_at(self, varno: u32) -> Entry<'a> {
+        // SAFETY: the array has an entry for each number in use.
+        let entry = unsafe { Ref::new(*self.root.read().simple_rte_array.add(varno as usize)) };
+        let query = self.query();
+        Entry {
+            query,
+            varno,
+            entry,
+        }
+    }
+
+    /// Its ancestors in the range table, nearest first.
+    pub(crate) fn parents(self) -> impl Iterator<Item = Entry<'a>> {
+        let mut varno = self.read().relid;
+        core::iter::from_fn(move || {
+            let array = self.root.read().append_rel_array;
+            // SAFETY: if there is an array, it has a place for each number in use.
+            varno = unsafe {
+                (!array.is_null())
+                    .then(|| *array.add(varno as usize))?
+                    .as_ref()?
+            }
+            .parent_relid;
+            Some(self.entry_at(varno))
+        })
+    }
+
+    /// Whether the query writes to it.
+    pub(crate) fn is_target(self) -> bool {
+        self.query().target_number() == self.read().relid
+    }
+
+    /// The entry of the table that the query names: its own, or that of the topmost table above it.
+    pub(crate) fn queried(self) -> Entry<'a> {
+        let above = self.parents().take_while(|entry| entry.table().is_some());
+        above.last().unwrap_or_else(|| self.entry())
+    }
+
+    /// The partitioned tables that the query reads it through, nearest first: none if it is not
+    /// read as a partition.
+    pub(crate) fn partitioned_parents(self) -> impl Iterator<Item = Entry<'a>> {
+        let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
+        self.parents()
+            .take_while(move |entry| entry.read().relkind.cast_unsigned() == partitioned)
+    }
+
+    /// Adds a condition after the existing ones.
+    ///
+    /// # Safety
+    /// A boolean expression on the table, in the planner's memory context.
+    pub(crate) unsafe fn append(self, condition: *mut Expr) {
+        // SAFETY: as required of the caller; nothing here is to be dropped when an error passes.
+        unsafe {
+            let rel = self.rel.as_ptr();
+            at_boundary!(let info = restriction(self.root.as_ptr(), condition);
+                (*rel).baserestrictinfo = raising::lappend((*rel).baserestrictinfo, info.cast()););
+        }
+    }
+
+    /// Adds a condition before the existing ones. For [`nodes::filter_call`] it also sets the
+    /// planner's cached estimates, which saves calling the support function each time.
+    ///
+    /// # Safety
+    /// As [`Self::append`].
+    pub(crate) unsafe fn put_first(self, condition: *mut Expr) {
+        // SAFETY: as in `append`.
+        unsafe {
+            let rel = self.rel.as_ptr();
+            at_boundary!(let info = restriction(self.root.as_ptr(), condition);
+                if nodes::is_filter_call(condition) {
+                    set_estimates(info);
+                }
+                (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
+            (*rel).baserestrict_min_security = 0;
+        }
+    }
+
+    /// Adds conditions at the lowest security level, unless they are already there. Those that are
+    /// free are evaluated before all others, the table's row-level security included.
+    ///
+    /// # Safety
+    /// As [`Self::append`].
+    pub(crate) unsafe fn add_security_conditions(self, conditions: &[*mut Expr]) {
+        if conditions.is_empty() {
+            return;
+        }
+        // SAFETY: as required of the caller. Each cell of the list has the conditions of a level, as
+        // a list that is null for none.
+        unsafe {
+            let levels = &raw mut (*self.entry().entry.as_ptr()).securityQuals;
+            if (*levels).is_null() {
+                *levels = pg_sys::lappend(null_mut(), null_mut());
+                let level = &raw mut (*self.root.as_ptr()).qual_security_level;
+                *level = (*level).max(1);
+            }
+            let lowest = &raw mut (*(**levels).elements).ptr_value;
+            for condition in conditions {
+                *lowest = pg_sys::list_append_unique((*lowest).cast(), condition.cast()).cast();
+            }
+        }
+    }
+
+    /// Makes the planner check conditions for parallel safety: it has already checked the query,
+    /// and skips later checks if that was safe.
+    pub(crate) fn mind_parallel_hazards(self) {
+        // SAFETY: the state of the planning under way.
+        let hazard = unsafe { &mut (*self.root.read().glob).maxParallelHazard };
+        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
+            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+        }
+    }
+
+    /// Whether the column is the first partition key of a table partitioned by RANGE.
+    pub(crate) fn is_partitioned_by(self, column: &Attribute) -> bool {
+        let (scheme, keys) = (self.read().part_scheme, self.read().partexprs);
+        // SAFETY: a partitioned relation has a scheme and lists of expressions.
+        unsafe {
+            let is_range =
+                |scheme: &pg_sys::PartitionSchemeData| scheme.strategy as u8 == STRATEGY_RANGE;
+            let column = || nodes::var(self.read().relid, column);
+            scheme.as_ref().is_some_and(is_range)
+                && !keys.is_null()
+                && lists::iter::<Expr>(*keys).any(|key| nodes::same(key, column()))
+        }
+    }
+
+    /// Removes indexes that only a query about this column can use, if no condition (WHERE, JOIN,
+    /// row security), computed column, order or group of the query mentions it, or the whole row:
+    /// those on a call of `function` with it, and partial ones whose predicate is on it alone.
+    /// `queried` is the relation that the query names: this one, or an ancestor, of which only the
+    /// former kind is removed, as numbers of columns may differ.
+    ///
+    /// No plan is lost: such an index is used only for a condition, an order or statistics of that
+    /// call, and a partial one, also as a proof of uniqueness, only if its predicate is implied.
+    pub(crate) fn leave_out_indexes_about(
+        self,
+        queried: Entry<'_>,
+        attno: i16,
+        function: pg_sys::Oid,
+    ) {
+        let (query, rel, columns) = (self.query().read(), self.rel.as_ptr(), [attno, WHOLE_ROW]);
+        // SAFETY: the list of indexes was just read, and nothing else refers to it. The conditions
+        // and columns are preprocessed and contain no query.
+        unsafe {
+            let is_named = queried.varno() == (*rel).relid;
+            let is_theirs = |index: &IndexOptInfo| {
+                is_on_call(index, function)
+                    || is_named && is_about(index.indpred, attno).unwrap_or(false)
+            };
+            let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
+            if !indexes.any(|index| is_theirs(&*index)) {
+                return;
+            }
+            let mentions = |tree| nodes::mentions(tree, queried.varno(), &columns);
+            let computes = |entry: *mut pg_sys::TargetEntry| {
+                let value = (*entry).expr;
+                nodes::tag(value) != Some(NodeTag::T_Var) && mentions(value.cast::<List>())
+            };
+            let is_needed = mentions(query.jointree.cast())
+                || mentions(queried.read().securityQuals)
+                || lists::iter(query.targetList).any(computes);
+            if !is_needed {
+                (*rel).indexlist = lists::retain((*rel).indexlist, |index| !is_theirs(index));
+            }
+        }
+    }
+
+    /// Sets the planner's cached estimates, as [`Self::put_first`] does, in the conditions that the
+    /// previous child of the same parent has inherited: the planner copies them after its hook,
+    /// without the estimates. The last child's are never set, which only costs time.
+    ///
+    /// Only where all conditions that the parent has by [`nodes::filter_call`] were put first.
+    pub(crate) fn estimate_for_previous_child(self) {
+        let own = self.read().relid as usize;
+        let (tables, root) = (self.root.read().simple_rel_array, self.root.read());
+        // SAFETY: the arrays have a place for each number up to the own one, and 0 is no table's;
+        // the previous child is complete.
+        unsafe {
+            let parent =
+                |varno: usize| Some((*root.append_rel_array.add(varno)).as_ref()?.parent_relid);
+            let Some(previous) = (*tables.add(own - 1)).as_ref() else {
+                return;
+            };
+            if root.append_rel_array.is_null()
+                || parent(own).is_none()
+                || parent(own) != parent(own - 1)
+            {
+                return;
+            }
+            for info in lists::iter::<pg_sys::RestrictInfo>(previous.baserestrictinfo) {
+                if nodes::is_filter_call((*info).clause) {
+                    set_estimates(info);
+                }
+            }
+        }
+    }
+}
+
+/// Sets the planner's cached estimates for a condition of [`nodes::filter_call`].
+///
+/// # Safety
+/// A condition of the current planning.
+unsafe fn set_estimates(info: *mut pg_sys::RestrictInfo) {
+    // SAFETY: as required of the caller.
+    unsafe {
+        (*info).norm_selec = FILTER_SELECTIVITY;
+        (*info).outer_selec = FILTER_SELECTIVITY;
+        (*info).eval_cost = pg_sys::QualCost::default();
+    }
+}
+
+/// Whether a call of the function is the index's only key.
+///
+/// # Safety
+/// An index of the current planning.
+unsafe fn is_on_call(index: &IndexOptInfo, function: pg_sys::Oid) -> bool {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        index.nkeycolumns == 1
+            && lists::nth::<Expr>(index.indexprs, 0).is_some_and(|key| {
+                (*key).type_ == NodeTag::T_FuncExpr
+                    && (*key.cast::<pg_sys::FuncExpr>()).funcid == function
+            })
+    }
+}
+
+/// Whether the predicate is `column IS [NOT] NULL` or a comparison of the column to a constant.
+///
+/// # Safety
+/// The predicate of an index, a list of conditions or null.
+unsafe fn is_about(predicate: *mut List, attno: i16) -> Option<bool> {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        let condition = lists::nth::<Expr>(predicate, 0)?;
+        let (arg, other) = match (*condition).type_ {
+            NodeTag::T_NullTest => ((*condition.cast::<pg_sys::NullTest>()).arg, None),
+            NodeTag::T_OpExpr => {
+                let args = (*condition.cast::<pg_sys::OpExpr>()).args;
+                (
+                    lists::nth::<Expr>(args, 0)?,
+                    Some(lists::nth::<Expr>(args, 1)?),
+                )
+            }
+            _ => return None,
+        };
+        let is_column = nodes::tag(arg) == Some(NodeTag::T_Var)
+            && (*arg.cast::<pg_sys::Var>()).varattno == attno;
+        let is_alone = lists::len(predicate) == 1
+            && other.is_none_or(|other| (*other).type_ == NodeTag::T_Const);
+        Some(is_column && is_alone)
+    }
+}
+
+/// A restriction of one relation, at security level 0, pushed down to the scan.
+///
+/// # Safety
+/// `root` is the current planning, and `clause` a boolean expression on one of its relations. The
+/// caller has a guard.
+#[allow(
+    ffi_unwind_calls,
+    reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+)]
+unsafe fn restriction(root: *mut PlannerInfo, clause: *mut Expr) -> *mut pg_sys::RestrictInfo {
+    let none = null_mut();
+    // SAFETY: no relids are required beyond those of the clause itself.
+    unsafe {
+        #[cfg(not(since16))]
+        return raising::make_restrictinfo(root, clause, true, false, false, 0, none, none, none);
+        #[cfg(since16)]
+        return raising::make_restrictinfo(
+            root, clause, true, false, false, false, 0, none, none, none,
+        );
+    }
+}

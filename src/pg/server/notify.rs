@@ -1,0 +1,21 @@
+//! NOTIFY.
+
+use crate::pg::abi::encoding;
+use crate::pg::abi::externs::raising;
+
+/// Sends the message when the transaction commits, if the database's encoding has its characters
+/// and it is short enough.
+pub(crate) fn send(channel: &str, payload: &str) {
+    let (Some(channel), Some(payload)) =
+        (encoding::to_server(channel), encoding::to_server(payload))
+    else {
+        return;
+    };
+    // NOTIFY_PAYLOAD_MAX_LENGTH of async.c.
+    const LONGEST: usize = 8000;
+    let fits = |text: &core::ffi::CStr, most: usize| (1..most).contains(&text.count_bytes());
+    if fits(&channel, pgrx::pg_sys::NAMEDATALEN as usize) && fits(&payload, LONGEST) {
+        // SAFETY: within a transaction; copies both.
+        unsafe { at_boundary!(raising::Async_Notify(channel.as_ptr(), payload.as_ptr())) };
+    }
+}

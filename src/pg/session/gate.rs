@@ -1,0 +1,308 @@
+//! The gate for other owners' code: nothing else in the crate changes who the current user is.
+//!
+//! Whatever may run code of a table's owner on another user's behalf comes through here:
+//! planning a query over the table (PostgreSQL computes constants in index expressions and
+//! predicates), firing its triggers, enforcing its foreign keys (`docs/security.md`).
+//!
+//! - In a user's transaction, which goes on afterwards: [`visit`], like PostgreSQL's REINDEX or
+//!   REFRESH MATERIALIZED VIEW. As the owner, in a security-restricted operation, which refuses
+//!   what would run or stay later (held cursors, deferred triggers, prepared statements, temporary
+//!   objects), and with settings that end with the visit.
+//! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
+
+use super::scoped::{Scope, Scoped};
+use super::txn;
+use crate::error::Error;
+use crate::pg::catalog::{self, roles, temporary};
+use crate::pg::session;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::c_int;
+
+/// For errors during a visit, which do not say why the owner's code is restricted.
+const HINT: &str = "Code of the table's owner runs here as the owner, in a security-restricted operation. If it needs what that does not allow, connect as the owner to run the statement.";
+
+/// The current user and the security context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    user: pg_sys::Oid,
+    context: c_int,
+}
+
+impl Identity {
+    /// The current one.
+    pub(crate) fn current() -> Self {
+        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: reads backend-local variables.
+        unsafe { pg_sys::GetUserIdAndSecContext(&mut user, &mut context) };
+        Self { user, context }
+    }
+
+    /// Makes it current again.
+    pub(crate) fn restore(self) {
+        // SAFETY: sets variables; the values were current before, or were made of such below.
+        unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) }
+    }
+
+    fn with(self, user: pg_sys::Oid, flags: u32) -> Self {
+        Self {
+            user,
+            context: self.context | flags.cast_signed(),
+        }
+    }
+
+    /// Runs `work` with this identity. The former one returns even if `work` panics; after an
+    /// error of PostgreSQL, at the end of the (sub)transaction.
+    fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        struct RestoreOnDrop(Identity);
+        impl Drop for RestoreOnDrop {
+            fn drop(&mut self) {
+                self.0.restore();
+            }
+        }
+        let _former = RestoreOnDrop(Self::current());
+        self.restore();
+        work()
+    }
+}
+
+/// Refuses SET ROLE and SET SESSION AUTHORIZATION.
+const NO_SET_ROLE: u32 = pg_sys::SECURITY_LOCAL_USERID_CHANGE;
+/// Turns row-level security off that is forced on the owner.
+const NO_FORCED_RLS: u32 = pg_sys::SECURITY_NOFORCE_RLS;
+/// Refuses everything that would run or stay after the operation.
+const RESTRICTED: u32 = pg_sys::SECURITY_RESTRICTED_OPERATION;
+
+/// Proof that the session is another user on purpose: required for every query that the
+/// extension runs on a user's table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    names: Identity,
+}
+
+impl Visit {
+    /// In a process of the table's owner: forced row-level security does not apply to the queries.
+    pub(in crate::pg) fn of_owner_session() -> Self {
+        let current = Identity::current();
+        Self {
+            names: current.with(current.user, NO_FORCED_RLS),
+        }
+    }
+
+    /// Runs `work`, which analyzes and rewrites a query, as the user whose names it uses. Analysis
+    /// calls no user-defined functions; planning and running do, and are not allowed here.
+    pub(in crate::pg) fn resolve<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.names.during(work)
+    }
+}
+
+/// For a process that has given up its identity ([`super::owner_session`]): restricts the rest of
+/// the transaction, its commit included, in which the owner is the session's user.
+pub(in crate::pg) fn restrict_session(owner: pg_sys::Oid) {
+    let outer = Identity::current();
+    outer.with(owner, NO_SET_ROLE | RESTRICTED).restore();
+}
+
+/// For a user's transaction: runs `work` as the table's owner. The owner themselves runs nobody
+/// else's code and is not restricted.
+///
+/// `search_path` stays the session's for those who could become the owner anyway, so that
+/// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
+pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+    let outer = Identity::current();
+    // SAFETY: cached look-ups within a transaction.
+    let trusted = unsafe { pg_sys::has_privs_of_role(outer.user, owner) };
+    let visit = Visit {
+        names: outer.with(if trusted { outer.user } else { owner }, NO_FORCED_RLS),
+    };
+    let restricted = if outer.user == owner { 0 } else { RESTRICTED };
+    let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
+    let bounds = Bounds::begin();
+    if !trusted {
+        // SAFETY: within the nest level that has just begun.
+        unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
+    }
+    let result = txn::hinting_at_missing_privileges(HINT, || {
+        identity.during(|| {
+            let result = work(&visit);
+            bounds.check();
+            result
+        })
+    });
+    bounds.end();
+    result
+}
+
+/// For a query that is the current user's own, like their SELECT: it gives nobody else's rights,
+/// and leaves nothing behind.
+pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
+    let bounds = Bounds::begin();
+    let identity = Identity::current();
+    let visit = Visit { names: identity };
+    let result = identity.with(identity.user, RESTRICTED).during(|| {
+        let result = work(&visit);
+        bounds.check();
+        result
+    });
+    bounds.end();
+    result
+}
+
+/// For a statement that the current user wrote, and that they may as well run themselves: it is
+/// not more restricted than they are.
+pub(crate) fn own_statement() -> Visit {
+    Visit {
+        names: Identity::current(),
+    }
+}
+
+/// Becomes the owner of a table in another user's statement, for the owner's triggers, in a
+/// security-restricted operation until [`Bounded::end`], or the end of the (sub)transaction. `None`,
+/// without a change, if the user is the owner.
+///
+/// For a user who could not become the owner, names in the owner's code mean what they mean in the
+/// owner's own sessions, and temporary tables of this session are refused ([`refuse_temporary`]):
+/// else the user would choose what that code reads and writes.
+pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
+    let former = Identity::current();
+    if former.user == owner {
+        return None;
+    }
+    let bounded = lend_names(owner, roles::has_rights_of(former.user, owner));
+    let flags = NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED;
+    former.with(owner, flags).restore();
+    Some(bounded)
+}
+
+/// Sets what names mean while the owner's code runs, for a user who is not `trusted`.
+fn lend_names(owner: pg_sys::Oid, trusted: bool) -> Bounded {
+    let bounds = Bounds::begin();
+    if !trusted {
+        let path = session::search_path_of(owner);
+        // SAFETY: within the nest level that has just begun.
+        unsafe { session::set_locally(c"search_path", &path) };
+    }
+    let scope = LENT.enter(Lent {
+        to: owner,
+        is_trusted: trusted,
+    });
+    Bounded {
+        former: Identity::current(),
+        bounds,
+        scope,
+    }
+}
+
+/// As [`lend`], while a foreign key's query of a user's statement has become another owner: for the
+/// removal of this owner's rows. Not restricted: by their own statement the user sets off triggers.
+pub(crate) fn lend_to_foreign_key(owner: pg_sys::Oid) -> Bounded {
+    lend_names(owner, !is_untrusted(owner))
+}
+
+/// Whether the user of the session could not become the owner.
+pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
+    // SAFETY: reads a backend-local variable.
+    let user = unsafe { pg_sys::GetOuterUserId() };
+    !roles::has_rights_of(user, owner)
+}
+
+/// Becomes the owner for triggers that are to fire; the former identity is to be restored, by
+/// [`Identity::restore`] or the end of the (sub)transaction.
+pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
+    let former = Identity::current();
+    former.with(owner, NO_SET_ROLE | NO_FORCED_RLS).restore();
+    former
+}
+
+/// A session that [`lend`] has lent to an owner.
+#[derive(Debug, Clone, Copy)]
+struct Lent {
+    to: pg_sys::Oid,
+    is_trusted: bool,
+}
+
+static LENT: Scoped<Lent> = Scoped::new();
+
+/// Whether code runs as an owner who must not meet temporary tables.
+pub(crate) fn is_lent() -> bool {
+    LENT.current().is_some_and(|lent| !lent.is_trusted)
+}
+
+/// Raises 42501 if one of these is a temporary relation, and [`lend`] has made the current user.
+pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
+    let Some(lent) = LENT.current().filter(|lent| !lent.is_trusted) else {
+        return;
+    };
+    for relid in relations {
+        let class = catalog::class(relid);
+        if class.is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_TEMP) {
+            Error::new(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!(
+                    "cannot use temporary table {} in a trigger that runs as {}",
+                    catalog::qualified_name(relid),
+                    roles::name(lent.to)
+                ),
+            )
+            .detail("The trigger's table belongs to that role, and the temporary table to another user's session.")
+            .hint("Name tables in triggers with their schema.")
+            .raise();
+        }
+    }
+}
+
+/// A restricted operation. `Copy`: unguarded code holds it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounded {
+    former: Identity,
+    bounds: Bounds,
+    scope: Scope,
+}
+
+impl Bounded {
+    /// Ends the operation. Raises 42501 if something was left behind.
+    pub(crate) fn end(self) {
+        self.bounds.check();
+        self.former.restore();
+        LENT.leave(self.scope);
+        self.bounds.end();
+    }
+}
+
+/// The state before other owners' code runs in a session that goes on afterwards.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// The nest level of its settings: whatever it sets ends with it.
+    settings: c_int,
+    temporary: temporary::Objects,
+}
+
+impl Bounds {
+    fn begin() -> Self {
+        Self {
+            // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.
+            settings: unsafe { pg_sys::NewGUCNestLevel() },
+            temporary: temporary::Objects::now(),
+        }
+    }
+
+    /// A security-restricted operation refuses temporary tables, but neither functions nor
+    /// types, which the user's next cast would find before PostgreSQL's own.
+    fn check(&self) {
+        if Identity::current().context & RESTRICTED.cast_signed() == 0 {
+            return;
+        }
+        if temporary::Objects::now() != self.temporary {
+            Error::new(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                "cannot create temporary objects within security-restricted operation",
+            )
+            .raise();
+        }
+    }
+
+    fn end(&self) {
+        // SAFETY: the level that `begin` began. Not as a commit, so that its settings are
+        // undone.
+        unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
+    }
+}

@@ -1,0 +1,143 @@
+//! A background process that belongs to the owner of tables, for good.
+//!
+//! Whatever runs code of a table's owner in the background (deletion, partitions, archives,
+//! indexes, constraints) runs in such a process. It serves this owner only, in one database, and
+//! never has more rights than the owner again (`docs/security.md`).
+//!
+//! | way | the process is | for |
+//! |---|---|---|
+//! | [`Way::Connected`] | authenticated as the owner, as a session of the owner's is | every owner that PostgreSQL lets connect |
+//! | [`Way::Renounced`] | authenticated as the bootstrap superuser, whose identity it gives up before anything of the owner's is planned or run; each transaction is a security-restricted operation from its first act until after its commit | others: NOLOGIN before 17, without CONNECT on the database … |
+
+use super::gate::Visit;
+use crate::error::Error;
+use crate::pg::catalog::{self, roles};
+use crate::pg::server::background;
+use crate::pg::session;
+use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+/// How a process comes to belong to its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Authenticated as the owner.
+    Connected,
+    /// Authenticated as the bootstrap superuser, whose rights it has given up.
+    Renounced,
+}
+
+impl Way {
+    /// The best way that PostgreSQL allows now. In a process without a database, too: it reads
+    /// shared catalogs only. Within a transaction.
+    pub(crate) fn of(database: pg_sys::Oid, owner: pg_sys::Oid) -> Self {
+        if roles::may_connect(database, owner) {
+            Self::Connected
+        } else {
+            Self::Renounced
+        }
+    }
+}
+
+/// The owner of this process.
+struct Session {
+    owner: pg_sys::Oid,
+    way: Way,
+    settings: Settings,
+}
+
+/// Passes the settings that each transaction needs to its argument.
+pub(crate) type Settings = fn(&dyn Fn(&CStr, &CStr));
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// Connects this process to the database and makes it the owner's; once. `settings` hold in each
+/// of its transactions, whatever the configuration, the role or code of the owner sets.
+pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Way, settings: Settings) {
+    match way {
+        Way::Connected => background::connect_as(database, owner),
+        Way::Renounced => {
+            background::connect(Some(database));
+            session::force("role", "none");
+            renounce(owner);
+        }
+    }
+    // The only call.
+    let _ = SESSION.set(Session {
+        owner,
+        way,
+        settings,
+    });
+}
+
+/// Makes the owner the session's user. Nothing but a reset of the session's user leads back, which
+/// PostgreSQL refuses in a security-restricted operation.
+fn renounce(owner: pg_sys::Oid) {
+    // SAFETY: a background worker that has just connected, in no transaction. The look-up of the
+    // role needs one.
+    unsafe {
+        pg_sys::SetCurrentStatementStartTimestamp();
+        pg_sys::StartTransactionCommand();
+        pg_sys::SetSessionAuthorization(owner, pg_sys::superuser_arg(owner));
+        pg_sys::CommitTransactionCommand();
+    }
+}
+
+/// Before each transaction of a background process: it begins as the owner, whatever role the owner's
+/// settings or code have set. Not within the transaction, at whose end PostgreSQL would set the former
+/// role again, which it does not do in a restricted operation.
+pub(in crate::pg) fn before_transaction() {
+    if way() == Some(Way::Connected) {
+        // SAFETY: in no transaction; "none" needs no look-up.
+        unsafe { session::set(c"role", c"none") };
+    }
+}
+
+/// At the start of each transaction of a background process, before anything else runs in it.
+/// Nothing happens in a process that belongs to no owner.
+pub(in crate::pg) fn begin_transaction() {
+    let Some(it) = SESSION.get() else { return };
+    // SAFETY: at the start of a transaction, before its first snapshot; each transaction begins with
+    // the defaults, which the role, the database or code of the owner may have set.
+    unsafe {
+        pg_sys::XactIsoLevel = pg_sys::XACT_READ_COMMITTED.cast_signed();
+        pg_sys::XactReadOnly = false;
+        pg_sys::XactDeferrable = false;
+    }
+    // SAFETY: within a transaction; the settings end with it.
+    (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
+    if it.way == Way::Renounced {
+        super::gate::restrict_session(it.owner);
+    }
+}
+
+/// Whether this process has given up its identity; `None`: it belongs to no owner.
+pub(crate) fn way() -> Option<Way> {
+    SESSION.get().map(|session| session.way)
+}
+
+/// For queries on a table of this process's owner. The caller has locked the table, so that its
+/// owner cannot change: deletion by the table access method passes by the checks of the executor.
+pub(crate) fn visit(relid: pg_sys::Oid) -> Result<Visit, Error> {
+    let owner = catalog::class(relid).map(|class| class.owner);
+    match SESSION.get() {
+        Some(session) if owner == Some(session.owner) => Ok(Visit::of_owner_session()),
+        _ => Err(Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the owner of the table has changed",
+        )),
+    }
+}
+
+/// Discards what the owner's code has left in the session (temporary tables, prepared statements,
+/// settings, advisory locks), as a connection pooler does between two clients. Outside a
+/// transaction block, within a transaction.
+pub(crate) fn discard() {
+    match way() {
+        Some(Way::Connected) => session::discard_all(),
+        // DISCARD ALL would reset the session's user. Restricted transactions leave nothing else.
+        Some(Way::Renounced) => session::discard_locks_and_settings(),
+        None => {}
+    }
+}
