@@ -7,8 +7,8 @@ use crate::pg::catalog::{self, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
 use crate::store::label_of;
-use crate::worker::places;
-use crate::worker::standing::{self, Halt, Trouble};
+use crate::worker::shared::places;
+use crate::worker::shared::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
 

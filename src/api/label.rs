@@ -11,7 +11,7 @@ use crate::pg::session::{locks, xact};
 use crate::policy::{LabelError, Policy, Shortened};
 use crate::settings;
 use crate::store::{label_of, seclabel};
-use crate::worker::places;
+use crate::worker::shared::places;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until

@@ -6,7 +6,7 @@ use crate::pg::catalog::roles;
 use crate::pg::server::background;
 use crate::pg::session::look;
 use crate::store::cache;
-use crate::worker::report;
+use crate::worker::shared::report;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::server::background;
 use crate::store::all_labels;
-use crate::worker::quota::Claimant;
-use crate::worker::{places, state};
+use crate::worker::queue::quota::Claimant;
+use crate::worker::shared::{places, state};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -41,7 +41,7 @@ use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::xact;
 use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
-use crate::worker::places;
+use crate::worker::shared::places;
 use pgrx::pg_sys;
 use statement::{Command, Kind, Statement};
 

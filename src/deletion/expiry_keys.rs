@@ -19,7 +19,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 /// of one TTL index.
 #[derive(Debug, Clone)]
 pub(crate) struct ExpiryKey {
-    /// Its number in the table's progress (`worker/progress.rs`).
+    /// Its number in the table's progress (`worker/shared/progress.rs`).
     pub(crate) number: usize,
     /// The expression that the index is ordered by,
     expression: String,

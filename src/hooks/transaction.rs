@@ -13,7 +13,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::exec::fast_path;
 use crate::pg::session::{scoped, xact};
 use crate::visibility::row_locks;
-use crate::worker::{evict, places, wakeups};
+use crate::worker::shared::{evict, places, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
 use pgrx::prelude::*;

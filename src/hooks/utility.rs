@@ -10,7 +10,7 @@ use crate::pg::catalog::syntax::Node;
 use crate::pg::session::scoped::Scope;
 use crate::store::label_provider;
 use crate::visibility::copy_to;
-use crate::worker::{evict, prepared};
+use crate::worker::shared::{evict, prepared};
 use core::ffi::c_char;
 use pgrx::pg_sys::{self, NodeTag, PlannedStmt, TransactionStmt, TransactionStmtKind};
 use pgrx::prelude::*;

@@ -27,72 +27,14 @@
 //! | `places` | places in shared memory for tables that get a time to live |
 //! | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock` | decisions, pure |
 
-mod attempt;
-mod blocked;
-mod build_plan;
-mod build_work;
-pub(crate) mod builder;
-mod builds;
-mod claims;
-mod clients;
-mod clock;
-mod emptiness;
-pub(crate) mod evict;
-mod fairness;
-mod found;
-mod kept;
-mod launcher;
-mod log;
-mod marks;
-mod owners;
-mod pace;
-mod pass_end;
-pub(crate) mod places;
-pub(crate) mod prepared;
-mod process;
-mod processes;
-mod progress;
-pub(crate) mod quota;
-pub(crate) mod report;
-pub(crate) mod resting;
-mod schedule;
-mod scheduler;
-mod shards;
-pub(crate) mod shared;
-pub(crate) mod standing;
-mod starting;
-pub(crate) mod state;
-mod sweep;
-mod sweep_ranges;
-mod tables;
-mod throttle;
-mod turn;
-mod unreadable;
-mod vain;
-pub(crate) mod wakeups;
-mod whole;
-
-#[cfg(test)]
-mod build_plan_test;
-#[cfg(test)]
-mod emptiness_test;
-#[cfg(test)]
-mod fairness_test;
-#[cfg(test)]
-mod marks_test;
-#[cfg(test)]
-mod quota_test;
-#[cfg(test)]
-mod schedule_model_test;
-#[cfg(test)]
-mod schedule_test;
-#[cfg(test)]
-mod throttle_test;
-#[cfg(test)]
-mod vain_test;
-
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
     crate::pg::server::shmem::init::<shared::Contents>();
-    launcher::register();
+    process::launcher::register();
 }
+
+pub(crate) mod builder;
+mod process;
+pub(crate) mod queue;
+pub(crate) mod shared;
+mod sweep;

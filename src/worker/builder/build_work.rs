@@ -1,0 +1,163 @@
+//! What the index builder finds in the catalogs: what is left to do at a table (C21).
+
+use crate::error::Result;
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::session::locks;
+use crate::policy::Policy;
+use crate::store::expiry_index::{self, ExpectedIndex};
+use crate::store::missing_index::{self, MissingIndex};
+use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
+use crate::worker::queue::build_plan::{Statement, Step, Work};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::rc::Rc;
+
+/// The policy in force with its clock's columns, if it has any.
+pub(in crate::worker) fn has_clock(relid: pg_sys::Oid) -> Option<(Rc<TablePolicy>, Clock)> {
+    let policy = cache::policy(relid)?;
+    let clock = policy.clock?;
+    Some((policy, clock))
+}
+
+/// What is there to do; `None` if the table is gone, or the builder is not to touch it.
+pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<Option<Work>> {
+    // Others' changes of label and columns.
+    catalog::forget_caches();
+    let Some(class) = catalog::class(relid) else {
+        return Ok(None);
+    };
+    let Some(policy) = label_of(relid).filter(|policy| !policy.is_restored(relid.to_u32())) else {
+        return Ok(None);
+    };
+    let Some((columns, clock)) = has_clock(relid).filter(|(it, _)| it.labelled_table == relid)
+    else {
+        return Ok(None);
+    };
+    let mut work = Work {
+        is_on: policy.is_on(),
+        ..Work::default()
+    };
+    let is_partitioned = class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
+    let method = policy.index.access_method();
+    let create = |table: pg_sys::Oid, how: &str, index: &MissingIndex| Statement {
+        table: table.to_u32(),
+        text: format!(
+            "CREATE INDEX {how}{} ON {} USING {} {}",
+            quote_identifier(&index.name(table)),
+            qualified_name(table),
+            method.unwrap_or("btree"),
+            index.definition
+        ),
+    };
+    let leaves = catalog::all_inheritors(relid).into_iter().filter(|&table| {
+        catalog::class(table).is_some_and(|class| {
+            class.relkind == pg_sys::RELKIND_RELATION && (table == relid || class.is_partition)
+        })
+    });
+    for leaf in leaves {
+        let Some((columns, clock)) = has_clock(leaf) else {
+            continue;
+        };
+        let left_over = missing_index::left_over(leaf, clock).into_iter();
+        work.left_over
+            .extend(left_over.map(|index| drop_index(leaf, index)));
+        if policy.build_pending && method.is_some() {
+            let missing = missing_index::missing(leaf, &policy, &columns, clock);
+            let missing = missing.iter();
+            work.missing
+                .extend(missing.map(|index| create(leaf, "CONCURRENTLY ", index)));
+        }
+    }
+    if is_partitioned && policy.build_pending && method.is_some() {
+        let missing = missing_index::missing(relid, &policy, &columns, clock);
+        work.joined = missing
+            .iter()
+            .map(|index| create(relid, "", index))
+            .collect();
+    }
+    if validates && policy.build_pending {
+        work.checks = checks_of(relid, &policy)?;
+    }
+    work.is_label_stale = as_built(relid, &policy, clock) != policy;
+    Ok(Some(work))
+}
+
+fn drop_index(table: pg_sys::Oid, index: pg_sys::Oid) -> Statement {
+    Statement {
+        table: table.to_u32(),
+        text: format!("DROP INDEX CONCURRENTLY {}", qualified_name(index)),
+    }
+}
+
+/// The policy as it is once everything that is built is noted.
+fn as_built(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Policy {
+    let mut built = policy.clone();
+    built.build_pending = false;
+    let kinds: &[ExpectedIndex] = match clock.ttl {
+        None => &[ExpectedIndex::AllByTimestamp],
+        Some(_) => &[
+            ExpectedIndex::InheritingByTimestamp,
+            ExpectedIndex::OverridingByExpiry,
+        ],
+    };
+    let names = &mut built.added.indexes;
+    names.retain(|name| index_of(relid, name).is_some());
+    for &kind in kinds {
+        for index in expiry_index::find(relid, kind, &clock.ts, clock.ttl.as_ref()) {
+            let name = catalog::relation_name(index);
+            if missing_index::is_built_name(relid, &name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    built
+}
+
+/// Writes to the label what is there now.
+pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
+    locks::relation(relid, pg_sys::ShareUpdateExclusiveLock);
+    let Some(work) = work_at(relid, false)? else {
+        return Ok(());
+    };
+    let (Some(policy), Some((_, clock))) = (label_of(relid), has_clock(relid)) else {
+        return Ok(());
+    };
+    // Otherwise the policy has changed meanwhile: the next step follows it.
+    if work.next() == Step::Record {
+        seclabel::set(relid, Some(&as_built(relid, &policy, clock).to_label()));
+    }
+    Ok(())
+}
+
+/// Validates the override's constraint, which was added without reading the table. Found by its
+/// text, as it may have been renamed.
+fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
+    let Some(column) = &policy.ttl_column else {
+        return Ok(vec![]);
+    };
+    let query = format!(
+        "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
+         WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
+           AND NOT convalidated \
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} ORDER BY oid",
+        relid.to_u32(),
+        quote_literal(&override_check::shown(&quote_identifier(column)))
+    );
+    let names = Spi::connect(|client| {
+        client
+            .select(&encoding::query(&query), None, &[])?
+            .map(|row| row.get::<Text>(1))
+            .collect::<core::result::Result<Vec<_>, _>>()
+    })?;
+    let validate = |name: Text| Statement {
+        table: relid.to_u32(),
+        text: format!(
+            "ALTER TABLE {} VALIDATE CONSTRAINT {}",
+            qualified_name(relid),
+            quote_identifier(&name.0)
+        ),
+    };
+    Ok(names.into_iter().flatten().map(validate).collect())
+}

@@ -1,0 +1,234 @@
+//! An index builder: a process that belongs to the owner of one table, builds its indexes
+//! concurrently, and ends (C21, docs/decisions/0047-index-builder.md).
+//!
+//! What is left to do is read from the catalogs before each step, so that it does not matter where
+//! the former attempt ended. The launcher starts it, for what a scheduler has found.
+
+pub(in crate::worker) mod build_work;
+
+use self::build_work::{has_clock, record, work_at};
+use super::shared;
+use crate::deletion::transaction;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, qualified_name};
+use crate::pg::server::activity;
+use crate::pg::server::background;
+use crate::pg::session::{self, locks, owner_session, top_level};
+use crate::policy::Policy;
+use crate::settings;
+use crate::store::missing_index;
+use crate::worker::queue::build_plan::{Statement, Step, Work};
+use crate::worker::shared::processes;
+use crate::worker::shared::state::TableKey;
+use crate::worker::shared::{builds, log};
+use core::ffi::c_int;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::sync::atomic::Ordering;
+
+/// The most steps of a process: a guard against a loop.
+const STEPS: usize = 100_000;
+
+/// The tables among those with labels that the builder has work at, with their owners. Within a
+/// transaction.
+pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
+    let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
+        if policy.is_restored(relid.to_u32()) || !policy.build_pending {
+            return false;
+        }
+        policy.is_on()
+            || has_clock(*relid).is_some_and(|(_, clock)| {
+                let mut tree = catalog::all_inheritors(*relid).into_iter();
+                tree.any(|table| !missing_index::left_over(table, clock).is_empty())
+            })
+    };
+    let found = labels.iter().filter(has_work);
+    let with_owner = |(relid, _): &(pg_sys::Oid, Policy)| {
+        Some((relid.to_u32(), catalog::class(*relid)?.owner.to_u32()))
+    };
+    found.filter_map(with_owner).collect()
+}
+
+/// Ends the builder if it is at this table of this database: it holds a lock for as long as it
+/// takes. It begins anew later.
+pub(crate) fn give_way(relid: pg_sys::Oid) {
+    if let Some(pid) = builds::pid_at(key_here(relid)) {
+        background::terminate(pid);
+    }
+}
+
+fn key_here(relid: pg_sys::Oid) -> TableKey {
+    TableKey {
+        database: background::my_database().to_u32(),
+        relid: relid.to_u32(),
+    }
+}
+
+/// How the builder stands with a table of this database.
+pub(crate) fn standing(relid: pg_sys::Oid) -> Standing {
+    builds::standing(key_here(relid))
+}
+
+pub(crate) use crate::worker::queue::build_plan::{Standing, state};
+
+/// The entry point of a builder; `place` is its index in shared memory.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
+    background::handle_signals();
+    let Some(process) = processes::take(place.value()) else {
+        return;
+    };
+    background::before_exit(leave_place);
+    let key = TableKey {
+        database: process.database.load(Ordering::Acquire),
+        relid: process.table.load(Ordering::Acquire),
+    };
+    process.connect();
+    prepare_session();
+    match build(key) {
+        Ok(()) => builds::is_done(key),
+        Err(failure) => {
+            let waits = failure.sqlstate() == "55P03";
+            builds::has_failed(key, &failure.text(), waits);
+            if !waits {
+                let name = transaction::run(|| Ok(qualified_name(key.relid.into())));
+                log::warning(
+                    &format!(
+                        "could not build the indexes for deletion of table {}: {}",
+                        name.unwrap_or_default(),
+                        failure.text()
+                    ),
+                    "It is tried again, with growing pauses; see ttl.tables.",
+                );
+            }
+        }
+    }
+    activity::report_statistics();
+    background::exit();
+}
+
+extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
+    if let Some(own) = processes::own() {
+        let database = own.database.load(Ordering::Relaxed);
+        own.free();
+        // What is left to do is to be looked up.
+        shared::allot_database(database);
+    }
+    shared::wake_launcher();
+}
+
+/// For the transactions within a statement like CREATE INDEX CONCURRENTLY. Neither the configuration,
+/// the database nor the role changes them. What PostgreSQL runs of an owner in such a statement has
+/// settings of its own.
+fn prepare_session() {
+    for (name, value) in [
+        ("search_path", "pg_catalog, pg_temp"),
+        ("default_transaction_isolation", "read committed"),
+        ("default_transaction_read_only", "off"),
+        ("default_transaction_deferrable", "off"),
+        ("role", "none"),
+        ("exit_on_error", "off"),
+        ("session_replication_role", "origin"),
+        ("row_security", "on"),
+        ("quote_all_identifiers", "off"),
+        // It does not wait for a standby.
+        ("synchronous_commit", "off"),
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+        #[cfg(since17)]
+        ("transaction_timeout", "0"),
+        // Building waits for older transactions, which may take hours, and nobody waits for it
+        // meanwhile; only the locks on tables are waited for briefly.
+        ("lock_timeout", "0"),
+        // To plan parallel workers, PostgreSQL evaluates constants in expressions of the table's
+        // other indexes, which may call functions of the owner.
+        ("max_parallel_maintenance_workers", "0"),
+        ("ttl.show_expired", "off"),
+        ("ttl.preserve_ts", "off"),
+    ] {
+        session::force(name, value);
+    }
+}
+
+fn build(key: TableKey) -> Result<()> {
+    let relid = pg_sys::Oid::from(key.relid);
+    let mut validates = true;
+    for _ in 0..STEPS {
+        let step = transaction::run(|| Ok(work_at(relid, validates)?.map(Work::next)))?;
+        match step.unwrap_or(Step::Done) {
+            Step::Done => return Ok(()),
+            Step::Concurrently(statement) => {
+                run(&statement, false, |table| {
+                    lock(table, pg_sys::ShareUpdateExclusiveLock)
+                })?;
+            }
+            Step::Join(statement) => brief(|| {
+                run(&statement, true, |table| {
+                    locks::relation(table, pg_sys::ShareLock);
+                    // Attached, or created, since the last look.
+                    let new = work_at(relid, false)?.is_some_and(|work| !work.missing.is_empty());
+                    if new { Err(busy(table)) } else { Ok(()) }
+                })
+            })?,
+            Step::Validate(statement) => {
+                let lock = |table| lock(table, pg_sys::ShareUpdateExclusiveLock);
+                validates = false;
+                if let Err(failure) = run(&statement, true, lock) {
+                    log::warning(
+                        &format!("a constraint stays NOT VALID: {}", failure.text()),
+                        &format!("Repair the rows, then run: {}", statement.text),
+                    );
+                }
+            }
+            Step::Record => brief(|| transaction::run(|| record(relid)))?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits briefly for locks in `work`, behind which others may wait.
+fn brief<T>(work: impl FnOnce() -> T) -> T {
+    session::force("lock_timeout", &settings::lock_timeout_ms().to_string());
+    let result = work();
+    session::force("lock_timeout", "0");
+    result
+}
+
+fn run(
+    statement: &Statement,
+    is_one_transaction: bool,
+    before: impl FnOnce(pg_sys::Oid) -> Result<()>,
+) -> Result<()> {
+    let table = pg_sys::Oid::from(statement.table);
+    if !transaction::run(|| Ok(catalog::class(table).is_some()))? {
+        return Ok(());
+    }
+    activity::working(&format!("ttl: {}", statement.text));
+    let before = || {
+        before(table)?;
+        // From here on nothing but a lock on the table keeps its owner.
+        owner_session::visit(table).map(|_| ())
+    };
+    let result = top_level::run(is_one_transaction, before, &statement.text);
+    activity::idle();
+    result
+}
+
+/// Takes the lock without waiting.
+fn lock(table: pg_sys::Oid, mode: u32) -> Result<()> {
+    if locks::try_relation(table, mode) {
+        return Ok(());
+    }
+    Err(busy(table))
+}
+
+fn busy(table: pg_sys::Oid) -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+        format!(
+            "could not obtain lock on relation {}",
+            qualified_name(table)
+        ),
+    )
+}

@@ -1,0 +1,185 @@
+//! Which owner gets the next worker, as the launcher sees it: an owner in a database is a client.
+
+use super::starting::Outcome;
+use crate::deletion::transaction;
+use crate::error::Error;
+use crate::pg::catalog::roles;
+use crate::pg::server::background;
+use crate::pg::session::owner_session::Way;
+use crate::worker::queue::fairness::{Applicant, Backlog};
+use crate::worker::shared::claims::{self, Client, Waiting};
+use crate::worker::shared::log;
+use crate::worker::shared::processes::{self, Process};
+use pgrx::pg_sys;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+/// The shortest time between two starts of a worker for one client,
+const START_GAP: i64 = 300_000;
+/// The time until the next attempt to start a worker, if the server has no slot,
+const RETRY: i64 = 5_000_000;
+/// and if all are taken by workers that may make room.
+const RETRY_SOON: i64 = 200_000;
+/// The first pause after a process that could not connect; it doubles with each further one.
+const FIRST_PAUSE: i64 = 1_000_000;
+const LONGEST_PAUSE: i64 = 60_000_000;
+/// After so many attempts without success tables say so.
+const FAILURES: u32 = 2;
+/// What is known of a client is forgotten after this time without news.
+const FORGOTTEN: i64 = 600_000_000;
+
+/// What is known of a client.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// When a worker was last started.
+    started_at: i64,
+    /// Since when it has been refused one, and when it last asked.
+    refused: Option<(i64, i64)>,
+    backlog: Backlog,
+    /// Processes in a row that ended before they were connected.
+    failures: u32,
+    /// None is started before this.
+    not_before: i64,
+    /// The last news.
+    at: i64,
+}
+
+/// The clients of all databases.
+#[derive(Default)]
+pub(in crate::worker) struct Clients(HashMap<Client, Known>);
+
+impl Clients {
+    /// A client's workers.
+    pub(in crate::worker) fn workers(client: Client) -> impl Iterator<Item = &'static Process> {
+        processes::workers_in(client.database)
+            .filter(move |worker| worker.owner.load(Ordering::Relaxed) == client.owner)
+    }
+
+    /// The clients that need a worker now, the first to be served first, and when the next one will.
+    /// Wakes idle workers of clients whose tables are due. `admits`: whether processes may be in the
+    /// database, and else when to ask again.
+    pub(in crate::worker) fn due(
+        &mut self,
+        now: i64,
+        admits: impl Fn(u32) -> Result<(), i64>,
+    ) -> (i64, Vec<Client>) {
+        let mut next = i64::MAX;
+        let mut due: Vec<(Client, Waiting)> = Vec::new();
+        for (client, waiting) in claims::waiting(now) {
+            let at = match admits(client.database) {
+                Ok(()) => waiting.first_due,
+                Err(at) => at.max(waiting.first_due),
+            };
+            let at = at.max(self.earliest(client, &waiting, now));
+            if at > now {
+                next = next.min(at);
+            } else {
+                due.push((client, waiting));
+            }
+        }
+        self.0
+            .retain(|_, known| now.saturating_sub(known.at) < FORGOTTEN);
+        due.sort_by_cached_key(|(client, waiting)| {
+            let known = self.0.get(client).copied().unwrap_or_default();
+            Applicant {
+                workers: Self::workers(*client).count(),
+                refused: known.refused.map_or(now, |(since, _)| since),
+                rank: waiting.rank,
+                started_at: known.started_at,
+            }
+            .order(now)
+        });
+        (next, due.into_iter().map(|(client, _)| client).collect())
+    }
+
+    /// When a further worker may be started for the client; `i64::MAX`: those that are there suffice.
+    fn earliest(&mut self, client: Client, waiting: &Waiting, now: i64) -> i64 {
+        let (mut workers, mut attentive) = (0, 0);
+        for worker in Self::workers(client) {
+            workers += 1;
+            attentive += usize::from(!worker.long.load(Ordering::Acquire));
+            if waiting.due > 0 && worker.idle.load(Ordering::Acquire) {
+                background::wake(worker.pid.load(Ordering::Acquire));
+            }
+        }
+        let known = self.0.entry(client).or_default();
+        let wanted = known.backlog.needs_another(waiting.due, workers, now);
+        if workers > 0 && attentive > 0 && !wanted {
+            return i64::MAX;
+        }
+        known.at = now;
+        (known.started_at + START_GAP).max(known.not_before)
+    }
+
+    /// How a process for the client is to come to belong to the owner; `None`: the role is gone.
+    pub(in crate::worker) fn way(&self, client: Client) -> Result<Option<Way>, Error> {
+        let owner = pg_sys::Oid::from(client.owner);
+        // Something that cannot be seen from here keeps the role from connecting.
+        let failed = self.0.get(&client).is_some_and(|known| known.failures > 0);
+        transaction::run(|| {
+            let way = || match failed {
+                true => Way::Renounced,
+                false => Way::of(client.database.into(), owner),
+            };
+            Ok(roles::exists(owner).then(way))
+        })
+    }
+
+    /// A worker was started.
+    pub(in crate::worker) fn is_served(&mut self, client: Client, now: i64) {
+        let known = self.0.entry(client).or_default();
+        known.started_at = now;
+        known.at = now;
+        known.refused = None;
+    }
+
+    /// None could be started; returns when to try again.
+    pub(in crate::worker) fn is_refused(
+        &mut self,
+        client: Client,
+        outcome: Outcome,
+        now: i64,
+    ) -> i64 {
+        let known = self.0.entry(client).or_default();
+        known.at = now;
+        if Self::workers(client).next().is_none() {
+            known.refused = match known.refused {
+                Some((since, last)) if now.saturating_sub(last) < 2 * RETRY => Some((since, now)),
+                _ => Some((now, now)),
+            };
+        }
+        let pause = match outcome {
+            Outcome::NoSlot => RETRY,
+            _ => RETRY_SOON,
+        };
+        now.saturating_add(pause)
+    }
+
+    /// A worker has ended.
+    pub(in crate::worker) fn has_ended(&mut self, client: Client, connected: bool, now: i64) {
+        let known = self.0.entry(client).or_default();
+        known.at = now;
+        if connected {
+            let failures = std::mem::take(&mut known.failures);
+            // One that has connected by giving up its identity says nothing about the other way:
+            // that is tried again after a while.
+            if failures >= FAILURES {
+                claims::note_startable(client, true);
+            }
+            return;
+        }
+        known.failures = known.failures.saturating_add(1);
+        let pause = FIRST_PAUSE.saturating_mul(1 << known.failures.saturating_sub(1).min(10));
+        known.not_before = now.saturating_add(pause.min(LONGEST_PAUSE));
+        if known.failures == FAILURES {
+            claims::note_startable(client, false);
+            log::warning(
+                &format!(
+                    "could not start a process for the owner with OID {} in the database with OID {}: expired rows of that owner's tables stay on disk",
+                    client.owner, client.database
+                ),
+                "The message before this one says why. It is tried again, with growing pauses.",
+            );
+        }
+    }
+}

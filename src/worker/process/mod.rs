@@ -1,0 +1,163 @@
+//! A worker: deletes the expired rows of one owner's tables in one database, table by table, as this
+//! owner, and ends when nothing is due.
+
+pub(in crate::worker) mod clients;
+pub(in crate::worker) mod found;
+pub(in crate::worker) mod launcher;
+pub(in crate::worker) mod scheduler;
+pub(in crate::worker) mod shards;
+pub(in crate::worker) mod starting;
+pub(in crate::worker) mod tables;
+
+use super::shared::{self, Database};
+use crate::deletion::transaction;
+use crate::error::Error;
+use crate::pg::catalog;
+use crate::pg::server::{activity, background, timeout};
+use crate::pg::session;
+use crate::settings;
+use crate::worker::queue::fairness::LONG_TURN;
+use crate::worker::shared::claims;
+use crate::worker::shared::processes::{self, Process};
+use crate::worker::shared::standing;
+use crate::worker::sweep::pace::Pace;
+use crate::worker::sweep::turn;
+use core::ffi::c_int;
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// A worker leaves if nothing has been due for this time, or will be within it.
+const LINGER: i64 = 1_500_000;
+/// After this time a worker makes room if another owner waits for one;
+const SHARE: i64 = 3_000_000;
+/// after this time, if the other workers are at tables of slow owners.
+const SMALL_SHARE: i64 = 1_000_000;
+/// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
+/// PostgreSQL keeps for the life of a session.
+const CACHED_TABLES: usize = 500;
+
+/// The entry point of a worker; `place` is its index in shared memory.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ttl_ext_worker_main(place: pg_sys::Datum) {
+    background::handle_signals();
+    let Some(process) = processes::take(place.value()) else {
+        return;
+    };
+    background::before_exit(leave_place);
+    process.connect();
+    timeout::init(timeout::Calls {
+        is_long: processes::tell_long_turn,
+        is_asked_for_room: processes::is_asked_for_room,
+        has_deadline: processes::set_deadline,
+    });
+    match work(process) {
+        Ok(()) => {}
+        Err(failure) => failure.raise_fatal(),
+    }
+    background::exit();
+}
+
+extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
+    let database = background::my_database().to_u32();
+    if shared::database(database).is_some_and(Database::is_held) {
+        // It ended in the middle of a turn by design: nothing is wrong with the table.
+        claims::release_claims();
+    }
+    if let Some(own) = processes::own() {
+        own.free();
+    }
+    shared::wake_launcher();
+}
+
+/// A worker's state from one round to the next.
+struct Work {
+    pace: Pace,
+    began: i64,
+    /// When it last had something to do.
+    busy_at: i64,
+    /// Tables opened since it last forgot what it has cached.
+    opened: usize,
+}
+
+fn work(own: &Process) -> Result<(), Error> {
+    let now = background::monotonic();
+    let mut work = Work {
+        pace: Pace::new(),
+        began: now,
+        busy_at: now,
+        opened: 0,
+    };
+    let database = own.database.load(Ordering::Acquire);
+    let owner = own.owner.load(Ordering::Acquire);
+    loop {
+        session::reload_if_asked();
+        let Some(slot) = shared::database(database) else {
+            return Ok(());
+        };
+        let now = background::monotonic();
+        if !standing::is_on() || slot.is_held() || work.is_over_share(now) {
+            return Ok(());
+        }
+        own.idle.store(false, Ordering::Release);
+        let next = claims::claim_next(database, owner, settings::naptime(), now);
+        if !next.claimed.is_empty() {
+            work.turns_at(slot, next.claimed);
+            work.busy_at = background::monotonic();
+            work.limit_caches()?;
+            continue;
+        }
+        let idle_until = work.busy_at.saturating_add(LINGER);
+        let due = next.first_due.min(idle_until);
+        if is_crowded() || now >= idle_until || next.first_due.saturating_sub(now) > LINGER * 2 {
+            return Ok(());
+        }
+        activity::idle();
+        // The launcher wakes an idle worker whose owner's tables have become due.
+        own.idle.store(true, Ordering::Release);
+        background::wait(((due - now) / 1000).clamp(1, LINGER / 1000));
+    }
+}
+
+/// Whether an owner waits for a free worker.
+fn is_crowded() -> bool {
+    shared::control().waiting.load(Ordering::Relaxed) > 0
+}
+
+impl Work {
+    fn is_over_share(&self, now: i64) -> bool {
+        let share = || match processes::others_in_slow_turns() {
+            0 => SHARE,
+            _ => SMALL_SHARE,
+        };
+        is_crowded() && now - self.began > share()
+    }
+
+    /// Has a turn at each claimed table, unless something intervenes.
+    fn turns_at(&mut self, slot: &Database, claimed: Vec<crate::worker::shared::state::TableKey>) {
+        for key in claimed {
+            let now = background::monotonic();
+            if session::is_reload_asked() || slot.is_held() || self.is_over_share(now) {
+                break;
+            }
+            self.opened += usize::from(turn::turn(key, &mut self.pace));
+            // No other worker waits behind the earlier claims.
+            if i128::from(background::monotonic() - now) > LONG_TURN.as_micros().cast_signed() {
+                break;
+            }
+        }
+        claims::release_claims();
+    }
+
+    /// Keeps the session's memory from growing with the number of tables.
+    fn limit_caches(&mut self) -> Result<(), Error> {
+        if self.opened < CACHED_TABLES {
+            return Ok(());
+        }
+        self.opened = 0;
+        transaction::run(|| {
+            catalog::forget_caches();
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! The scheduler of a database: reads the policies from the labels into shared memory, when one has
+//! changed and once in a naptime, and leaves.
+//!
+//! It is connected as the bootstrap superuser, since it reads all labels, and therefore runs nothing
+//! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of
+//! anyone (`docs/security.md`). Deletion goes on meanwhile in the owners' own processes.
+
+use super::found;
+use super::tables::{self, Reading};
+use crate::deletion::transaction;
+use crate::error::Error;
+use crate::pg::server::{activity, background};
+use crate::pg::session;
+use crate::settings;
+use crate::worker::shared::processes::{self, Kind};
+use crate::worker::shared::{self, Database, REPLICAS_EVERY};
+use crate::worker::shared::{log, standing};
+use core::ffi::c_int;
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// It leaves if no policy has changed for this time.
+const LINGER: i64 = 2_000_000;
+/// The policies of a database where they change all the time are read for at most this fraction of
+/// the time, in pauses of at most a second.
+const SHARE: i64 = 4;
+const LONGEST_PAUSE: i64 = 1_000_000;
+
+/// The entry point; `place` is its index in shared memory.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ttl_ext_scheduler_main(place: pg_sys::Datum) {
+    background::handle_signals();
+    let Some(process) = processes::take(place.value()) else {
+        return;
+    };
+    background::before_exit(leave_place);
+    let database = process.database.load(Ordering::Acquire);
+    background::connect(Some(database.into()));
+    process.connected.store(true, Ordering::Release);
+    prepare_session();
+    match work(database) {
+        Ok(()) => background::exit(),
+        Err(failure) => failure.raise_fatal(),
+    }
+}
+
+extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
+    if let Some(own) = processes::own() {
+        own.free();
+    }
+}
+
+/// Not the settings that the configuration or the database has for clients.
+fn prepare_session() {
+    for (name, value) in [
+        ("search_path", "pg_catalog, pg_temp"),
+        ("synchronous_commit", "off"),
+        ("default_transaction_isolation", "read committed"),
+        ("default_transaction_read_only", "off"),
+        ("default_transaction_deferrable", "off"),
+        ("role", "none"),
+        ("exit_on_error", "off"),
+        ("session_replication_role", "origin"),
+        ("row_security", "on"),
+        ("quote_all_identifiers", "off"),
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+        #[cfg(since17)]
+        ("transaction_timeout", "0"),
+        ("ttl.show_expired", "off"),
+        ("ttl.preserve_ts", "off"),
+    ] {
+        session::force(name, value);
+    }
+}
+
+fn work(database: u32) -> Result<(), Error> {
+    found::init();
+    let mut last_change = background::monotonic();
+    let mut read_at = None;
+    let mut again = false;
+    let mut replicas = Replicas::default();
+    loop {
+        session::reload_if_asked();
+        let Some(slot) = shared::database(database) else {
+            return Ok(());
+        };
+        if !standing::is_on() || slot.is_held() {
+            return Ok(());
+        }
+        let now = background::monotonic();
+        let changed = slot.changed.swap(false, Ordering::AcqRel);
+        let is_due = read_at.is_none_or(|at| now - at >= settings::naptime());
+        if changed || again || is_due {
+            let reading = if is_due {
+                Reading::All
+            } else {
+                Reading::Changed
+            };
+            if !tables::load(reading)? {
+                give_up(slot, now);
+                return Ok(());
+            }
+            let end = background::monotonic();
+            if is_due {
+                read_at = Some(end);
+            }
+            // The invalidations of a change come after its announcement.
+            again = changed;
+            if changed {
+                last_change = end;
+            }
+            slot.due
+                .store(end.saturating_add(settings::naptime()), Ordering::Release);
+            slot.loads.fetch_add(1, Ordering::AcqRel);
+            shared::wake_launcher();
+            let pause = (end - now).saturating_mul(SHARE).min(LONGEST_PAUSE);
+            sleep(pause);
+            continue;
+        }
+        replicas.ask()?;
+        let waits = shared::control().waiting_databases.load(Ordering::Relaxed) > 0;
+        let is_quiet = now - last_change >= LINGER && !replicas.are_wanted();
+        if waits || is_quiet {
+            return Ok(());
+        }
+        activity::idle();
+        background::wait(LINGER / 1000);
+    }
+}
+
+/// Sleeps, whatever wakes it.
+fn sleep(time: i64) {
+    let until = background::monotonic().saturating_add(time);
+    while until - background::monotonic() > 1000 {
+        background::wait((until - background::monotonic()) / 1000);
+    }
+}
+
+/// No table has a policy here: frees the database's slot, unless a prepared transaction may bring
+/// one.
+fn give_up(slot: &Database, now: i64) {
+    if slot.keep.load(Ordering::Relaxed) {
+        slot.due.store(now + settings::naptime(), Ordering::Release);
+    } else {
+        shared::free_unchanged(slot);
+    }
+}
+
+/// By how much standbys lag. Workers heed it, but an owner may not read it.
+#[derive(Default)]
+struct Replicas {
+    asked: Option<i64>,
+}
+
+impl Replicas {
+    /// Whether some worker has to know.
+    fn are_wanted(&self) -> bool {
+        settings::max_replica_lag().is_some() && processes::running(Kind::Worker) > 0
+    }
+
+    fn ask(&mut self) -> Result<(), Error> {
+        let now = background::monotonic();
+        let recently = self.asked.is_some_and(|at| now - at < REPLICAS_EVERY);
+        if recently || !self.are_wanted() {
+            return Ok(());
+        }
+        self.asked = Some(now);
+        let seconds = transaction::run(|| {
+            let query = "SELECT pg_catalog.date_part('epoch', pg_catalog.max(replay_lag))::pg_catalog.float8 \
+                         FROM pg_catalog.pg_stat_replication";
+            let lag =
+                Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one::<f64>());
+            Ok(lag.ok().flatten())
+        })?;
+        // Conversions of floats saturate.
+        let micros = (seconds.unwrap_or(0.0).max(0.0) * 1e6) as u64;
+        let control = shared::control();
+        control.replica_lag.store(micros, Ordering::Relaxed);
+        control.replica_lag_at.store(now, Ordering::Relaxed);
+        log::over("replicas");
+        Ok(())
+    }
+}

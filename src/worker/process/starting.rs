@@ -1,0 +1,332 @@
+//! What the launcher starts: schedulers where policies have changed, workers where an owner's rows are due,
+//! index builders where an index is wanted.
+
+use super::clients::Clients;
+use crate::error::Error;
+use crate::pg::catalog::databases::Databases;
+use crate::pg::server::background::{self, Handle, Registration};
+use crate::pg::session::owner_session::Way;
+use crate::settings;
+use crate::worker::shared::claims::Client;
+use crate::worker::shared::processes::{self, Kind, Process, Task};
+use crate::worker::shared::{self, Database};
+use crate::worker::shared::{builds, log};
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+/// The shortest time between two starts of a scheduler in one database,
+const START_GAP: i64 = 1_000_000;
+/// and after one has died.
+const AFTER_DEATH: i64 = 5_000_000;
+
+/// A process that has been started: its place and the postmaster's handle.
+struct Started {
+    place: usize,
+    task: Task,
+    handle: Handle,
+}
+
+/// What has been started, and for whom.
+#[derive(Default)]
+pub(in crate::worker) struct Starter {
+    started: Vec<Started>,
+    clients: Clients,
+}
+
+impl Starter {
+    /// Where policies have changed, or were read a naptime ago.
+    pub(in crate::worker) fn start_schedulers(&mut self, databases: &Databases, now: i64) -> i64 {
+        let (mut next, mut waiting) = (i64::MAX, 0);
+        let lag_wanted = settings::max_replica_lag().is_some()
+            && processes::running(Kind::Scheduler) == 0
+            && shared::control().replica_lag_at.load(Ordering::Relaxed)
+                < now - shared::REPLICAS_EVERY;
+        let mut measures = lag_wanted
+            .then(|| processes::of(Kind::Worker).next())
+            .flatten()
+            .map(|worker| worker.database.load(Ordering::Relaxed));
+        // The one that was served longest ago comes first, so that none waits for ever.
+        let mut all: Vec<_> = shared::databases().collect();
+        all.sort_by_key(|(_, slot)| slot.started_at.load(Ordering::Relaxed));
+        for (database, slot) in all {
+            let mut due = match slot.changed.load(Ordering::Acquire) {
+                true => i64::MIN,
+                false => slot.due.load(Ordering::Acquire),
+            };
+            if measures == Some(database) {
+                due = i64::MIN;
+                measures = None;
+            }
+            let is_there =
+                processes::in_database(database).any(|process| process.is(Kind::Scheduler));
+            if is_there {
+                continue;
+            }
+            let due = due.max(slot.started_at.load(Ordering::Relaxed) + START_GAP);
+            let at = match admits(&databases.allowed, database, slot, now) {
+                Ok(()) => due,
+                Err(at) => at.max(due),
+            };
+            if at > now {
+                next = next.min(at);
+                continue;
+            }
+            let task = Task {
+                kind: Kind::Scheduler,
+                database,
+                owner: 0,
+                table: 0,
+                way: Way::Connected,
+            };
+            match self.start(task, now) {
+                Outcome::Yes => {
+                    slot.started_at.store(now, Ordering::Relaxed);
+                    slot.lacks_slot.store(false, Ordering::Release);
+                    // In case it dies without setting another time.
+                    slot.due.store(now + AFTER_DEATH, Ordering::Release);
+                }
+                Outcome::Crowded => waiting += 1,
+                Outcome::Soon => {}
+                Outcome::NoSlot => {
+                    slot.lacks_slot.store(true, Ordering::Release);
+                    next = next.min(now + START_GAP);
+                }
+            }
+        }
+        let control = shared::control();
+        control.waiting_databases.store(waiting, Ordering::Relaxed);
+        next
+    }
+
+    /// Where rows of an owner are due.
+    pub(in crate::worker) fn start_workers(
+        &mut self,
+        databases: &Databases,
+        now: i64,
+    ) -> Result<i64, Error> {
+        let allowed = &databases.allowed;
+        let admits = |database| match shared::database(database) {
+            Some(slot) => admits(allowed, database, slot, now),
+            None => Err(i64::MAX),
+        };
+        let (mut next, applicants) = self.clients.due(now, admits);
+        let mut unserved = 0;
+        for client in applicants {
+            let others = Clients::workers(client).count();
+            let Some(outcome) = self.start_worker(client, now)? else {
+                continue;
+            };
+            match outcome {
+                Outcome::Yes => {
+                    self.clients.is_served(client, now);
+                    note_slot(client, true);
+                }
+                outcome => {
+                    note_slot(client, outcome != Outcome::NoSlot || others > 0);
+                    let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
+                    // Workers that still make progress are helped only if no other owner waits.
+                    unserved += usize::from(others == 0 || long);
+                    next = next.min(self.clients.is_refused(client, outcome, now));
+                }
+            }
+        }
+        let waiting = u32::try_from(unserved).unwrap_or(u32::MAX);
+        shared::control().waiting.store(waiting, Ordering::Relaxed);
+        ask_for_room(unserved);
+        Ok(next)
+    }
+
+    /// `None`: the owner is gone.
+    fn start_worker(&mut self, client: Client, now: i64) -> Result<Option<Outcome>, Error> {
+        // First: where many owners wait, to look up how each can connect takes longer than all else.
+        if is_full(Kind::Worker) {
+            return Ok(Some(Outcome::Crowded));
+        }
+        let Some(way) = self.clients.way(client)? else {
+            return Ok(None);
+        };
+        let task = Task {
+            kind: Kind::Worker,
+            database: client.database,
+            owner: client.owner,
+            table: 0,
+            way,
+        };
+        Ok(Some(self.start(task, now)))
+    }
+
+    pub(in crate::worker) fn start_builders(
+        &mut self,
+        databases: &Databases,
+        now: i64,
+    ) -> Result<i64, Error> {
+        if !settings::build_indexes() {
+            return Ok(i64::MAX);
+        }
+        let (mut next, due) = builds::due(now);
+        for (client, table) in due {
+            let Some(slot) = shared::database(client.database) else {
+                continue;
+            };
+            if let Err(at) = admits(&databases.allowed, client.database, slot, now) {
+                next = next.min(at);
+                continue;
+            }
+            let Some(way) = self.clients.way(client)? else {
+                continue;
+            };
+            let task = Task {
+                kind: Kind::Builder,
+                database: client.database,
+                owner: client.owner,
+                table,
+                way,
+            };
+            match self.start(task, now) {
+                Outcome::Yes => builds::has_begun(task, now),
+                Outcome::Crowded => builds::ask_for_room(now),
+                Outcome::Soon => {}
+                Outcome::NoSlot => builds::lacks_slot(task),
+            }
+            next = next.min(now + START_GAP);
+        }
+        Ok(next)
+    }
+
+    /// Frees the places of processes that have ended, and notes those that did not come as far as
+    /// being connected.
+    pub(in crate::worker) fn reap(&mut self) {
+        let clients = &mut self.clients;
+        self.started.retain(|started| {
+            if !started.handle.is_stopped() {
+                return true;
+            }
+            let Some(process) = shared::control().processes.get(started.place) else {
+                return false;
+            };
+            let pid = process.pid.load(Ordering::Acquire);
+            if pid == processes::STARTING || (pid > 0 && !background::is_alive(pid)) {
+                process.free();
+            }
+            let connected = process.connected.load(Ordering::Relaxed);
+            let client = Client {
+                database: started.task.database,
+                owner: started.task.owner,
+            };
+            match started.task.kind {
+                Kind::Scheduler => {}
+                Kind::Worker => clients.has_ended(client, connected, background::monotonic()),
+                Kind::Builder => builds::has_ended(started.task, connected),
+            }
+            false
+        });
+    }
+
+    fn start(&mut self, task: Task, now: i64) -> Outcome {
+        if is_full(task.kind) {
+            return Outcome::Crowded;
+        }
+        let is_free = |(place, process): &(usize, &Process)| {
+            process.pid.load(Ordering::Acquire) == 0
+                && !self.started.iter().any(|started| started.place == *place)
+        };
+        let places = shared::control().processes.iter().enumerate();
+        let Some((place, process)) = places.into_iter().find(is_free) else {
+            return Outcome::Crowded;
+        };
+        process.allot(task, now);
+        let handle = Registration {
+            name: task.kind.name(),
+            function: task.kind.entry_point(),
+            argument: i32::try_from(place).unwrap_or(0),
+            restart: None,
+        }
+        .start();
+        let Some(handle) = handle else {
+            process.free();
+            if self.is_one_ending() {
+                return Outcome::Soon;
+            }
+            log::once(
+                "slots",
+                &format!(
+                    "could not start a {}: no slot for a background worker is free",
+                    task.kind.name()
+                ),
+                "Expired rows stay on disk until one is. You may need to raise \"max_worker_processes\".",
+            );
+            return Outcome::NoSlot;
+        };
+        log::over("slots");
+        self.started.push(Started {
+            place,
+            task,
+            handle,
+        });
+        Outcome::Yes
+    }
+
+    /// Whether a process has given up its place, but not its slot yet.
+    fn is_one_ending(&self) -> bool {
+        let places = &shared::control().processes;
+        let mut started = self.started.iter().filter_map(|it| places.get(it.place));
+        started.any(|process| process.pid.load(Ordering::Acquire) == 0)
+    }
+}
+
+/// Whether there are as many processes of this kind as there may be.
+fn is_full(kind: Kind) -> bool {
+    processes::running(kind) >= kind.most()
+}
+
+/// What came of an attempt to start a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::worker) enum Outcome {
+    Yes,
+    /// There are as many as there may be.
+    Crowded,
+    /// The server has no slot until one of the extension's own processes has ended, of which the
+    /// postmaster tells.
+    Soon,
+    /// The server has no slot.
+    NoSlot,
+}
+
+/// Whether processes may be in the database; if not, when to ask again.
+fn admits(allowed: &HashSet<u32>, oid: u32, slot: &Database, now: i64) -> Result<(), i64> {
+    let held = slot.held_until.load(Ordering::Relaxed);
+    match allowed.contains(&oid) {
+        _ if held > now => Err(held),
+        true => Ok(()),
+        false => Err(i64::MAX),
+    }
+}
+
+/// Makes room for this number of owners when all workers are taken: idle workers leave, and those that
+/// have been at one table for longest give way.
+fn ask_for_room(owners: usize) {
+    if owners == 0 {
+        return;
+    }
+    let mut long = Vec::new();
+    for worker in processes::of(Kind::Worker) {
+        let pid = worker.pid.load(Ordering::Acquire);
+        let began = worker.turn.load(Ordering::Acquire);
+        if pid > 0 && began == 0 {
+            background::wake(pid);
+        } else if pid > 0 && worker.long.load(Ordering::Acquire) {
+            long.push((!worker.slow.load(Ordering::Relaxed), began, worker));
+        }
+    }
+    long.sort_by_key(|(honest, began, _)| (*honest, *began));
+    for (_, _, worker) in long.into_iter().take(owners) {
+        worker.give_way.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Notes whether the server has a slot for what is due in the database.
+fn note_slot(client: Client, has: bool) {
+    if let Some(slot) = shared::database(client.database) {
+        slot.lacks_slot.store(!has, Ordering::Release);
+    }
+}

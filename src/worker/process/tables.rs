@@ -1,0 +1,307 @@
+//! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
+//! labels into shared memory.
+
+use super::found::{self, Fingerprinted, Found};
+use super::shards;
+use crate::citus;
+use crate::deletion::transaction;
+use crate::error::Error;
+use crate::pg::catalog::{self, roles};
+use crate::pg::server::background;
+use crate::policy::{Policy, micros};
+use crate::store::{self, Clock, TablePolicy, cache, extension};
+use crate::worker::builder;
+use crate::worker::queue::quota::Claimant;
+use crate::worker::shared::state::{self, Entering, TableKey, Wanted};
+use crate::worker::shared::{self, blocked, builds, places};
+use pgrx::pg_sys;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::Ordering;
+
+/// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
+/// PostgreSQL keeps for the life of a session.
+pub(in crate::worker) const CACHED_TABLES: usize = 500;
+
+/// A table or partition with rows of its own.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::worker) struct Target {
+    pub(in crate::worker) labelled_table: pg_sys::Oid,
+    pub(in crate::worker) owner: pg_sys::Oid,
+    /// The owner is a superuser.
+    pub(in crate::worker) unlimited: bool,
+    pub(in crate::worker) drop_partitions: bool,
+    /// How soon a row that is written now can be deleted, in microseconds.
+    pub(in crate::worker) shortest: i64,
+}
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::worker) enum Reading {
+    All,
+    /// All labels, but other catalogs only for relations that were invalidated or whose label has changed: a session has
+    /// announced a change.
+    Changed,
+}
+
+/// Reads the policies and updates the shared states: new tables and those with another policy
+/// are due now. False if the extension is absent, or no table has a policy.
+pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
+    let database = background::my_database().to_u32();
+    let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
+    let before = changes();
+    let found = transaction::run(|| {
+        // A session announces a change as soon as others can see it, before it sends the
+        // invalidations of their caches.
+        found::forget_caches();
+        let has_citus = !extension::is_present() || citus::catalogs::is_present();
+        if reading == Reading::All || has_citus {
+            found::clear();
+        }
+        if !extension::is_present() {
+            return Ok(None);
+        }
+        let mut targets = FoundTargets::new();
+        let mut restored = Vec::new();
+        let labels = store::labels();
+        let unfinished = builder::unfinished(&labels);
+        let mut bound = HashMap::new();
+        for (labelled_table, policy) in &labels {
+            // C9: TTL is off.
+            if !policy.is_on() {
+                continue;
+            }
+            if policy.is_restored(labelled_table.to_u32()) {
+                // Unless an ancestor's is in force.
+                if cache::labelled_table(*labelled_table) == Some(*labelled_table) {
+                    restored.push(*labelled_table);
+                }
+            } else {
+                let hash = hash(&policy.to_label());
+                bound.insert(*labelled_table, (policy, hash));
+            }
+        }
+        // All trees in one walk: they may share branches, and tables within one may have labels
+        // of their own that are not in force.
+        let relids = citus::with_shards(bound.keys().copied());
+        let mut read = 0;
+        for relid in relids {
+            let of_now = |found: &Found| {
+                let label = bound.get(&found.labelled_table).map(|&(_, label)| label);
+                label == Some(found.label)
+            };
+            let target = match found::get(relid).filter(of_now) {
+                Some(known) => known.target.map(with_rights),
+                None => {
+                    read += 1;
+                    if read % CACHED_TABLES == 0 {
+                        found::forget_caches();
+                    }
+                    collect(relid, &bound)
+                }
+            };
+            targets.extend(target.map(|target| (relid.to_u32(), target)));
+        }
+        let labelled_tables: HashSet<u32> = labels
+            .iter()
+            .map(|(labelled_table, _)| labelled_table.to_u32())
+            .collect();
+        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables, unfinished)))
+    })?;
+    // Another worker may have seen a change that was committed too late for this one.
+    let late = changes() != before;
+    let Some((targets, restored, labelled_tables, unfinished)) = found else {
+        if late {
+            return Ok(true);
+        }
+        state::remove_tables(|state| state.key.database == database);
+        return Ok(false);
+    };
+    if !late {
+        state::remove_targets(
+            database,
+            |relid| targets.contains_key(&relid),
+            |relid| labelled_tables.contains(&relid),
+        );
+    }
+    let now = background::monotonic();
+    let lacking = without_room(database, &targets);
+    let full = u32::try_from(lacking.len()).unwrap_or(u32::MAX);
+    for (&relid, (target, fingerprint)) in &targets {
+        let key = TableKey { database, relid };
+        if lacking.contains(&relid) {
+            continue;
+        }
+        let changed = state::with_table(key, |state| {
+            state.labelled_table = target.labelled_table.to_u32();
+            state.owner = target.owner.to_u32();
+            state.shortest = target.shortest;
+            state.drops = target.drop_partitions;
+            state.unlimited = target.unlimited;
+            let changed = state.fingerprint != *fingerprint;
+            if changed {
+                state.fingerprint = *fingerprint;
+                // A turn that goes on by the old policy does not keep its findings.
+                state.progress = state::Progress::new();
+                state.not_whole_before = 0;
+                state.emptiness.interrupt();
+                // Nor do its findings about rows hold under the new one.
+                state.is_seen = false;
+                state.counters.backlog = 0;
+                state.counters.oldest_expiry = 0;
+                state.failing = false;
+                state.since = now;
+                state.schedule.now();
+            }
+            changed
+        });
+        if changed == Some(true) {
+            blocked::forget_all(key);
+        }
+    }
+    if let Some(slot) = shared::database(database) {
+        slot.without_room.store(full, Ordering::Relaxed);
+    }
+    warn(full, &restored);
+    shards::complete(targets.keys().copied());
+    builds::want(database, &unfinished);
+    Ok(true)
+}
+
+/// Gives each target a state; returns those for which there is no room.
+fn without_room(database: u32, targets: &FoundTargets) -> HashSet<u32> {
+    let mut entering = Entering::begin();
+    let mut lacking = HashSet::new();
+    for (&relid, (target, fingerprint)) in targets {
+        let wanted = Wanted {
+            key: TableKey { database, relid },
+            labelled_table: target.labelled_table.to_u32(),
+            fingerprint: *fingerprint,
+            claimant: Claimant {
+                owner: target.owner.to_u32(),
+                unlimited: target.unlimited,
+            },
+        };
+        if entering.ensure(&wanted).is_err() {
+            lacking.insert(relid);
+        }
+    }
+    lacking
+}
+
+/// Targets with the fingerprints of their policies.
+type FoundTargets = HashMap<u32, Fingerprinted>;
+
+/// What the relation is: a target if it has rows of its own and one of these policies is in force.
+fn collect(
+    relid: pg_sys::Oid,
+    bound: &HashMap<pg_sys::Oid, (&Policy, u64)>,
+) -> Option<Fingerprinted> {
+    let labelled_table = cache::labelled_table(relid)?;
+    let &(policy, label) = bound.get(&labelled_table)?;
+    let target = target(relid, policy, label);
+    let found = Found {
+        labelled_table,
+        label,
+        target,
+    };
+    found::put(relid, found);
+    target
+}
+
+fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprinted> {
+    let class = catalog::class(relid)?;
+    // Another session's temporary table cannot be read.
+    if class.relkind != pg_sys::RELKIND_RELATION || class.persistence == pg_sys::RELPERSISTENCE_TEMP
+    {
+        return None;
+    }
+    let in_force = cache::policy(relid).filter(|policy| policy.expires())?;
+    let target = Target {
+        labelled_table: in_force.labelled_table,
+        owner: class.owner,
+        unlimited: roles::is_superuser(class.owner),
+        drop_partitions: policy.drop_partitions && class.is_partition && !in_force.is_shard(),
+        shortest: shortest(&in_force),
+    };
+    // A shell has no rows. The coordinator drops it, with its shards, if it is a whole partition.
+    if in_force.is_shell() && !(target.drop_partitions && citus::catalogs::is_coordinator()) {
+        return None;
+    }
+    Some((target, fingerprint(label, &in_force)))
+}
+
+/// The rights of a role change without an invalidation of its tables.
+fn with_rights((target, fingerprint): Fingerprinted) -> Fingerprinted {
+    let unlimited = roles::is_superuser(target.owner);
+    (
+        Target {
+            unlimited,
+            ..target
+        },
+        fingerprint,
+    )
+}
+
+fn shortest(policy: &TablePolicy) -> i64 {
+    let seconds = if !policy.rules.is_empty() {
+        0
+    } else if policy.clock.is_some_and(|clock| clock.ttl.is_some()) {
+        1
+    } else {
+        policy.expiring_default().unwrap_or(1)
+    };
+    micros(seconds) + micros(policy.keep_expired)
+}
+
+fn hash(label: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Changes with everything that a sweep depends on.
+fn fingerprint(label: u64, in_force: &TablePolicy) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
+    in_force.clock.map(columns).hash(&mut hasher);
+    in_force.rules.hash(&mut hasher);
+    // 0 stands for none.
+    hasher.finish() | 1
+}
+
+fn warn(full: u32, restored: &[pg_sys::Oid]) {
+    if full > 0 {
+        crate::worker::shared::log::once(
+            "full",
+            &format!(
+                "no room in shared memory for {full} tables with a time to live: their expired rows stay on disk"
+            ),
+            "Raise \"ttl.max_tables\" and restart the server.",
+        );
+    }
+    for &labelled_table in restored {
+        let database = background::my_database().to_u32();
+        let key = TableKey {
+            database,
+            relid: labelled_table.to_u32(),
+        };
+        let claimant = transaction::run(|| Ok(places::claimant(labelled_table)));
+        let is_new = |claimant| state::warn_restored(key, claimant);
+        if !claimant.ok().flatten().is_some_and(is_new) {
+            continue;
+        }
+        let name =
+            transaction::run(|| Ok(catalog::qualified_name(labelled_table))).unwrap_or_default();
+        crate::worker::shared::log::warning(
+            &format!(
+                "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
+            ),
+            &format!(
+                "Look at it, then start deletion with SELECT ttl.resume({}).",
+                catalog::quote_literal(&name)
+            ),
+        );
+    }
+}

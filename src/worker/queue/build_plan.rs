@@ -1,0 +1,116 @@
+//! What the index builder does next, and when it tries again (C21). Pure.
+
+/// The first pause after an attempt that failed, in microseconds, and the longest.
+const FIRST_PAUSE: i64 = 5_000_000;
+const LONGEST_PAUSE: i64 = 3_600_000_000;
+
+/// A statement, and the table that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::worker) struct Statement {
+    pub(in crate::worker) table: u32,
+    pub(in crate::worker) text: String,
+}
+
+/// What is there to do at a table, as it stands in the catalogs.
+#[derive(Debug, Default)]
+pub(in crate::worker) struct Work {
+    /// Whether TTL is on: else nothing is built.
+    pub(in crate::worker) is_on: bool,
+    /// Drops an index that was not completed.
+    pub(in crate::worker) left_over: Vec<Statement>,
+    /// Builds an index of a table or partition, concurrently.
+    pub(in crate::worker) missing: Vec<Statement>,
+    /// Joins the partitions' indexes; builds none.
+    pub(in crate::worker) joined: Vec<Statement>,
+    /// Validates a constraint.
+    pub(in crate::worker) checks: Vec<Statement>,
+    /// The label does not say what there is.
+    pub(in crate::worker) is_label_stale: bool,
+}
+
+/// The next step.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::worker) enum Step {
+    /// A statement that nobody waits for.
+    Concurrently(Statement),
+    /// One that needs that no partition lacks an index.
+    Join(Statement),
+    /// A constraint: rows may violate it.
+    Validate(Statement),
+    /// The label is written.
+    Record,
+    Done,
+}
+
+impl Work {
+    /// The next step. Whatever has ended the builder in the middle, it begins with what that left
+    /// behind.
+    pub(in crate::worker) fn next(mut self) -> Step {
+        let first = |statements: &mut Vec<Statement>| {
+            (!statements.is_empty()).then(|| statements.swap_remove(0))
+        };
+        if let Some(drop) = first(&mut self.left_over) {
+            return Step::Concurrently(drop);
+        }
+        if !self.is_on {
+            return Step::Done;
+        }
+        if let Some(create) = first(&mut self.missing) {
+            return Step::Concurrently(create);
+        }
+        if let Some(join) = first(&mut self.joined) {
+            return Step::Join(join);
+        }
+        if let Some(check) = first(&mut self.checks) {
+            return Step::Validate(check);
+        }
+        if self.is_label_stale {
+            Step::Record
+        } else {
+            Step::Done
+        }
+    }
+}
+
+/// The pause after so many attempts.
+pub(in crate::worker) fn pause(attempts: u32) -> i64 {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(20));
+    doubled.min(LONGEST_PAUSE)
+}
+
+/// How long a builder goes on while another owner waits for one, in microseconds: twice as long at
+/// each attempt.
+pub(in crate::worker) fn patience(attempts: u32) -> i64 {
+    const FIRST: i64 = 600_000_000;
+    FIRST.saturating_mul(1 << attempts.saturating_sub(1).min(10))
+}
+
+/// How the builder stands with a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is at the table.
+    Building,
+    /// It was not there yet, or had to wait for a lock.
+    Waiting,
+    /// The last attempt failed, so.
+    Failed(String),
+}
+
+/// `index_state` of `ttl.tables`.
+pub(crate) fn state(
+    is_wanted: bool,
+    is_missing: bool,
+    is_pending: bool,
+    standing: Standing,
+) -> Option<String> {
+    if !is_wanted {
+        return None;
+    }
+    Some(match (is_pending, is_missing, standing) {
+        (_, _, Standing::Building) => "building".to_owned(),
+        (false, false, _) => "ready".to_owned(),
+        (false, true, _) => "missing".to_owned(),
+        (true, _, Standing::Waiting) => "waiting".to_owned(),
+        (true, _, Standing::Failed(error)) => format!("failed: {error}"),
+    })
+}

@@ -1,0 +1,250 @@
+//! The index builds that are wanted, which the launcher starts builders for, and what came of the
+//! attempts (C21). In shared memory; empty after each start of the server: what is left to do stands
+//! in the catalogs, and a scheduler finds it there.
+
+use super::Locked;
+use super::claims::Client;
+use super::processes::{self, Kind, Process, Task};
+use super::state::TableKey;
+use crate::pg::server::background;
+use crate::worker::queue::build_plan::{self, Standing};
+use crate::worker::shared;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+/// The most tables whose builds are remembered,
+pub(in crate::worker) const BUILDS: usize = 256;
+/// and those of one owner. Others of the owner follow when these are built.
+const FOR_ONE_OWNER: usize = BUILDS / 8;
+/// The longest error that is kept, in bytes.
+const ERROR: usize = 200;
+
+/// A build that is wanted. Valid when zeroed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(in crate::worker) struct Build {
+    /// Its database 0: the entry is free.
+    key: TableKey,
+    owner: u32,
+    attempts: u32,
+    /// When a builder last began; 0: none has.
+    began: i64,
+    /// Not before.
+    next: i64,
+    /// 0: it was ended in the middle, or still goes on.
+    error_len: u16,
+    error: [u8; ERROR],
+    /// It had to wait for a lock.
+    is_waiting: bool,
+}
+
+impl Build {
+    fn client(&self) -> Client {
+        Client {
+            database: self.key.database,
+            owner: self.owner,
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        self.key.database == 0
+    }
+}
+
+/// Notes the tables of a database that have something to build, with their owners: for these the
+/// launcher starts builders. Others are forgotten.
+pub(in crate::worker) fn want(database: u32, tables: &[(u32, u32)]) {
+    let mut lock = Locked::exclusive();
+    let builds = shared::control().builds.get_mut(&mut lock);
+    for build in builds.iter_mut() {
+        let is_wanted = tables.contains(&(build.key.relid, build.owner));
+        if build.key.database == database && !is_wanted {
+            build.key.database = 0;
+        }
+    }
+    for &(relid, owner) in tables {
+        let key = TableKey { database, relid };
+        let of_owner = |build: &&Build| !build.is_free() && build.owner == owner;
+        if builds.iter().any(|build| build.key == key)
+            || builds.iter().filter(of_owner).count() >= FOR_ONE_OWNER
+        {
+            continue;
+        }
+        if let Some(free) = builds.iter_mut().find(|build| build.is_free()) {
+            *free = Build {
+                key,
+                owner,
+                attempts: 0,
+                began: 0,
+                next: i64::MIN,
+                error_len: 0,
+                error: [0; ERROR],
+                is_waiting: false,
+            };
+        }
+    }
+}
+
+/// The builder at a table.
+fn at(database: u32, table: u32) -> Option<&'static Process> {
+    processes::of(Kind::Builder).find(|builder| {
+        builder.database.load(Ordering::Relaxed) == database
+            && builder.table.load(Ordering::Relaxed) == table
+    })
+}
+
+/// The tables that a builder may be started for now, one of each owner in a database at most, and when
+/// the next one will be due. First are the owners whose last builder began longest ago.
+pub(in crate::worker) fn due(now: i64) -> (i64, Vec<(Client, u32)>) {
+    let lock = Locked::shared();
+    let builds = shared::control().builds.get(&lock).iter();
+    let mut next = i64::MAX;
+    let mut last: HashMap<u32, i64> = HashMap::new();
+    let mut due: HashMap<Client, &Build> = HashMap::new();
+    for build in builds.filter(|build| !build.is_free()) {
+        let last = last.entry(build.owner).or_default();
+        *last = (*last).max(build.began);
+        if build.next > now {
+            next = next.min(build.next);
+        } else {
+            let first = due.entry(build.client()).or_insert(build);
+            if build.next < first.next {
+                *first = build;
+            }
+        }
+    }
+    let is_served = |client: Client| {
+        processes::of(Kind::Builder).any(|it| {
+            it.owner.load(Ordering::Relaxed) == client.owner
+                && it.database.load(Ordering::Relaxed) == client.database
+        })
+    };
+    let mut due: Vec<&Build> = due
+        .into_values()
+        .filter(|it| !is_served(it.client()))
+        .collect();
+    due.sort_by_key(|build| last.get(&build.owner).copied());
+    let due = due
+        .into_iter()
+        .map(|build| (build.client(), build.key.relid));
+    (next, due.collect())
+}
+
+fn key_of(task: Task) -> TableKey {
+    TableKey {
+        database: task.database,
+        relid: task.table,
+    }
+}
+
+/// A builder is being started. Noted first: an attempt that ends the process has failed.
+pub(in crate::worker) fn has_begun(task: Task, now: i64) {
+    with(key_of(task), |build| {
+        build.attempts = build.attempts.saturating_add(1);
+        build.began = now;
+        build.next = now.saturating_add(build_plan::pause(build.attempts));
+        build.error_len = 0;
+        build.is_waiting = false;
+    });
+}
+
+/// An owner waits, and all builders are taken: the one that has been at it for longest leaves, if it
+/// had its time. That grows with each attempt, so that a long build ends some day.
+pub(in crate::worker) fn ask_for_room(now: i64) {
+    let started_at = |builder: &&Process| builder.started_at.load(Ordering::Relaxed);
+    let Some(longest) = processes::of(Kind::Builder).min_by_key(started_at) else {
+        return;
+    };
+    let key = TableKey {
+        database: longest.database.load(Ordering::Relaxed),
+        relid: longest.table.load(Ordering::Relaxed),
+    };
+    let mut attempts = 0;
+    with(key, |build| attempts = build.attempts);
+    if now - started_at(&longest) > build_plan::patience(attempts) {
+        background::terminate(longest.pid.load(Ordering::Acquire));
+    }
+}
+
+/// The server has no slot for a builder.
+pub(in crate::worker) fn lacks_slot(task: Task) {
+    const RETRY: i64 = 5_000_000;
+    has_failed(
+        key_of(task),
+        "no background worker slot is free: raise max_worker_processes",
+        false,
+    );
+    let again = background::monotonic().saturating_add(RETRY);
+    with(key_of(task), |build| build.next = again);
+}
+
+/// A builder has ended. What it has to say it has said, if it had connected.
+pub(in crate::worker) fn has_ended(task: Task, connected: bool) {
+    if !connected {
+        has_failed(
+            key_of(task),
+            "the index builder could not connect as the owner; see the server log",
+            false,
+        );
+    }
+}
+
+fn with(key: TableKey, change: impl FnOnce(&mut Build)) {
+    let mut lock = Locked::exclusive();
+    let mut builds = shared::control().builds.get_mut(&mut lock).iter_mut();
+    if let Some(build) = builds.find(|build| build.key == key) {
+        change(build);
+    }
+}
+
+/// Nothing is left to do at the table.
+pub(in crate::worker) fn is_done(key: TableKey) {
+    with(key, |build| {
+        build.key = TableKey {
+            database: 0,
+            relid: 0,
+        }
+    });
+}
+
+/// The attempt ended so; `waits`: for a lock, which is no failure.
+pub(in crate::worker) fn has_failed(key: TableKey, error: &str, waits: bool) {
+    let mut end = error.len().min(ERROR);
+    while !error.is_char_boundary(end) {
+        end -= 1;
+    }
+    with(key, |build| {
+        build.is_waiting = waits;
+        if waits {
+            build.attempts = build.attempts.saturating_sub(1);
+        }
+        build.error[..end].copy_from_slice(&error.as_bytes()[..end]);
+        build.error_len = u16::try_from(end).unwrap_or(0);
+    });
+}
+
+/// The PID of the builder at this table.
+pub(in crate::worker) fn pid_at(key: TableKey) -> Option<i32> {
+    at(key.database, key.relid).map(|builder| builder.pid.load(Ordering::Acquire))
+}
+
+/// How the builder stands with the table.
+pub(in crate::worker) fn standing(key: TableKey) -> Standing {
+    if pid_at(key).is_some() {
+        return Standing::Building;
+    }
+    let lock = Locked::shared();
+    let builds = shared::control().builds.get(&lock);
+    match builds.iter().find(|build| build.key == key) {
+        Some(build) if !build.is_waiting && build.attempts > 0 => {
+            let error = build.error.get(..usize::from(build.error_len));
+            let error = error.filter(|error| !error.is_empty());
+            Standing::Failed(
+                error.map_or("the builder was ended in the middle".to_owned(), |it| {
+                    String::from_utf8_lossy(it).into_owned()
+                }),
+            )
+        }
+        _ => Standing::Waiting,
+    }
+}

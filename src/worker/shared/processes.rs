@@ -1,0 +1,290 @@
+//! The background processes of the extension, in shared memory: which there are, for which
+//! database and owner, and what each is at. The launcher alone gives places away, and starts the
+//! process for each.
+
+use super::report::Report;
+use crate::pg::server::background;
+use crate::pg::session::owner_session::{self, Way};
+use crate::settings::{self, WORKERS};
+use crate::worker::shared;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
+};
+
+/// The most schedulers at a time: it leaves when it has read the policies of its database, if another
+/// one waits.
+const SCHEDULERS: usize = 1;
+/// The most index builders at a time. More than one, so that an owner whose build does not end holds
+/// up no other owner.
+const BUILDERS: usize = 3;
+/// All places.
+pub(in crate::worker) const PROCESSES: usize = WORKERS + SCHEDULERS + BUILDERS;
+
+/// Instead of a PID: the process is being started.
+pub(in crate::worker) const STARTING: i32 = -1;
+
+/// What a process is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::worker) enum Kind {
+    /// Reads the policies of a database; a superuser's, runs no code of others.
+    Scheduler = 1,
+    /// Deletes expired rows of one owner's tables in a database, as this owner.
+    Worker,
+    /// Builds the indexes of one table, as its owner.
+    Builder,
+}
+
+impl Kind {
+    /// For the log and pg_stat_activity.
+    pub(in crate::worker) fn name(self) -> &'static str {
+        match self {
+            Self::Scheduler => "ttl_ext scheduler",
+            Self::Worker => "ttl_ext worker",
+            Self::Builder => "ttl_ext index builder",
+        }
+    }
+
+    /// The function that the postmaster calls.
+    pub(in crate::worker) fn entry_point(self) -> &'static str {
+        match self {
+            Self::Scheduler => "ttl_ext_scheduler_main",
+            Self::Worker => "ttl_ext_worker_main",
+            Self::Builder => "ttl_ext_builder_main",
+        }
+    }
+
+    /// The most of them at a time.
+    pub(in crate::worker) fn most(self) -> usize {
+        match self {
+            Self::Scheduler => SCHEDULERS,
+            Self::Worker => crate::settings::max_workers(),
+            Self::Builder => BUILDERS,
+        }
+    }
+}
+
+/// What a process is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::worker) struct Task {
+    pub(in crate::worker) kind: Kind,
+    pub(in crate::worker) database: u32,
+    /// 0 for a scheduler.
+    pub(in crate::worker) owner: u32,
+    /// The table of a builder; otherwise 0.
+    pub(in crate::worker) table: u32,
+    pub(in crate::worker) way: Way,
+}
+
+/// A place for a process. Valid when zeroed.
+#[repr(C)]
+pub(in crate::worker) struct Process {
+    /// 0: the place is free; or [`STARTING`].
+    pub(in crate::worker) pid: AtomicI32,
+    kind: AtomicU8,
+    pub(in crate::worker) database: AtomicU32,
+    pub(in crate::worker) owner: AtomicU32,
+    pub(in crate::worker) table: AtomicU32,
+    /// It has given up its identity ([`Way::Renounced`]).
+    renounced: AtomicBool,
+    /// It has come as far as being connected.
+    pub(in crate::worker) connected: AtomicBool,
+    /// It waits for something to do.
+    pub(in crate::worker) idle: AtomicBool,
+    /// When it was started.
+    pub(in crate::worker) started_at: AtomicI64,
+    /// When its current transaction must have ended; 0: there is none. The launcher ends a process
+    /// that is past this: nothing within the process can prevent that.
+    pub(in crate::worker) deadline: AtomicI64,
+    /// When its current turn at a table began; 0 = none.
+    pub(in crate::worker) turn: AtomicI64,
+    /// That turn has been going on for long.
+    pub(in crate::worker) long: AtomicBool,
+    /// That turn is at a table of a slow owner.
+    pub(in crate::worker) slow: AtomicBool,
+    /// Others wait for this process.
+    pub(in crate::worker) give_way: AtomicBool,
+    pub(in crate::worker) report: Report,
+}
+
+impl Process {
+    /// Makes this process the owner's, for good.
+    pub(in crate::worker) fn connect(&self) {
+        owner_session::begin(
+            self.database.load(Ordering::Acquire).into(),
+            self.owner.load(Ordering::Acquire).into(),
+            self.way(),
+            settings_of_transactions,
+        );
+        self.connected.store(true, Ordering::Release);
+    }
+
+    pub(in crate::worker) fn is(&self, kind: Kind) -> bool {
+        self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
+    }
+
+    /// The place's task.
+    pub(in crate::worker) fn way(&self) -> Way {
+        match self.renounced.load(Ordering::Relaxed) {
+            true => Way::Renounced,
+            false => Way::Connected,
+        }
+    }
+
+    /// Gives the place to a process that is about to be started.
+    pub(in crate::worker) fn allot(&self, task: Task, now: i64) {
+        self.clear_turn();
+        self.kind.store(task.kind as u8, Ordering::Relaxed);
+        self.database.store(task.database, Ordering::Relaxed);
+        self.owner.store(task.owner, Ordering::Relaxed);
+        self.table.store(task.table, Ordering::Relaxed);
+        let renounced = task.way == Way::Renounced;
+        self.renounced.store(renounced, Ordering::Relaxed);
+        self.connected.store(false, Ordering::Relaxed);
+        self.idle.store(false, Ordering::Relaxed);
+        self.started_at.store(now, Ordering::Relaxed);
+        self.pid.store(STARTING, Ordering::Release);
+    }
+
+    /// Frees the place; whether its process had connected stays for the launcher.
+    pub(in crate::worker) fn free(&self) {
+        self.clear_turn();
+        self.database.store(0, Ordering::Relaxed);
+        self.pid.store(0, Ordering::Release);
+    }
+
+    /// Notes that it is in no turn.
+    pub(in crate::worker) fn clear_turn(&self) {
+        self.report.set_table(0);
+        self.deadline.store(0, Ordering::Relaxed);
+        self.slow.store(false, Ordering::Relaxed);
+        self.turn.store(0, Ordering::Relaxed);
+        self.give_way.store(false, Ordering::Relaxed);
+        self.long.store(false, Ordering::Release);
+    }
+
+    /// Notes that it begins a turn at a table.
+    pub(in crate::worker) fn set_turn(&self, table: u32, slow: bool, now: i64) {
+        self.report.set_table(table);
+        self.give_way.store(false, Ordering::Relaxed);
+        self.slow.store(slow, Ordering::Relaxed);
+        self.turn.store(now, Ordering::Release);
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Process> {
+    shared::control().processes.iter()
+}
+
+/// The processes of this kind.
+pub(in crate::worker) fn of(kind: Kind) -> impl Iterator<Item = &'static Process> {
+    all().filter(move |process| process.is(kind))
+}
+
+/// The processes in a database.
+pub(in crate::worker) fn in_database(database: u32) -> impl Iterator<Item = &'static Process> {
+    all().filter(move |process| {
+        process.pid.load(Ordering::Acquire) != 0
+            && process.database.load(Ordering::Relaxed) == database
+    })
+}
+
+/// The workers in a database.
+pub(in crate::worker) fn workers_in(database: u32) -> impl Iterator<Item = &'static Process> {
+    in_database(database).filter(|process| process.is(Kind::Worker))
+}
+
+/// How many there are of this kind.
+pub(in crate::worker) fn running(kind: Kind) -> usize {
+    of(kind).count()
+}
+
+/// This process's place, plus one; 0 = it has none.
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+/// This process's place.
+pub(in crate::worker) fn own() -> Option<&'static Process> {
+    let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
+    shared::control().processes.get(place)
+}
+
+/// Takes the place that the launcher has given to this process; `None` if its database is to be
+/// left alone.
+pub(in crate::worker) fn take(place: usize) -> Option<&'static Process> {
+    let process = shared::control().processes.get(place)?;
+    let database = process.database.load(Ordering::Acquire);
+    if database == 0 {
+        return None;
+    }
+    OWN.store(place + 1, Ordering::Relaxed);
+    process.report.clear();
+    process.pid.store(background::my_pid(), Ordering::Release);
+    let is_held = shared::database(database).is_some_and(shared::Database::is_held);
+    (!is_held).then_some(process)
+}
+
+/// How many other workers are in a turn at a slow owner's table.
+pub(in crate::worker) fn others_in_slow_turns() -> usize {
+    let me = background::my_pid();
+    let slow = |process: &&Process| {
+        let pid = process.pid.load(Ordering::Acquire);
+        process.slow.load(Ordering::Relaxed) && pid != me && background::is_alive(pid)
+    };
+    of(Kind::Worker).filter(slow).count()
+}
+
+/// Notes the time limit of the transaction that begins; 0: it has ended. Raises no error.
+pub(in crate::worker) fn set_deadline(deadline: i64) {
+    if let Some(own) = own() {
+        own.deadline.store(deadline, Ordering::Relaxed);
+    }
+}
+
+/// This worker's turn takes long: the launcher takes care of what waits for it. In a signal handler:
+/// atomics and a latch only.
+pub(in crate::worker) fn tell_long_turn() {
+    if let Some(own) = own() {
+        own.long.store(true, Ordering::SeqCst);
+        shared::wake_launcher();
+    }
+}
+
+/// Whether others wait for this process. In a signal handler.
+pub(in crate::worker) fn is_asked_for_room() -> bool {
+    own().is_some_and(|own| own.give_way.load(Ordering::Relaxed))
+}
+
+/// What deletion relies on, in each transaction: neither the configuration, the database, the role
+/// nor code of the owner that ran before changes it.
+fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
+    for (name, value) in [
+        // Deletions lost in a crash are repeated; and nothing waits for a standby.
+        (c"synchronous_commit", c"off"),
+        (c"exit_on_error", c"off"),
+        (c"session_replication_role", c"origin"),
+        (c"row_security", c"on"),
+        (c"quote_all_identifiers", c"off"),
+        (c"statement_timeout", c"0"),
+        (c"idle_in_transaction_session_timeout", c"0"),
+        #[cfg(since17)]
+        (c"transaction_timeout", c"0"),
+        // Rows are deleted while a query runs: in one process, in order, and by the access paths
+        // that batches are made for.
+        (c"max_parallel_workers_per_gather", c"0"),
+        (c"synchronize_seqscans", c"off"),
+        (c"enable_tidscan", c"on"),
+        (c"enable_indexscan", c"on"),
+        (c"enable_bitmapscan", c"on"),
+        // A DELETE by a list of TIDs reads those rows, not the whole table.
+        (c"random_page_cost", c"0.1"),
+        (c"jit", c"off"),
+        (c"ttl.show_expired", c"off"),
+        (c"ttl.preserve_ts", c"off"),
+    ] {
+        set(name, value);
+    }
+    if let Ok(timeout) = CString::new(settings::lock_timeout_ms().to_string()) {
+        set(c"lock_timeout", &timeout);
+    }
+}

@@ -1,0 +1,276 @@
+//! How far deletion in a table has come.
+
+use crate::deletion::expiry_keys::EXPIRY_KEYS;
+
+/// How far a sweep by the ranges of a BRIN index has come, and what is known of the index.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::worker) struct RangeSweep {
+    /// When the sweep that is going on began; 0 = none is.
+    pub(in crate::worker) began: i64,
+    /// In this block,
+    pub(in crate::worker) block: u32,
+    /// only rows after this offset.
+    pub(in crate::worker) offset: u16,
+    /// How long it has read in vain, in microseconds.
+    pub(in crate::worker) vain: i64,
+    /// When one ended in this pass; 0 = none has.
+    ended: i64,
+    /// How long that one took.
+    took: i64,
+    /// Blocks before this one have been summarised.
+    pub(in crate::worker) summarised: u32,
+    /// No summary is made anew before this time, as those of late still lead to nothing,
+    pub(in crate::worker) not_before: i64,
+    /// and this was the pause.
+    pub(in crate::worker) pause: i64,
+}
+
+impl RangeSweep {
+    /// Whether one has just ended in this pass: another would read the same blocks again. What
+    /// expires meanwhile waits for no longer than that one took, twice.
+    pub(in crate::worker) fn is_recent(&self, now: i64) -> bool {
+        let pause = self.took.saturating_mul(2);
+        self.began == 0 && self.ended != 0 && now.saturating_sub(self.ended) < pause
+    }
+
+    /// What is left for the next pass.
+    fn for_next_pass(self) -> Self {
+        Self {
+            summarised: self.summarised,
+            not_before: self.not_before,
+            pause: self.pause,
+            ..Self::default()
+        }
+    }
+}
+
+/// How far deletion in a table has come.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    /// The size of the next batch.
+    pub(in crate::worker) batch: u32,
+    /// The next block of a heap sweep; -1 = none is going on.
+    pub(in crate::worker) next_block: i64,
+    /// Where that sweep ends.
+    pub(in crate::worker) end_block: i64,
+    /// In the next block, only rows after this offset.
+    pub(in crate::worker) next_offset: u16,
+    /// How many blocks a batch of that sweep reads.
+    pub(in crate::worker) blocks: i64,
+    /// For each expiry key: keys below this have been dealt with.
+    low: [i64; EXPIRY_KEYS],
+    /// For rows that inherit and rows that override, where BRIN indexes lead to them.
+    ranges: [RangeSweep; 2],
+    /// The expiry key that the next turn begins with (M9),
+    pub(in crate::worker) first_expiry_key: u16,
+    /// and how many before it, in a row, have come to their end in this pass.
+    pub(in crate::worker) expiry_keys_done: u16,
+    /// When the pass that is going on began; 0 = none.
+    pub(in crate::worker) pass_began: i64,
+    /// Rows deleted in it.
+    pub(in crate::worker) pass_rows: u64,
+    /// The pass began at the very beginning of the indexes, and has found no row yet.
+    pub(in crate::worker) full_search: bool,
+    /// The order in which to go on has been decided.
+    pub(in crate::worker) estimated: bool,
+    /// How long its attempts at rows that cannot be deleted have taken, in microseconds.
+    pub(in crate::worker) futile: i64,
+    /// It does not come to all rows: it did not begin at the beginning, or has left some out.
+    pub(in crate::worker) partial: bool,
+    /// For each expiry key: where the next search for what may go begins; `i64::MIN` = at the beginning.
+    rear: [i64; EXPIRY_KEYS],
+    /// Rows that the pass found locked, or could not set aside,
+    pub(in crate::worker) locked: u64,
+    /// and when the first of them expired; 0 = not known.
+    pub(in crate::worker) oldest_locked: i64,
+    /// The pass has begun a heap sweep,
+    pub(in crate::worker) heap_swept: bool,
+    /// at this time.
+    pub(in crate::worker) sweep_began: i64,
+    /// Rows inserted and updated, by the table's statistics, at the last look that left nothing
+    /// to do; -1 = not known.
+    pub(in crate::worker) writes_seen: i64,
+    /// When the next row expires, by that look.
+    pub(in crate::worker) next_expiry: i64,
+}
+
+impl Progress {
+    pub(in crate::worker) const fn new() -> Self {
+        Self {
+            batch: 0,
+            next_block: -1,
+            end_block: 0,
+            next_offset: 0,
+            blocks: 0,
+            low: [i64::MIN; EXPIRY_KEYS],
+            ranges: [RangeSweep {
+                began: 0,
+                block: 0,
+                offset: 0,
+                vain: 0,
+                ended: 0,
+                took: 0,
+                summarised: 0,
+                not_before: 0,
+                pause: 0,
+            }; 2],
+            first_expiry_key: 0,
+            expiry_keys_done: 0,
+            pass_began: 0,
+            pass_rows: 0,
+            full_search: false,
+            estimated: false,
+            futile: 0,
+            partial: false,
+            rear: [i64::MIN; EXPIRY_KEYS],
+            locked: 0,
+            oldest_locked: 0,
+            heap_swept: false,
+            sweep_began: 0,
+            writes_seen: -1,
+            next_expiry: 0,
+        }
+    }
+
+    /// Keys of this expiry key below the value have been dealt with.
+    pub(in crate::worker) fn low(&self, expiry_key: usize) -> i64 {
+        self.low.get(expiry_key).copied().unwrap_or(i64::MIN)
+    }
+
+    /// Notes how far an expiry key has come, if its progress is kept.
+    pub(in crate::worker) fn set_low(&mut self, expiry_key: usize, key: i64) {
+        if let Some(low) = self.low.get_mut(expiry_key) {
+            *low = key;
+        }
+    }
+
+    /// How far the sweep by ranges for this expiry key has come.
+    pub(in crate::worker) fn range_sweep(&self, expiry_key: usize) -> RangeSweep {
+        self.ranges.get(expiry_key).copied().unwrap_or_default()
+    }
+
+    /// Changes that.
+    pub(in crate::worker) fn with_range_sweep(
+        &mut self,
+        expiry_key: usize,
+        change: impl FnOnce(&mut RangeSweep),
+    ) {
+        self.ranges.get_mut(expiry_key).map(change);
+    }
+
+    /// Ends the sweep by ranges for this expiry key.
+    pub(in crate::worker) fn end_range_sweep(&mut self, expiry_key: usize, now: i64) {
+        self.with_range_sweep(expiry_key, |sweep| {
+            *sweep = RangeSweep {
+                ended: now,
+                took: now.saturating_sub(sweep.began),
+                ..sweep.for_next_pass()
+            };
+        });
+    }
+
+    /// Whether rows have been left out that are to be searched for again.
+    pub(in crate::worker) fn leaves_out(&self) -> bool {
+        self.rear.iter().any(|&rear| rear != i64::MIN)
+    }
+
+    /// After failures that took too long: leaves out the first half of what is between here and
+    /// `top`, or all of it if that is little. The next search from the beginning begins here; after
+    /// `crowded_by`, if rows up to that could not be set aside.
+    pub(in crate::worker) fn leave_out(
+        &mut self,
+        expiry_key: usize,
+        top: i64,
+        little: i64,
+        crowded_by: Option<i64>,
+    ) {
+        let low = match (self.low(expiry_key), crowded_by) {
+            (low, Some(key)) if key > low => key,
+            (low, Some(_)) => low.saturating_add(1),
+            (low, None) => low,
+        };
+        if let Some(rear) = self.rear.get_mut(expiry_key)
+            && *rear == i64::MIN
+        {
+            *rear = low;
+        }
+        self.partial = true;
+        let left = top.saturating_sub(low.max(0));
+        let next = if left > little {
+            top - left / 2
+        } else {
+            top + 1
+        };
+        self.set_low(expiry_key, next.max(low.saturating_add(1)));
+    }
+
+    /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
+    /// has tried in vain comes last.
+    pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool) {
+        let resumes = full && self.rear.iter().any(|&rear| rear != i64::MIN);
+        *self = Self {
+            // The rows there have failed, or are next to such.
+            batch: if resumes { 1 } else { self.batch },
+            low: if full { self.rear } else { self.low },
+            rear: if full {
+                [i64::MIN; EXPIRY_KEYS]
+            } else {
+                self.rear
+            },
+            partial: resumes || !full,
+            ranges: self.ranges.map(RangeSweep::for_next_pass),
+            pass_began: now,
+            full_search: full,
+            ..Self::new()
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LITTLE: i64 = 10;
+    const TOP: i64 = 1_000_000;
+
+    #[test]
+    fn what_is_left_out_comes_next_time() {
+        let mut progress = Progress::new();
+        progress.begin_pass(1, true);
+        assert!(!progress.partial && !progress.leaves_out());
+        progress.set_low(0, 100);
+        let mut jumps = 0;
+        while progress.low(0) <= TOP {
+            progress.leave_out(0, TOP, LITTLE, None);
+            jumps += 1;
+        }
+        assert!(jumps < 25, "{jumps}");
+        assert!(progress.partial && progress.leaves_out());
+        // What has expired since comes first,
+        let front = progress.low(0);
+        progress.begin_pass(2, false);
+        assert_eq!(progress.low(0), front);
+        assert!(progress.partial && progress.leaves_out());
+        // then what was left out, with single rows,
+        progress.batch = 500;
+        progress.begin_pass(3, true);
+        assert_eq!((progress.low(0), progress.batch), (100, 1));
+        assert!(progress.partial && !progress.leaves_out());
+        // and then all.
+        progress.begin_pass(4, true);
+        assert_eq!(progress.low(0), i64::MIN);
+        assert!(!progress.partial);
+    }
+
+    #[test]
+    fn rows_without_a_place_are_not_met_again_at_once() {
+        let mut progress = Progress::new();
+        for expected in [500, 501, 502] {
+            progress.leave_out(0, TOP, LITTLE, Some(500));
+            progress.begin_pass(1, true);
+            assert_eq!(progress.low(0), expected);
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What is known about each table and partition: its schedule, its progress and its counters. In
+//! shared memory, under the lock.
+
+pub(in crate::worker) use super::progress::Progress;
+use super::{Exclusive, Locked};
+use crate::deletion::receiver::FoundRow;
+use crate::pg::server::background;
+use crate::settings;
+use crate::worker::queue::emptiness::Emptiness;
+use crate::worker::queue::fairness::Habit;
+use crate::worker::queue::quota::{Claimant, Places, Refusal};
+use crate::worker::queue::schedule::Schedule;
+use crate::worker::shared;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The longest error text that is kept, in bytes.
+const ERROR_TEXT: usize = 286;
+
+/// The key of a table's state.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TableKey {
+    pub(crate) database: u32,
+    pub(crate) relid: u32,
+}
+
+/// What is known about a table or partition. Under the lock.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TableState {
+    pub(crate) key: TableKey,
+    /// The labelled table.
+    pub(crate) labelled_table: u32,
+    /// Who owns it, whose place it is; 0 = not known yet.
+    pub(in crate::worker) owner: u32,
+    /// How soon a row that is written now can be deleted, in microseconds.
+    pub(in crate::worker) shortest: i64,
+    /// It is a partition that may be dropped as a whole.
+    pub(in crate::worker) drops: bool,
+    /// No process of the owner could be started.
+    pub(in crate::worker) unstartable: bool,
+    /// The owner is a superuser.
+    pub(in crate::worker) unlimited: bool,
+    /// The session whose transaction gives it a time to live, and holds its place; 0 for none.
+    pub(in crate::worker) reserved_by: i32,
+    /// How much time it takes.
+    pub(crate) habit: Habit,
+    /// The time of the present policy: nothing has waited for longer.
+    pub(in crate::worker) since: i64,
+    /// Backlog and oldest expiry come from a look at the table, by the present policy.
+    pub(in crate::worker) is_seen: bool,
+    /// The last turn failed, with the error that is kept.
+    pub(in crate::worker) failing: bool,
+    /// A batch of the current turn has taken very long for few rows.
+    pub(in crate::worker) dawdled: bool,
+    /// The worker that is at it; 0 for none.
+    pub(in crate::worker) claimed_by: i32,
+    /// A hash of the policy that the rest was found under.
+    pub(in crate::worker) fingerprint: u64,
+    pub(in crate::worker) schedule: Schedule,
+    pub(in crate::worker) progress: Progress,
+    pub(crate) counters: Counters,
+    pub(in crate::worker) warned_restored: bool,
+    /// Before this time no attempt is made to drop the partition as a whole.
+    pub(in crate::worker) not_whole_before: i64,
+    /// Whether the partition may be dropped if it is empty.
+    pub(in crate::worker) emptiness: Emptiness,
+    /// The table's file, in which rows have been set aside, and the position was reached; 0 = not seen yet.
+    pub(in crate::worker) file: u32,
+    /// A turn is going on.
+    pub(in crate::worker) working: bool,
+    /// The worker that was at it died in the middle of a turn.
+    pub(in crate::worker) died: bool,
+    /// When a row last could not be set aside for lack of room; 0 = all have been.
+    pub(in crate::worker) crowded_at: i64,
+    /// The only row of the current batch.
+    pub(in crate::worker) single: Option<FoundRow>,
+    error_len: u16,
+    error: [u8; ERROR_TEXT],
+}
+
+/// What `ttl.stats` shows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counters {
+    pub(crate) rows_deleted: i64,
+    pub(crate) batches: i64,
+    pub(crate) passes: i64,
+    pub(crate) sub_passes: i64,
+    pub(crate) partitions_dropped: i64,
+    pub(crate) last_pass_at: i64,
+    pub(crate) last_pass_ms: f64,
+    /// When the oldest row on disk expired, or will; 0 = unknown.
+    pub(crate) oldest_expiry: i64,
+    pub(crate) backlog: i64,
+    pub(crate) blocked_rows: i64,
+    pub(crate) last_error_at: i64,
+    /// When `ttl.reset_stats` was last called for it; 0 = never.
+    pub(crate) reset_at: i64,
+}
+
+impl Counters {
+    /// Adds another table's counters.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rows_deleted += other.rows_deleted;
+        self.batches += other.batches;
+        self.passes += other.passes;
+        self.sub_passes += other.sub_passes;
+        self.partitions_dropped += other.partitions_dropped;
+        if other.last_pass_at > self.last_pass_at {
+            self.last_pass_at = other.last_pass_at;
+            self.last_pass_ms = other.last_pass_ms;
+        }
+        self.reset_at = self.reset_at.max(other.reset_at);
+    }
+
+    /// Counts from zero. What is known of the present, and what happened last, stays.
+    fn reset(&mut self, now: i64) {
+        *self = Self {
+            rows_deleted: 0,
+            batches: 0,
+            passes: 0,
+            sub_passes: 0,
+            partitions_dropped: 0,
+            reset_at: now,
+            ..*self
+        };
+    }
+}
+
+impl TableState {
+    /// The state of a table about which nothing is known yet.
+    pub(in crate::worker) fn new(
+        key: TableKey,
+        labelled_table: u32,
+        fingerprint: u64,
+        since: i64,
+    ) -> Self {
+        Self {
+            key,
+            labelled_table,
+            owner: 0,
+            shortest: 0,
+            drops: false,
+            unstartable: false,
+            unlimited: false,
+            reserved_by: 0,
+            habit: Habit::default(),
+            since,
+            is_seen: false,
+            failing: false,
+            dawdled: false,
+            claimed_by: 0,
+            fingerprint,
+            schedule: Schedule::new(),
+            progress: Progress::new(),
+            counters: Counters::default(),
+            warned_restored: false,
+            not_whole_before: 0,
+            emptiness: Emptiness::new(),
+            working: false,
+            died: false,
+            crowded_at: 0,
+            file: 0,
+            single: None,
+            error_len: 0,
+            error: [0; ERROR_TEXT],
+        }
+    }
+
+    /// Who has its place.
+    fn claimant(&self) -> Claimant {
+        Claimant {
+            owner: self.owner,
+            unlimited: self.unlimited,
+        }
+    }
+
+    /// Whether it is to be swept; otherwise it only holds counters.
+    pub(in crate::worker) fn is_target(&self) -> bool {
+        self.fingerprint != 0
+    }
+
+    /// The text of the last error.
+    pub(crate) fn error(&self) -> Option<String> {
+        let bytes = self.error.get(..usize::from(self.error_len))?;
+        (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Keeps an error's text, cut at a character boundary.
+    pub(in crate::worker) fn set_error(&mut self, text: &str) {
+        let mut end = text.len().min(ERROR_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        for (to, from) in self.error.iter_mut().zip(&text.as_bytes()[..end]) {
+            *to = *from;
+        }
+        self.error_len = u16::try_from(end).unwrap_or(0);
+    }
+}
+
+/// Calls `work` with a table's state, under the lock; `None` if there is none. `work` must not
+/// do anything that can raise an error.
+pub(in crate::worker) fn with_table<T>(
+    key: TableKey,
+    work: impl FnOnce(&mut TableState) -> T,
+) -> Option<T> {
+    Locked::exclusive().find_mut(&key).map(work)
+}
+
+/// A table that is to have a state.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::worker) struct Wanted {
+    pub(in crate::worker) key: TableKey,
+    pub(in crate::worker) labelled_table: u32,
+    pub(in crate::worker) fingerprint: u64,
+    pub(in crate::worker) claimant: Claimant,
+}
+
+/// The places for tables, and who has them.
+fn places(lock: &Locked) -> Places {
+    let mut owners = Vec::new();
+    lock.for_each(|state| owners.push(state.owner));
+    let total = u32::try_from(settings::max_tables()).unwrap_or(0);
+    Places::new(total, owners)
+}
+
+/// Whether there is a place for one more table of this owner.
+pub(in crate::worker) fn admits(claimant: Claimant) -> Result<(), Refusal> {
+    places(&Locked::shared()).admits(claimant)
+}
+
+/// Enters tables under one lock: their owners' places are counted once, if a table is new.
+pub(in crate::worker) struct Entering {
+    lock: Exclusive,
+    places: Option<Places>,
+    now: i64,
+}
+
+impl Entering {
+    pub(in crate::worker) fn begin() -> Self {
+        let now = background::monotonic();
+        Self {
+            lock: Locked::exclusive(),
+            places: None,
+            now,
+        }
+    }
+
+    /// Makes sure that the table has a state; whether it is a new one.
+    pub(in crate::worker) fn ensure(&mut self, wanted: &Wanted) -> Result<bool, Refusal> {
+        if self.lock.find(&wanted.key).is_some() {
+            return Ok(false);
+        }
+        let places = self.places.get_or_insert_with(|| places(&self.lock));
+        places.take(wanted.claimant)?;
+        let new = TableState {
+            owner: wanted.claimant.owner,
+            unlimited: wanted.claimant.unlimited,
+            ..TableState::new(
+                wanted.key,
+                wanted.labelled_table,
+                wanted.fingerprint,
+                self.now,
+            )
+        };
+        match self.lock.enter(&wanted.key, new) {
+            Some(_) => Ok(true),
+            None => Err(Refusal::Full {
+                total: u32::try_from(settings::max_tables()).unwrap_or(0),
+            }),
+        }
+    }
+
+    /// The state of a table that has one.
+    pub(in crate::worker) fn state(&mut self, key: &TableKey) -> Option<&mut TableState> {
+        self.lock.find_mut(key)
+    }
+
+    /// Forgets a table.
+    pub(in crate::worker) fn remove(&mut self, key: &TableKey) {
+        self.lock.remove(key);
+        self.places = None;
+    }
+}
+
+/// Makes sure that a table has a state; false if there is no room.
+pub(in crate::worker) fn ensure_table(wanted: &Wanted) -> bool {
+    Entering::begin().ensure(wanted).is_ok()
+}
+
+/// Forgets the tables for which `gone` is true, and their blocked rows.
+pub(in crate::worker) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
+    let mut keys = HashSet::new();
+    let mut lock = Locked::exclusive();
+    lock.for_each(|state| {
+        if gone(state) {
+            keys.insert(state.key);
+        }
+    });
+    remove(&mut lock, &keys);
+}
+
+fn remove(lock: &mut Exclusive, keys: &HashSet<TableKey>) {
+    for key in keys {
+        lock.remove(key);
+    }
+    for row in shared::control().blocked.get_mut(lock) {
+        if row.table.database != 0 && keys.contains(&row.table) {
+            row.table.database = 0;
+        }
+    }
+}
+
+/// Forgets the tables of a database that are no longer to be swept. Their counters are added to
+/// those of the labelled table, as long as that exists.
+pub(in crate::worker) fn remove_targets(
+    database: u32,
+    is_target: impl Fn(u32) -> bool,
+    is_holder: impl Fn(u32) -> bool,
+) {
+    let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
+    let is_sum = |state: &TableState| is_holder(state.key.relid);
+    let gone = |state: &TableState| gone(state) && state.claimed_by == 0 && state.reserved_by == 0;
+    for state in tables_of(database) {
+        if gone(&state) && !is_sum(&state) && is_holder(state.labelled_table) {
+            with_sum(database, state.labelled_table, state.claimant(), |sum| {
+                sum.counters.add(&state.counters)
+            });
+        }
+    }
+    remove_tables(|state| gone(state) && !is_sum(state));
+    Locked::exclusive().for_each_mut(|state| {
+        if gone(state) {
+            state.schedule.never();
+            state.fingerprint = 0;
+        }
+    });
+}
+
+/// Calls `work` with the state of a labelled table, which keeps the counters of dropped ones; it
+/// need not be swept itself.
+fn with_sum(
+    database: u32,
+    labelled_table: u32,
+    claimant: Claimant,
+    work: impl FnOnce(&mut TableState),
+) {
+    let key = TableKey {
+        database,
+        relid: labelled_table,
+    };
+    let wanted = Wanted {
+        key,
+        labelled_table,
+        fingerprint: 0,
+        claimant,
+    };
+    if ensure_table(&wanted) {
+        with_table(key, |sum| {
+            if sum.fingerprint == 0 {
+                sum.schedule.never();
+            }
+            work(sum);
+        });
+    }
+}
+
+/// Forgets a partition that this process has dropped, and counts it.
+pub(in crate::worker) fn forget_dropped(key: TableKey, labelled_table: u32) {
+    let known = with_table(key, |state| (state.counters, state.claimant()));
+    let Some((counted, claimant)) = known else {
+        return;
+    };
+    remove(&mut Locked::exclusive(), &HashSet::from([key]));
+    with_sum(key.database, labelled_table, claimant, |sum| {
+        sum.counters.add(&counted);
+        sum.counters.partitions_dropped += 1;
+    });
+}
+
+/// Sets the counters of these labelled tables and of what follows them to zero.
+pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
+    let now = background::now();
+    for &(labelled_table, claimant) in tables {
+        // So that there is one to note the time in.
+        with_sum(database, labelled_table, claimant, |_| ());
+    }
+    let labelled_tables: HashSet<u32> = tables.iter().map(|(table, _)| *table).collect();
+    Locked::exclusive().for_each_mut(|state| {
+        if state.key.database == database && labelled_tables.contains(&state.labelled_table) {
+            state.counters.reset(now);
+            state.habit.used = 0;
+        }
+    });
+}
+
+/// Whether nobody has asked about this restored table before.
+pub(in crate::worker) fn warn_restored(key: TableKey, claimant: Claimant) -> bool {
+    let wanted = Wanted {
+        key,
+        labelled_table: key.relid,
+        fingerprint: 0,
+        claimant,
+    };
+    ensure_table(&wanted)
+        && with_table(key, |state| {
+            state.schedule.never();
+            !std::mem::replace(&mut state.warned_restored, true)
+        }) == Some(true)
+}
+
+/// A copy of a table's state.
+pub(in crate::worker) fn get(key: TableKey) -> Option<TableState> {
+    Locked::shared().find(&key).copied()
+}
+
+/// A copy of the states of a database's tables.
+pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
+    let mut states = Vec::new();
+    Locked::shared().for_each(|state| {
+        if state.key.database == database {
+            states.push(*state);
+        }
+    });
+    states
+}

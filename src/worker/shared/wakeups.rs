@@ -1,0 +1,113 @@
+//! What sessions announce to the workers at commit, when others can see it: which tables they
+//! have written to, and that a policy has changed.
+
+use super::prepared;
+use super::processes::{self, Kind};
+use crate::pg::server::background;
+use crate::store::written::{self, ANY, KEPT_TS, Written};
+use crate::worker::queue::schedule::Writes;
+use crate::worker::shared;
+use std::sync::atomic::Ordering;
+
+/// From this age on, in microseconds, a transaction's rows are searched for from the very
+/// beginning of the index.
+pub(in crate::worker) const LONG_TRANSACTION: i64 = 8_000_000;
+
+/// Announces the transaction's writes: it has committed.
+pub(crate) fn at_commit() {
+    let (noted, changed) = written::take();
+    if changed || !noted.is_empty() {
+        announce(&noted, changed);
+        written::give_back(noted);
+    }
+}
+
+fn announce(noted: &[Written], changed: bool) {
+    let database = background::my_database().to_u32();
+    if changed {
+        tell_of_change(database);
+    }
+    if noted.is_empty() {
+        return;
+    }
+    // A long transaction's rows may have expired before its commit.
+    let long = background::transaction_age() >= LONG_TRANSACTION;
+    let mut wake = false;
+    for &Written {
+        labelled_table,
+        bits,
+        soon,
+    } in noted
+    {
+        let bits = if long { bits | KEPT_TS } else { bits };
+        let mark = shared::mark(shared::mark_number(database, labelled_table));
+        mark.fetch_or(bits, Ordering::SeqCst);
+        wake |= soon || long;
+    }
+    let Some(slot) = shared::database(database) else {
+        // The first worker will look at every table.
+        return;
+    };
+    // After the marks: a worker that sees another count looks at its tables' marks.
+    slot.writes.fetch_add(1, Ordering::SeqCst);
+    if !wake {
+        return;
+    }
+    slot.urgent.fetch_add(1, Ordering::SeqCst);
+    // The launcher sets this flag before it reads the count. Loaded first, as most commits find it
+    // down.
+    if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
+        shared::wake_launcher();
+    }
+}
+
+/// Notes what a prepared transaction has written. It is announced when the current transaction
+/// commits, which is that of COMMIT PREPARED.
+pub(in crate::worker) fn note_prepared(labelled_table: u32, bits: u8) {
+    if labelled_table == 0 {
+        written::note_policy_change();
+    } else {
+        written::note_prepared(labelled_table, bits);
+    }
+}
+
+/// The transaction has aborted, or was prepared. In case nobody announces its commit, the
+/// database is looked at regularly.
+pub(crate) fn at_other_end(is_prepared: bool) {
+    let (noted, changed) = written::take();
+    if is_prepared {
+        let tables = noted
+            .into_iter()
+            .map(|written| (written.labelled_table, written.bits));
+        prepared::keep(tables.chain(changed.then_some((0, 0))));
+    }
+    if changed && is_prepared {
+        let database = background::my_database().to_u32();
+        if let Some(slot) = shared::allot_database(database) {
+            slot.keep.store(true, Ordering::Relaxed);
+        }
+        tell_of_change(database);
+    }
+}
+
+pub(in crate::worker) fn tell_of_change(database: u32) {
+    if shared::allot_database(database).is_some() {
+        for scheduler in processes::in_database(database).filter(|it| it.is(Kind::Scheduler)) {
+            background::wake(scheduler.pid.load(Ordering::Acquire));
+        }
+        shared::wake_launcher();
+    }
+}
+
+/// What was written to the tables of this mark since the last call.
+pub(in crate::worker) fn take(number: usize) -> Writes {
+    let mark = shared::mark(number);
+    if mark.load(Ordering::Relaxed) == 0 {
+        return Writes::default();
+    }
+    let bits = mark.swap(0, Ordering::SeqCst);
+    Writes {
+        any: bits & ANY != 0,
+        kept_ts: bits & KEPT_TS != 0,
+    }
+}

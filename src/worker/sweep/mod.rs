@@ -1,0 +1,313 @@
+//! The two orders in which a table is swept: an index's, and the heap's.
+
+pub(in crate::worker) mod attempt;
+pub(in crate::worker) mod pace;
+pub(in crate::worker) mod pass_end;
+pub(in crate::worker) mod sweep_ranges;
+pub(in crate::worker) mod turn;
+pub(in crate::worker) mod unreadable;
+pub(in crate::worker) mod whole;
+
+use self::turn::{Step, Turn};
+use crate::deletion::batch_size::{self, SweepOrder};
+use crate::deletion::expiry_keys::ExpiryKey;
+use crate::deletion::job::Access;
+use crate::deletion::probe;
+use crate::error::Error;
+use crate::pg::server::background;
+use crate::settings;
+use crate::worker::shared::report::{self, Phase};
+use crate::worker::shared::state;
+use std::time::Duration;
+
+/// After so many rows of a pass, the other order may be better.
+pub(super) const MANY: u64 = 20_000;
+
+/// How long rows may have been expired, in microseconds, before anybody is told of them: a
+/// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
+/// less.
+pub(super) const SLACK: i64 = 10_000_000;
+
+/// Where a sweep of blocks has come to: rows after this one are left.
+#[derive(Default)]
+pub(super) struct Left {
+    pub(super) block: i64,
+    pub(super) offset: u16,
+    /// There were expired rows before it.
+    pub(super) found: bool,
+    pub(super) took: Duration,
+}
+
+impl Turn<'_> {
+    /// Continues where the last turn stopped.
+    pub(super) fn steps(&mut self) -> Result<Step, Error> {
+        let scans = self.job.reads_all();
+        if self.progress.next_block < 0 {
+            if let Step::Pause = self.sweep_indexes()? {
+                return Ok(Step::Pause);
+            }
+            if scans && self.progress.next_block < 0 {
+                self.begin_heap_sweep()?;
+            }
+        }
+        if self.progress.next_block >= 0 {
+            if let Step::Pause = self.sweep_heap()? {
+                return Ok(Step::Pause);
+            }
+            if scans {
+                // There is no index to search from its beginning.
+                let now = background::monotonic();
+                state::with_table(self.key, |state| state.schedule.after_full_search(0, now));
+            }
+            // The indexes find what has expired behind the sweep.
+            if !scans {
+                return Ok(Step::Pause);
+            }
+        }
+        Ok(Step::Finished)
+    }
+
+    /// Sweeps one index after the other, until each has come to its end since the last turn that
+    /// stopped at one. A search can be slow, so one turn may not have time for all.
+    fn sweep_indexes(&mut self) -> Result<Step, Error> {
+        let expiry_keys = self.job.expiry_keys.clone();
+        let count = expiry_keys.len();
+        let mut at = usize::from(self.progress.first_expiry_key) % count.max(1);
+        let mut done = usize::from(self.progress.expiry_keys_done).min(count);
+        for expiry_key in expiry_keys
+            .iter()
+            .cycle()
+            .skip(at + count - done)
+            .take(done)
+        {
+            // Searched in an earlier turn: up to that time, not until now.
+            self.cutoffs[expiry_key.number] = self
+                .progress
+                .low(expiry_key.number)
+                .saturating_add(expiry_key.offset);
+        }
+        while done < count {
+            let expiry_key = &expiry_keys[at];
+            // An index for which no time is left is the first in the next turn.
+            let worked = !self.is_over();
+            let step = match expiry_key.access {
+                Access::Scan => Step::Finished,
+                Access::Ranges(index) => self.sweep_ranges(expiry_key, index)?,
+                _ => self.sweep_index(expiry_key)?,
+            };
+            if let Step::Pause = step {
+                // M9: the next turn begins after the index at which this one stopped.
+                if worked {
+                    (at, done) = ((at + 1) % count, 0);
+                }
+                self.progress.first_expiry_key = u16::try_from(at).unwrap_or(0);
+                self.progress.expiry_keys_done = u16::try_from(done).unwrap_or(0);
+                return Ok(Step::Pause);
+            }
+            if self.progress.next_block >= 0 {
+                break;
+            }
+            (at, done) = ((at + 1) % count, done + 1);
+        }
+        self.progress.expiry_keys_done = 0;
+        Ok(Step::Finished)
+    }
+
+    /// Deletes in the order of an index, from where it stopped.
+    fn sweep_index(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
+        report::phase(Phase::SweepingIndex);
+        loop {
+            if self.is_over() {
+                return Ok(Step::Pause);
+            }
+            let now = background::now();
+            let limit = self.progress.batch.min(settings::batch_size());
+            let low = self.progress.low(expiry_key.number);
+            let query = self
+                .job
+                .index_sweep(expiry_key, low, now, &self.aside.exclusion(), limit);
+            let done = self.batch(&query, limit, Some(expiry_key))?;
+            if expiry_key.access == Access::Ordered && self.is_futile() {
+                let top = now.saturating_sub(expiry_key.offset);
+                let crowded_by = self.crowded_by.take();
+                self.progress
+                    .leave_out(expiry_key.number, top, SLACK, crowded_by);
+                self.futile = Duration::ZERO;
+                continue;
+            }
+            let Some(done) = done else {
+                continue;
+            };
+            let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
+            if std::mem::take(&mut self.progress.full_search) {
+                let now = background::monotonic();
+                state::with_table(self.key, |state| {
+                    state.schedule.after_full_search(cost, now)
+                });
+            } else if low == i64::MIN && expiry_key.access == Access::Ordered {
+                state::with_table(self.key, |state| state.schedule.after_further_search(cost));
+            }
+            if done.tally.found < u64::from(limit) {
+                self.cutoffs[expiry_key.number] = now;
+                let done = now.saturating_sub(expiry_key.offset + SLACK);
+                self.progress.set_low(expiry_key.number, done);
+                return Ok(Step::Finished);
+            }
+            let reached = done.tally.last.and_then(|row| row.key);
+            let progressing = self.advance(expiry_key, low, reached, done.tally.deleted == 0);
+            let many = self.progress.pass_rows >= MANY;
+            if !progressing && self.progress.heap_swept {
+                // Without an order, locked rows cannot be passed.
+                self.cutoffs[expiry_key.number] = now;
+                return Ok(Step::Finished);
+            }
+            if !progressing
+                || (many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap)
+            {
+                self.begin_heap_sweep()?;
+                return Ok(Step::Finished);
+            }
+        }
+    }
+
+    /// Notes how far a full batch has come; false if the next one would meet the same rows
+    /// again, as none could be deleted.
+    fn advance(
+        &mut self,
+        expiry_key: &ExpiryKey,
+        low: i64,
+        reached: Option<i64>,
+        none_deleted: bool,
+    ) -> bool {
+        if expiry_key.access != Access::Ordered {
+            return !none_deleted;
+        }
+        if let Some(key) = reached {
+            // If all rows of one key are locked, they are skipped until the next search from the
+            // beginning.
+            let next = if none_deleted && key == low {
+                key.saturating_add(1)
+            } else {
+                key
+            };
+            self.progress.set_low(expiry_key.number, next);
+        }
+        true
+    }
+
+    pub(super) fn estimate(&mut self) -> Result<SweepOrder, Error> {
+        self.progress.estimated = true;
+        let estimate = probe::estimate(&self.job)?;
+        let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        self.note_backlog(backlog);
+        Ok(estimate.order())
+    }
+
+    /// Notes an estimate of how many rows are expired.
+    fn note_backlog(&self, backlog: i64) {
+        state::with_table(self.key, |state| {
+            state.is_seen = true;
+            state.counters.backlog = backlog;
+        });
+    }
+
+    /// Begins a heap sweep.
+    pub(super) fn begin_heap_sweep(&mut self) -> Result<(), Error> {
+        let blocks = probe::blocks(&self.job)?;
+        self.progress.heap_swept = true;
+        self.progress.sweep_began = background::now();
+        self.progress.estimated = true;
+        self.progress.next_block = 0;
+        self.progress.next_offset = 0;
+        self.progress.end_block = i64::from(blocks);
+        match probe::estimate(&self.job) {
+            // The sweep finds out which.
+            Err(failure) if failure.may_be_of_a_block() => {}
+            estimate => {
+                let backlog = i64::try_from(estimate?.expired).unwrap_or(i64::MAX);
+                self.note_backlog(backlog);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes in heap order, from where it stopped.
+    fn sweep_heap(&mut self) -> Result<Step, Error> {
+        report::phase(Phase::SweepingHeap);
+        while self.progress.next_block < self.progress.end_block {
+            if self.is_over() {
+                return Ok(Step::Pause);
+            }
+            let from = (self.progress.next_block, self.progress.next_offset);
+            if let Some(left) = self.window(from, self.progress.end_block)? {
+                self.progress.next_block = left.block;
+                self.progress.next_offset = left.offset;
+            }
+        }
+        self.progress.next_block = -1;
+        // All rows that were expired at its begin are done, except those that were locked or
+        // came with an old `_ts`: a search from the beginning finds them.
+        for expiry_key in &self.job.expiry_keys {
+            let done = self
+                .progress
+                .sweep_began
+                .saturating_sub(expiry_key.offset + SLACK);
+            let low = self.progress.low(expiry_key.number).max(done);
+            self.progress.set_low(expiry_key.number, low);
+        }
+        Ok(Step::Finished)
+    }
+
+    /// Deletes what is expired in the next blocks before `end`; `None` if that failed and is to be
+    /// tried again.
+    pub(super) fn window(
+        &mut self,
+        (from, offset): (i64, u16),
+        end: i64,
+    ) -> Result<Option<Left>, Error> {
+        let limit = self.progress.batch.min(settings::batch_size());
+        // Enough blocks for a batch if every row is expired; but no more than one query can
+        // read in its time if few are.
+        let to = (from + self.progress.blocks.max(16)).min(end);
+        let to = match self.aside.first_block(from, to) {
+            Some(block) if block == from => {
+                return Ok(Some(Left {
+                    block: from + 1,
+                    ..Left::default()
+                }));
+            }
+            first => first.unwrap_or(to),
+        };
+        let query = self
+            .job
+            .heap_sweep(from, offset, to, &self.aside.exclusion(), limit);
+        let block = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        self.window = Some((block(from), block(to)));
+        let done = self.batch(&query, limit, None);
+        self.window = None;
+        let Some(done) = done? else {
+            return Ok(None);
+        };
+        let (block, offset) = match done.tally.last {
+            Some(last) if done.tally.found >= u64::from(limit) => {
+                (i64::from(last.block), last.offset)
+            }
+            _ => {
+                self.progress.blocks = i64::from(batch_size::after_success(
+                    u32::try_from((to - from).max(16)).unwrap_or(u32::MAX),
+                    1,
+                    done.took,
+                    1 << 20,
+                    self.pace.share(),
+                ));
+                (to, 0)
+            }
+        };
+        Ok(Some(Left {
+            block,
+            offset,
+            found: done.tally.found > 0,
+            took: done.took,
+        }))
+    }
+}

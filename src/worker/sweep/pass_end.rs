@@ -1,0 +1,99 @@
+//! The end of a pass: what is left in the table, and when to look again.
+
+use super::turn::{Turn, futile_pause, micros, scheduled};
+use crate::deletion::job::Access;
+use crate::deletion::ranges::Ahead;
+use crate::deletion::{probe, ranges};
+use crate::error::Error;
+use crate::pg::server::background;
+use crate::settings;
+use crate::worker::queue::schedule::{self, Outcome};
+use crate::worker::shared::report::{self, Phase};
+use crate::worker::shared::{blocked, state};
+use std::time::Instant;
+
+/// When to look again if it cannot be read when the next row expires.
+const HIDDEN: i64 = 5_000_000;
+
+impl Turn<'_> {
+    fn look_ahead(&self) -> Result<Ahead, Error> {
+        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
+        Ok(Ahead {
+            expiry: next.into_iter().chain(ahead.expiry).min(),
+            ..ahead
+        })
+    }
+
+    /// Ends a pass: nothing is left but locked rows and those set aside.
+    pub(in crate::worker) fn finish(&mut self) -> Result<Outcome, Error> {
+        report::phase(Phase::LookingAhead);
+        let expiry_keys = || self.job.expiry_keys.iter();
+        let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
+        if !self.progress.partial || !ordered {
+            blocked::forget_tried(self.key, self.progress.pass_began);
+        }
+        let now = background::monotonic();
+        self.aside = blocked::of(self.key, now);
+        let probing = Instant::now();
+        let (ahead, hidden) = match self.look_ahead() {
+            // What comes next is in a block that cannot be read, and others are behind it.
+            Err(failure) if failure.may_be_of_a_block() => (Ahead::default(), true),
+            ahead => (ahead?, false),
+        };
+        let next = ahead.expiry;
+        let probed = micros(probing.elapsed() + self.vain);
+        let took = now - self.progress.pass_began;
+        let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
+        let oldest = [oldest_locked, self.aside.oldest, next]
+            .into_iter()
+            .flatten()
+            .min();
+        let left_out = self.progress.leaves_out();
+        let (locked, aside) = (
+            i64::try_from(self.progress.locked).unwrap_or(0),
+            self.aside.count,
+        );
+        let all_read = expiry_keys()
+            .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
+        let known = ordered && locked == 0 && !hidden;
+        let written = self.written.filter(|_| known);
+        state::with_table(self.key, |state| {
+            state.progress.writes_seen = written.unwrap_or(-1);
+            state.progress.next_expiry = next.unwrap_or(0);
+            state.progress.pass_began = 0;
+            state.progress.futile = 0;
+            state.is_seen = true;
+            state.counters.passes += 1;
+            state.counters.last_pass_at = background::now();
+            state.counters.last_pass_ms = took as f64 / 1000.0;
+            state.counters.oldest_expiry = oldest.unwrap_or(0);
+            state.counters.backlog = locked + aside;
+            state.counters.blocked_rows = aside;
+        });
+        let pause = futile_pause(self.progress.futile);
+        let not_before = state::with_table(self.key, |state| {
+            state
+                .schedule
+                .after_futile_search(now.saturating_add(pause))
+        });
+        let aside = self.aside.next.map(|at| at.max(not_before.unwrap_or(at)));
+        let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
+        let look_again = hidden.then(|| now.saturating_add(HIDDEN));
+        let next_expiry = by_wall.into_iter().chain([aside, look_again]);
+        let next_expiry = next_expiry.flatten().min();
+        Ok(Outcome::Done {
+            next_expiry,
+            leftover: locked > 0 || left_out,
+            // The rows that one index led to are dead in the others, beyond what has expired by
+            // those: a search for the next row reads past them.
+            interval: schedule::interval(if self.bypasses_indexes {
+                took
+            } else if all_read {
+                micros(self.began.elapsed())
+            } else {
+                probed
+            }),
+        })
+    }
+}

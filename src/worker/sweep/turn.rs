@@ -1,0 +1,425 @@
+//! A turn at one table (M9): until 50,000 rows, one second, or none left.
+
+use super::pace::Pace;
+use super::whole::{self, Whole};
+use crate::deletion::expiry_keys::ExpiryKey;
+use crate::deletion::job::{Access, Job};
+use crate::deletion::set_aside::SetAside;
+use crate::deletion::{batch_size, probe, transaction};
+use crate::error::Error;
+use crate::pg::catalog;
+use crate::pg::server::{activity, background, timeout};
+use crate::settings;
+use crate::store::cache;
+use crate::worker::queue::fairness::{LONG_TURN, Spent};
+use crate::worker::queue::schedule::{self, Outcome};
+use crate::worker::shared::report::{self, Phase};
+use crate::worker::shared::state::{self, Progress, TableKey};
+use crate::worker::shared::{self, blocked, claims, log, resting, wakeups};
+use pgrx::PgSqlErrorCode;
+use std::time::{Duration, Instant};
+
+/// M9: a turn ends after so many rows,
+const ROWS: u64 = 50_000;
+/// or so much time.
+const TIME: Duration = Duration::from_secs(1);
+/// After so much time for rows that cannot be deleted, others are tried.
+const FUTILE: Duration = Duration::from_millis(50);
+/// Rows that cannot be deleted take at most this fraction of a worker's time.
+const FUTILE_SHARE: i64 = 100;
+/// After so many failures in a row the problem is no passing one.
+const LONG: u32 = 5;
+
+/// A turn that is going on.
+pub(in crate::worker) struct Turn<'a> {
+    pub(in crate::worker) key: TableKey,
+    pub(in crate::worker) job: Job,
+    pub(in crate::worker) pace: &'a mut Pace,
+    pub(in crate::worker) began: Instant,
+    pub(in crate::worker) rows: u64,
+    pub(in crate::worker) progress: Progress,
+    pub(in crate::worker) aside: SetAside,
+    /// The instant up to which each expiry key is done.
+    pub(in crate::worker) cutoffs: Vec<i64>,
+    /// The expiry key in whose ranges of blocks the turn is.
+    pub(in crate::worker) in_ranges_of: Option<usize>,
+    /// The table is read block by block, since an index leads to what cannot be read.
+    pub(in crate::worker) bypasses_indexes: bool,
+    /// The blocks that the batch reads: from the first one to before the second.
+    pub(in crate::worker) window: Option<(u32, u32)>,
+    /// How long attempts at rows have taken that cannot be deleted, since others were last left out.
+    pub(in crate::worker) futile: Duration,
+    /// The expiry key of the row that could not be set aside last, for lack of room.
+    pub(in crate::worker) crowded_by: Option<i64>,
+    /// How long the turn has read ranges of blocks in vain.
+    pub(in crate::worker) vain: Duration,
+    /// Rows written to the table when the turn began.
+    pub(in crate::worker) written: Option<i64>,
+}
+
+/// How a step of a turn ends.
+pub(in crate::worker) enum Step {
+    /// The turn is over, and rows are left.
+    Pause,
+    /// This part is done.
+    Finished,
+}
+
+/// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
+/// Returns whether it has opened the table.
+pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
+    let Some(limits) = claims::begin_turn(key, background::monotonic()) else {
+        return false;
+    };
+    let drops = state::with_table(key, |state| state.drops).unwrap_or(false);
+    if !drops && let Some(outcome) = unchanged(key) {
+        claims::end_turn(key, outcome, Spent::default(), background::monotonic());
+        return false;
+    }
+    // As long as a turn should take, plus two transactions of the longest kind.
+    let whole = TIME + limits.each * 2;
+    timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
+    let outcome = work(key, drops, pace);
+    let outcome = outcome.unwrap_or_else(|failure| {
+        if failure.sqlstate() == "55000" {
+            // The owner has changed, perhaps: the scheduler notices, and another process takes over.
+            wakeups::tell_of_change(key.database);
+        }
+        if !is_passing(key, &failure) {
+            note_failure(key, &failure);
+            state::with_table(key, |state| state.failing = true);
+        }
+        timeout::Turn::leave(limits.each / 2);
+        measure_backlog(key);
+        Outcome::Failed
+    });
+    let spent = timeout::Turn::end();
+    let spent = Spent {
+        took: spent.took,
+        longest: spent.longest,
+        timed_out: spent.timed_out,
+        dawdled: false,
+    };
+    if claims::end_turn(key, outcome, spent, background::monotonic()) {
+        log::slow(key);
+    }
+    // For a correct pg_stat_activity, and for autovacuum's counters.
+    activity::idle();
+    activity::report_statistics();
+    true
+}
+
+/// An instant of the wall clock as the schedule has it.
+pub(in crate::worker) fn scheduled(instant: i64) -> i64 {
+    instant.saturating_sub(background::wall_offset())
+}
+
+/// Estimates the backlog of a table that is not worked on. Errors here are ignored: what is
+/// unknown is shown as such.
+fn measure_backlog(key: TableKey) {
+    // The former figures are outdated.
+    state::with_table(key, |state| state.is_seen = false);
+    let Ok(Some(job)) = probe::job(key.relid.into()) else {
+        return;
+    };
+    let Ok(estimate) = probe::estimate(&job) else {
+        return;
+    };
+    let aside = blocked::of(key, background::monotonic());
+    let oldest = probe::left_behind(&job, &job.cutoffs(background::now()), &aside)
+        .ok()
+        .flatten();
+    state::with_table(key, |state| {
+        state.is_seen = true;
+        state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        if estimate.expired > 0 {
+            state.emptiness.found_expired();
+        }
+        let oldest = [oldest, aside.oldest].into_iter().flatten().min();
+        state.counters.oldest_expiry = oldest.unwrap_or(0);
+    });
+}
+
+fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
+    let nothing = Outcome::Done {
+        next_expiry: None,
+        leftover: false,
+        interval: 0,
+    };
+    if shared::is_deletion_held() {
+        measure_backlog(key);
+        return Ok(held());
+    }
+    if let Some(until) = waits_until(key)? {
+        return Ok(wait(key, until));
+    }
+    if drops && drop_whole(key)? {
+        return Ok(nothing);
+    }
+    if let Some(outcome) = unchanged(key) {
+        return Ok(outcome);
+    }
+    let Some(job) = probe::job(key.relid.into())? else {
+        return Ok(nothing);
+    };
+    let began = background::now();
+    // A change since the check above: batches are deleted by this policy, or not at all.
+    if let Some(until) = job.policy.waits_until(began) {
+        return Ok(wait(key, until));
+    }
+    if let Some(resting) = resting::at(job.policy.rest, began) {
+        let began = background::monotonic();
+        measure_backlog(key);
+        let cost = background::monotonic().saturating_sub(began);
+        return Ok(Outcome::Resting {
+            until: scheduled(resting.until),
+            interval: schedule::interval(cost),
+        });
+    }
+    activity::working(&format!("ttl: deleting expired rows of {}", job.name));
+    // Another worker has just found that the table is not to be swept any more.
+    Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// The wall clock was set: nothing is deleted for a while.
+fn held() -> Outcome {
+    const AGAIN: i64 = 1_000_000;
+    let until = shared::control()
+        .deletion_held_until
+        .load(std::sync::atomic::Ordering::Relaxed);
+    Outcome::Resting {
+        until: until.max(background::monotonic().saturating_add(AGAIN)),
+        interval: 0,
+    }
+}
+
+/// Until when a change of the policy keeps the table's expired rows (C24).
+fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
+    transaction::run(|| {
+        let policy = cache::policy(key.relid.into());
+        Ok(policy.and_then(|policy| policy.waits_until(background::now())))
+    })
+}
+
+/// Notes that a table waits until then: how many rows it keeps, and that the next look is not to rely
+/// on this one.
+fn wait(key: TableKey, until: i64) -> Outcome {
+    state::with_table(key, |state| state.progress.writes_seen = -1);
+    measure_backlog(key);
+    Outcome::Done {
+        next_expiry: Some(scheduled(until)),
+        leftover: false,
+        interval: 0,
+    }
+}
+
+/// For a routine look at a table to which, by its statistics, nobody has written since the last
+/// look: the next row expires when that look said.
+fn unchanged(key: TableKey) -> Option<Outcome> {
+    let (seen, next) = state::with_table(key, |state| {
+        let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
+        let progress = state.progress;
+        quiet.then_some((progress.writes_seen, progress.next_expiry))
+    })??;
+    let written = activity::rows_written(key.relid.into())?;
+    (seen == written).then_some(Outcome::Done {
+        next_expiry: (next != 0).then(|| scheduled(next)),
+        leftover: false,
+        interval: 0,
+    })
+}
+
+/// Tries to drop the partition as a whole. If that is impossible, except for a lock that may
+/// soon be free, its rows are deleted, and the attempt is not repeated for a while: it may read
+/// the whole partition, or has made others wait.
+fn drop_whole(key: TableKey) -> Result<bool, Error> {
+    const AFTER_FAILURE: i64 = 600_000_000;
+    let before = state::with_table(key, |state| state.not_whole_before).unwrap_or(0);
+    let began = background::monotonic();
+    if began < before {
+        return Ok(false);
+    }
+    report::phase(Phase::DroppingPartition);
+    let dropped = whole::drop_if_past(key);
+    report::phase(Phase::Preparing);
+    let pause = match dropped {
+        Ok(Whole::Dropped) => return Ok(true),
+        Ok(Whole::NotYet) => return Ok(false),
+        Ok(Whole::Kept) => schedule::interval(background::monotonic().saturating_sub(began)),
+        Ok(Whole::NotKnown) => {
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
+                "to look for live rows in the partition took too long for now",
+            ));
+        }
+        Err(failure) if is_passing(key, &failure) => return Err(failure),
+        Err(failure) => {
+            note_failure(key, &failure);
+            AFTER_FAILURE
+        }
+    };
+    state::with_table(key, |state| {
+        state.not_whole_before = background::monotonic() + pause.max(settings::naptime());
+    });
+    Ok(false)
+}
+
+/// Whether the failure is a lock that cannot be had, or a change in between: no problem unless
+/// it lasts.
+fn is_passing(key: TableKey, failure: &Error) -> bool {
+    let failures = state::with_table(key, |state| state.schedule.failures()).unwrap_or(0);
+    failures < LONG && ["55P03", "55000"].contains(&failure.sqlstate().as_str())
+}
+
+/// Notes a failure and logs it, once per kind.
+pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
+    let text = failure.text();
+    let is_known = state::with_table(key, |state| {
+        let before = state.error();
+        state.set_error(&text);
+        state.counters.last_error_at = background::now();
+        before.is_some() && before == state.error()
+    });
+    if is_known == Some(true) {
+        // By an earlier process of the owner, perhaps.
+        return;
+    }
+    if timeout::Turn::has_timed_out() {
+        // Slowness is logged once per table, when it is known to be slow.
+        return;
+    }
+    let name = transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
+    // Which block, that is for each to be told.
+    let kind = match failure.may_be_of_a_block() {
+        true => failure.message.clone(),
+        false => failure.sqlstate(),
+    };
+    log::once(
+        &format!("{} {kind}", key.relid),
+        &format!(
+            "could not delete expired rows of table {}: {text}",
+            name.unwrap_or_default()
+        ),
+        "It is tried again, with growing pauses; see ttl.stats.",
+    );
+}
+
+/// How long such rows are left alone after attempts that took so long.
+pub(in crate::worker) fn futile_pause(futile: i64) -> i64 {
+    futile.saturating_mul(FUTILE_SHARE)
+}
+
+pub(in crate::worker) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl<'a> Turn<'a> {
+    fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
+        let now = background::monotonic();
+        let written = activity::rows_written(key.relid.into());
+        let mut progress = Progress::new();
+        let (mut died, mut single) = (false, None);
+        let mut is_another = false;
+        state::with_table(key, |state| {
+            // TRUNCATE or a rewrite: what is where is not known any more.
+            is_another = state.file != 0 && state.file != job.file;
+            state.file = job.file;
+            if is_another {
+                state.progress = Progress::new();
+                state.single = None;
+            }
+            if state.progress.pass_began == 0 {
+                let full = state.schedule.begins_full(settings::naptime(), now);
+                state.progress.begin_pass(now, full);
+            }
+            if state.progress.batch == 0 {
+                state.progress.batch = batch_size::first(settings::batch_size());
+            }
+            died = std::mem::take(&mut state.died);
+            if died {
+                // The batch may hold what killed the worker: one row at a time.
+                state.progress.batch = 1;
+                single = state.single.take();
+            }
+            progress = state.progress;
+            state.counters.sub_passes += 1;
+        })?;
+        if is_another {
+            blocked::forget_all(key);
+        }
+        if died {
+            let failure = Error::new(
+                PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
+                format!("a worker ended while it deleted from {}", job.name),
+            );
+            note_failure(key, &failure);
+            if let Some(row) = single {
+                // If there is no room for it, it is tried once more.
+                blocked::set_aside(key, row, None, &failure, now);
+            }
+        }
+        let mut turn = Self {
+            key,
+            written,
+            cutoffs: job.cutoffs(background::now()),
+            job,
+            pace,
+            began: Instant::now(),
+            rows: 0,
+            in_ranges_of: None,
+            window: None,
+            futile: Duration::ZERO,
+            crowded_by: None,
+            vain: Duration::ZERO,
+            progress,
+            aside: blocked::of(key, now),
+            bypasses_indexes: false,
+        };
+        if !turn.aside.blocks.is_empty() {
+            turn.bypass_indexes();
+        }
+        Some(turn)
+    }
+
+    fn run(mut self) -> Result<Outcome, Error> {
+        let step = match self.steps() {
+            Err(failure) if failure.may_be_of_a_block() => self.without_indexes(&failure),
+            step => step,
+        };
+        let progress = self.progress;
+        state::with_table(self.key, |state| state.progress = progress);
+        match step? {
+            Step::Pause if self.rests() => {
+                let pause = futile_pause(std::mem::take(&mut self.progress.futile));
+                state::with_table(self.key, |state| state.progress.futile = 0);
+                Ok(Outcome::Resting {
+                    until: background::monotonic().saturating_add(pause),
+                    interval: 0,
+                })
+            }
+            Step::Pause => Ok(Outcome::Unfinished),
+            Step::Finished => self.finish(),
+        }
+    }
+
+    /// Whether so much time has gone into rows that cannot be deleted that others are to be tried.
+    pub(in crate::worker) fn is_futile(&self) -> bool {
+        self.futile >= FUTILE
+    }
+
+    /// Whether the table is to be left alone for a while for that reason: there is no order in which
+    /// the others could be found.
+    fn rests(&self) -> bool {
+        let has_order = |expiry_key: &ExpiryKey| expiry_key.access == Access::Ordered;
+        let ordered = self.progress.next_block < 0 && self.job.expiry_keys.iter().all(has_order);
+        self.is_futile() && !ordered
+    }
+
+    pub(in crate::worker) fn is_over(&self) -> bool {
+        self.rests()
+            || self.rows >= ROWS
+            || self.began.elapsed() >= TIME
+            || resting::at(self.job.policy.rest, background::now()).is_some()
+            || shared::is_deletion_held()
+    }
+}
