@@ -1,6 +1,6 @@
 //! The ProcessUtility hook: one trampoline for all code that handles utility statements.
 
-use crate::api::asked;
+use crate::api::policy::asked;
 use crate::clock::execution;
 use crate::ddl::{self, databases, table_options};
 use crate::keys::copy_from;

@@ -1,9 +1,9 @@
 //! `ttl.coll_mod`.
 
 use super::{field, json, means_default, to_jsonb};
-use crate::api::mass_expiry::Consent;
-use crate::api::ttl_index::{self, Options};
-use crate::api::{enable, guard};
+use crate::api::policy::mass_expiry::Consent;
+use crate::api::policy::ttl_index::{self, Options};
+use crate::api::policy::{enable, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
 use crate::pg::abi::report::or_raise;

@@ -1,9 +1,9 @@
 //! `ttl.create_index`.
 
 use super::{field, json, means_default, to_jsonb};
-use crate::api::mass_expiry::Consent;
-use crate::api::ttl_index::{self, Options};
-use crate::api::{document_column, enable, expire_after, guard};
+use crate::api::policy::mass_expiry::Consent;
+use crate::api::policy::ttl_index::{self, Options};
+use crate::api::policy::{document_column, enable, expire_after, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
 use crate::pg::abi::report::or_raise;

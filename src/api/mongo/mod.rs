@@ -3,7 +3,7 @@
 mod coll_mod;
 mod create_index;
 
-use crate::api::guard;
+use crate::api::policy::guard;
 use crate::error::{Error, Result};
 use crate::mongo::CommandError;
 use crate::pg::abi::encoding;

@@ -18,12 +18,12 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "an option, not an operator",
     ),
     (
-        "src/api/columns.rs",
+        "src/api/policy/columns.rs",
         "= '-1'::integer",
         "as PostgreSQL prints a constraint",
     ),
     (
-        "src/api/problems.rs",
+        "src/api/status/problems.rs",
         "no INSERT or UPDATE through",
         "a message",
     ),

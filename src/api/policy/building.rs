@@ -1,0 +1,80 @@
+//! Adds what a policy needs to its table, then stores it.
+
+use super::columns::missing_columns;
+use super::mass_expiry::Consent;
+use super::{cluster, document_column, guard, indexes, label};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
+use crate::pg::abi::encoding;
+use crate::pg::session;
+use crate::policy::Policy;
+use crate::store::{cache, index_of, label_provider, seclabel};
+use pgrx::pg_sys;
+
+/// Adds what the policy needs to the table, then stores it.
+pub(in crate::api) fn apply(
+    relid: pg_sys::Oid,
+    policy: impl Fn() -> Result<Policy>,
+    consent: &Consent,
+) -> Result<()> {
+    // Take the strongest lock first: upgrading a weaker one could deadlock. Compute the policy
+    // again under the lock, since a column may have been renamed before it.
+    let wanted = policy()?;
+    let complete = session::with_safe_search_path(|| missing_columns(relid, &wanted))?;
+    let complete = complete.statements.is_empty();
+    if !complete {
+        cluster::check_node(relid, "adding what a time to live needs")?;
+    }
+    let (lock, children_lock) = if !complete {
+        (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
+    } else if trigger_placement::will_be_created(relid) {
+        (pg_sys::ShareRowExclusiveLock, pg_sys::ShareRowExclusiveLock)
+    } else {
+        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+    };
+    guard::lock(relid, lock);
+    guard::check_changeable(relid)?;
+    let wanted = policy()?;
+    purge_before_change::prevent(relid, Some(&wanted), children_lock)?;
+    session::with_safe_search_path(|| build(relid, wanted, consent))
+}
+
+/// Adds what is missing and stores the policy. The caller holds the lock.
+fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()> {
+    let missing = missing_columns(relid, &policy)?;
+    if let (true, Some(ttl), Some(document)) = (
+        missing.replaces_override,
+        &policy.ttl_column,
+        &policy.document_column,
+    ) {
+        // As long as there is a label, its columns cannot be dropped.
+        seclabel::set(relid, None);
+        document_column::drop_override(relid, ttl, document)?;
+    }
+    for statement in missing.statements {
+        encoding::run(&statement)?;
+    }
+    policy.added = missing.added;
+    label_provider::check_columns(relid, &policy)?;
+    label::change(relid, &mut policy, consent)?;
+    let Some(columns) = cache::policy(relid) else {
+        return Err(Error::no_policy(relid));
+    };
+    let pending = policy.build_pending;
+    policy.build_pending = indexes::is_work_left(relid, &policy, &columns);
+    if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
+        let built = indexes::build_missing(relid, &policy, &columns)?;
+        // Another index may have taken the name of a dropped one.
+        policy
+            .added
+            .indexes
+            .retain(|name| index_of(relid, name).is_some() && !built.contains(name));
+        policy.added.indexes.extend(built);
+        seclabel::set(relid, Some(&policy.to_label()));
+    } else if pending != policy.build_pending {
+        seclabel::set(relid, Some(&policy.to_label()));
+    }
+    trigger_placement::sync(relid);
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Tables of Citus: what a time to live needs of them, and is refused otherwise (C35, 0A000).
+
+use crate::citus::{self, Part};
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::catalog::{self, qualified_name};
+use pgrx::{PgSqlErrorCode, Spi, pg_sys};
+
+/// Since this version Citus sends SECURITY LABEL of tables to all nodes.
+const OLDEST: (u32, u32) = (13, 1);
+
+/// Refuses shards, whose time to live is their table's, and tables that cannot have one. Costs a
+/// server without Citus one comparison, but for columnar tables.
+pub(in crate::api) fn check(relid: pg_sys::Oid) -> Result<()> {
+    if is_columnar(relid) {
+        return Err(refused(relid)
+            .detail("It is columnar: its rows cannot be deleted one by one.")
+            .hint("Partition it by RANGE, with columnar partitions, and set the time to live on the partitioned table with drop_partitions => true."));
+    }
+    match citus::part(relid) {
+        None => Ok(()),
+        Some(Part::Shard(table)) => {
+            let table = qualified_name(table);
+            Err(refused(relid)
+                .detail(format!("It is a shard of table {table}."))
+                .hint(format!("Set it on {table}: it holds for all shards.")))
+        }
+        Some(Part::Shell) => check_version(relid),
+    }
+}
+
+fn check_version(relid: pg_sys::Oid) -> Result<()> {
+    let query = "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus'";
+    let version = Spi::connect_mut(|client| {
+        let query = encoding::query(query);
+        client
+            .update(&query, Some(1), &[])?
+            .first()
+            .get_one::<String>()
+    });
+    let version = match version {
+        Ok(version) => version,
+        Err(pgrx::spi::Error::InvalidPosition) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let Some(version) = version.filter(|version| is_older(version)) else {
+        return Ok(());
+    };
+    let (major, minor) = OLDEST;
+    Err(refused(relid)
+        .detail(format!(
+            "Citus {version} does not send its label to the other nodes."
+        ))
+        .hint(format!("Update Citus to {major}.{minor} or newer.")))
+}
+
+/// Whether a version such as `13.0-1` is before the oldest that serves.
+fn is_older(version: &str) -> bool {
+    let mut parts = version.split(|letter: char| !letter.is_ascii_digit());
+    let mut number = || parts.next().and_then(|part| part.parse::<u32>().ok());
+    match (number(), number()) {
+        (Some(major), minor) => (major, minor.unwrap_or(0)) < OLDEST,
+        (None, _) => false,
+    }
+}
+
+/// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
+pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
+    if !citus::is_shell(relid) || citus::catalogs::is_coordinator() {
+        return Ok(());
+    }
+    let message = format!("{what} is not supported on this node");
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+            .detail(format!(
+                "It changes the columns or indexes of table {}, which only the coordinator of Citus can do.",
+                qualified_name(relid)
+            ))
+            .hint("Connect to the coordinator, and run it there."),
+    )
+}
+
+/// Refuses an option or a function that does not work on tables of Citus.
+pub(in crate::api) fn refuse_on_shell(relid: pg_sys::Oid, what: &str, hint: &str) -> Result<()> {
+    if !citus::is_shell(relid) {
+        return Ok(());
+    }
+    let table = qualified_name(relid);
+    let message = format!("{what} is not supported on table {table}");
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+            .detail("Its rows are in shards of Citus, on several nodes.")
+            .hint(hint),
+    )
+}
+
+/// Columnar partitions are dropped as a whole, or stay.
+pub(in crate::api) fn check_partitions(relid: pg_sys::Oid, drop_partitions: bool) -> Result<()> {
+    let columnar = catalog::all_inheritors(relid)
+        .into_iter()
+        .find(|&table| is_columnar(table));
+    let Some(partition) = columnar.filter(|_| !drop_partitions) else {
+        return Ok(());
+    };
+    let partition = qualified_name(partition);
+    Err(refused(relid)
+        .detail(format!(
+            "Partition {partition} is columnar: its rows cannot be deleted one by one."
+        ))
+        .hint(
+            "Give drop_partitions => true: partitions are dropped when all their rows are expired.",
+        ))
+}
+
+/// Whether the table's access method is that of Citus for columns.
+fn is_columnar(relid: pg_sys::Oid) -> bool {
+    catalog::access_method(relid).is_some_and(|method| {
+        method.to_u32() >= pg_sys::FirstNormalObjectId
+            && catalog::access_method_name(method) == "columnar"
+    })
+}
+
+fn refused(relid: pg_sys::Oid) -> Error {
+    let message = format!("cannot set a time to live on {}", qualified_name(relid));
+    Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+}

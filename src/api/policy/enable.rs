@@ -1,0 +1,358 @@
+//! `ttl.enable`.
+
+use super::building::apply;
+use super::mass_expiry::{Consent, shown};
+use super::set_default::{change_default, checked_default};
+use super::{adoption, cluster, document_column, guard, label};
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, qualified_name};
+use crate::pg::server::background;
+use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::CStr;
+
+/// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
+/// hidden, ts_granularity, confirm, concurrently)` (C2, C3, C11, C16, C19, C21, D1, M11). An argument that is
+/// not given, which for columns is an empty name, keeps what the table has. Expired rows are deleted
+/// before a change that would revive them.
+#[pg_extern(sql = false)]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the arguments of the SQL function"
+)]
+fn enable(
+    rel: Option<pg_sys::Oid>,
+    default_ttl: Option<i32>,
+    ts_column: Option<&CStr>,
+    ttl_column: Option<&CStr>,
+    document_column: Option<&CStr>,
+    index: Option<Text>,
+    drop_partitions: Option<bool>,
+    hidden: Option<bool>,
+    ts_granularity: Option<i32>,
+    confirm: Option<bool>,
+    concurrently: Option<bool>,
+) {
+    guard::check_writable(c"ttl.enable()");
+    let given = |column: Option<&CStr>| match column.map(encoding::from_server) {
+        Some(name) if name.is_empty() => None,
+        column => Some(column),
+    };
+    let index = index.map(|name| index_method(&name.0)).transpose();
+    let asked = Asked {
+        default_ttl,
+        ts_column: or_raise(
+            given(ts_column)
+                .map(|name| guard::required(name, "ts_column"))
+                .transpose(),
+        ),
+        ttl_column: given(ttl_column),
+        document_column: given(document_column),
+        index: or_raise(index),
+        drop_partitions,
+        hidden,
+        ts_granularity,
+        concurrently: or_raise(guard::required(concurrently, "concurrently")),
+        adds_named_columns: false,
+    };
+    let rel = or_raise(guard::required(rel, "rel"));
+    or_raise(asked.consent(rel, confirm).and_then(|consent| {
+        let is_new = turn_on(rel, &asked, &consent)?;
+        if default_ttl.is_none() && is_new {
+            without_default(rel);
+        }
+        Ok(())
+    }));
+}
+
+/// The arguments of `ttl.enable`; `None` keeps the present value, or takes the default.
+#[derive(Debug, Clone, Default)]
+pub(in crate::api) struct Asked {
+    pub(in crate::api) default_ttl: Option<i32>,
+    pub(in crate::api) ts_column: Option<String>,
+    pub(in crate::api) ttl_column: Option<Option<String>>,
+    pub(in crate::api) document_column: Option<Option<String>>,
+    pub(in crate::api) index: Option<IndexMethod>,
+    pub(in crate::api) drop_partitions: Option<bool>,
+    pub(in crate::api) hidden: Option<bool>,
+    pub(in crate::api) ts_granularity: Option<i32>,
+    /// C21: the indexes are built in the background.
+    pub(in crate::api) concurrently: bool,
+    /// Whether a `ts_column` that is named is added if there is none.
+    pub(in crate::api) adds_named_columns: bool,
+}
+
+impl Asked {
+    /// The call with `confirm`, as far as its arguments were given.
+    fn consent(&self, relid: pg_sys::Oid, confirm: Option<bool>) -> Result<Consent> {
+        let mut call = format!("ttl.enable({}", shown(relid));
+        let quoted = |name: &String| catalog::quote_literal(name);
+        let name = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), quoted);
+        if let Some(seconds) = self.default_ttl {
+            call += &format!(", {seconds}");
+        }
+        let index = self
+            .index
+            .map(|index| index.access_method().unwrap_or("none"));
+        for (argument, value) in [
+            ("ts_column", self.ts_column.as_ref().map(quoted)),
+            ("ttl_column", self.ttl_column.as_ref().map(name)),
+            ("document_column", self.document_column.as_ref().map(name)),
+            ("index", index.map(catalog::quote_literal)),
+            (
+                "drop_partitions",
+                self.drop_partitions.map(|value| value.to_string()),
+            ),
+            ("hidden", self.hidden.map(|value| value.to_string())),
+            (
+                "ts_granularity",
+                self.ts_granularity.map(|value| value.to_string()),
+            ),
+            ("concurrently", self.concurrently.then(|| "true".to_owned())),
+        ] {
+            if let Some(value) = value {
+                call += &format!(", {argument} => {value}");
+            }
+        }
+        Consent::new(confirm, &call)
+    }
+
+    /// What is asked for as a policy; what is not given is as at present, or as a new policy has it.
+    fn policy(&self, relid: pg_sys::Oid, present: Option<&Policy>) -> Result<Policy> {
+        let clock = present.filter(|policy| policy.ts_column.is_some());
+        let usual = |name: &str| Some(name.to_owned());
+        let kept = |column: fn(&Policy) -> &Option<String>, name: Option<String>| match clock {
+            Some(policy) => column(policy).clone(),
+            None => name,
+        };
+        let ts_column = self.ts_column.clone();
+        let document_column = match &self.document_column {
+            Some(name) => name.clone(),
+            None => kept(|policy| &policy.document_column, None),
+        };
+        let wanted = Policy {
+            version: LABEL_VERSION,
+            default_ttl: self
+                .default_ttl
+                .or_else(|| present.and_then(|policy| policy.default_ttl))
+                .or(Some(-1)),
+            ts_column: ts_column.or_else(|| kept(|policy| &policy.ts_column, usual("_ts"))),
+            ttl_column: match &self.ttl_column {
+                Some(name) => name.clone(),
+                // D1: a document needs one.
+                None => kept(|policy| &policy.ttl_column, usual("ttl"))
+                    .or_else(|| document_column.as_ref().and_then(|_| usual("ttl"))),
+            },
+            document_column,
+            index: self
+                .index
+                .or_else(|| clock.map(|policy| policy.index))
+                .unwrap_or_default(),
+            drop_partitions: self
+                .drop_partitions
+                .unwrap_or_else(|| present.is_some_and(|policy| policy.drop_partitions)),
+            ts_granularity: self.ts_granularity.unwrap_or(0),
+            keep_expired: 0,
+            shortened: None,
+            rules: vec![],
+            hidden: self.hidden.unwrap_or(true),
+            archive_to: None,
+            archive_oid: None,
+            archive_owner: None,
+            notify: None,
+            paused_until: None,
+            delete_between: None,
+            table_oid: Some(relid.to_u32()),
+            database_oid: Some(background::my_database().to_u32()),
+            build_pending: self.concurrently,
+            added: Added::default(),
+        };
+        // Other columns than at present are refused by `merge`, whatever is wrong with them.
+        if clock.is_some_and(|present| has_other_columns(present, &wanted)) {
+            return Ok(wanted);
+        }
+        // Parse the label, so that only one that can be read again is stored.
+        Policy::parse(&wanted.to_label()).map_err(label::invalid)
+    }
+}
+
+/// Turns TTL on or changes it; returns whether the table had no default before.
+pub(in crate::api) fn turn_on(
+    relid: pg_sys::Oid,
+    asked: &Asked,
+    consent: &Consent,
+) -> Result<bool> {
+    asked.default_ttl.map(checked_default).transpose()?;
+    guard::check_changeable(relid)?;
+    cluster::check_node(relid, "ttl.enable()")?;
+    let present = guard::own_policy(relid)?;
+    let wanted = asked.policy(relid, present.as_ref())?;
+    cluster::check_partitions(relid, wanted.drop_partitions)?;
+    if wanted.build_pending {
+        cluster::refuse_on_shell(
+            relid,
+            "concurrently",
+            "Build the index first: CREATE INDEX CONCURRENTLY ... (ttl.expiry_key(_ts, ttl)); ttl.enable() then uses it.",
+        )?;
+    }
+    if wanted.drop_partitions {
+        guard::require_partitioned(relid)?;
+    }
+    if asked.concurrently {
+        guard::refuse_hypertable(relid)?;
+    }
+    let is_new = present.is_none_or(|policy| policy.default_ttl.is_none());
+    let resulting = || {
+        let present = guard::own_policy(relid)?;
+        let wanted = asked.policy(relid, present.as_ref())?;
+        match present {
+            Some(present) => merge(relid, present, wanted, asked),
+            None => refuse_partition(relid).map(|()| wanted),
+        }
+    };
+    let adopted = adoption::look(relid, asked, consent)?;
+    apply(relid, resulting, consent)?;
+    if let Some(adopted) = adopted {
+        adopted.notice();
+    }
+    Ok(is_new)
+}
+
+/// Turns TTL on with this default, or changes the table's default; and `hidden`, unless it is
+/// `None`.
+pub(in crate::api) fn enable_or_change(
+    relid: pg_sys::Oid,
+    default_ttl: i32,
+    hidden: Option<bool>,
+    consent: &Consent,
+) -> Result<()> {
+    let present = guard::own_policy(relid)?;
+    if present.is_some_and(|policy| policy.ts_column.is_some()) {
+        return change_default(relid, Some(default_ttl), hidden, false, consent);
+    }
+    // The command does not mention the rest, which stays as it is.
+    let asked = Asked {
+        default_ttl: Some(default_ttl),
+        hidden,
+        ..Asked::default()
+    };
+    let consent = asked.consent(relid, Some(consent.confirmed))?;
+    turn_on(relid, &asked, &consent).map(|_is_new| ())
+}
+
+/// W7: says that nothing will expire.
+fn without_default(relid: pg_sys::Oid) {
+    let table = qualified_name(relid);
+    let notice = Error::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("table {table} has no default time to live"),
+    );
+    notice
+        .detail("Only rows with a time to live of their own expire.")
+        .hint(format!(
+            "To let all other rows expire a day after their last modification, run: SELECT ttl.set_default({}, '1 day');",
+            catalog::quote_literal(&table)
+        ))
+        .notice();
+}
+
+pub(in crate::api) fn index_method(name: &str) -> Result<IndexMethod> {
+    IndexMethod::from_name(name).ok_or_else(|| {
+        let message = format!("unrecognized value for argument \"index\": \"{name}\"");
+        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .hint("Available values: btree, brin, none.")
+    })
+}
+
+/// Whether the columns that are asked for are not those of the present policy.
+fn has_other_columns(present: &Policy, wanted: &Policy) -> bool {
+    let replaces_override = document_column::replaces_override(present, wanted);
+    wanted.ts_column != present.ts_column
+        || wanted.ttl_column != present.ttl_column
+            && !(replaces_override && present.ttl_column.is_none())
+        || wanted.document_column != present.document_column && !replaces_override
+}
+
+/// Changes the policy of a table that has TTL: it keeps its columns, and the arguments must match
+/// them.
+fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> Result<Policy> {
+    let hidden = asked.hidden.unwrap_or(present.hidden);
+    if present.ts_column.is_none() {
+        // So far its rows expire by TTL indexes only.
+        return Ok(Policy {
+            keep_expired: present.keep_expired,
+            shortened: present.shortened,
+            rules: present.rules,
+            paused_until: present.paused_until,
+            delete_between: present.delete_between,
+            table_oid: present.table_oid,
+            database_oid: present.database_oid,
+            archive_to: present.archive_to,
+            archive_oid: present.archive_oid,
+            archive_owner: present.archive_owner,
+            notify: present.notify,
+            hidden,
+            ..wanted
+        });
+    }
+    let replaces_override = document_column::replaces_override(&present, &wanted);
+    if has_other_columns(&present, &wanted) {
+        let message = format!(
+            "table {} has a time to live with other columns",
+            qualified_name(relid)
+        );
+        return Err(Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+        )
+        .detail(format!(
+            "Its columns are {}.",
+            present.columns().collect::<Vec<_>>().join(", ")
+        ))
+        .hint(format!(
+            "To give a column another name, rename it: the time to live follows. To begin anew with other columns, end this one first: SELECT ttl.disable({}, drop_columns => true) drops the columns that ttl.enable added, with their values.",
+            catalog::quote_literal(&qualified_name(relid))
+        )));
+    }
+    let (ttl_column, document_column) = if replaces_override {
+        (
+            present.ttl_column.or(wanted.ttl_column),
+            wanted.document_column,
+        )
+    } else {
+        (present.ttl_column, present.document_column)
+    };
+    label::fitting(
+        relid,
+        Policy {
+            default_ttl: wanted.default_ttl,
+            ttl_column,
+            document_column,
+            drop_partitions: wanted.drop_partitions,
+            build_pending: wanted.build_pending,
+            ts_granularity: asked.ts_granularity.unwrap_or(present.ts_granularity),
+            hidden,
+            index: wanted.index,
+            ..present
+        },
+    )
+}
+
+fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
+    if !catalog::class(relid).is_some_and(|class| class.is_partition) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot set a time to live on partition {}",
+        qualified_name(relid)
+    );
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            .detail("Rows that are written through the partitioned table would not be stamped.")
+            .hint("Set it on the partitioned table; it holds for all partitions."),
+    )
+}

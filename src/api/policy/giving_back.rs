@@ -1,0 +1,140 @@
+//! Removes from a table what `ttl.enable` added, and nothing else.
+
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::policy::Policy;
+use crate::store::expiry_index::{self, ExpectedIndex};
+use crate::store::{index_of, override_check};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Removes what the label says was added, and with `adopted_too` the adopted columns. The label is
+/// already removed.
+pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: bool) -> Result<()> {
+    let table = qualified_name(relid);
+    let added = &policy.added;
+    drop_indexes(relid, policy)?;
+    let mut kept = Vec::new();
+    // The generated column first, as it depends on the document column. Dropping a column drops its
+    // indexes and constraints.
+    for column in policy.ttl_column.iter().chain(&policy.ts_column) {
+        let name = quote_identifier(column);
+        if adopted_too || added.has_column(column) {
+            encoding::run(&format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {name}"))?;
+            continue;
+        }
+        if catalog::attribute(relid, column).is_none() {
+            continue;
+        }
+        kept.push(name);
+        if Some(column) == policy.ts_column.as_ref() && added.ts_default {
+            drop_default(relid, column)?;
+        }
+        if Some(column) == policy.ttl_column.as_ref() && added.ttl_check {
+            drop_check(relid, column)?;
+        }
+    }
+    if !kept.is_empty() {
+        kept.reverse();
+        tell_of_kept(&table, &kept);
+    }
+    Ok(())
+}
+
+/// Drops the indexes that were built for deletion, unless another index has taken the name.
+fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
+    let column = |name: &Option<String>| catalog::attribute(relid, name.as_deref()?);
+    let Some(ts) = column(&policy.ts_column) else {
+        return Ok(());
+    };
+    let ttl = column(&policy.ttl_column);
+    let wanted = [
+        ExpectedIndex::AllByTimestamp,
+        ExpectedIndex::InheritingByTimestamp,
+        ExpectedIndex::OverridingByExpiry,
+    ];
+    let wanted = wanted
+        .into_iter()
+        .filter(|&wanted| wanted == ExpectedIndex::AllByTimestamp || ttl.is_some());
+    let serving: Vec<pg_sys::Oid> = wanted
+        .flat_map(|wanted| expiry_index::find(relid, wanted, &ts, ttl.as_ref()))
+        .collect();
+    let named = policy.added.indexes.iter();
+    for built in named.filter_map(|name| index_of(relid, name)) {
+        if serving.contains(&built) {
+            encoding::run(&format!("DROP INDEX {}", qualified_name(built)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the DEFAULT of an adopted column, also in partitions and children, if it is still
+/// `ttl.current_ts()`.
+fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
+    for table in catalog::all_inheritors(relid) {
+        let query = format!(
+            "SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) OPERATOR(pg_catalog.=) 'ttl.current_ts()' \
+             FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
+               ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
+             WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {}",
+            table.to_u32(),
+            quote_literal(column)
+        );
+        if Spi::connect(|client| {
+            client
+                .select(&encoding::query(&query), Some(1), &[])?
+                .map(|row| row.get::<bool>(1))
+                .next()
+                .transpose()
+        })?
+        .flatten()
+        .unwrap_or(false)
+        {
+            encoding::run(&format!(
+                "ALTER TABLE ONLY {} ALTER COLUMN {} DROP DEFAULT",
+                qualified_name(table),
+                quote_identifier(column)
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the constraint that was added to an adopted column. It is found by its text: it may have
+/// been renamed.
+fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
+    let query = format!(
+        "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
+         WHERE conrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND contype OPERATOR(pg_catalog.=) 'c' \
+           AND pg_catalog.pg_get_expr(conbin, conrelid) OPERATOR(pg_catalog.=) {} \
+           AND coninhcount OPERATOR(pg_catalog.=) 0 ORDER BY oid LIMIT 1",
+        relid.to_u32(),
+        quote_literal(&override_check::shown(&quote_identifier(column)))
+    );
+    let name = Spi::connect(|client| {
+        client
+            .select(&encoding::query(&query), Some(1), &[])?
+            .map(|row| row.get::<Text>(1))
+            .next()
+            .transpose()
+    })?;
+    if let Some(name) = name.flatten() {
+        encoding::run(&format!(
+            "ALTER TABLE {} DROP CONSTRAINT {}",
+            qualified_name(relid),
+            quote_identifier(&name.0)
+        ))?;
+    }
+    Ok(())
+}
+
+fn tell_of_kept(table: &str, columns: &[String]) {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("table {table} keeps columns: {}", columns.join(", ")),
+    )
+    .detail("The policy does not say that ttl.enable() added them.")
+    .notice();
+}

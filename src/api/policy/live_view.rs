@@ -1,0 +1,160 @@
+//! `ttl.create_live_view`: a view of a table's live rows (C31).
+
+use super::{cluster, guard, label};
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, qualified_name, quote_literal};
+use crate::pg::catalog::{names, roles};
+use crate::pg::session;
+use crate::policy::Policy;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// `ttl.create_live_view(rel, view_name, drop_with_policy) RETURNS regclass`. The view is the
+/// caller's, reads with the rights of who reads it, and goes by the policy in force at the time.
+#[pg_extern(sql = false)]
+fn create_live_view(
+    rel: Option<pg_sys::Oid>,
+    view_name: Option<Text>,
+    drop_with_policy: Option<bool>,
+) -> pg_sys::Oid {
+    guard::check_writable(c"ttl.create_live_view()");
+    let create = || {
+        let relid = guard::required(rel, "rel")?;
+        let name = guard::required(view_name, "view_name")?;
+        let drop_with_policy = guard::required(drop_with_policy, "drop_with_policy")?;
+        session::with_safe_search_path(|| create(relid, &name.0, drop_with_policy))
+    };
+    or_raise(create())
+}
+
+fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_sys::Oid> {
+    guard::check_owner(relid)?;
+    let hint = "Hide expired rows from all: SELECT ttl.enable(..., hidden => true).";
+    cluster::refuse_on_shell(relid, "ttl.create_live_view()", hint)?;
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    let Some(mut policy) = guard::own_policy(relid)? else {
+        return Err(Error::no_policy(relid));
+    };
+    let view = view_name(relid, name);
+    encoding::run(&format!(
+        "CREATE VIEW {view} WITH (security_invoker) AS SELECT r.* FROM {} AS r WHERE ttl.is_live(r.*)",
+        qualified_name(relid)
+    ))?;
+    let created = resolve(&view)?.ok_or_else(|| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+            format!("view {view} was dropped as soon as it was created"),
+        )
+        .hint("Look at the event triggers of the database.")
+    })?;
+    if drop_with_policy {
+        policy.added.views.push(qualified_name(created));
+        label::write(relid, &policy);
+    }
+    Ok(created)
+}
+
+/// The name qualified and quoted; the table's schema is the default.
+fn view_name(relid: pg_sys::Oid, name: &str) -> String {
+    let mut parts = names::parts(name);
+    if let ([_], Some(class)) = (parts.as_slice(), catalog::class(relid)) {
+        return format!(
+            "{}.{}",
+            catalog::schema_name(class.namespace),
+            catalog::quote_identifier(&parts.remove(0))
+        );
+    }
+    let quoted = parts.iter().map(|part| catalog::quote_identifier(part));
+    quoted.collect::<Vec<_>>().join(".")
+}
+
+fn resolve(view: &str) -> Result<Option<pg_sys::Oid>> {
+    let query = format!(
+        "SELECT pg_catalog.to_regclass({})::pg_catalog.oid",
+        quote_literal(view)
+    );
+    let query = encoding::query(&query);
+    Ok(Spi::connect(|client| {
+        client
+            .select(&query, Some(1), &[])?
+            .first()
+            .get_one::<pg_sys::Oid>()
+    })?)
+}
+
+/// Before columns of the policy go: drops the views that the label says go with them; refuses if
+/// others need them (2BP01).
+///
+/// A label is a text that an owner may write: so only what is a view of this table's live rows, and
+/// belongs to the table's owner, is dropped.
+pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: bool) -> Result<()> {
+    for name in &policy.added.views {
+        let noted = resolve(name)?;
+        let views = views_of(relid, &[])?;
+        if let Some(view) = noted.filter(|view| views.contains(view))
+            && is_owners(relid, view)
+        {
+            encoding::run(&format!("DROP VIEW {}", qualified_name(view)))?;
+        }
+    }
+    let columns = policy.ts_column.iter().chain(&policy.ttl_column);
+    let going: Vec<i16> = columns
+        .filter(|column| adopted_too || policy.added.has_column(column))
+        .filter_map(|column| Some(catalog::attribute(relid, column)?.attno))
+        .collect();
+    if going.is_empty() {
+        return Ok(());
+    }
+    let left = views_of(relid, &going)?.into_iter();
+    let left: Vec<String> = left.map(qualified_name).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let table = qualified_name(relid);
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot end the time to live of table {table}, because views show its live rows"),
+    )
+    .detail(format!("They are: {}.", left.join(", ")))
+    .hint(format!("Drop them first: DROP VIEW {}.", left.join(", "))))
+}
+
+fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {
+    let owner = catalog::class(relid).map(|class| class.owner);
+    owner.is_some_and(|owner| roles::owns_relation(view, owner))
+}
+
+/// The views that read the table, one of these columns if there are any, and call `ttl.is_live`.
+fn views_of(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
+    let columns: Vec<String> = columns.iter().map(i16::to_string).collect();
+    let reads_column = match columns.as_slice() {
+        [] => String::new(),
+        some => format!(
+            " AND t.refobjsubid OPERATOR(pg_catalog.=) ANY (ARRAY[{}])",
+            some.join(", ")
+        ),
+    };
+    let query = format!(
+        "SELECT DISTINCT r.ev_class FROM pg_catalog.pg_rewrite AS r \
+           JOIN pg_catalog.pg_depend AS t ON t.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
+            AND t.objid OPERATOR(pg_catalog.=) r.oid AND t.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+            AND t.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid{reads_column} \
+           JOIN pg_catalog.pg_depend AS f ON f.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
+            AND f.objid OPERATOR(pg_catalog.=) r.oid AND f.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
+            AND f.refobjid OPERATOR(pg_catalog.=) 'ttl.is_live(pg_catalog.record)'::pg_catalog.regprocedure::pg_catalog.oid \
+          WHERE r.ev_class OPERATOR(pg_catalog.<>) {}::pg_catalog.oid ORDER BY 1",
+        relid.to_u32(),
+        relid.to_u32()
+    );
+    let query = encoding::query(&query);
+    let views = Spi::connect(|client| {
+        client
+            .select(&query, None, &[])?
+            .map(|row| row.get::<pg_sys::Oid>(1))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(views.into_iter().flatten().collect())
+}

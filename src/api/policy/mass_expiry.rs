@@ -1,0 +1,229 @@
+//! C19: a change of policy tells how many rows it expires, and is refused where these are most of a
+//! table, unless it is confirmed.
+
+use super::guard;
+use crate::citus;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, qualified_name};
+use crate::pg::exec::{query, relation};
+use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::locks;
+use crate::settings;
+use crate::store::{cache, governing_label, live_condition};
+use crate::visibility::statement;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Blocks that are read before and after a change: some milliseconds, however large the table is.
+const BLOCKS: f64 = 256.0;
+/// The most partitions that blocks are read from.
+const TABLES: usize = 32;
+/// Fewer rows than these may always expire.
+const FEW_ROWS: f64 = 5000.0;
+
+/// Whether who makes a change means to expire most of the table.
+#[derive(Debug, Clone)]
+pub(in crate::api) struct Consent {
+    pub(in crate::api) confirmed: bool,
+    /// The call that confirms, for the HINT.
+    pub(in crate::api) call: String,
+}
+
+impl Consent {
+    /// For a call whose arguments so far are these, without the closing bracket.
+    pub(in crate::api) fn new(confirm: Option<bool>, call: &str) -> Result<Self> {
+        Ok(Self {
+            confirmed: guard::required(confirm, "confirm")?,
+            call: format!("SELECT {call}, confirm => true);"),
+        })
+    }
+}
+
+/// The table as an argument, for a HINT.
+pub(in crate::api) fn shown(relid: pg_sys::Oid) -> String {
+    catalog::quote_literal(&qualified_name(relid))
+}
+
+/// Estimates of a table's rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    total: f64,
+    expired: f64,
+}
+
+/// Makes a change of the table's policy; tells of the rows that expire with it.
+pub(in crate::api) fn watch(
+    relid: pg_sys::Oid,
+    consent: &Consent,
+    change: impl FnOnce(),
+) -> Result<()> {
+    let tables = sample_of(relid);
+    let before = tables.count();
+    change();
+    // The rows of the same blocks, by the new policy.
+    let after = tables.count();
+    let (expire, total) = (after.expired - before.expired, after.total);
+    if expire < 0.5 {
+        return Ok(());
+    }
+    let about = if tables.is_part() { "about " } else { "" };
+    let rows = format!(
+        "{about}{expire:.0} of {total:.0} rows of table {}",
+        qualified_name(relid)
+    );
+    let limit = settings::guard_fraction();
+    if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
+        let told = format!("{rows} expire with this change");
+        let told = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told);
+        match settings::change_delay() / 1_000_000 {
+            0 => told.notice(),
+            delay => told
+                .detail(format!(
+                    "They stay on disk for {delay} seconds; until then the former time to live, with revive_expired => true, brings them back."
+                ))
+                .notice(),
+        }
+        return Ok(());
+    }
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+        format!("this change would expire {rows}"),
+    )
+    .detail(format!(
+        "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
+    ))
+    .hint(format!("If that is meant: {}", consent.call)))
+}
+
+/// How many rows of a table meet two conditions.
+pub(in crate::api) struct Estimate {
+    pub(in crate::api) total: f64,
+    pub(in crate::api) met: [f64; 2],
+    is_exact: bool,
+}
+
+impl Estimate {
+    /// A number for a message.
+    pub(in crate::api) fn shown(&self, number: f64) -> String {
+        let about = if self.is_exact { "" } else { "about " };
+        format!("{about}{number:.0}")
+    }
+}
+
+/// Estimates how many rows meet two conditions on the table's columns, expired ones included.
+pub(in crate::api) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> Estimate {
+    let tables = sample_of(relid);
+    let counts = |condition: &str| {
+        let mut counts = Counts::default();
+        for &table in &tables.tables {
+            let counted = tables.count_where(table, condition).unwrap_or_default();
+            counts.total += counted.total;
+            counts.expired += counted.expired;
+        }
+        tables.scaled(counts)
+    };
+    let [first, second] = conditions.map(counts);
+    Estimate {
+        total: first.total,
+        met: [first.expired, second.expired],
+        is_exact: !tables.is_part(),
+    }
+}
+
+/// Where a table's rows are counted.
+struct Sample {
+    tables: Vec<pg_sys::Oid>,
+    /// Of each of these, so much is read;
+    percent: f64,
+    /// and they are this part of all.
+    part: f64,
+}
+
+/// Chooses partitions spread evenly. Locks them as a query would.
+fn sample_of(relid: pg_sys::Oid) -> Sample {
+    let has_rows = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| {
+            let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
+            // A table of Citus has its rows in shards, and columns are not sampled.
+            let is_read = !citus::is_shell(*table) && catalog::is_heap(*table);
+            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
+        })
+    };
+    let all: Vec<_> = citus::with_shards([relid])
+        .into_iter()
+        .filter(has_rows)
+        .collect();
+    let each = all.len().div_ceil(TABLES).max(1);
+    let tables: Vec<_> = all.iter().copied().step_by(each).collect();
+    let blocks = |&table: &pg_sys::Oid| {
+        locks::relation(table, pg_sys::AccessShareLock);
+        // It may have gone before it was locked.
+        catalog::class(table).map_or(0, |_| relation::Open::locked(table).blocks())
+    };
+    let part = match all.len() {
+        0 => 1.0,
+        count => tables.len() as f64 / count as f64,
+    };
+    let blocks: f64 = tables.iter().map(|table| f64::from(blocks(table))).sum();
+    Sample {
+        percent: (100.0 * BLOCKS / blocks.max(1.0)).min(100.0),
+        part,
+        tables,
+    }
+}
+
+impl Sample {
+    /// Counts by the policy that is in force now.
+    fn count(&self) -> Counts {
+        let mut counts = Counts::default();
+        for &table in &self.tables {
+            let counted = self.count_in(table).unwrap_or_default();
+            counts.total += counted.total;
+            counts.expired += counted.expired;
+        }
+        self.scaled(counts)
+    }
+
+    /// Whether not all rows are read.
+    fn is_part(&self) -> bool {
+        self.percent < 100.0 || self.part < 1.0
+    }
+
+    fn scaled(&self, counts: Counts) -> Counts {
+        let scale = 100.0 / self.percent / self.part;
+        Counts {
+            total: counts.total * scale,
+            expired: counts.expired * scale,
+        }
+    }
+
+    fn count_in(&self, table: pg_sys::Oid) -> Option<Counts> {
+        let expires = cache::policy(table).is_some_and(|policy| policy.expires());
+        let expired = if expires {
+            let default_ttl = governing_label(table)?.policy.default_ttl;
+            format!("NOT {}", live_condition(default_ttl))
+        } else {
+            "false".to_owned()
+        };
+        self.count_where(table, &expired)
+    }
+
+    /// All rows, and those that meet the condition.
+    fn count_where(&self, table: pg_sys::Oid, condition: &str) -> Option<Counts> {
+        let query = format!(
+            "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {condition}) \
+             FROM ONLY {} TABLESAMPLE pg_catalog.system ({}) REPEATABLE (1)",
+            qualified_name(table),
+            self.percent
+        );
+        let look = |visit: &Visit| {
+            statement::with_expired_rows_of(table, || query::first_row::<2>(visit, &query, &[]))
+        };
+        // Planning a query on a table can run its owner's code.
+        let [total, expired] = gate::visit(catalog::class(table)?.owner, look)?;
+        let number = |value: Option<pg_sys::Datum>| value.map_or(0.0, |it| it.value() as f64);
+        Some(Counts {
+            total: number(total),
+            expired: number(expired),
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! `ttl.check`: all problems of a database, each with what to do.
+
+use super::{deletion_problems, library, problems};
+use crate::api::policy::problem::Problem;
+use crate::pg::abi::values::Text;
+use crate::store::all_labels;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// `ttl.check() RETURNS SETOF record`: first what concerns all tables, with NULL as the relation,
+/// then each table's own. No row if all is well.
+#[pg_extern(sql = false)]
+#[allow(
+    clippy::type_complexity,
+    reason = "the columns, as pgrx wants them named"
+)]
+fn check() -> TableIterator<
+    'static,
+    (
+        name!(relation, Option<pg_sys::Oid>),
+        name!(problem, Text),
+        name!(to_do, Option<Text>),
+    ),
+> {
+    let labels = all_labels();
+    let mut found: Vec<(Option<pg_sys::Oid>, Problem)> = Vec::new();
+    if labels.is_empty() {
+        let none = Problem::new("no table of this database has a time to live")
+            .with_statement("SELECT ttl.enable('my_table', '30 days');");
+        found.push((None, none));
+    } else {
+        let common = deletion_problems::of_server()
+            .into_iter()
+            .chain(library::problem());
+        found.extend(common.map(|problem| (None, problem)));
+    }
+    for (relid, _) in labels {
+        let own = problems::own(relid).into_iter();
+        found.extend(own.map(|problem| (Some(relid), problem)));
+    }
+    let rows = found
+        .into_iter()
+        .map(|(relid, problem)| (relid, Text(problem.text), problem.to_do.map(Text)));
+    TableIterator::new(rows.collect::<Vec<_>>())
+}

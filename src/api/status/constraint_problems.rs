@@ -1,0 +1,72 @@
+//! `ttl.problems`: constraints that are gone, and what `ttl.enable` added without a policy.
+
+use crate::api::policy::problem::Problem;
+use crate::keys::{TRIGGER_NAME, trigger_placement};
+use crate::pg::catalog::constraints;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::policy::Policy;
+use crate::store::{TablePolicy, extension, governing_label, override_check};
+use pgrx::pg_sys;
+
+/// The constraints that `ttl.enable` added, dropped where nothing guarded them:
+/// under `row_security = off`, or while TTL was off. The caller has checked that TTL is on.
+pub(in crate::api) fn of(
+    relid: pg_sys::Oid,
+    policy: &Policy,
+    columns: &TablePolicy,
+) -> Vec<Problem> {
+    let Some(clock) = columns.clock else {
+        return vec![];
+    };
+    let mut problems = Vec::new();
+    let table = qualified_name(relid);
+    let added = &policy.added;
+    let ts = policy.ts_column.as_deref();
+    let ts = ts.filter(|name| added.has_column(name) && !clock.ts.not_null);
+    if let Some(ts) = ts.map(quote_identifier) {
+        let statement = format!("ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL");
+        let text = format!("column {ts} may be NULL, and such a row never expires: {statement}");
+        problems.push(Problem::new(text).with_statement(statement + ";"));
+    }
+    let ttl = policy.ttl_column.as_deref();
+    let ttl = ttl.filter(|name| added.has_column(name) || added.ttl_check);
+    // A generated override needs no constraint; one of the user's on that column will do.
+    if let (Some(column), Some(name)) = (clock.ttl, ttl.map(quote_identifier))
+        && !column.generated
+        && !constraints::of(relid)
+            .iter()
+            .any(|it| !it.is_not_null() && it.columns == [column.attno])
+    {
+        let condition = override_check::condition(&name);
+        let statement = format!("ALTER TABLE {table} ADD CHECK ({condition})");
+        let text = format!("column {name} takes any number as an override: {statement}");
+        problems.push(Problem::new(text).with_statement(statement + ";"));
+    }
+    problems
+}
+
+/// A table that has what `ttl.enable` added, but no policy: a schema diff, or a restore without
+/// security labels, leaves it so.
+pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
+    if catalog::class(relid).is_none() || governing_label(relid).is_some() {
+        return None;
+    }
+    let functions = extension::functions()?;
+    let trigger = trigger_placement::has(relid)
+        .then(|| format!("trigger {}", quote_identifier(TRIGGER_NAME)));
+    let constraint = constraints::of(relid)
+        .into_iter()
+        .find(|constraint| constraint.calls(functions.is_override))
+        .map(|constraint| format!("constraint {}", quote_identifier(&constraint.name)));
+    let found: Vec<String> = trigger.into_iter().chain(constraint).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let table = quote_literal(&qualified_name(relid));
+    let text = format!(
+        "no row expires: the table has {} of a time to live, and no policy, as after a copy without \
+         security labels; SELECT ttl.enable({table}, seconds) gives it one",
+        found.join(" and ")
+    );
+    Some(Problem::new(text).with_statement(format!("SELECT ttl.enable({table}, '30 days');")))
+}

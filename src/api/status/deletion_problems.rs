@@ -1,0 +1,256 @@
+//! `ttl.problems`: what keeps expired rows from being deleted, and so why `lag` or
+//! `backlog_estimate` of `ttl.stats` is NULL.
+
+use super::disclosure::{shows_errors, shows_figures};
+use crate::api::policy::problem::{Problem, look_at_last_error};
+use crate::pg::catalog::{self, roles, triggers};
+use crate::pg::server::background;
+use crate::policy::{PauseEnd, Policy};
+use crate::store::label_of;
+use crate::worker::shared::places;
+use crate::worker::shared::standing::{self, Halt, Trouble};
+use pgrx::pg_sys;
+use std::collections::BTreeSet;
+
+/// The problems of the table, if it carries a policy by which rows expire.
+pub(in crate::api) fn of(rel: pg_sys::Oid) -> Vec<Problem> {
+    found(rel, of_server)
+}
+
+/// The same, but for those of the server.
+pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
+    found(rel, Vec::new)
+}
+
+/// Why nothing is deleted in this database.
+pub(in crate::api) fn of_server() -> Vec<Problem> {
+    standing::halted().and_then(of_halt).into_iter().collect()
+}
+
+fn found(rel: pg_sys::Oid, of_server: impl FnOnce() -> Vec<Problem>) -> Vec<Problem> {
+    let Some(policy) = label_of(rel).filter(Policy::is_on) else {
+        return vec![];
+    };
+    let tables = standing::expiring(rel);
+    if tables.is_empty() {
+        return vec![];
+    }
+    let mut problems = match standing::halted() {
+        Some(_) => of_server(),
+        // `ttl.problems` has reported that it waits for `ttl.resume`.
+        None if policy.is_restored(rel.to_u32()) => vec![],
+        None => troubles(rel, &tables),
+    };
+    problems.extend(paused(rel, &policy));
+    problems.extend(without_usage(&tables, policy.drop_partitions));
+    problems
+}
+
+/// Applies to the whole server or database, so it is the same for all tables.
+fn of_halt(halt: Halt) -> Option<Problem> {
+    let more_processes = || {
+        let processes = background::max_processes() + 8;
+        format!("ALTER SYSTEM SET max_worker_processes = {processes}; then restart the server")
+    };
+    let (text, to_do) = match halt {
+        // A standby replays what the primary deletes.
+        Halt::Standby => return None,
+        Halt::Off => (
+            "deletion is off: ttl.enabled",
+            "ALTER SYSTEM SET ttl.enabled = on; SELECT pg_reload_conf();".to_owned(),
+        ),
+        Halt::Recovered => (
+            "deletion is off: after a recovery, the server is on another timeline than ttl.timeline says",
+            format!(
+                "If the data is what it should be: ALTER SYSTEM SET ttl.timeline = {}; SELECT pg_reload_conf();",
+                background::timeline()
+            ),
+        ),
+        Halt::Template => (
+            "deletion is off: the database is a template",
+            "If it is to be more than that: ALTER DATABASE … IS_TEMPLATE false;".to_owned(),
+        ),
+        Halt::NoLauncher => (
+            "deletion is off: its launcher is not running; it takes one of max_worker_processes when the server starts",
+            more_processes(),
+        ),
+        Halt::NoSlot => (
+            "no background worker slot is free: raise max_worker_processes",
+            more_processes(),
+        ),
+    };
+    Some(Problem::new(text).with_statement(to_do))
+}
+
+/// A pause that somebody must end.
+fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
+    let is_endless = policy.paused_until.is_some_and(PauseEnd::is_endless);
+    is_endless.then(|| {
+        let table = catalog::quote_literal(&catalog::qualified_name(rel));
+        let statement = format!("SELECT ttl.resume({table})");
+        let text = format!("nothing is deleted: paused without an end; {statement} ends it");
+        Problem::new(text).with_statement(statement + ";")
+    })
+}
+
+/// One line for each kind of trouble, however many partitions have it.
+fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem> {
+    let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
+    let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
+    let mut full = Vec::new();
+    let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
+    let (mut unstartable, mut clock) = (0, 0);
+    let mut stalled = BTreeSet::new();
+    for &table in tables {
+        let standing = standing::of(table);
+        crowded += usize::from(standing.crowded);
+        match standing.trouble {
+            None => {}
+            Some(Trouble::NoRoom) => full.push(table),
+            Some(Trouble::Temporary) => temporary += 1,
+            Some(Trouble::Neglected) => neglected += 1,
+            Some(Trouble::CannotStart) => unstartable += 1,
+            Some(Trouble::ClockWasSet) => clock += 1,
+            Some(Trouble::Stalled(pid)) => {
+                stalled.insert(pid);
+            }
+            Some(Trouble::Failing(error)) => failing.push((table, error)),
+            Some(Trouble::Blocked(rows, error)) => blocked.push((table, rows, error)),
+        }
+    }
+    let mut problems = Vec::new();
+    if let Some((table, error)) = failing.first() {
+        // The message may quote rows.
+        let error = error.as_deref().filter(|_| shows_errors(labelled_table));
+        let table = catalog::qualified_name(*table);
+        let text = format!(
+            "deletion from {table}{} fails again and again: {}",
+            and_others(failing.len()),
+            error.unwrap_or("its owner sees why in ttl.stats")
+        );
+        problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
+    }
+    if let Some((table, rows, error)) = blocked.first() {
+        let error = error.as_deref().filter(|_| shows_errors(labelled_table));
+        let rows = match shows_figures(labelled_table) {
+            true => rows.to_string(),
+            false => "some".to_owned(),
+        };
+        let table = catalog::qualified_name(*table);
+        let text = format!(
+            "{rows} expired rows of {table}{} cannot be deleted: {}",
+            and_others(blocked.len()),
+            error.unwrap_or("its owner sees why in ttl.stats")
+        );
+        problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
+    }
+    let of_tables = |count: usize| match count {
+        _ if tables.len() == 1 => String::new(),
+        count => format!(" ({count} of {} tables)", tables.len()),
+    };
+    if let Some(&table) = full.first() {
+        let why = places::refusal(table).unwrap_or_else(|| "there was none".to_owned());
+        let which = match tables.len() {
+            1 => String::new(),
+            all => format!(
+                " for {}{} ({} of {all} tables)",
+                catalog::qualified_name(table),
+                and_others(full.len()),
+                full.len()
+            ),
+        };
+        let text = format!("no room in shared memory{which}: {why}; raise ttl.max_tables");
+        problems.push(
+            Problem::new(text)
+                .with_statement("ALTER SYSTEM SET ttl.max_tables = …; then restart the server"),
+        );
+    }
+    for pid in stalled {
+        let text = format!(
+            "a worker has been at it for more than a minute: process {pid} is stopped, or waits; see pg_stat_activity"
+        );
+        problems.push(Problem::new(text).with_statement(format!(
+            "SELECT wait_event_type, wait_event, pg_blocking_pids(pid) FROM pg_stat_activity WHERE pid = {pid};"
+        )));
+    }
+    let table = catalog::quote_literal(&catalog::qualified_name(labelled_table));
+    let purge = format!("SELECT ttl.purge({table});");
+    for (count, text, to_do) in [
+        (
+            crowded,
+            "more rows cannot be deleted than there is room to set aside: each pass tries the others again",
+            look_at_last_error(labelled_table),
+        ),
+        (
+            temporary,
+            "temporary: expired rows are deleted by ttl.purge only",
+            purge.clone(),
+        ),
+        (
+            unstartable,
+            "no background process of its owner could be started; the server log says why",
+            "Look for its owner's FATAL in the server's log: ALTER ROLE … LOGIN, GRANT CONNECT ON DATABASE …".to_owned(),
+        ),
+        (
+            clock,
+            "deletion is held for ttl.change_delay: the system clock was set by more than a minute",
+            format!("SELECT clock_timestamp(); if that is right: {purge}"),
+        ),
+        (
+            neglected,
+            "no worker has processed the table recently: workers are busy with other tables, see ttl.max_workers",
+            "ALTER SYSTEM SET ttl.max_workers = …; SELECT pg_reload_conf();".to_owned(),
+        ),
+    ] {
+        if count > 0 {
+            problems.push(Problem::new(format!("{text}{}", of_tables(count))).with_statement(to_do));
+        }
+    }
+    problems
+}
+
+fn and_others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    }
+}
+
+/// For each table whose owner lacks USAGE on a schema in which deletion must look up names.
+fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<Problem> {
+    let mut problems = BTreeSet::new();
+    for &table in tables {
+        let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
+        if drop_partitions && is_partition {
+            let places = catalog::parents(table, true).into_iter().chain([table]);
+            let lacking = places.filter_map(lacking_usage);
+            problems.extend(lacking.map(|(lacking, grant)| {
+                let text = format!("partitions are not dropped as a whole: {lacking}; {grant}");
+                Problem::new(text).with_statement(grant + ";")
+            }));
+        }
+        for place in triggers::looked_up_on_delete(table) {
+            problems.extend(lacking_usage(place).map(|(lacking, grant)| {
+                let place = catalog::qualified_name(place);
+                let text = format!(
+                    "deletion fails at a foreign key, which looks {place} up by name: {lacking}; {grant}"
+                );
+                Problem::new(text).with_statement(grant + ";")
+            }));
+        }
+    }
+    problems
+}
+
+/// The privilege that the table's owner lacks, and how to grant it.
+fn lacking_usage(table: pg_sys::Oid) -> Option<(String, String)> {
+    let class = catalog::class(table)?;
+    (!roles::may_use_schema(class.namespace, class.owner)).then(|| {
+        let owner = catalog::quote_identifier(&roles::name(class.owner));
+        let schema = catalog::schema_name(class.namespace);
+        (
+            format!("its owner {owner} may not use schema {schema}"),
+            format!("GRANT USAGE ON SCHEMA {schema} TO {owner}"),
+        )
+    })
+}

@@ -1,0 +1,68 @@
+//! Whether the library and the extension's objects in this database are of the same version.
+
+use crate::api::policy::problem::Problem;
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::store::release::{self, LIBRARY};
+use pgrx::PgSqlErrorCode;
+use pgrx::prelude::*;
+use std::cmp::Ordering;
+
+/// `ttl_internal.check_library()`, called by CREATE and ALTER EXTENSION … UPDATE, when the catalog has the
+/// version that they make: raises 55000 if the server's library is older.
+#[pg_extern(sql = false)]
+fn check_library() {
+    or_raise(check());
+}
+
+fn check() -> Result<()> {
+    match objects()? {
+        Some(version) if release::compare(&version) == Some(Ordering::Greater) => Err(Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("ttl_ext {version} needs a newer library than the server has loaded"),
+        )
+        .detail(format!("The server has loaded the library of {LIBRARY}."))
+        .hint("Install the new version, restart the server, and repeat the statement.")),
+        _ => Ok(()),
+    }
+}
+
+/// What `ttl.problems` says if they are not.
+pub(in crate::api) fn problem() -> Option<Problem> {
+    let version = objects().ok().flatten()?;
+    match release::compare(&version)? {
+        Ordering::Equal => None,
+        Ordering::Less => {
+            let text = format!(
+                "the objects of ttl_ext in this database are of {version}, the library is of {LIBRARY}: ALTER EXTENSION ttl_ext UPDATE"
+            );
+            Some(Problem::new(text).with_statement("ALTER EXTENSION ttl_ext UPDATE;"))
+        }
+        Ordering::Greater => {
+            let text = format!(
+                "the objects of ttl_ext in this database are of {version}, the library only of {LIBRARY}: install the newer version, and restart"
+            );
+            Some(
+                Problem::new(text)
+                    .with_statement("Install the newer version, and restart the server."),
+            )
+        }
+    }
+}
+
+/// The version of the extension's objects in this database.
+fn objects() -> Result<Option<String>> {
+    let query = encoding::query(
+        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'ttl_ext'",
+    );
+    let version = Spi::connect(|client| {
+        client
+            .select(&query, Some(1), &[])?
+            .map(|row| row.get::<Text>(1))
+            .next()
+            .transpose()
+    })?;
+    Ok(version.flatten().map(|version| version.0))
+}

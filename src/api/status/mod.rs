@@ -1,0 +1,15 @@
+//! What is set, what is wrong, and what workers have done.
+
+pub(in crate::api) mod check;
+pub(in crate::api) mod constraint_problems;
+pub(in crate::api) mod deletion_problems;
+pub(in crate::api) mod disclosure;
+pub(in crate::api) mod library;
+pub(in crate::api) mod looking;
+pub(in crate::api) mod node_reports;
+pub(in crate::api) mod problems;
+pub(in crate::api) mod progress;
+pub(in crate::api) mod rules;
+pub(in crate::api) mod standing;
+pub(in crate::api) mod stats;
+pub(in crate::api) mod trigger_problems;

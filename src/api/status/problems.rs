@@ -1,0 +1,363 @@
+//! `ttl.problems`: what keeps a table's TTL from working.
+
+use super::disclosure::shows_errors;
+use super::{constraint_problems, deletion_problems, library, rules, trigger_problems};
+use crate::api::policy::columns::is_generated_from;
+use crate::api::policy::problem::Problem;
+use crate::api::policy::ttl_index::how_to_validate;
+use crate::api::policy::{archive, cluster};
+use crate::citus;
+use crate::deletion::bounds::{self, DateColumn};
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, timescale};
+use crate::pg::session::look;
+use crate::policy::{IndexMethod, IndexRule, Policy};
+use crate::settings;
+use crate::store::dates::DateKind;
+use crate::store::missing_index::{MissingIndex, missing};
+use crate::store::time_zone::TimeZone;
+use crate::store::ttl_index::TtlIndex;
+use crate::store::{
+    TablePolicy, cache, index_of, label_provider, read_label, ttl_index, without_its_index,
+};
+use crate::worker::builder::{self, Standing};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong or the relation has no TTL.
+#[pg_extern(sql = false)]
+fn problems(rel: pg_sys::Oid) -> Vec<Text> {
+    let mut found = looked_at(rel);
+    found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
+    let versions = look::at(|| read_label(rel).and_then(|_| library::problem()));
+    found.extend(versions.ok().flatten());
+    let texts = found.into_iter().map(|problem| Text(problem.text));
+    texts.collect()
+}
+
+/// Those of `ttl.problems` that are the table's own, and not the server's.
+pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
+    let mut found = looked_at(rel);
+    found.extend(look::at(|| deletion_problems::own(rel)).unwrap_or_default());
+    found
+}
+
+/// What needs a look at the table. What reads only catalogs and shared memory is separate, and works
+/// even if the table cannot be opened.
+fn looked_at(rel: pg_sys::Oid) -> Vec<Problem> {
+    look::at(|| of(rel)).unwrap_or_else(|failure| {
+        let text = format!("the table cannot be looked at: {}", failure.text());
+        vec![
+            Problem::new(text)
+                .with_statement("Look again; or find who holds a lock on it, in pg_locks."),
+        ]
+    })
+}
+
+fn of(rel: pg_sys::Oid) -> Vec<Problem> {
+    let policy = match read_label(rel) {
+        None => {
+            return constraint_problems::without_policy(rel)
+                .into_iter()
+                .collect();
+        }
+        Some(Ok(policy)) => policy,
+        Some(Err(error)) => {
+            let text = format!("the label cannot be read, so no row expires: {error}");
+            return vec![Problem::new(text).with_statement(remove_label(rel))];
+        }
+    };
+    // The table was dropped meanwhile, or while the library was not loaded.
+    if catalog::class(rel).is_none() {
+        return vec![Problem::new("the table does not exist")];
+    }
+    if label_provider::check_columns(rel, &policy).is_err() {
+        let columns = policy.columns().collect::<Vec<_>>().join(", ");
+        let text = format!("a column is missing or of another type, so no row expires: {columns}");
+        return vec![Problem::new(text).with_statement(remove_label(rel))];
+    }
+    let Some(columns) = cache::policy(rel) else {
+        return vec![];
+    };
+    let mut problems = overruled(rel, &columns);
+    if policy.is_on() {
+        problems.extend(of_citus(rel));
+        problems.extend(in_columnstore(rel));
+        if columns.labelled_table == rel {
+            problems.extend(unused_rules(rel, &policy));
+            problems.extend(foreign_tables(rel));
+            problems.extend(half_detached(rel));
+            problems.extend(guarded(rel, &policy));
+            problems.extend(idle_drop_partitions(rel, &policy));
+            problems.extend(hidden_conditions(rel, &policy));
+            problems.extend(archive::problems(rel, &policy));
+        }
+        if columns.needs_clock() {
+            problems.extend(missing_indexes(rel, &policy, &columns));
+            if columns.labelled_table == rel {
+                problems.extend(constraint_problems::of(rel, &policy, &columns));
+            }
+        }
+        if columns.labelled_table == rel && columns.hidden {
+            problems.extend(trigger_problems::of(rel, &policy));
+        }
+    }
+    if let (Some(document), Some(ttl)) = (
+        &policy.document_column,
+        columns.clock.and_then(|clock| clock.ttl),
+    ) && !(ttl.generated && is_generated_from(rel, ttl.attno, document))
+    {
+        problems.push(Problem::new(format!(
+            "column {} is not generated from {document}: what documents say does not count",
+            policy.ttl_column.as_deref().unwrap_or_default()
+        )));
+    }
+    if columns.clock.is_some_and(|clock| !clock.ts.has_default) {
+        let column = policy.ts_column.as_deref().unwrap_or_default();
+        let text = format!("column {column} has no default: COPY without it cannot stamp rows");
+        let table = catalog::qualified_name(rel);
+        let column = catalog::quote_identifier(column);
+        problems.push(Problem::new(text).with_statement(format!(
+            "ALTER TABLE {table} ALTER COLUMN {column} SET DEFAULT ttl.current_ts();"
+        )));
+    }
+    problems
+}
+
+fn remove_label(relid: pg_sys::Oid) -> String {
+    let table = catalog::qualified_name(relid);
+    format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL; then ttl.enable() anew")
+}
+
+/// The policy was restored: deletion waits for `ttl.resume`.
+fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
+    policy.is_restored(relid.to_u32()).then(|| {
+        let table = catalog::quote_literal(&catalog::qualified_name(relid));
+        let text = format!(
+            "nothing is deleted: restored from a dump, or labelled by hand; \
+             SELECT ttl.resume({table}) starts deletion"
+        );
+        Problem::new(text).with_statement(format!("SELECT ttl.resume({table});"))
+    })
+}
+
+/// M11: `drop_partitions` is set, but no partition can ever be dropped.
+fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
+    let in_force = cache::policy(relid).filter(|_| policy.drop_partitions)?;
+    let default = policy
+        .ts_column
+        .as_deref()
+        .filter(|_| in_force.expiring_default().is_some())
+        .map(|name| DateColumn {
+            name,
+            kind: DateKind::Timestamptz,
+        });
+    let rules = in_force.rules.iter().filter_map(|rule| {
+        Some(DateColumn {
+            name: rule.column_of_all_rows()?,
+            kind: rule.date.kind,
+        })
+    });
+    let columns: Vec<DateColumn<'_>> = default.into_iter().chain(rules).collect();
+    if columns
+        .iter()
+        .any(|&column| bounds::has_range_level(relid, column))
+    {
+        return None;
+    }
+    let reason = if columns.is_empty() {
+        "the table has no default, nor a TTL index that holds all rows".to_owned()
+    } else {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        format!(
+            "no level is partitioned by RANGE ({})",
+            names.join(") or (")
+        )
+    };
+    let table = catalog::quote_literal(&catalog::qualified_name(relid));
+    Some(
+        Problem::new(format!("drop_partitions has no effect: {reason}")).with_statement(format!(
+            "SELECT ttl.set_option({table}, 'drop_partitions', 'false');"
+        )),
+    )
+}
+
+fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<Problem> {
+    let Some(clock) = columns.clock else {
+        return vec![];
+    };
+    let choice = match policy.index {
+        IndexMethod::None => " (index => 'none')",
+        _ => "",
+    };
+    let effect = if policy.build_pending {
+        waits_for_builder(relid)
+    } else {
+        "deletion reads the whole table".to_owned()
+    };
+    let problem = |index: MissingIndex| {
+        let definition = index.definition.replace("OPERATOR(pg_catalog.>)", ">");
+        let text = format!("no valid index on {definition}{choice}: {effect}");
+        match policy.build_pending && settings::build_indexes() {
+            // A background process is at it, or tries again.
+            true => {
+                Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
+            }
+            false => {
+                let table = catalog::qualified_name(relid);
+                let statement = format!("CREATE INDEX CONCURRENTLY ON {table} {definition};");
+                Problem::new(text).with_statement(statement)
+            }
+        }
+    };
+    let missing = missing(relid, policy, columns, clock).into_iter();
+    missing.map(problem).collect()
+}
+
+/// C21: what deletion waits for.
+fn waits_for_builder(relid: pg_sys::Oid) -> String {
+    let why = match builder::standing(relid) {
+        _ if !settings::build_indexes() => {
+            "which is not built while ttl.build_indexes is off".to_owned()
+        }
+        Standing::Building => "which is being built".to_owned(),
+        Standing::Waiting => "which is to be built".to_owned(),
+        Standing::Failed(error) if shows_errors(relid) => format!("whose building fails: {error}"),
+        Standing::Failed(_) => "whose building fails: its owner sees why".to_owned(),
+    };
+    format!("deletion waits for one, {why}")
+}
+
+/// M13: a time zone that the server does not know.
+fn unknown_zone(rule: &IndexRule, found: &TtlIndex) -> Option<String> {
+    let zone = rule.time_zone.as_deref()?;
+    let is_unknown = found.date.is_local() && TimeZone::named(zone).is_none();
+    is_unknown.then(|| format!("this server has no time zone \"{zone}\""))
+}
+
+/// M14: a table that inherits and lacks the index of an expression.
+fn unindexed_child(relid: pg_sys::Oid, found: &TtlIndex) -> Option<String> {
+    let child = catalog::qualified_name(without_its_index(relid, found)?);
+    Some(format!(
+        "table {child}, which inherits from the table, has no index on the same expression"
+    ))
+}
+
+/// M8: TTL indexes by which no row expires.
+fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
+    let problem = |rule: &IndexRule| {
+        let name = catalog::quote_identifier(&rule.index);
+        let reason = match index_of(relid, &rule.index) {
+            None => format!("there is no index {name}"),
+            Some(index) => match ttl_index::read(index)? {
+                Ok(found) if found.is_valid => {
+                    unknown_zone(rule, &found).or_else(|| unindexed_child(relid, &found))?
+                }
+                Ok(_) => {
+                    let how = how_to_validate(index);
+                    format!("index {name} is not valid. {}", how.trim_end_matches('.'))
+                }
+                Err(unfit) => format!("index {name} {}", unfit.reason()),
+            },
+        };
+        Some(Problem::new(format!(
+            "no row expires by a TTL index: {reason}"
+        )))
+    };
+    policy.rules.iter().filter_map(problem).collect()
+}
+
+/// TTL indexes whose conditions `ttl_internal.rules` cannot show now.
+fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
+    let problem = |rule: &IndexRule| {
+        let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;
+        let name = catalog::quote_identifier(&rule.index);
+        Some(Problem::new(format!(
+            "the condition of TTL index {name} cannot be shown: {}",
+            failure.text()
+        )))
+    };
+    policy.rules.iter().filter_map(problem).collect()
+}
+
+/// Foreign tables among the partitions and children.
+fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
+    let is_foreign = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)
+    };
+    catalog::all_inheritors(relid)
+        .into_iter()
+        .filter(is_foreign)
+        .map(|table| {
+            let name = catalog::qualified_name(table);
+            let text =
+                format!("expired rows of foreign table {name} are hidden, and never deleted");
+            Problem::new(text).with_statement("Delete them on the server that has them.")
+        })
+        .collect()
+}
+
+/// Partitions whose DETACH CONCURRENTLY has not come to its end.
+fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
+    let parents = catalog::all_inheritors(relid).into_iter();
+    let pairs = parents.flat_map(|parent| {
+        let parts = catalog::being_detached(parent).into_iter();
+        parts.map(move |part| {
+            (
+                catalog::qualified_name(parent),
+                catalog::qualified_name(part),
+            )
+        })
+    });
+    pairs
+        .map(|(parent, part)| {
+            let statement = format!("ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE");
+            let text = format!(
+                "expired rows of {part} are hidden, and not deleted, until it is detached: if no session is at that, \
+                 {statement}"
+            );
+            Problem::new(text).with_statement(statement + ";")
+        })
+        .collect()
+}
+
+/// C35: a table of Citus that cannot have a time to live.
+fn of_citus(relid: pg_sys::Oid) -> Option<Problem> {
+    citus::part(relid)?;
+    let failure = cluster::check(relid).err()?;
+    Some(Problem::new(format!("not supported: {}", failure.text())))
+}
+
+/// A hypertable of TimescaleDB that has got a columnstore since.
+fn in_columnstore(relid: pg_sys::Oid) -> Option<Problem> {
+    let table = catalog::qualified_name(relid);
+    timescale::has_columnstore(relid).then(|| {
+        let text = format!(
+            "expired rows in the columnstore of {table} are hidden, but not deleted, and their keys are not free: \
+             convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off"
+        );
+        Problem::new(text)
+    })
+}
+
+/// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.
+fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
+    if columns.labelled_table != relid {
+        let labelled_table = catalog::qualified_name(columns.labelled_table);
+        let text = format!("overruled by the time to live of {labelled_table}");
+        let table = catalog::qualified_name(relid);
+        let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
+        return vec![Problem::new(text).with_statement(statement)];
+    }
+    let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
+    catalog::parents(relid, is_partition)
+        .into_iter()
+        .map(|parent| {
+            let parent = catalog::qualified_name(parent);
+            let text =
+                format!("no INSERT or UPDATE through {parent}, which has no time to live itself");
+            let parent = catalog::quote_literal(&parent);
+            Problem::new(text).with_statement(format!("SELECT ttl.enable({parent}, '30 days');"))
+        })
+        .collect()
+}

@@ -1,0 +1,77 @@
+//! `ttl_internal.standing`: the state of deletion in a table, for the view `ttl.tables`.
+
+use super::disclosure::{shows_errors, shows_figures};
+use super::stats;
+use crate::api::policy::indexes;
+use crate::pg::abi::values::Json;
+use crate::pg::server::background;
+use crate::pg::session::look;
+use crate::policy::{IndexMethod, Policy, lagging};
+use crate::settings;
+use crate::store::{cache, label_of};
+use crate::worker::builder::{self, Standing};
+use crate::worker::shared::resting;
+use crate::worker::shared::standing::{self, Figures, Halt};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use serde_json::{Value, json};
+
+/// `ttl_internal.standing(rel) RETURNS jsonb`: whether there is a worker and, for users who may see the
+/// table's figures, the next expiry and the backlog; NULL if nothing expires by a label of the table.
+#[pg_extern(sql = false)]
+fn standing(rel: pg_sys::Oid) -> Option<Json> {
+    look::at(|| of(rel)).ok().flatten().map(Json)
+}
+
+fn of(rel: pg_sys::Oid) -> Option<Value> {
+    let policy = label_of(rel).filter(Policy::is_on)?;
+    let halt = standing::halted();
+    let figures = stats::figures_of(rel, &policy, halt.is_some()).filter(|_| shows_figures(rel));
+    // Deletion counts from when a row is to be deleted.
+    let expiry = |figures: Figures| match figures.oldest_expiry {
+        0 => 0,
+        deletion => lagging(deletion, policy.keep_expired),
+    };
+    let waits_until = policy.waits_until(background::now(), settings::change_delay());
+    Some(json!({
+        "next_expiry": figures.and_then(|figures| stats::instant(expiry(figures))),
+        "waits_until": waits_until.and_then(stats::instant),
+        "backlog": figures.and_then(|figures| figures.backlog),
+        "worker": worker(&policy, rel, halt),
+        "index_state": index_state(rel, &policy),
+    }))
+}
+
+/// How the indexes for deletion stand (C21).
+fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
+    let columns = cache::policy(rel).filter(|columns| columns.needs_clock());
+    let is_wanted = columns.is_some() && policy.index != IndexMethod::None;
+    let is_missing = columns.is_some_and(|columns| indexes::are_missing(rel, policy, &columns));
+    let standing = match builder::standing(rel) {
+        // The message may quote rows.
+        Standing::Failed(_) if !shows_errors(rel) => {
+            Standing::Failed("its owner sees why".to_owned())
+        }
+        standing => standing,
+    };
+    builder::state(is_wanted, is_missing, policy.build_pending, standing)
+}
+
+/// Whether somebody deletes, in a word or two; `ttl.problems` says more.
+fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str {
+    let resting = resting::at(policy.rest(), background::now());
+    match halt {
+        Some(Halt::Standby) => "standby",
+        Some(Halt::Off) => "off",
+        Some(Halt::Recovered) => "recovered",
+        Some(Halt::Template) => "template",
+        Some(Halt::NoLauncher) => "no launcher",
+        Some(Halt::NoSlot) => "no slot",
+        None if policy.is_restored(rel.to_u32()) => "waits for ttl.resume",
+        None if resting.is_some_and(|resting| resting.paused) => "paused",
+        None if resting.is_some() => "outside delete_between",
+        None if standing::is_worked_on() => "running",
+        // The launcher starts one when something is due.
+        None => "sleeping",
+    }
+}
