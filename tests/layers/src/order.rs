@@ -2,14 +2,24 @@
 
 use crate::source::Source;
 
-/// From top to bottom. A room uses only those that come after it.
+/// From top to bottom. A room uses only those that come after it. Of a large room its folders are rooms of their
+/// own, below what stands in the room itself.
 pub(crate) const ORDER: &[&str] = &[
     "tests",
     "lib",
     "hooks",
     "api",
+    "api/mongo",
+    "api/rows",
+    "api/status",
+    "api/policy",
     "ddl",
     "worker",
+    "worker/process",
+    "worker/sweep",
+    "worker/builder",
+    "worker/shared",
+    "worker/queue",
     "keys",
     "deletion",
     "stamp",
@@ -18,6 +28,12 @@ pub(crate) const ORDER: &[&str] = &[
     "store",
     "citus",
     "pg",
+    "pg/plan",
+    "pg/exec",
+    "pg/session",
+    "pg/catalog",
+    "pg/server",
+    "pg/abi",
     "mongo",
     "policy",
     "settings",
@@ -39,7 +55,7 @@ pub(crate) fn faults(source: &Source, order: &[&str], words: &[(&str, &[&str])])
                 file.path, file.room
             ));
         }
-        for (_, words) in words.iter().filter(|(room, _)| *room == file.room) {
+        for (_, words) in words.iter().filter(|(room, _)| is_in(&file.room, room)) {
             for (number, line) in file.text.lines().enumerate() {
                 let line = line.to_lowercase();
                 if let Some(word) = words.iter().find(|word| line.contains(**word)) {
@@ -61,6 +77,13 @@ pub(crate) fn faults(source: &Source, order: &[&str], words: &[(&str, &[&str])])
         }
     }
     faults
+}
+
+/// Whether that is the room, or one of its own.
+fn is_in(inner: &str, room: &str) -> bool {
+    inner
+        .strip_prefix(room)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -125,6 +148,32 @@ mod tests {
             let faults = faults_of(&with("lower/mod.rs", text));
             assert!(faults.is_empty(), "{text}: {faults:?}");
         }
+    }
+
+    #[test]
+    fn rooms_within_a_room() {
+        let order = ["lib", "house", "house/roof", "house/ground", "lower"];
+        let faults_of =
+            |files: &[(&str, &str)]| faults(&Source::of(files), &order, &[("house", &["secret"])]);
+        let mut files = vec![
+            ("house/mod.rs", "mod roof; mod ground; use roof::f;"),
+            ("house/roof/mod.rs", "mod f; use super::ground::g;"),
+            (
+                "house/roof/f.rs",
+                "use crate::house::ground::g; use crate::lower::h;",
+            ),
+            ("house/ground/mod.rs", "mod g;"),
+            ("lower.rs", ""),
+        ];
+        assert_eq!(faults_of(&files), Vec::<String>::new());
+        files.push(("house/ground/g.rs", "use super::super::roof::f; // secret"));
+        assert_eq!(
+            faults_of(&files),
+            [
+                "house/ground/g.rs:1: house/ground/ has no word of secret",
+                "house/ground/g.rs:1: house/ground uses house/roof above it: house::roof::f"
+            ]
+        );
     }
 
     #[test]

@@ -4,6 +4,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// The rooms whose folders are rooms; `house` is that of a test.
+const DIVIDED: &[&str] = &["api", "worker", "pg", "house"];
+
 /// A file, its path relative to `src/`.
 pub(crate) struct File {
     pub(crate) path: String,
@@ -67,19 +70,20 @@ impl Source {
 
     /// Each use of one room by another, once a line.
     pub(crate) fn between_rooms(&self) -> Vec<Use<'_>> {
-        let rooms: BTreeSet<&str> = self
-            .files
-            .iter()
-            .filter_map(|file| file.module.first().map(String::as_str))
-            .collect();
+        let rooms: BTreeSet<&str> = self.files.iter().map(|file| file.room.as_str()).collect();
         let mut uses = Vec::new();
         for file in &self.files {
             let mut seen = BTreeSet::new();
             for (line, name) in &file.names {
-                let Some(first) = name.first() else { continue };
-                let Some(to_room) = rooms.get(first.as_str()) else {
+                // `pub(in crate::room)` uses nothing.
+                if matches!(name.as_slice(), [room] if DIVIDED.contains(&room.as_str())) {
                     continue;
-                };
+                }
+                let within = name.iter().take(2).map(String::as_str).collect::<Vec<_>>();
+                let to_room = rooms
+                    .get(within.join("/").as_str())
+                    .or_else(|| rooms.get(*within.first()?));
+                let Some(to_room) = to_room else { continue };
                 if *to_room != file.room && seen.insert((line, to_room)) {
                     uses.push(Use {
                         path: &file.path,
@@ -138,17 +142,21 @@ impl File {
         {
             module.pop();
         }
-        let room = if is_test {
-            "tests"
-        } else {
-            module.first().map_or("lib", String::as_str)
+        let is_of_a_folder = path.matches('/').count() > 1;
+        let room = match module.as_slice() {
+            _ if is_test => "tests".to_owned(),
+            [] => "lib".to_owned(),
+            [room, inner, ..] if is_of_a_folder && DIVIDED.contains(&room.as_str()) => {
+                format!("{room}/{inner}")
+            }
+            [room, ..] => room.clone(),
         };
         let tokens: TokenStream = text.parse().map_err(|error| format!("{path}: {error}"))?;
         let mut names = Vec::new();
         collect(tokens, &module, &mut names);
         Ok(File {
             path: path.to_string(),
-            room: room.to_string(),
+            room,
             text,
             module,
             names,
