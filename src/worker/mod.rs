@@ -1,31 +1,33 @@
 //! Background deletion: which table is next, in which process, and when.
 //!
-//! | file | what |
-//! |---|---|
-//! | `launcher`, `starting` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
-//! | `scheduler` | a superuser's process for a database: reads the policies into shared memory |
-//! | `process` | a worker: belongs to one owner in one database; which table is next |
-//! | `builder`, `build_work`, `builds` | an index builder, which belongs to an owner, too; what it finds to do; what is wanted, in shared memory |
-//! | `clients` | which owner gets the next worker |
-//! | `processes` | shared memory: the processes, and what each is for |
-//! | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
-//! | `tables`, `found` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
-//! | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
-//! | `sweep` | the two orders: an index's, and the heap's |
-//! | `sweep_ranges`, `vain` | the blocks that a BRIN index leads to; those without an expired row (pure) |
-//! | `attempt` | a batch within a turn: its size, its failure, what it counts |
-//! | `blocked`, `unreadable` | rows that cannot be deleted; blocks that cannot be read |
-//! | `whole`, `emptiness` | dropping partitions as a whole; when empty ones (pure) |
-//! | `pace` | the pause between batches |
-//! | `shared`, `owners` | shared memory: databases; the time that owners have used |
-//! | `state`, `progress`, `claims` | shared memory: tables; how far each is; which worker is at which |
-//! | `resting` | whether deletion of a table is paused, or outside its window |
-//! | `report` | shared memory: what each worker is at |
-//! | `kept` | counters that survive a restart |
-//! | `standing` | how deletion stands in a table, for views and functions |
-//! | `evict` | leaving databases that a statement needs without connections |
-//! | `places` | places in shared memory for tables that get a time to live |
-//! | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock` | decisions, pure |
+//! | room | file | what |
+//! |---|---|---|
+//! | `process` | `launcher`, `starting` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
+//! | | `scheduler` | a superuser's process for a database: reads the policies into shared memory |
+//! | | `tables`, `found` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
+//! | | `mod` | a worker: belongs to one owner in one database; which table is next |
+//! | | `clients` | which owner gets the next worker |
+//! | | `shards` | shards of Citus whose trigger is missing |
+//! | `sweep` | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
+//! | | `mod` | the two orders: an index's, and the heap's |
+//! | | `sweep_ranges` | the blocks that a BRIN index leads to |
+//! | | `attempt` | a batch within a turn: its size, its failure, what it counts |
+//! | | `unreadable` | blocks that cannot be read |
+//! | | `whole` | dropping partitions as a whole |
+//! | | `pace` | the pause between batches |
+//! | `builder` | `mod`, `build_work` | an index builder, which belongs to an owner, too; what it finds to do |
+//! | `shared` | `mod`, `owners` | databases; the time that owners have used |
+//! | | `state`, `progress`, `claims` | tables; how far each is; which worker is at which |
+//! | | `processes`, `report` | the processes, and what each is for; what each worker is at |
+//! | | `builds` | which indexes are wanted |
+//! | | `blocked` | rows that cannot be deleted |
+//! | | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
+//! | | `resting` | whether deletion of a table is paused, or outside its window |
+//! | | `kept` | counters that survive a restart |
+//! | | `standing` | how deletion stands in a table, for views and functions |
+//! | | `evict` | leaving databases that a statement needs without connections |
+//! | | `places` | places in shared memory for tables that get a time to live |
+//! | `queue` | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock`, `emptiness`, `vain` | decisions, pure |
 
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
