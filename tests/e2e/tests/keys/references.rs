@@ -181,6 +181,11 @@ fn wherever_a_reference_is_checked() {
 #[test]
 fn casts_that_run_in_a_look_up() {
     let server = Server::start(&[]);
+    if server.major() < 19 {
+        // There each cast that makes the query's plan invalid has it planned again: minutes.
+        println!("SKIPPED: since PostgreSQL 19");
+        return;
+    }
     let database = server.database("app");
     let mut session = database.connect();
     session.run(TABLES);
