@@ -28,6 +28,41 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a message",
     ),
     (
+        "src/api/status/problems.rs",
+        "FROM pg_stat_progress_create_index;",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/policy/problem.rs",
+        "FROM ttl.stats WHERE",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/status/library.rs",
+        "ALTER EXTENSION ttl_ext UPDATE;",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/status/deletion_problems.rs",
+        "ALTER SYSTEM SET",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/status/deletion_problems.rs",
+        "FROM pg_stat_activity WHERE",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/status/deletion_problems.rs",
+        "SELECT clock_timestamp();",
+        "advice of ttl.check, which is shown",
+    ),
+    (
+        "src/api/status/deletion_problems.rs",
+        "Look for its owner's FATAL",
+        "advice of ttl.check, which is shown",
+    ),
+    (
         "src/settings.rs",
         "INSERT and UPDATE do not set",
         "a description",
