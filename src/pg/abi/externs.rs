@@ -147,7 +147,7 @@ pub(crate) mod foreign_keys {
         );
         /// pg_constraint.c; raises an error for a class without them.
         #[cfg(since18)]
-        fn FindFKPeriodOpers(
+        pub(in crate::pg) fn FindFKPeriodOpers(
             opclass: pg_sys::Oid,
             contained: *mut pg_sys::Oid,
             contained_in_several: *mut pg_sys::Oid,

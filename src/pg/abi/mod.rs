@@ -5,6 +5,8 @@ pub(crate) mod encoding;
 pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod lists;
+#[cfg(test)]
+mod prototypes;
 pub(crate) mod report;
 pub(crate) mod unguarded;
 pub(crate) mod values;

@@ -22,11 +22,11 @@ type Capture = *mut TransitionCaptureState;
 unsafe extern "C-unwind" {
     pub(in crate::pg) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
     pub(in crate::pg) fn index_close(relation: Relation, lockmode: LOCKMODE);
-    fn index_beginscan(
+    pub(super) fn index_beginscan(
         heap: Relation,
         index: Relation,
         snapshot: Snapshot,
-        #[cfg(since18)] instrument: *mut core::ffi::c_void,
+        #[cfg(since18)] instrument: *mut pg_sys::IndexScanInstrumentation,
         nkeys: c_int,
         norderbys: c_int,
         #[cfg(since19)] flags: u32,
@@ -85,8 +85,8 @@ unsafe extern "C-unwind" {
         descriptor: TupleDesc,
         count: c_int,
         columns: *const c_int,
-        values: *mut Datum,
-        isnull: *mut bool,
+        values: *const Datum,
+        isnull: *const bool,
     ) -> HeapTuple;
     pub(in crate::pg) fn XactLockTableWait(
         xid: TransactionId,
@@ -122,7 +122,7 @@ unsafe extern "C-unwind" {
     pub(in crate::pg) fn AfterTriggerBeginQuery();
     pub(in crate::pg) fn AfterTriggerEndQuery(estate: State);
     pub(in crate::pg) fn ExecBSDeleteTriggers(estate: State, target: Target);
-    fn ExecBRDeleteTriggers(
+    pub(super) fn ExecBRDeleteTriggers(
         estate: State,
         epqstate: *mut EPQState,
         target: Target,
