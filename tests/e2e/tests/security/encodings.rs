@@ -19,7 +19,8 @@ fn database<'a>(server: &'a Server, name: &str, encoding: &str) -> Database<'a> 
 fn everything_works(database: &Database<'_>, owner: &mut Session) {
     owner.run(
         "CREATE SCHEMA \"Caché\"; SET search_path = \"Caché\", public;
-         CREATE TABLE \"été\" (id int PRIMARY KEY, \"né\" timestamptz, \"mémo\" text, doc jsonb);
+         CREATE TABLE \"été\" (id int PRIMARY KEY, \"né\" timestamptz, \"mémo\" text, doc jsonb,
+             \"modifié\" timestamptz NOT NULL DEFAULT now());
          SELECT ttl.enable('\"été\"', 3600, 'modifié', 'durée', 'doc');
          CREATE INDEX \"né_à\" ON \"été\" (\"né\") WHERE \"mémo\" = 'né';
          SELECT ttl.expire_index('\"né_à\"', 0)",
