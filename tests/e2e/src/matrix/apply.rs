@@ -9,21 +9,15 @@ use crate::{Server, Session};
 /// How long a row may take to arrive, where one can.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(3);
 
-/// Triggers fire in an apply worker only if their table's owner says so.
-pub(super) fn always(after: &str, target: &str) -> String {
+/// Triggers fire in an apply worker only if their table's owner says so. Those of views cannot be told.
+pub(super) fn always(after: &str) -> String {
     let mut sql = String::new();
-    let carries = if after.contains("ON {s}.c ") {
-        "{s}.c"
-    } else {
-        target
-    };
-    for name in after
-        .split("TRIGGER ")
-        .skip(1)
-        .filter_map(|rest| rest.split(' ').next())
-    {
-        if name.starts_with("carry") {
-            sql += &format!("ALTER TABLE {carries} ENABLE ALWAYS TRIGGER {name};\n");
+    for created in after.split("TRIGGER ").skip(1) {
+        let name = created.split(' ').next().unwrap_or_default();
+        let on = created.split_once(" ON ").map(|(_, on)| on);
+        let table = on.and_then(|on| on.split(' ').next()).unwrap_or_default();
+        if name.starts_with("carry") && !created.contains("INSTEAD OF") {
+            sql += &format!("ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name};\n");
         }
     }
     sql

@@ -120,7 +120,7 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
     }
     let after = carrier.after.replace("{t}", target);
     let always = if visitor.who == Who::Apply {
-        super::apply::always(&carrier.after, target)
+        super::apply::always(&after)
     } else {
         String::new()
     };
