@@ -117,7 +117,7 @@ fn bytes_in_sql_ascii_are_kept() {
     let name = |byte: &str| format!("convert_from('\\x{byte}', 'SQL_ASCII')");
     for byte in ["e9", "ff"] {
         owner.run(&format!(
-            "DO $$BEGIN EXECUTE format('CREATE TABLE %I (id int)', {0});
+            "DO $$BEGIN EXECUTE format('CREATE TABLE %I (id int, %I timestamptz NOT NULL DEFAULT now())', {0}, {0});
                PERFORM ttl.enable(format('%I', {0})::regclass, 3600, {0}::name); END$$;
              BEGIN; SET LOCAL ttl.preserve_ts = on;
              DO $$BEGIN EXECUTE format('INSERT INTO %I (id, %I)
