@@ -6,7 +6,7 @@
 use super::sync_label;
 use crate::pg::catalog::object_access::Calls;
 use crate::pg::catalog::{self, index, roles};
-use crate::store::{extension, policy_lock};
+use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,9 +43,15 @@ pub(super) fn end_rules() -> Vec<pg_sys::Oid> {
     for (table, names) in INDEXES.take() {
         pgrx::check_for_interrupts!();
         let table = pg_sys::Oid::from(table);
-        if catalog::class(table).is_some() {
-            sync_label::end_rules(table, &names);
-            left.push(table);
+        let Some(class) = catalog::class(table) else {
+            continue;
+        };
+        sync_label::end_rules(table, &names);
+        left.push(table);
+        // M14: a TTL index on an expression is in force if all tables that inherit have it.
+        let above = cache::labelled_table(table).filter(|above| *above != table);
+        if let Some(above) = above.filter(|_| !class.is_partition) {
+            seclabel::invalidate(above);
         }
     }
     left

@@ -97,3 +97,25 @@ fn zones_are_the_policys_in_every_session() {
     let zone = "SELECT rules->0->>'timeZone' FROM ttl.tables";
     assert_eq!(session.value(zone), "Asia/Tokyo");
 }
+
+/// M14: a table that inherits loses the index. From then on no session evaluates the expression, which may fail for
+/// rows that the index no longer checks.
+#[test]
+fn a_child_that_loses_the_index() {
+    let server = Server::start(&[]);
+    let database = server.database("childless");
+    let (mut session, mut other) = (database.connect(), database.connect());
+    session.run(
+        "CREATE TABLE parent (val text); CREATE TABLE child () INHERITS (parent);
+         CREATE INDEX parent_val ON parent (ttl.from_epoch(val::bigint));
+         CREATE INDEX child_val ON child (ttl.from_epoch(val::bigint));
+         SELECT ttl.expire_index('parent_val', 0);
+         INSERT INTO parent VALUES ('1'), ('9999999999'); INSERT INTO child VALUES ('1'), ('9999999999')",
+    );
+    let count = "SELECT count(*) FROM parent";
+    assert_eq!(other.value(count), "2");
+    session.run("DROP INDEX child_val; INSERT INTO child VALUES ('word')");
+    assert_eq!(session.value(count), "5");
+    assert_eq!(other.value(count), "5");
+    assert_eq!(other.value("SELECT count(*) FROM ONLY parent"), "2");
+}
