@@ -69,6 +69,15 @@ impl Error {
         .contains(&self.code)
     }
 
+    /// Whether a row could not be deleted because another refers to it.
+    pub(crate) fn is_of_a_reference(&self) -> bool {
+        [
+            PgSqlErrorCode::ERRCODE_FOREIGN_KEY_VIOLATION,
+            PgSqlErrorCode::ERRCODE_RESTRICT_VIOLATION,
+        ]
+        .contains(&self.code)
+    }
+
     /// Whether a block of a file, a table's or an index's, could not be read: XX001
     /// (data_corrupted), XX002 (index_corrupted), 58030 (io_error), 58P01 (undefined_file: one of
     /// its segments).

@@ -220,6 +220,7 @@ fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally)
         wait: false,
         begin: begin.as_deref(),
         triggers: None,
+        named: &batch.job.named,
     };
     session::index_only(|| {
         statement::with_expired_rows_of(batch.job.relid, || {
@@ -255,6 +256,7 @@ fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
                     wait: true,
                     begin: begin.as_deref(),
                     triggers: None,
+                    named: &[],
                 };
                 let query = job.remaining(&job.past());
                 receiver::delete_selected(visit, &table, &query, manner, &mut tally);

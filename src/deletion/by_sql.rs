@@ -25,7 +25,7 @@ pub(super) fn delete(
 ) -> Result<Done, Error> {
     let job = batch.job;
     let rows = looking(job, || {
-        receiver::collect_locked(batch.visit, table, batch.query, batch.limit, tally)
+        receiver::collect_locked(batch.visit, job, table, batch.query, batch.limit, tally)
     });
     // From here on a failure does not tell which row it is.
     let mut counted = std::mem::take(tally);
@@ -48,7 +48,7 @@ pub(super) fn delete(
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);
         done.kept = looking(job, || {
-            receiver::collect(batch.visit, job.relid, &kept, &tids, rows.len())
+            receiver::collect(batch.visit, job, &kept, &tids, rows.len())
         });
     }
     counted.deleted = deleted + cascade.deleted();

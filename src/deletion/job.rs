@@ -41,6 +41,8 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
     pub(crate) expiry_keys: Vec<ExpiryKey>,
+    /// The tables that its queries may name, if they name any.
+    pub(crate) named: Vec<pg_sys::Oid>,
     /// "The row is to be deleted, and one of this table": whatever the name means when the query runs.
     expired: String,
 }
@@ -85,6 +87,7 @@ impl Job {
             file: catalog::file(relid),
             name: qualified_name(relid),
             expiry_keys,
+            named: vec![],
             // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
                 "CASE WHEN {} THEN false ELSE tableoid OPERATOR(pg_catalog.=) {}::pg_catalog.oid END",

@@ -10,6 +10,7 @@
 //! | `queuing`, `by_sql` | a batch of a table with triggers or foreign keys |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
+//! | `referred` | expired rows that live rows refer to |
 //! | `referring` | expired rows that refer to a row which goes |
 //! | `replanned` | a foreign key's plan that is freed while it runs |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
@@ -41,6 +42,7 @@ mod queuing;
 pub(crate) mod ranges;
 pub(crate) mod reach;
 pub(crate) mod receiver;
+pub(crate) mod referred;
 pub(crate) mod referring;
 pub(crate) mod replanned;
 pub(crate) mod set_aside;

@@ -41,7 +41,7 @@ pub(super) fn has_own_row_of(visit: &Visit, job: &Job) -> bool {
 
 fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
     statement::with_expired_rows_of(job.relid, || {
-        receiver::collect(visit, job.relid, query, &[], limit)
+        receiver::collect(visit, job, query, &[], limit)
     })
 }
 

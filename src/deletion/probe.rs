@@ -172,7 +172,7 @@ pub(crate) fn left_behind(
                 1,
             );
             let rows = statement::with_expired_rows_of(job.relid, || {
-                receiver::collect(visit, job.relid, &query, &[], 1)
+                receiver::collect(visit, job, &query, &[], 1)
             });
             if let Some(row) = rows.first() {
                 return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
@@ -186,7 +186,7 @@ pub(crate) fn left_behind(
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows = statement::with_expired_rows_of(job.relid, || {
-            receiver::collect(visit, job.relid, query, &[], 1)
+            receiver::collect(visit, job, query, &[], 1)
         });
         Ok(rows.first().copied())
     })

@@ -20,6 +20,7 @@ pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Resu
         wait: false,
         begin: begin.as_deref(),
         triggers: Some(&triggers),
+        named: &job.named,
     };
     // The settings are for this query, not for those of the triggers.
     session::index_only(|| {

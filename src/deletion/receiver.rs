@@ -4,6 +4,7 @@
 //! They are unguarded, with nothing to drop, so that an error passes them unharmed
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
+use super::job::Job;
 use super::message;
 use crate::pg::exec::after_delete::AfterDelete;
 use crate::pg::exec::query::{self, Parameter, SentRow, Sql};
@@ -52,6 +53,8 @@ pub(crate) struct Manner<'a> {
     pub(crate) begin: Option<&'a CStr>,
     /// Where the triggers of each row are queued.
     pub(crate) triggers: Option<&'a AfterDelete<'a>>,
+    /// The tables that the query may name.
+    pub(crate) named: &'a [pg_sys::Oid],
 }
 
 /// Runs a query over the relation ([`Sql::over`]) that selects `ctid` and a timestamptz key, and deletes
@@ -99,13 +102,20 @@ pub(crate) fn delete_selected(
         true
     };
     // SAFETY: nothing to drop; the query selects these columns.
-    unsafe { query::send(visit, Sql::over(relation.oid(), query), &[], receive) };
+    unsafe {
+        query::send(
+            visit,
+            Sql::over(relation.oid(), query).among(manner.named),
+            &[],
+            receive,
+        )
+    };
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
 pub(crate) fn collect(
     visit: &Visit,
-    relid: pg_sys::Oid,
+    job: &Job,
     query: &str,
     parameters: &[Parameter],
     limit: usize,
@@ -118,7 +128,14 @@ pub(crate) fn collect(
         rows.len() < limit
     };
     // SAFETY: as above.
-    unsafe { query::send(visit, Sql::over(relid, query), parameters, receive) };
+    unsafe {
+        query::send(
+            visit,
+            Sql::over(job.relid, query).among(&job.named),
+            parameters,
+            receive,
+        )
+    };
     rows
 }
 
@@ -126,6 +143,7 @@ pub(crate) fn collect(
 /// counted.
 pub(crate) fn collect_locked(
     visit: &Visit,
+    job: &Job,
     relation: &Open,
     query: &str,
     limit: u32,
@@ -152,7 +170,14 @@ pub(crate) fn collect_locked(
             true
         };
         // SAFETY: nothing to drop in the closure; the query selects these columns.
-        unsafe { query::send(visit, Sql::over(relation.oid(), query), &[], receive) };
+        unsafe {
+            query::send(
+                visit,
+                Sql::over(relation.oid(), query).among(&job.named),
+                &[],
+                receive,
+            )
+        };
     });
     rows
 }

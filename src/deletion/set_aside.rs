@@ -7,6 +7,8 @@ pub(crate) struct SetAside {
     pub(crate) rows: Vec<(u32, u16)>,
     /// To be left alone in this turn: there was no room to set them aside.
     pub(crate) passed: Vec<(u32, u16)>,
+    /// A condition that leaves out rows to which live ones refer; empty: it was not asked for.
+    pub(crate) referred: String,
     /// Blocks to be left alone for now.
     pub(crate) blocks: Vec<u32>,
     /// How many rows and blocks there are, including those that are to be tried again now.
@@ -27,12 +29,13 @@ impl SetAside {
     /// A condition that excludes them, to be appended to others.
     pub(crate) fn exclusion(&self) -> String {
         if self.rows.is_empty() && self.passed.is_empty() {
-            return String::new();
+            return self.referred.clone();
         }
         let rows = self.rows.iter().chain(&self.passed);
         format!(
-            " AND NOT (ctid OPERATOR(pg_catalog.=) ANY ({}))",
-            tid_array(rows.copied())
+            " AND NOT (ctid OPERATOR(pg_catalog.=) ANY ({})){}",
+            tid_array(rows.copied()),
+            self.referred
         )
     }
 }

@@ -52,6 +52,14 @@ impl<'a> Sql<'a> {
         }
     }
 
+    /// If there are any, its sub-selects may name these tables only, as in [`Self::naming`].
+    pub(crate) fn among(self, tables: &'a [pg_sys::Oid]) -> Self {
+        Self {
+            named: Some(tables).filter(|tables| !tables.is_empty()),
+            ..self
+        }
+    }
+
     /// Deletes the rows that such a SELECT, of constants only, would return.
     pub(crate) fn delete_from(table: pg_sys::Oid, text: &'a str) -> Self {
         Self {
@@ -180,7 +188,7 @@ fn run_seeing(
         let types: Vec<pg_sys::Oid> = parameters.iter().map(|&(oid, _)| oid).collect();
         let analyzed = visit.resolve(|| {
             session::without_query_id(|| match query.table {
-                Some(table) => analyze_over(table, query.deletes, &text, &types),
+                Some(table) => analyze_over(table, &query, &text, &types),
                 None => {
                     let analyzed = pg_sys::parse_analyze_fixedparams(
                         parse(&text),
@@ -226,14 +234,14 @@ fn parse(text: &CString) -> *mut pg_sys::RawStmt {
 /// Within a transaction that has locked the table.
 unsafe fn analyze_over(
     table: pg_sys::Oid,
-    deletes: bool,
+    query: &Sql<'_>,
     text: &CString,
     types: &[pg_sys::Oid],
 ) -> *mut pg_sys::List {
     // SAFETY: the relation stays open until the analysis has ended, and locked as required of the
     // caller. The tree is a SelectStmt of our own text.
     unsafe {
-        let lock = match deletes {
+        let lock = match query.deletes {
             // As a statement that names its target takes, whatever the caller has.
             true => pg_sys::RowExclusiveLock,
             false => pg_sys::AccessShareLock,
@@ -254,13 +262,42 @@ unsafe fn analyze_over(
             true,
         );
         pg_sys::addNSItemToQuery(state, item, true, true, true);
-        let query = pg_sys::transformTopLevelStmt(state, parse(text));
-        if deletes {
-            become_delete(query);
+        let analyzed = pg_sys::transformTopLevelStmt(state, parse(text));
+        if query.deletes {
+            become_delete(analyzed);
+        }
+        if let Some(tables) = query.named
+            && let Some(conditions) = (*analyzed).jointree.as_ref()
+        {
+            check_sub_selects(conditions.quals, tables);
         }
         pg_sys::free_parsestate(state);
         pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
-        pg_sys::pg_rewrite_query(query)
+        pg_sys::pg_rewrite_query(analyzed)
+    }
+}
+
+/// As [`check_names`], of the sub-selects in a condition: EXISTS, also in AND, OR and NOT.
+///
+/// # Safety
+/// An analyzed condition, before it is rewritten.
+unsafe fn check_sub_selects(condition: *mut pg_sys::Node, tables: &[pg_sys::Oid]) {
+    // SAFETY: as required of the caller; a node's tag tells its type.
+    unsafe {
+        let Some(node) = condition.as_ref() else {
+            return;
+        };
+        match node.type_ {
+            pg_sys::NodeTag::T_BoolExpr => {
+                let parts = (*condition.cast::<pg_sys::BoolExpr>()).args;
+                lists::iter::<pg_sys::Node>(parts).for_each(|part| check_sub_selects(part, tables));
+            }
+            pg_sys::NodeTag::T_SubLink => {
+                let select = (*condition.cast::<pg_sys::SubLink>()).subselect;
+                check_names(select.cast(), tables);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -103,6 +103,16 @@ impl Enforced {
     }
 }
 
+/// Whether a row cannot be deleted while another refers to it by this foreign key.
+pub(crate) fn keeps_referenced(key: &ForeignKey) -> bool {
+    matches!(key.on_delete, b'a' | b'r') && key.period.is_none()
+}
+
+/// "A row refers by this foreign key to the one of the table that is called `outer`", in SQL.
+pub(crate) fn referring(key: &ForeignKey, outer: &[u8]) -> Vec<u8> {
+    text::referring(key, outer)
+}
+
 /// What a query that is about to run on this table, its first, enforces; within the security
 /// context of referential triggers.
 pub(crate) fn running(query: &[u8], relid: pg_sys::Oid) -> Option<Enforced> {

@@ -51,6 +51,27 @@ pub(super) fn search(key: &ForeignKey, table: &Table, condition: &[u8]) -> Vec<u
     .concat()
 }
 
+/// "A row refers to the one of the table that is called `outer`."
+pub(super) fn referring(key: &ForeignKey, outer: &[u8]) -> Vec<u8> {
+    let inner: &[u8] = if outer == b"x" { b"y" } else { b"x" };
+    let mut text = [
+        b"EXISTS (SELECT 1 FROM ",
+        &from(&key.referencing)[..],
+        b" ",
+        inner,
+    ]
+    .concat();
+    for (at, pair) in key.pairs.iter().enumerate() {
+        text.extend_from_slice(word(at, " WHERE ").as_bytes());
+        let referenced = [outer, b".", &pair.referenced].concat();
+        let referencing = [inner, b".", &pair.referencing].concat();
+        text.extend(clause(&referenced, &pair.equal, &referencing));
+        text.extend_from_slice(collation_beside_parameter(pair));
+    }
+    text.push(b')');
+    text
+}
+
 /// ON UPDATE CASCADE.
 pub(super) fn cascaded_update(key: &ForeignKey) -> Vec<u8> {
     let mut text = update(&key.referencing);

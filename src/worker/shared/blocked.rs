@@ -149,6 +149,9 @@ pub(in crate::worker) fn forget_tried(table: TableKey, pass_began: i64) {
 
 /// Forgets all rows of a table: under another policy they are tried again.
 pub(in crate::worker) fn forget_all(table: TableKey) {
+    state::with_table(table, |state| {
+        (state.referred, state.count_again_at) = (0, 0);
+    });
     with_blocked(|rows| {
         for row in rows.iter_mut().filter(|row| row.table == table) {
             row.table.database = 0;

@@ -206,6 +206,11 @@ impl Progress {
         self.set_low(expiry_key, next.max(low.saturating_add(1)));
     }
 
+    /// The next full pass leaves out nothing.
+    pub(in crate::worker) fn search_from_the_beginning(&mut self) {
+        self.rear = [i64::MIN; EXPIRY_KEYS];
+    }
+
     /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
     /// has tried in vain comes last.
     pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool) {

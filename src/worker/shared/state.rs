@@ -74,6 +74,11 @@ pub(crate) struct TableState {
     pub(in crate::worker) died: bool,
     /// When a row last could not be set aside for lack of room; 0 = all have been.
     pub(in crate::worker) crowded_at: i64,
+    /// How many expired rows live ones refer to, as last counted; and when they are to be counted again.
+    pub(in crate::worker) referred: i64,
+    /// When the first of them expired; 0 = unknown.
+    pub(in crate::worker) referred_since: i64,
+    pub(in crate::worker) count_again_at: i64,
     /// The only row of the current batch.
     pub(in crate::worker) single: Option<FoundRow>,
     error_len: u16,
@@ -163,6 +168,9 @@ impl TableState {
             working: false,
             died: false,
             crowded_at: 0,
+            referred: 0,
+            referred_since: 0,
+            count_again_at: 0,
             file: 0,
             single: None,
             error_len: 0,

@@ -46,6 +46,8 @@ impl Turn<'_> {
         }
         match result {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
+            // The referencing tables cannot be read, perhaps.
+            Err(Trouble::Table(_)) if self.goes_without_referred() => Ok(None),
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
                 let took = began.elapsed();
@@ -175,7 +177,11 @@ impl Turn<'_> {
             .key
             .zip(expiry_key)
             .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
+        if failure.is_of_a_reference() {
+            self.is_referred_to();
+        }
         let mut passed = std::mem::take(&mut self.aside.passed);
+        let referred = std::mem::take(&mut self.aside.referred);
         if !blocked::set_aside(self.key, row, expiry, failure, now) {
             self.leave(1, expiry);
             self.crowded_by = row.key;
@@ -188,10 +194,13 @@ impl Turn<'_> {
         }
         self.aside = SetAside {
             passed,
+            referred,
             ..blocked::of(self.key, now)
         };
         let count = self.aside.count;
-        state::with_table(self.key, |state| state.counters.blocked_rows = count);
+        state::with_table(self.key, |state| {
+            state.counters.blocked_rows = count.max(state.referred);
+        });
     }
 
     /// Continues after the row.

@@ -3,6 +3,7 @@
 pub(in crate::worker) mod attempt;
 pub(in crate::worker) mod pace;
 pub(in crate::worker) mod pass_end;
+pub(in crate::worker) mod referred;
 pub(in crate::worker) mod sweep_ranges;
 pub(in crate::worker) mod turn;
 pub(in crate::worker) mod unreadable;

@@ -35,6 +35,7 @@ impl Turn<'_> {
         }
         let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
+        let (referred, count_again) = self.count_referred();
         let probing = Instant::now();
         let (ahead, hidden) = match self.look_ahead() {
             // What comes next is in a block that cannot be read, and others are behind it.
@@ -45,14 +46,14 @@ impl Turn<'_> {
         let probed = micros(probing.elapsed() + self.vain);
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
-        let oldest = [oldest_locked, self.aside.oldest, next]
+        let oldest = [oldest_locked, self.aside.oldest, referred.oldest, next]
             .into_iter()
             .flatten()
             .min();
         let left_out = self.progress.leaves_out();
         let (locked, aside) = (
             i64::try_from(self.progress.locked).unwrap_or(0),
-            self.aside.count,
+            self.aside.count.max(referred.rows),
         );
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
@@ -80,7 +81,7 @@ impl Turn<'_> {
         let aside = self.aside.next.map(|at| at.max(not_before.unwrap_or(at)));
         let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
         let look_again = hidden.then(|| now.saturating_add(HIDDEN));
-        let next_expiry = by_wall.into_iter().chain([aside, look_again]);
+        let next_expiry = by_wall.into_iter().chain([aside, look_again, count_again]);
         let next_expiry = next_expiry.flatten().min();
         Ok(Outcome::Done {
             next_expiry,

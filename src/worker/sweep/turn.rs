@@ -4,6 +4,7 @@ use super::pace::Pace;
 use super::whole::{self, Whole};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::{Access, Job};
+use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, transaction};
 use crate::error::Error;
@@ -39,6 +40,8 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) rows: u64,
     pub(in crate::worker) progress: Progress,
     pub(in crate::worker) aside: SetAside,
+    /// Rows that are left out since live ones refer to them.
+    pub(in crate::worker) referred: Option<Referred>,
     /// The instant up to which each expiry key is done.
     pub(in crate::worker) cutoffs: Vec<i64>,
     /// The expiry key in whose ranges of blocks the turn is.
@@ -320,6 +323,7 @@ impl<'a> Turn<'a> {
         let mut progress = Progress::new();
         let (mut died, mut single) = (false, None);
         let mut is_another = false;
+        let mut referred = 0;
         state::with_table(key, |state| {
             // TRUNCATE or a rewrite: what is where is not known any more.
             is_another = state.file != 0 && state.file != job.file;
@@ -328,8 +332,14 @@ impl<'a> Turn<'a> {
                 state.progress = Progress::new();
                 state.single = None;
             }
+            referred = state.referred;
             if state.progress.pass_began == 0 {
-                let full = state.schedule.begins_full(settings::naptime(), now);
+                let counts = referred > 0 && state.count_again_at <= now;
+                if counts {
+                    // Some of them can be deleted now, perhaps.
+                    state.progress.search_from_the_beginning();
+                }
+                let full = state.schedule.begins_full(settings::naptime(), now) || counts;
                 state.progress.begin_pass(now, full);
             }
             if state.progress.batch == 0 {
@@ -373,8 +383,19 @@ impl<'a> Turn<'a> {
             vain: Duration::ZERO,
             progress,
             aside: blocked::of(key, now),
+            referred: None,
             bypasses_indexes: false,
         };
+        if turn.aside.count > 0 || referred > 0 {
+            turn.leave_out_referred();
+        }
+        if referred > 0 && turn.referred.is_none() {
+            // The foreign key is gone, perhaps.
+            state::with_table(key, |state| {
+                state.referred = 0;
+                state.schedule.search_again();
+            });
+        }
         if !turn.aside.blocks.is_empty() {
             turn.bypass_indexes();
         }

@@ -70,6 +70,55 @@ fn assert_no_spinning(disk: &mut Session) {
     assert!(count < 20 * seconds, "{count} passes in {seconds} s");
 }
 
+/// Thousands that live rows refer to, of the same second as others: the others go, and all are counted. By foreign
+/// keys of two columns, with other names and types, beside one that cascades.
+#[test]
+fn many_of_one_time() {
+    let mut disk = with_table("many_of_one_time");
+    disk.run(
+        "CREATE TABLE \"x\" (a bigint, \"B b\" varchar, pad text, UNIQUE (a, \"B b\"));
+         SELECT ttl.enable('x', 3600);
+         CREATE TABLE child (id integer REFERENCES t, what text);
+         CREATE INDEX ON child (id);
+         CREATE TABLE cascades (id integer REFERENCES t ON DELETE CASCADE);
+         CREATE INDEX ON cascades (id);
+         CREATE TABLE two (b text, a integer, FOREIGN KEY (a, b) REFERENCES \"x\" (a, \"B b\") ON DELETE RESTRICT);
+         CREATE INDEX ON two (a, b);
+         BEGIN; SET LOCAL ttl.preserve_ts = on;
+         INSERT INTO t (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(1, 6000) AS n;
+         INSERT INTO \"x\" (a, \"B b\", _ts) SELECT n, n, now() - interval '1 day' FROM generate_series(1, 6000) AS n;
+         INSERT INTO x VALUES (NULL, 'no key');
+         SET session_replication_role = replica;
+         INSERT INTO child SELECT n FROM generate_series(1, 6000) AS n WHERE n % 6 <> 0;
+         INSERT INTO cascades SELECT n FROM generate_series(1, 6000) AS n;
+         INSERT INTO two SELECT n, n FROM generate_series(1, 6000) AS n WHERE n % 6 <> 0;
+         INSERT INTO two VALUES (NULL, 2);
+         COMMIT; RESET session_replication_role",
+    );
+    for table in ["t", "x"] {
+        let key = if table == "t" { "id" } else { "a" };
+        let left = format!("SELECT count(*) FROM {table} WHERE {key} > 0");
+        disk.wait_until(&left, "5000", 2 * PATIENCE);
+        let free = format!("SELECT count(*) FROM {table} WHERE {key} > 0 AND {key} % 6 = 0");
+        assert_eq!(disk.value(&free), "0");
+        let blocked = format!(
+            "SELECT blocked_rows || ' ' || (lag > '1 hour') FROM ttl.stats WHERE relation = '{table}'::regclass"
+        );
+        disk.wait_until(&blocked, "5000 true", 2 * PATIENCE);
+        let told = format!(
+            "SELECT count(*) FROM ttl.tables, unnest(problems) AS problem
+              WHERE relation = '{table}'::regclass AND problem LIKE '5000 expired rows%foreign key%'"
+        );
+        disk.wait_until(&told, "1", PATIENCE);
+    }
+    // What is not referred to any more is deleted; a change of policy makes the worker look at once.
+    disk.run("DELETE FROM child WHERE id <= 3000; SELECT ttl.set_default('t', 3599)");
+    disk.wait_until("SELECT count(*) FROM t WHERE id > 0", "2500", 2 * PATIENCE);
+    disk.run("DROP TABLE child; SELECT ttl.set_default('t', 3598)");
+    disk.wait_until("SELECT count(*) FROM t WHERE id > 0", "0", 2 * PATIENCE);
+    wait_for_unblocked(&mut disk);
+}
+
 /// A foreign key keeps one row of a thousand. Once it is dropped, a change of policy makes the
 /// worker try again at once.
 #[test]

@@ -1,0 +1,119 @@
+//! Expired rows that live rows refer to, by foreign keys that keep them (NO ACTION, RESTRICT): told by the
+//! referencing tables, all at once. By itself each would be found when a batch fails because of it.
+
+use super::job::{Access, Job};
+use super::receiver;
+use super::{probe, set_aside};
+use crate::error::Error;
+use crate::pg::abi::encoding;
+use crate::pg::catalog::{self, foreign_key};
+use crate::pg::exec::query::{self, Sql};
+use crate::pg::exec::relation;
+use crate::visibility::{referential, statement};
+use pgrx::pg_sys;
+
+/// The most rows that are counted.
+const MOST: u32 = 100_000;
+
+/// Which rows live rows refer to.
+#[derive(Debug, Clone)]
+pub(crate) struct Referred {
+    /// "And there is one that refers to it", by one foreign key each.
+    exists: Vec<String>,
+    /// The referencing tables, and the table itself.
+    pub(crate) tables: Vec<pg_sys::Oid>,
+}
+
+/// How many such rows there are, as far as they are counted, and when the first of them expired.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub(crate) rows: i64,
+    pub(crate) oldest: Option<i64>,
+}
+
+impl Referred {
+    /// The foreign keys whose tables have the same owner: reading others' runs code of theirs, and needs
+    /// rights. `None` if there is none.
+    pub(crate) fn of(job: &Job) -> Result<Option<Self>, Error> {
+        probe::look(job.relid, |_| Ok(by_catalog(job.relid)))
+    }
+
+    /// A condition that excludes these rows, to be appended to others.
+    pub(crate) fn exclusion(&self) -> String {
+        let each = self
+            .exists
+            .iter()
+            .map(|exists| format!(" AND NOT {exists}"));
+        each.collect()
+    }
+
+    fn condition(&self) -> String {
+        format!(" AND ({})", self.exists.join(" OR "))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self, job: &Job, cutoffs: &[i64]) -> Result<Count, Error> {
+        let condition = self.condition();
+        probe::look(job.relid, |visit| {
+            let mut found = Count::default();
+            let ordered = |access| matches!(access, Access::Ordered | Access::Unordered);
+            for expiry_key in &job.expiry_keys {
+                if !ordered(expiry_key.access) {
+                    continue;
+                }
+                let cutoff = cutoffs[expiry_key.number];
+                let query = job.index_sweep(expiry_key, i64::MIN, cutoff, &condition, MOST);
+                let rows = statement::with_expired_rows_of(job.relid, || {
+                    receiver::collect(visit, job, &query, &[], MOST as usize)
+                });
+                found.rows = found.rows.max(rows.len() as i64);
+                let keys = rows.iter().filter_map(|row| row.key);
+                let oldest = keys.min().map(|key| key.saturating_add(expiry_key.offset));
+                found.oldest = [found.oldest, oldest].into_iter().flatten().min();
+            }
+            if found.rows == 0 && !job.expiry_keys.iter().all(|key| ordered(key.access)) {
+                let blocks = relation::Open::locked(job.relid).blocks();
+                let query = job.count_in((0, blocks)) + &condition;
+                let counted = statement::with_expired_rows_of(job.relid, || {
+                    let query = Sql::over(job.relid, &query).among(&self.tables);
+                    query::first_value(visit, query, &[])
+                });
+                found.rows = counted.map_or(0, |count| count.value() as i64);
+            }
+            Ok(found)
+        })
+    }
+}
+
+fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
+    let owner = |relid| catalog::class(relid).map(|class| class.owner);
+    let own = owner(relid)?;
+    let mut found = Referred {
+        exists: vec![],
+        tables: vec![relid],
+    };
+    for constraint in foreign_key::of_referenced(relid) {
+        let Some(row) = foreign_key::row(constraint) else {
+            continue;
+        };
+        let all = catalog::all_inheritors(row.referencing);
+        if row.referencing == relid || all.iter().any(|&table| owner(table) != Some(own)) {
+            continue;
+        }
+        let Some(key) = row.named().filter(referential::keeps_referenced) else {
+            continue;
+        };
+        let outer = catalog::quote_identifier(&catalog::relation_name(relid));
+        let exists = referential::referring(&key, outer.as_bytes());
+        found.exists.push(encoding::from_bytes(exists));
+        found.tables.push(row.referencing);
+    }
+    (!found.exists.is_empty()).then_some(found)
+}
+
+impl set_aside::SetAside {
+    /// From now on leaves out what live rows refer to.
+    pub(crate) fn leave_out(&mut self, referred: &Referred) {
+        self.referred = referred.exclusion();
+    }
+}
