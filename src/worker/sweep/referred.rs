@@ -58,12 +58,12 @@ impl Turn<'_> {
             (count, state.count_again_at)
         });
         let (known, at) = known.unwrap_or_default();
-        let Some(referred) = self.referred.as_ref().filter(|_| known.rows > 0) else {
-            return (Count::default(), None);
-        };
-        if at > now {
-            return (known, Some(at));
+        if known.rows == 0 {
+            return (known, None);
         }
+        let Some(referred) = self.referred.as_ref().filter(|_| at <= now) else {
+            return (known, Some(at));
+        };
         let began = Instant::now();
         // What cannot be counted now is counted later.
         let count = referred.count(&self.job, &self.cutoffs).unwrap_or(known);

@@ -386,15 +386,16 @@ impl<'a> Turn<'a> {
             referred: None,
             bypasses_indexes: false,
         };
-        if turn.aside.count > 0 || referred > 0 {
+        // A pass over new rows only meets none of them, or a batch fails.
+        if referred > 0 && !turn.progress.partial {
             turn.leave_out_referred();
-        }
-        if referred > 0 && turn.referred.is_none() {
-            // The foreign key is gone, perhaps.
-            state::with_table(key, |state| {
-                state.referred = 0;
-                state.schedule.search_again();
-            });
+            if turn.referred.is_none() {
+                // The foreign key is gone, perhaps.
+                state::with_table(key, |state| {
+                    state.referred = 0;
+                    state.schedule.search_again();
+                });
+            }
         }
         if !turn.aside.blocks.is_empty() {
             turn.bypass_indexes();
