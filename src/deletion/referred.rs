@@ -2,7 +2,7 @@
 //! referencing tables, all at once. By itself each would be found when a batch fails because of it.
 
 use super::job::{Access, Job};
-use super::receiver;
+use super::receiver::{self, FoundRow};
 use super::{probe, set_aside};
 use crate::error::Error;
 use crate::pg::abi::encoding;
@@ -11,6 +11,7 @@ use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
 use crate::visibility::{referential, statement};
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// The most rows that are counted.
 const MOST: u32 = 100_000;
@@ -51,11 +52,29 @@ impl Referred {
         format!(" AND ({})", self.exists.join(" OR "))
     }
 
+    /// Whether the row is one of them.
+    pub(crate) fn has(&self, job: &Job, row: FoundRow) -> Result<bool, Error> {
+        let query = format!(
+            "SELECT ctid, NULL::pg_catalog.timestamptz WHERE ctid OPERATOR(pg_catalog.=) '({},{})'::pg_catalog.tid{}",
+            row.block,
+            row.offset,
+            self.condition()
+        );
+        probe::look(job.relid, |visit| {
+            let rows = statement::with_expired_rows_of(job.relid, || {
+                receiver::collect(visit, job, &query, &[], 1)
+            });
+            Ok(!rows.is_empty())
+        })
+    }
+
     /// How many there are.
     pub(crate) fn count(&self, job: &Job, cutoffs: &[i64]) -> Result<Count, Error> {
         let condition = self.condition();
         probe::look(job.relid, |visit| {
             let mut found = Count::default();
+            // A row may expire by several keys.
+            let mut distinct = HashSet::new();
             let ordered = |access| matches!(access, Access::Ordered | Access::Unordered);
             for expiry_key in &job.expiry_keys {
                 if !ordered(expiry_key.access) {
@@ -66,12 +85,13 @@ impl Referred {
                 let rows = statement::with_expired_rows_of(job.relid, || {
                     receiver::collect(visit, job, &query, &[], MOST as usize)
                 });
-                found.rows = found.rows.max(rows.len() as i64);
+                distinct.extend(rows.iter().map(FoundRow::tid));
                 let keys = rows.iter().filter_map(|row| row.key);
                 let oldest = keys.min().map(|key| key.saturating_add(expiry_key.offset));
                 found.oldest = [found.oldest, oldest].into_iter().flatten().min();
             }
-            if found.rows == 0 && !job.expiry_keys.iter().all(|key| ordered(key.access)) {
+            found.rows = distinct.len() as i64;
+            if !job.expiry_keys.iter().all(|key| ordered(key.access)) {
                 let blocks = relation::Open::locked(job.relid).blocks();
                 let query = job.count_in((0, blocks)) + &condition;
                 let counted = statement::with_expired_rows_of(job.relid, || {

@@ -177,8 +177,8 @@ impl Turn<'_> {
             .key
             .zip(expiry_key)
             .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
-        if failure.is_of_a_reference() {
-            self.is_referred_to();
+        if self.is_referred_to(row, failure) {
+            return;
         }
         let mut passed = std::mem::take(&mut self.aside.passed);
         let referred = std::mem::take(&mut self.aside.referred);
@@ -199,7 +199,7 @@ impl Turn<'_> {
         };
         let count = self.aside.count;
         state::with_table(self.key, |state| {
-            state.counters.blocked_rows = count.max(state.referred);
+            state.counters.blocked_rows = count + state.referred;
         });
     }
 

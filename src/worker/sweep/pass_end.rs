@@ -53,7 +53,7 @@ impl Turn<'_> {
         let left_out = self.progress.leaves_out();
         let (locked, aside) = (
             i64::try_from(self.progress.locked).unwrap_or(0),
-            self.aside.count.max(referred.rows),
+            self.aside.count + referred.rows,
         );
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));

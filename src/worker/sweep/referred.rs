@@ -1,7 +1,9 @@
 //! Rows of a turn's table that live rows refer to: left out, and counted from time to time.
 
 use super::turn::{Turn, micros};
+use crate::deletion::receiver::FoundRow;
 use crate::deletion::referred::{Count, Referred};
+use crate::error::Error;
 use crate::pg::server::background;
 use crate::worker::shared::state;
 use std::time::Instant;
@@ -23,13 +25,24 @@ impl Turn<'_> {
         }
     }
 
-    /// A batch has failed because of a reference.
-    pub(in crate::worker) fn is_referred_to(&mut self) {
-        self.leave_out_referred();
-        if self.referred.is_some() {
-            // There is one at least. The others are counted at the end of the pass.
-            state::with_table(self.key, |state| state.referred = state.referred.max(1));
+    /// A batch has failed because of this row: whether it is left out from now on, since a live row
+    /// refers to it.
+    pub(in crate::worker) fn is_referred_to(&mut self, row: FoundRow, failure: &Error) -> bool {
+        if !failure.is_of_a_reference() {
+            return false;
         }
+        self.leave_out_referred();
+        let referred = self.referred.as_ref();
+        let is_one = referred.is_some_and(|all| all.has(&self.job, row).unwrap_or(false));
+        if is_one {
+            let aside = self.aside.count;
+            state::with_table(self.key, |state| {
+                // The others are counted at the end of the pass.
+                state.referred = state.referred.max(1);
+                state.counters.blocked_rows = aside + state.referred;
+            });
+        }
+        is_one
     }
 
     /// The condition cannot be evaluated: what it is for goes without. False if there is none.

@@ -66,13 +66,16 @@ fn a_full_disk() {
         "SELECT count(*) FROM ttl.tables WHERE problems::text LIKE '%No space left on device%'";
     disk.wait_until(told, "1", 2 * PATIENCE);
     assert_eq!(disk.value("SELECT blocked_rows FROM ttl.stats"), "0");
-    let [left, archived, in_one] = places(&mut disk, 20_000)[..] else {
-        unreachable!()
-    };
-    assert!(
-        in_one == 0 && left > 0,
-        "{left} left, {archived} archived, {in_one} in both or none"
-    );
+    // From 19 on, reading may write to the visibility map, too.
+    if server.major() < 19 {
+        let [left, archived, in_one] = places(&mut disk, 20_000)[..] else {
+            unreachable!()
+        };
+        assert!(
+            in_one == 0 && left > 0,
+            "{left} left, {archived} archived, {in_one} in both or none"
+        );
+    }
     clock.fill_disk(false);
     disk.wait_until("SELECT count(*) FROM t WHERE id > 0", "0", 2 * PATIENCE);
     assert_eq!(places(&mut disk, 20_000), [0, 20_000, 0]);
