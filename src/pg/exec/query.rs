@@ -5,16 +5,14 @@
 //! table by its OID instead, as PostgreSQL's rules take theirs. What cannot be said so names its tables, and
 //! is run only if the names lead to the right ones ([`Sql::naming`]).
 
+use super::analysis::{analyze_over, check_names, parse};
 use super::relation::Open;
 use super::table;
-use crate::error::Error;
 use crate::pg::abi::{encoding, externs, lists};
-use crate::pg::catalog;
 use crate::pg::session;
 use crate::pg::session::gate::Visit;
 use core::ffi::c_int;
 use core::marker::PhantomData;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
 use std::ffi::CString;
 
@@ -26,9 +24,9 @@ pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 pub(crate) struct Sql<'a> {
     text: &'a str,
     table: Option<pg_sys::Oid>,
-    deletes: bool,
+    pub(super) deletes: bool,
     /// The tables that the text's names lead to; `None`: whatever they lead to.
-    named: Option<&'a [pg_sys::Oid]>,
+    pub(super) named: Option<&'a [pg_sys::Oid]>,
 }
 
 impl<'a> Sql<'a> {
@@ -214,137 +212,6 @@ fn run_seeing(
         pg_sys::MemoryContextSwitchTo(former);
         pg_sys::MemoryContextDelete(context);
         rows
-    }
-}
-
-/// The parser's tree of one statement.
-fn parse(text: &CString) -> *mut pg_sys::RawStmt {
-    // SAFETY: a C string; the parser raises a syntax error rather than return an empty list.
-    unsafe {
-        let trees = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        lists::nth::<pg_sys::RawStmt>(trees, 0).unwrap_or(core::ptr::null_mut())
-    }
-}
-
-/// Analyzes and rewrites a SELECT without FROM over the table, as `transformRuleStmt` of PostgreSQL
-/// analyzes a rule's actions over OLD and NEW: the table is in the parser's namespace before the
-/// statement is.
-///
-/// # Safety
-/// Within a transaction that has locked the table.
-unsafe fn analyze_over(
-    table: pg_sys::Oid,
-    query: &Sql<'_>,
-    text: &CString,
-    types: &[pg_sys::Oid],
-) -> *mut pg_sys::List {
-    // SAFETY: the relation stays open until the analysis has ended, and locked as required of the
-    // caller. The tree is a SelectStmt of our own text.
-    unsafe {
-        let lock = match query.deletes {
-            // As a statement that names its target takes, whatever the caller has.
-            true => pg_sys::RowExclusiveLock,
-            false => pg_sys::AccessShareLock,
-        };
-        let relation = pg_sys::table_open(table, lock.cast_signed());
-        let state = pg_sys::make_parsestate(core::ptr::null_mut());
-        (*state).p_sourcetext = text.as_ptr();
-        let count = c_int::try_from(types.len()).unwrap_or(0);
-        at_boundary!(
-            externs::raising::setup_parse_fixed_parameters(state, types.as_ptr(), count);
-        );
-        let item = pg_sys::addRangeTableEntryForRelation(
-            state,
-            relation,
-            lock.cast_signed(),
-            core::ptr::null_mut(),
-            false,
-            true,
-        );
-        pg_sys::addNSItemToQuery(state, item, true, true, true);
-        let analyzed = pg_sys::transformTopLevelStmt(state, parse(text));
-        if query.deletes {
-            become_delete(analyzed);
-        }
-        if let Some(tables) = query.named
-            && let Some(conditions) = (*analyzed).jointree.as_ref()
-        {
-            check_sub_selects(conditions.quals, tables);
-        }
-        pg_sys::free_parsestate(state);
-        pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
-        pg_sys::pg_rewrite_query(analyzed)
-    }
-}
-
-/// As [`check_names`], of the sub-selects in a condition: EXISTS, also in AND, OR and NOT.
-///
-/// # Safety
-/// An analyzed condition, before it is rewritten.
-unsafe fn check_sub_selects(condition: *mut pg_sys::Node, tables: &[pg_sys::Oid]) {
-    // SAFETY: as required of the caller; a node's tag tells its type.
-    unsafe {
-        let Some(node) = condition.as_ref() else {
-            return;
-        };
-        match node.type_ {
-            pg_sys::NodeTag::T_BoolExpr => {
-                let parts = (*condition.cast::<pg_sys::BoolExpr>()).args;
-                lists::iter::<pg_sys::Node>(parts).for_each(|part| check_sub_selects(part, tables));
-            }
-            pg_sys::NodeTag::T_SubLink => {
-                let select = (*condition.cast::<pg_sys::SubLink>()).subselect;
-                check_names(select.cast(), tables);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Raises an error if the statement, or one of its WITH clause, has a relation that is not one of these.
-///
-/// # Safety
-/// An analyzed query, before it is rewritten, without relations in sub-selects.
-unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oid]) {
-    // SAFETY: as required of the caller: its lists are of such nodes, and a statement that was analyzed holds
-    // those of its WITH clause as queries.
-    unsafe {
-        for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
-            let is_relation = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
-            if is_relation && !tables.contains(&(*entry).relid) {
-                Error::new(
-                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!(
-                        "another table has become {} meanwhile",
-                        catalog::qualified_name((*entry).relid)
-                    ),
-                )
-                .raise();
-            }
-        }
-        for with in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
-            check_names((*with).ctequery.cast(), tables);
-        }
-    }
-}
-
-/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target.
-///
-/// # Safety
-/// The analyzed query has one table, the first of its range table, and no aggregate.
-unsafe fn become_delete(query: *mut pg_sys::Query) {
-    // SAFETY: as required of the caller.
-    unsafe {
-        (*query).commandType = CmdType::CMD_DELETE;
-        (*query).resultRelation = 1;
-        (*query).targetList = core::ptr::null_mut();
-        #[cfg(not(since16))]
-        let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
-        #[cfg(since16)]
-        let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
-        if let Some(privileges) = privileges {
-            (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);
-        }
     }
 }
 
