@@ -34,7 +34,7 @@ pub(crate) struct Count {
 
 impl Referred {
     /// The foreign keys whose tables have the same owner: reading others' runs code of theirs, and needs
-    /// rights. `None` if there is none.
+    /// rights. Not of partitioned tables: a partition may have another owner. `None` if there is none.
     pub(crate) fn of(job: &Job) -> Result<Option<Self>, Error> {
         probe::look(job.relid, |_| Ok(by_catalog(job.relid)))
     }
@@ -105,9 +105,9 @@ impl Referred {
     }
 }
 
-fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
-    let owner = |relid| catalog::class(relid).map(|class| class.owner);
-    let own = owner(relid)?;
+/// As [`Referred::of`], in a transaction that has locked the table.
+pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
+    let own = catalog::class(relid)?.owner;
     let mut found = Referred {
         exists: vec![],
         tables: vec![relid],
@@ -116,8 +116,10 @@ fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         let Some(row) = foreign_key::row(constraint) else {
             continue;
         };
-        let all = catalog::all_inheritors(row.referencing);
-        if row.referencing == relid || all.iter().any(|&table| owner(table) != Some(own)) {
+        let is_own = |class: &catalog::Class| {
+            class.relkind == pg_sys::RELKIND_RELATION && class.owner == own
+        };
+        if row.referencing == relid || catalog::class(row.referencing).filter(is_own).is_none() {
             continue;
         }
         let Some(key) = row.named().filter(referential::keeps_referenced) else {

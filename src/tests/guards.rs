@@ -92,6 +92,51 @@ mod tests {
         assert!(crate::visibility::constraint_ddl::innermost().is_none());
     }
 
+    /// Deletion reads referencing tables of the same owner only, and no query reads one that was given away
+    /// meanwhile.
+    #[pg_test]
+    fn referencing_tables_of_others_are_not_read() {
+        use crate::deletion::{job::Job, referred};
+        use crate::pg::exec::query::{self, Sql};
+        let oid = |name: &str| {
+            Spi::get_one::<pg_sys::Oid>(&format!("SELECT '{name}'::regclass::oid"))
+                .expect("query")
+                .expect("oid")
+        };
+        run(
+            "CREATE ROLE other; CREATE TABLE p (id int PRIMARY KEY); SELECT ttl.enable('p', 3600);
+             CREATE TABLE own (id int REFERENCES p);
+             CREATE TABLE partitioned (id int REFERENCES p) PARTITION BY LIST (id);
+             CREATE TABLE cascading (id int REFERENCES p ON DELETE CASCADE);
+             CREATE TABLE others (id int REFERENCES p)",
+        );
+        run("ALTER TABLE others OWNER TO other");
+        let job = Job::of(oid("p")).expect("a policy");
+        let referred = referred::by_catalog(job.relid).expect("a table");
+        assert_eq!(referred.tables, [oid("p"), oid("own")]);
+        let count = || {
+            crate::pg::session::txn::nested(|| {
+                crate::pg::session::gate::as_oneself(|visit| {
+                    let text = "SELECT 1::bigint WHERE NOT EXISTS (SELECT 1 FROM ONLY public.own AS x WHERE x.id = p.id)";
+                    let query = Sql::over(job.relid, text).among(&referred.tables);
+                    Ok(query::first_value(visit, query, &[]).is_some())
+                })
+            })
+        };
+        run("INSERT INTO p VALUES (1)");
+        assert!(count().expect("no error"));
+        run("ALTER TABLE own OWNER TO other");
+        let failure = count().expect_err("given away");
+        assert_eq!(failure.sqlstate(), "55000", "{failure:?}");
+        assert!(failure.message.contains("is not a table of"), "{failure:?}");
+        run(
+            "ALTER TABLE own OWNER TO CURRENT_USER; ALTER TABLE own RENAME TO former;
+             CREATE TABLE own (id int)",
+        );
+        let failure = count().expect_err("another table");
+        assert!(failure.message.contains("another table"), "{failure:?}");
+    }
+
     /// What began in a failed subtransaction ends with it; what began outside goes on.
     #[pg_test]
     fn scopes_end_with_their_subtransaction() {

@@ -1,5 +1,6 @@
 //! `ttl.expire_after`: rows expire so many seconds after the time in a column, whatever its type (M15).
 
+use super::counts::{self, Counts};
 use super::mass_expiry::{Consent, shown};
 use super::ttl_index::{self, Options, checked_seconds};
 use super::{guard, time_zone};
@@ -8,14 +9,11 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, Attribute, qualified_name, quote_identifier, quote_literal};
-use crate::pg::catalog::{index, names, roles};
-use crate::pg::exec::query;
-use crate::pg::session::gate::Visit;
+use crate::pg::catalog::{index, names};
 use crate::policy::EpochUnit;
 use crate::store::dates::{DateKind, DateType};
 use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
 use crate::store::{label_of, label_provider, predicate};
-use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -41,11 +39,7 @@ fn expire_after(
     confirm: Option<bool>,
 ) -> pg_sys::Oid {
     guard::check_writable(c"ttl.expire_after()");
-    let source = Source {
-        column: column_name.map(encoding::from_server),
-        unit: unit.map(|unit| unit.0),
-        time_zone: time_zone.map(|zone| zone.0),
-    };
+    let source = Source::of(column_name, unit, time_zone);
     or_raise(guard::required(rel, "rel").and_then(|relid| {
         let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
         let options = Options {
@@ -86,6 +80,14 @@ struct Key {
 }
 
 impl Source {
+    fn of(column: Option<&CStr>, unit: Option<Text>, time_zone: Option<Text>) -> Self {
+        Self {
+            column: column.map(encoding::from_server),
+            unit: unit.map(|unit| unit.0),
+            time_zone: time_zone.map(|zone| zone.0),
+        }
+    }
+
     /// The call so far, without the closing bracket.
     fn call(&self, relid: pg_sys::Oid, seconds: i32) -> String {
         let column = quote_literal(self.column.as_deref().unwrap_or_default());
@@ -185,8 +187,6 @@ fn create(relid: pg_sys::Oid, key: &Key) -> Result<pg_sys::Oid> {
     })
 }
 
-type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
-
 /// `ttl.preview(rel, column_name, after, unit, time_zone)`: which rows `ttl.expire_after` would expire
 /// at once. Counts all rows on disk that the caller may SELECT.
 #[pg_extern(sql = false)]
@@ -204,11 +204,7 @@ fn preview_after(
         name!(oldest_expiry, Option<TimestampWithTimeZone>),
     ),
 > {
-    let source = Source {
-        column: column_name.map(encoding::from_server),
-        unit: unit.map(|unit| unit.0),
-        time_zone: time_zone.map(|zone| zone.0),
-    };
+    let source = Source::of(column_name, unit, time_zone);
     TableIterator::once(or_raise(guard::required(rel, "rel").and_then(|relid| {
         let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
         count(relid, &source, seconds)
@@ -217,14 +213,7 @@ fn preview_after(
 
 fn count(relid: pg_sys::Oid, source: &Source, seconds: i32) -> Result<Counts> {
     label_provider::check_relation(relid)?;
-    if !roles::may_select(relid) {
-        let message = format!(
-            "permission denied for table {}",
-            catalog::relation_name(relid)
-        );
-        let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
-        return Err(Error::new(code, message));
-    }
+    counts::check_selectable(relid)?;
     let key = source.key(relid)?;
     let date = DateType {
         kind: key.date,
@@ -251,13 +240,7 @@ fn count(relid: pg_sys::Oid, source: &Source, seconds: i32) -> Result<Counts> {
            FROM {}",
         qualified_name(relid)
     );
-    let look = |visit: &Visit| {
-        statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
-    };
-    let [total, expired, oldest] = guard::reading(relid, look).unwrap_or_default();
-    let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
-    let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());
-    Ok((count(total), count(expired), oldest))
+    Ok(counts::of_query(relid, &query))
 }
 
 fn no_column(relid: pg_sys::Oid, name: &str) -> Error {

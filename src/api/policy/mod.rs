@@ -6,6 +6,7 @@ pub(crate) mod asked;
 pub(in crate::api) mod building;
 pub(in crate::api) mod cluster;
 pub(in crate::api) mod columns;
+pub(in crate::api) mod counts;
 pub(in crate::api) mod disable;
 pub(in crate::api) mod document_column;
 pub(in crate::api) mod enable;

@@ -1,27 +1,22 @@
 //! `ttl.preview`.
 
+use crate::api::policy::counts::{self, Counts};
 use crate::api::policy::guard;
 use crate::citus::placements;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
-use crate::pg::catalog::roles;
-use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal, relation_name};
-use crate::pg::exec::query;
-use crate::pg::session::gate::Visit;
+use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::{
     Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,
     rule_key,
 };
-use crate::visibility::statement;
 use pgrx::datum::TimestampWithTimeZone;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::str::FromStr;
-
-type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
 
 /// `ttl.preview(rel, default_ttl)`: which rows a default would expire at once, together with the
 /// present TTL indexes. Counts all rows on disk that the caller may SELECT.
@@ -58,24 +53,12 @@ fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     let Some(in_force) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };
-    // The conditions read columns that the query does not name, so check the whole table.
-    if !roles::may_select(relid) {
-        let message = format!("permission denied for table {}", relation_name(relid));
-        let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
-        return Err(Error::new(code, message));
-    }
+    counts::check_selectable(relid)?;
     if in_force.is_shell() {
         return count_in_shards(relid, default_ttl);
     }
     let query = expiring(relid, &policy, &in_force, default_ttl);
-    let look = |visit: &Visit| {
-        statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, &query, &[]))
-    };
-    let row = guard::reading(relid, look);
-    let [total, expired, oldest] = row.unwrap_or_default();
-    let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
-    let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());
-    Ok((count(total), count(expired), oldest))
+    Ok(counts::of_query(relid, &query))
 }
 
 /// The sum over the shards; each copy of a shard has the same rows.

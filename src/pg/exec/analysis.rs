@@ -3,7 +3,7 @@
 use super::query::Sql;
 use crate::error::Error;
 use crate::pg::abi::{externs, lists};
-use crate::pg::catalog;
+use crate::pg::catalog::{self, roles};
 use core::ffi::c_int;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType};
@@ -69,7 +69,9 @@ pub(super) unsafe fn analyze_over(
     }
 }
 
-/// As [`check_names`], of the sub-selects in a condition: EXISTS, also in AND, OR and NOT.
+/// As [`check_names`], of the sub-selects in a condition: EXISTS, also in AND, OR and NOT. Their
+/// relations are tables of the current user, not partitioned: what is locked from here on keeps its owner, and
+/// rewriting and planning run the code of no other.
 ///
 /// # Safety
 /// An analyzed condition, before it is rewritten.
@@ -87,8 +89,37 @@ unsafe fn check_sub_selects(condition: *mut pg_sys::Node, tables: &[pg_sys::Oid]
             pg_sys::NodeTag::T_SubLink => {
                 let select = (*condition.cast::<pg_sys::SubLink>()).subselect;
                 check_names(select.cast(), tables);
+                check_owners(select.cast());
             }
             _ => {}
+        }
+    }
+}
+
+/// Raises an error if the statement has a relation that is partitioned, or not the current user's.
+///
+/// # Safety
+/// As [`check_names`].
+unsafe fn check_owners(query: *mut pg_sys::Query) {
+    let user = roles::current_user();
+    // SAFETY: as required of the caller.
+    unsafe {
+        for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
+            let class = catalog::class((*entry).relid);
+            let is_own = |class: catalog::Class| {
+                class.relkind == pg_sys::RELKIND_RELATION && class.owner == user
+            };
+            if !class.is_some_and(is_own) {
+                Error::new(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!(
+                        "{} is not a table of {}",
+                        catalog::qualified_name((*entry).relid),
+                        roles::name(user)
+                    ),
+                )
+                .raise();
+            }
         }
     }
 }

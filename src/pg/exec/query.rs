@@ -50,7 +50,8 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// If there are any, its sub-selects may name these tables only, as in [`Self::naming`].
+    /// If there are any, its sub-selects may name these tables only, as in [`Self::naming`], and only as
+    /// long as they are the current user's.
     pub(crate) fn among(self, tables: &'a [pg_sys::Oid]) -> Self {
         Self {
             named: Some(tables).filter(|tables| !tables.is_empty()),

@@ -54,11 +54,11 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
         found::forget_caches();
-        let has_citus = !extension::is_present() || citus::catalogs::is_present();
-        if reading == Reading::All || has_citus {
+        let is_present = extension::is_present();
+        if reading == Reading::All || !is_present || citus::catalogs::is_present() {
             found::clear();
         }
-        if !extension::is_present() {
+        if !is_present {
             return Ok(None);
         }
         let mut targets = FoundTargets::new();

@@ -47,7 +47,11 @@ impl Turn<'_> {
         match result {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
             // The referencing tables cannot be read, perhaps.
-            Err(Trouble::Table(_)) if self.goes_without_referred() => Ok(None),
+            Err(Trouble::Table(failure))
+                if !failure.is_of_contention() && self.goes_without_referred() =>
+            {
+                Ok(None)
+            }
             Err(Trouble::Table(failure)) => Err(failure),
             Err(Trouble::Row(failure, row)) => {
                 let took = began.elapsed();

@@ -1,0 +1,36 @@
+//! What the forms of `ttl.preview` count.
+
+use super::guard;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{relation_name, roles};
+use crate::pg::exec::query;
+use crate::pg::session::gate::Visit;
+use crate::visibility::statement;
+use pgrx::datum::TimestampWithTimeZone;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// All rows on disk, those that would be expired, and when the first of them expires.
+pub(in crate::api) type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
+
+/// 42501 for users who may not SELECT from the whole table: conditions read columns that the query does not
+/// name.
+pub(in crate::api) fn check_selectable(relid: pg_sys::Oid) -> Result<()> {
+    if roles::may_select(relid) {
+        return Ok(());
+    }
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for table {}", relation_name(relid)),
+    ))
+}
+
+/// The first row of a query on the table that selects these three.
+pub(in crate::api) fn of_query(relid: pg_sys::Oid, query: &str) -> Counts {
+    let look = |visit: &Visit| {
+        statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, query, &[]))
+    };
+    let [total, expired, oldest] = guard::reading(relid, look).unwrap_or_default();
+    let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);
+    let oldest = oldest.and_then(|at| TimestampWithTimeZone::try_from(at.value() as i64).ok());
+    (count(total), count(expired), oldest)
+}
