@@ -14,6 +14,8 @@
 //! | | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | | `unreadable` | blocks that cannot be read |
 //! | | `whole` | dropping partitions as a whole |
+//! | | `referred` | rows that live rows refer to |
+//! | | `without_deletion` | turns that delete nothing |
 //! | | `pace` | the pause between batches |
 //! | `builder` | `mod`, `build_work` | an index builder, which belongs to an owner, too; what it finds to do |
 //! | `shared` | `mod`, `owners` | databases; the time that owners have used |
@@ -23,7 +25,7 @@
 //! | | `blocked` | rows that cannot be deleted |
 //! | | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `resting` | whether deletion of a table is paused, or outside its window |
-//! | | `kept` | counters that survive a restart |
+//! | | `counters`, `kept` | what is counted; counters that survive a restart |
 //! | | `standing` | how deletion stands in a table, for views and functions |
 //! | | `evict` | leaving databases that a statement needs without connections |
 //! | | `places` | places in shared memory for tables that get a time to live |

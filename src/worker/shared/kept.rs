@@ -2,7 +2,8 @@
 //! shutdown the postmaster writes them to a file, which it reads and removes at the next start.
 
 use super::Exclusive;
-use super::state::{Counters, TableKey, TableState};
+use super::counters::Counters;
+use super::state::{TableKey, TableState};
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fs;

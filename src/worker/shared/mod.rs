@@ -4,6 +4,7 @@
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
+pub(crate) mod counters;
 pub(crate) mod evict;
 pub(in crate::worker) mod kept;
 pub(in crate::worker) mod log;

@@ -1,6 +1,7 @@
 //! What is known about each table and partition: its schedule, its progress and its counters. In
 //! shared memory, under the lock.
 
+use super::counters::Counters;
 pub(in crate::worker) use super::progress::Progress;
 use super::{Exclusive, Locked};
 use crate::deletion::receiver::FoundRow;
@@ -11,7 +12,6 @@ use crate::worker::queue::fairness::Habit;
 use crate::worker::queue::quota::{Claimant, Places, Refusal};
 use crate::worker::queue::schedule::Schedule;
 use crate::worker::shared;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The longest error text that is kept, in bytes.
@@ -83,56 +83,6 @@ pub(crate) struct TableState {
     pub(in crate::worker) single: Option<FoundRow>,
     error_len: u16,
     error: [u8; ERROR_TEXT],
-}
-
-/// What `ttl.stats` shows.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Counters {
-    pub(crate) rows_deleted: i64,
-    pub(crate) batches: i64,
-    pub(crate) passes: i64,
-    pub(crate) sub_passes: i64,
-    pub(crate) partitions_dropped: i64,
-    pub(crate) last_pass_at: i64,
-    pub(crate) last_pass_ms: f64,
-    /// When the oldest row on disk expired, or will; 0 = unknown.
-    pub(crate) oldest_expiry: i64,
-    pub(crate) backlog: i64,
-    pub(crate) blocked_rows: i64,
-    pub(crate) last_error_at: i64,
-    /// When `ttl.reset_stats` was last called for it; 0 = never.
-    pub(crate) reset_at: i64,
-}
-
-impl Counters {
-    /// Adds another table's counters.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.rows_deleted += other.rows_deleted;
-        self.batches += other.batches;
-        self.passes += other.passes;
-        self.sub_passes += other.sub_passes;
-        self.partitions_dropped += other.partitions_dropped;
-        if other.last_pass_at > self.last_pass_at {
-            self.last_pass_at = other.last_pass_at;
-            self.last_pass_ms = other.last_pass_ms;
-        }
-        self.reset_at = self.reset_at.max(other.reset_at);
-    }
-
-    /// Counts from zero. What is known of the present, and what happened last, stays.
-    fn reset(&mut self, now: i64) {
-        *self = Self {
-            rows_deleted: 0,
-            batches: 0,
-            passes: 0,
-            sub_passes: 0,
-            partitions_dropped: 0,
-            reset_at: now,
-            ..*self
-        };
-    }
 }
 
 impl TableState {

@@ -8,6 +8,7 @@ pub(in crate::worker) mod sweep_ranges;
 pub(in crate::worker) mod turn;
 pub(in crate::worker) mod unreadable;
 pub(in crate::worker) mod whole;
+pub(in crate::worker) mod without_deletion;
 
 use self::turn::{Step, Turn};
 use crate::deletion::batch_size::{self, SweepOrder};

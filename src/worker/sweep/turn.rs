@@ -2,6 +2,7 @@
 
 use super::pace::Pace;
 use super::whole::{self, Whole};
+use super::without_deletion::{held, measure_backlog, unchanged, wait, waits_until};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::{Access, Job};
 use crate::deletion::referred::Referred;
@@ -11,7 +12,6 @@ use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
-use crate::store::cache;
 use crate::worker::queue::fairness::{LONG_TURN, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::report::{self, Phase};
@@ -117,32 +117,6 @@ pub(in crate::worker) fn scheduled(instant: i64) -> i64 {
     instant.saturating_sub(background::wall_offset())
 }
 
-/// Estimates the backlog of a table that is not worked on. Errors here are ignored: what is
-/// unknown is shown as such.
-fn measure_backlog(key: TableKey) {
-    // The former figures are outdated.
-    state::with_table(key, |state| state.is_seen = false);
-    let Ok(Some(job)) = probe::job(key.relid.into()) else {
-        return;
-    };
-    let Ok(estimate) = probe::estimate(&job) else {
-        return;
-    };
-    let aside = blocked::of(key, background::monotonic());
-    let oldest = probe::left_behind(&job, &job.cutoffs(background::now()), &aside)
-        .ok()
-        .flatten();
-    state::with_table(key, |state| {
-        state.is_seen = true;
-        state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
-        if estimate.expired > 0 {
-            state.emptiness.found_expired();
-        }
-        let oldest = [oldest, aside.oldest].into_iter().flatten().min();
-        state.counters.oldest_expiry = oldest.unwrap_or(0);
-    });
-}
-
 fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     let nothing = Outcome::Done {
         next_expiry: None,
@@ -182,54 +156,6 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
-}
-
-/// The wall clock was set: nothing is deleted for a while.
-fn held() -> Outcome {
-    const AGAIN: i64 = 1_000_000;
-    let until = shared::control()
-        .deletion_held_until
-        .load(std::sync::atomic::Ordering::Relaxed);
-    Outcome::Resting {
-        until: until.max(background::monotonic().saturating_add(AGAIN)),
-        interval: 0,
-    }
-}
-
-/// Until when a change of the policy keeps the table's expired rows (C24).
-fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
-    transaction::run(|| {
-        let policy = cache::policy(key.relid.into());
-        Ok(policy.and_then(|policy| policy.waits_until(background::now())))
-    })
-}
-
-/// Notes that a table waits until then: how many rows it keeps, and that the next look is not to rely
-/// on this one.
-fn wait(key: TableKey, until: i64) -> Outcome {
-    state::with_table(key, |state| state.progress.writes_seen = -1);
-    measure_backlog(key);
-    Outcome::Done {
-        next_expiry: Some(scheduled(until)),
-        leftover: false,
-        interval: 0,
-    }
-}
-
-/// For a routine look at a table to which, by its statistics, nobody has written since the last
-/// look: the next row expires when that look said.
-fn unchanged(key: TableKey) -> Option<Outcome> {
-    let (seen, next) = state::with_table(key, |state| {
-        let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
-        let progress = state.progress;
-        quiet.then_some((progress.writes_seen, progress.next_expiry))
-    })??;
-    let written = activity::rows_written(key.relid.into())?;
-    (seen == written).then_some(Outcome::Done {
-        next_expiry: (next != 0).then(|| scheduled(next)),
-        leftover: false,
-        interval: 0,
-    })
 }
 
 /// Tries to drop the partition as a whole. If that is impossible, except for a lock that may

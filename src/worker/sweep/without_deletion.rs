@@ -1,0 +1,84 @@
+//! Turns that delete nothing: deletion is held or rests, a change of the policy waits, or nothing was written.
+
+use super::turn::scheduled;
+use crate::deletion::{probe, transaction};
+use crate::error::Error;
+use crate::pg::server::{activity, background};
+use crate::store::cache;
+use crate::worker::queue::schedule::Outcome;
+use crate::worker::shared::state::{self, TableKey};
+use crate::worker::shared::{self, blocked};
+
+/// Estimates the backlog of a table that is not worked on. Errors here are ignored: what is
+/// unknown is shown as such.
+pub(super) fn measure_backlog(key: TableKey) {
+    // The former figures are outdated.
+    state::with_table(key, |state| state.is_seen = false);
+    let Ok(Some(job)) = probe::job(key.relid.into()) else {
+        return;
+    };
+    let Ok(estimate) = probe::estimate(&job) else {
+        return;
+    };
+    let aside = blocked::of(key, background::monotonic());
+    let oldest = probe::left_behind(&job, &job.cutoffs(background::now()), &aside)
+        .ok()
+        .flatten();
+    state::with_table(key, |state| {
+        state.is_seen = true;
+        state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
+        if estimate.expired > 0 {
+            state.emptiness.found_expired();
+        }
+        let oldest = [oldest, aside.oldest].into_iter().flatten().min();
+        state.counters.oldest_expiry = oldest.unwrap_or(0);
+    });
+}
+
+/// The wall clock was set: nothing is deleted for a while.
+pub(super) fn held() -> Outcome {
+    const AGAIN: i64 = 1_000_000;
+    let until = shared::control()
+        .deletion_held_until
+        .load(std::sync::atomic::Ordering::Relaxed);
+    Outcome::Resting {
+        until: until.max(background::monotonic().saturating_add(AGAIN)),
+        interval: 0,
+    }
+}
+
+/// Until when a change of the policy keeps the table's expired rows (C24).
+pub(super) fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
+    transaction::run(|| {
+        let policy = cache::policy(key.relid.into());
+        Ok(policy.and_then(|policy| policy.waits_until(background::now())))
+    })
+}
+
+/// Notes that a table waits until then: how many rows it keeps, and that the next look is not to rely
+/// on this one.
+pub(super) fn wait(key: TableKey, until: i64) -> Outcome {
+    state::with_table(key, |state| state.progress.writes_seen = -1);
+    measure_backlog(key);
+    Outcome::Done {
+        next_expiry: Some(scheduled(until)),
+        leftover: false,
+        interval: 0,
+    }
+}
+
+/// For a routine look at a table to which, by its statistics, nobody has written since the last
+/// look: the next row expires when that look said.
+pub(super) fn unchanged(key: TableKey) -> Option<Outcome> {
+    let (seen, next) = state::with_table(key, |state| {
+        let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
+        let progress = state.progress;
+        quiet.then_some((progress.writes_seen, progress.next_expiry))
+    })??;
+    let written = activity::rows_written(key.relid.into())?;
+    (seen == written).then_some(Outcome::Done {
+        next_expiry: (next != 0).then(|| scheduled(next)),
+        leftover: false,
+        interval: 0,
+    })
+}
