@@ -32,7 +32,7 @@ if [ -n "$version" ] && ! system_pg_config "$version" >/dev/null; then
                 "add the PostgreSQL project's archive for apt" ;;
             16) python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip) ;;
             19) packages+=(patchelf binutils debian-archive-keyring) ;;
-            *) packages+=(dpkg-dev bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
+            *) packages+=(dpkg-dev pkg-config bison flex perl zlib1g-dev bzip2 xz-utils debian-archive-keyring) ;;
         esac
     fi
 fi
