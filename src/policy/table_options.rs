@@ -1,12 +1,8 @@
 //! The options `ttl.*` of CREATE TABLE and ALTER TABLE: their names, and values as they are written.
 
-use super::options::{OPTIONS, TableOption, Value, option};
+use super::options::{OPTIONS, SetBy, TableOption, Value, option};
 use std::fmt;
 
-/// What `ttl.enable` takes, and `ttl.set_option` does not.
-const BUILT: [&str; 4] = ["ts_column", "ttl_column", "document_column", "index"];
-/// Options that are checked together with the default.
-const WITH_DEFAULT: [&str; 3] = ["granularity", "hidden", "drop_partitions"];
 /// Not stored: they say how the statement changes the others.
 const ONCE: [&str; 2] = ["confirm", "revive_expired"];
 
@@ -14,7 +10,7 @@ const ONCE: [&str; 2] = ["confirm", "revive_expired"];
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TableOptions {
     /// Names and values in the order that they were written in; `None`: RESET.
-    pub(crate) settings: Vec<(String, Option<String>)>,
+    pub(crate) settings: Vec<(&'static str, Option<String>)>,
     /// C19: most of the table may expire with it.
     pub(crate) confirm: bool,
     /// What is expired may live again.
@@ -41,7 +37,7 @@ impl OptionError {
     /// The names that there are, for a HINT.
     pub(crate) fn known() -> String {
         let names = OPTIONS.iter().map(|option| option.name);
-        let names = names.chain(BUILT).chain(ONCE);
+        let names = names.chain(ONCE);
         let names: Vec<String> = names.map(|name| format!("ttl.{name}")).collect();
         names.join(", ")
     }
@@ -90,17 +86,19 @@ impl TableOptions {
                 }
                 continue;
             }
-            if !BUILT.contains(&name.as_str()) && option(&name).is_none() {
+            let Some(option) = option(&name) else {
                 return Err(OptionError::Unknown(name));
-            }
+            };
             let setting = match (is_reset, value) {
                 (true, _) => None,
                 (false, Some(value)) => Some(value),
                 // As for PostgreSQL's own: the name of a boolean means true.
-                (false, None) if is_flag(&name) => Some("true".to_owned()),
+                (false, None) if matches!(option.value, Value::Boolean(_)) => {
+                    Some("true".to_owned())
+                }
                 (false, None) => return Err(OptionError::NoValue(name)),
             };
-            options.settings.push((name, setting));
+            options.settings.push((option.name, setting));
         }
         match seen.into_iter().next() {
             Some(name) if options.settings.is_empty() => Err(OptionError::Nothing(name)),
@@ -112,15 +110,16 @@ impl TableOptions {
     pub(crate) fn get(&self, name: &str) -> Option<Option<&str>> {
         self.settings
             .iter()
-            .find(|(given, _)| given == name)
+            .find(|(given, _)| *given == name)
             .map(|(_, value)| value.as_deref())
     }
 
     /// Whether the default, a column or the kind of index is set: what `ttl.enable` does.
     pub(crate) fn enables(&self) -> bool {
-        let builds = |name: &str| name == "default" || BUILT.contains(&name);
-        let mut set = self.settings.iter();
-        set.any(|(name, value)| builds(name) && (value.is_some() || name != "default"))
+        self.given().any(|(option, value)| match option.value {
+            Value::Default => value.is_some(),
+            _ => option.set_by == SetBy::Enable,
+        })
     }
 
     /// The other options, as `ttl.set_option` takes them; `with_enabling` leaves out those that
@@ -129,12 +128,16 @@ impl TableOptions {
         &self,
         with_enabling: bool,
     ) -> impl Iterator<Item = (&'static TableOption, Option<&str>)> {
-        self.settings.iter().filter_map(move |(name, value)| {
-            let is_done =
-                name == "default" || with_enabling && WITH_DEFAULT.contains(&name.as_str());
-            let option = option(name).filter(|_| !is_done)?;
-            Some((option, value.as_deref()))
+        self.given().filter(move |(option, _)| match option.set_by {
+            SetBy::Enable => false,
+            SetBy::Both => !with_enabling && !matches!(option.value, Value::Default),
+            SetBy::SetOption => true,
         })
+    }
+
+    fn given(&self) -> impl Iterator<Item = (&'static TableOption, Option<&str>)> {
+        let settings = self.settings.iter();
+        settings.filter_map(|(name, value)| Some((option(name)?, value.as_deref())))
     }
 
     /// The value that an option is given; RESET gives it this default.
@@ -159,15 +162,15 @@ impl TableOptions {
 
     /// An option that is set, if one is.
     pub(crate) fn first_set(&self) -> Option<&str> {
-        let mut set = self.settings.iter().filter(|(_, value)| value.is_some());
-        set.next().map(|(name, _)| name.as_str())
+        let mut set = self.given().filter(|(_, value)| value.is_some());
+        set.next().map(|(option, _)| option.name)
     }
 
     /// A column or the kind of index that is set, if one is.
     pub(crate) fn first_built(&self) -> Option<&str> {
-        let mut set = self.settings.iter().filter(|(_, value)| value.is_some());
-        let built = set.find(|(name, _)| BUILT.contains(&name.as_str()));
-        built.map(|(name, _)| name.as_str())
+        let mut set = self.given().filter(|(_, value)| value.is_some());
+        let built = set.find(|(option, _)| option.set_by == SetBy::Enable);
+        built.map(|(option, _)| option.name)
     }
 
     /// How a flag that is not stored is written.
@@ -194,10 +197,6 @@ impl TableOptions {
         }
         actions
     }
-}
-
-fn is_flag(name: &str) -> bool {
-    option(name).is_some_and(|option| matches!(option.value, Value::Boolean(_)))
 }
 
 /// A boolean as PostgreSQL's parameters read it.

@@ -50,14 +50,18 @@ fn set_option(
 
 /// The option of that name; raises 22023 if there is none.
 pub(crate) fn known(name: &str) -> Result<&'static TableOption> {
-    option(name).ok_or_else(|| {
-        let names: Vec<_> = OPTIONS.iter().map(|option| option.name).collect();
-        Error::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("unrecognized option of a time to live: \"{name}\""),
-        )
-        .hint(format!("Available options: {}.", names.join(", ")))
-    })
+    let settable = option(name).filter(|option| option.is_settable());
+    settable.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Error {
+    let settable = OPTIONS.iter().filter(|option| option.is_settable());
+    let names: Vec<_> = settable.map(|option| option.name).collect();
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("unrecognized option of a time to live: \"{name}\""),
+    )
+    .hint(format!("Available options: {}.", names.join(", ")))
 }
 
 /// Sets the option of a table that has TTL.
@@ -84,6 +88,7 @@ pub(crate) fn change(
             Box::new(move |policy| put(policy, value))
         }
         Value::Text(put) => Box::new(move |policy| put(policy, value)),
+        Value::Built => return Err(unknown(option.name)),
         Value::Window(put) => {
             let window = value
                 .map(|value| read_window(option.name, value))
