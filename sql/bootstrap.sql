@@ -4,7 +4,7 @@
 CREATE SCHEMA ttl;
 COMMENT ON SCHEMA ttl IS 'time to live for tables (extension ttl_ext)';
 CREATE SCHEMA ttl_internal;
-COMMENT ON SCHEMA ttl_internal IS 'what the extension ttl_ext calls by itself';
+COMMENT ON SCHEMA ttl_internal IS 'internal objects of extension ttl_ext';
 
 -- The first function: with a library older than these objects, nothing below is tried.
 CREATE FUNCTION ttl_internal.check_library() RETURNS pg_catalog.void

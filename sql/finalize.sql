@@ -25,11 +25,11 @@ GRANT EXECUTE ON FUNCTION
     ttl.add_interval(pg_catalog.date, interval), ttl.from_epoch(bigint), ttl.from_epoch(double precision),
     ttl.from_epoch_ms(bigint), ttl.from_epoch_ms(double precision), ttl.from_epoch_us(bigint),
     ttl.from_epoch_us(double precision), ttl.from_iso8601(pg_catalog.text),
-    ttl.evaluate_first, ttl.locked_here, ttl.cutoff, ttl.reads_physically,
+    ttl_internal.evaluate_first, ttl_internal.locked_here, ttl.cutoff, ttl.reads_physically,
     ttl.current_ts, ttl.refreshed_ts, ttl.is_override, ttl.document_ttl, ttl.expiry_key, ttl.expires_at,
     ttl.index_expires_at(pg_catalog.timestamptz, integer), ttl.index_expires_at(timestamp, integer),
     ttl.index_expires_at(pg_catalog.date, integer),
-    ttl.live_or_unneeded, ttl.written_here
+    ttl_internal.live_or_unneeded, ttl_internal.written_here
     TO PUBLIC;
 
 -- Of the session, or of a row that the caller has read.

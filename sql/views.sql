@@ -66,26 +66,26 @@ CREATE VIEW ttl.stats AS
            s.stats_reset
       FROM ttl_internal.table_stats() AS s;
 
-COMMENT ON VIEW ttl.stats IS 'what background deletion has done in each table with a time to live; the counters survive a restart, but not a crash';
-COMMENT ON COLUMN ttl.stats.relation IS 'the table; partitions and inheriting tables are summed up in it';
-COMMENT ON COLUMN ttl.stats.rows_deleted IS 'expired rows deleted; not those to which deletions cascaded, nor those of dropped partitions';
-COMMENT ON COLUMN ttl.stats.batches IS 'transactions that deleted';
-COMMENT ON COLUMN ttl.stats.passes IS 'times that all expired rows were gone, but for those locked or blocked';
-COMMENT ON COLUMN ttl.stats.sub_passes IS 'turns at the table: of 50,000 rows or one second, or until none was left';
-COMMENT ON COLUMN ttl.stats.partitions_dropped IS 'partitions dropped as a whole';
-COMMENT ON COLUMN ttl.stats.last_pass_at IS 'when the last pass ended';
-COMMENT ON COLUMN ttl.stats.last_pass_ms IS 'how long the last pass took, pauses included, in milliseconds';
-COMMENT ON COLUMN ttl.stats.lag IS 'how long ago the oldest row expired that is still on disk; NULL where nobody looks: see the problems in ttl.tables';
-COMMENT ON COLUMN ttl.stats.backlog_estimate IS 'expired rows that are still on disk, estimated; NULL where nobody looks';
-COMMENT ON COLUMN ttl.stats.blocked_rows IS 'expired rows that could not be deleted and are set aside for a while';
-COMMENT ON COLUMN ttl.stats.time_used_ms IS 'how long workers have been at it in all, pauses excluded, in milliseconds';
-COMMENT ON COLUMN ttl.stats.slow IS 'whether its last turn ran into a time limit, or took very long for few rows: tables of other owners go before those of its owner';
-COMMENT ON COLUMN ttl.stats.last_error IS 'the last error of deletion; shown to the table''s owner and to those who read all statistics';
-COMMENT ON COLUMN ttl.stats.last_error_at IS 'when that error occurred';
+COMMENT ON VIEW ttl.stats IS 'counters of background deletion for each table with a time to live; they are kept over a restart, and reset by a crash';
+COMMENT ON COLUMN ttl.stats.relation IS 'table; includes its partitions and inheriting tables';
+COMMENT ON COLUMN ttl.stats.rows_deleted IS 'number of expired rows deleted, without rows deleted by cascades or with dropped partitions';
+COMMENT ON COLUMN ttl.stats.batches IS 'number of transactions that deleted rows';
+COMMENT ON COLUMN ttl.stats.passes IS 'number of times that all expired rows had been removed, except locked and blocked ones';
+COMMENT ON COLUMN ttl.stats.sub_passes IS 'number of work units: each ends after 50,000 rows, after one second, or when no row is left';
+COMMENT ON COLUMN ttl.stats.partitions_dropped IS 'number of partitions dropped because all their rows had expired';
+COMMENT ON COLUMN ttl.stats.last_pass_at IS 'time at which the last pass ended';
+COMMENT ON COLUMN ttl.stats.last_pass_ms IS 'duration of the last pass, including pauses, in milliseconds';
+COMMENT ON COLUMN ttl.stats.lag IS 'time since the oldest row on disk expired; NULL if no worker scans the table (see ttl.tables.problems)';
+COMMENT ON COLUMN ttl.stats.backlog_estimate IS 'estimated number of expired rows on disk; NULL if no worker scans the table';
+COMMENT ON COLUMN ttl.stats.blocked_rows IS 'number of expired rows that could not be deleted and will be retried later';
+COMMENT ON COLUMN ttl.stats.time_used_ms IS 'time that workers have spent on the table, excluding pauses, in milliseconds';
+COMMENT ON COLUMN ttl.stats.slow IS 'whether the last work unit ran into a time limit, or took very long for few rows; tables of other owners then take precedence';
+COMMENT ON COLUMN ttl.stats.last_error IS 'last error of deletion; visible to the table''s owner and to members of pg_read_all_stats';
+COMMENT ON COLUMN ttl.stats.last_error_at IS 'time of the last error';
 COMMENT ON COLUMN ttl.stats.lag_seconds IS 'lag, in seconds';
-COMMENT ON COLUMN ttl.stats.last_pass_seconds IS 'how long the last pass took, pauses included, in seconds';
-COMMENT ON COLUMN ttl.stats.time_used_seconds IS 'how long workers have been at it in all, pauses excluded, in seconds';
-COMMENT ON COLUMN ttl.stats.stats_reset IS 'when ttl.reset_stats() last set its counters to zero; NULL: not since the last crash';
+COMMENT ON COLUMN ttl.stats.last_pass_seconds IS 'duration of the last pass, including pauses, in seconds';
+COMMENT ON COLUMN ttl.stats.time_used_seconds IS 'time that workers have spent on the table, excluding pauses, in seconds';
+COMMENT ON COLUMN ttl.stats.stats_reset IS 'time at which the counters were last reset by ttl.reset_stats(); NULL if not since the last crash';
 
 CREATE VIEW ttl.progress AS
     SELECT p.pid,
@@ -104,40 +104,40 @@ CREATE VIEW ttl.progress AS
       FROM ttl_internal.worker_progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
 
-COMMENT ON VIEW ttl.progress IS 'what each worker of background deletion is at; of other databases only for those who read all statistics';
-COMMENT ON COLUMN ttl.progress.pid IS 'the process, as in pg_stat_activity';
-COMMENT ON COLUMN ttl.progress.datid IS 'the database that it is connected to';
-COMMENT ON COLUMN ttl.progress.datname IS 'the name of that database';
-COMMENT ON COLUMN ttl.progress.relid IS 'the table or partition that it is at; NULL between two';
-COMMENT ON COLUMN ttl.progress.relation IS 'the name of that table, if it is in this database';
-COMMENT ON COLUMN ttl.progress.phase IS 'idle, preparing, dropping partition, sweeping index, sweeping heap, looking ahead';
-COMMENT ON COLUMN ttl.progress.rows_deleted IS 'expired rows deleted in this pass over the table';
-COMMENT ON COLUMN ttl.progress.batch_size IS 'the most rows that a transaction deletes at present';
-COMMENT ON COLUMN ttl.progress.heap_blocks_total IS 'how many blocks the sweep of the heap reads; NULL outside one';
-COMMENT ON COLUMN ttl.progress.heap_blocks_swept IS 'how many of them it has read';
-COMMENT ON COLUMN ttl.progress.effort IS 'the share of its time that it deletes, in percent; NULL before its first batch';
-COMMENT ON COLUMN ttl.progress.waits_for IS 'why it pauses: clients, standbys, disks, ttl.max_effort; expired rows, if none is known; NULL while it works';
+COMMENT ON VIEW ttl.progress IS 'current activity of each worker; workers of other databases are visible to members of pg_read_all_stats';
+COMMENT ON COLUMN ttl.progress.pid IS 'process ID, as in pg_stat_activity';
+COMMENT ON COLUMN ttl.progress.datid IS 'OID of the database to which the worker is connected';
+COMMENT ON COLUMN ttl.progress.datname IS 'name of that database';
+COMMENT ON COLUMN ttl.progress.relid IS 'OID of the table or partition that is processed; NULL between two tables';
+COMMENT ON COLUMN ttl.progress.relation IS 'name of that table, if it is in this database';
+COMMENT ON COLUMN ttl.progress.phase IS 'current phase: idle, preparing, dropping partition, sweeping index, sweeping heap, looking ahead';
+COMMENT ON COLUMN ttl.progress.rows_deleted IS 'number of expired rows deleted in this pass';
+COMMENT ON COLUMN ttl.progress.batch_size IS 'current maximum number of rows deleted per transaction';
+COMMENT ON COLUMN ttl.progress.heap_blocks_total IS 'total number of heap blocks to scan; NULL if the heap is not scanned';
+COMMENT ON COLUMN ttl.progress.heap_blocks_swept IS 'number of heap blocks scanned';
+COMMENT ON COLUMN ttl.progress.effort IS 'percentage of its time that the worker spends deleting; NULL before its first batch';
+COMMENT ON COLUMN ttl.progress.waits_for IS 'reason why the worker pauses: clients, standbys, disks, ttl.max_effort, or expired rows (none is known); NULL while it works';
 
 
-COMMENT ON VIEW ttl.tables IS 'the tables that have a time to live, their settings, and what is wrong with them';
-COMMENT ON COLUMN ttl.tables.relation IS 'the table; partitions and inheriting tables follow it';
-COMMENT ON COLUMN ttl.tables.default_ttl IS 'seconds after which a row without an override expires; -1 = never; NULL = TTL is off';
-COMMENT ON COLUMN ttl.tables.ts_column IS 'the column with the time of the row''s last modification; NULL = the table has TTL indexes only';
-COMMENT ON COLUMN ttl.tables.ttl_column IS 'the column with the row''s override in seconds; NULL = the table has none';
-COMMENT ON COLUMN ttl.tables.document_column IS 'the jsonb column from whose property "ttl" the override is generated';
-COMMENT ON COLUMN ttl.tables.hidden IS 'whether expired rows are hidden at once; if not, they are seen until they are deleted';
-COMMENT ON COLUMN ttl.tables.ts_granularity IS 'UPDATEs leave a time of last modification that is no older than so many seconds; 0: every UPDATE writes it';
-COMMENT ON COLUMN ttl.tables.rules IS 'its TTL indexes: name, key, expireAfterSeconds, partialFilterExpression';
-COMMENT ON COLUMN ttl.tables.problems IS 'what keeps the time to live from working as it should; empty if nothing does';
-COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL = never, or TTL is off';
-COMMENT ON COLUMN ttl.tables.next_expiry IS 'when the next row expires, or the oldest has that is still on disk; NULL if none does, where nobody looks, and where no b-tree tells';
-COMMENT ON COLUMN ttl.tables.backlog IS 'expired rows that are still on disk, estimated, as backlog_estimate in ttl.stats; NULL where nobody looks';
-COMMENT ON COLUMN ttl.tables.index_state IS 'the indexes that deletion works from: ready, building, waiting, missing, or failed and why; NULL = none is wanted, or TTL is off';
-COMMENT ON COLUMN ttl.tables.worker IS 'running, or sleeping until something is due; else why no worker comes; NULL = TTL is off';
-COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row stays on disk, where ttl.expired shows it and ttl.revive brings it back';
-COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'nothing is deleted in the background before, because rows have expired by a change of the time to live; NULL = nothing waits for that';
-COMMENT ON COLUMN ttl.tables.paused_until IS 'background deletion waits until then; NULL = it is not paused';
-COMMENT ON COLUMN ttl.tables.delete_between IS 'the hours of background deletion, in the server''s time zone (log_timezone); NULL = always';
+COMMENT ON VIEW ttl.tables IS 'tables with a time to live, their options, and their problems';
+COMMENT ON COLUMN ttl.tables.relation IS 'table; the policy also applies to its partitions and inheriting tables';
+COMMENT ON COLUMN ttl.tables.default_ttl IS 'seconds after which a row without an override expires; -1 if never; NULL if time to live is disabled';
+COMMENT ON COLUMN ttl.tables.ts_column IS 'column with the time of the row''s last modification; NULL if rows expire by TTL indexes only';
+COMMENT ON COLUMN ttl.tables.ttl_column IS 'column with the row''s override in seconds; NULL if there is none';
+COMMENT ON COLUMN ttl.tables.document_column IS 'jsonb column from whose property "ttl" the override is generated';
+COMMENT ON COLUMN ttl.tables.hidden IS 'whether expired rows are hidden; if not, they are visible until they are removed';
+COMMENT ON COLUMN ttl.tables.ts_granularity IS 'an UPDATE keeps a time of last modification that is not older than that many seconds; 0 if every UPDATE writes it';
+COMMENT ON COLUMN ttl.tables.rules IS 'TTL indexes: name, key, expireAfterSeconds, partialFilterExpression';
+COMMENT ON COLUMN ttl.tables.problems IS 'problems of the time to live, each with what to do; empty if there are none';
+COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL if never, or if time to live is disabled';
+COMMENT ON COLUMN ttl.tables.next_expiry IS 'time at which the next row expires, or the oldest row on disk has expired; NULL if none does, if no worker scans the table, or if no B-tree index provides it';
+COMMENT ON COLUMN ttl.tables.backlog IS 'estimated number of expired rows on disk, as ttl.stats.backlog_estimate; NULL if no worker scans the table';
+COMMENT ON COLUMN ttl.tables.index_state IS 'state of the indexes for deletion: ready, building, waiting, missing, or failed with the reason; NULL if none is needed, or if time to live is disabled';
+COMMENT ON COLUMN ttl.tables.worker IS 'running, sleeping until a row is due, or the reason why no worker removes rows; NULL if time to live is disabled';
+COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row is kept on disk, where ttl.expired() returns it and ttl.revive() makes it live again';
+COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'time before which workers remove no rows, because a change of the policy can still be taken back; NULL if there is none';
+COMMENT ON COLUMN ttl.tables.paused_until IS 'end of the pause of background deletion; NULL if it is not paused';
+COMMENT ON COLUMN ttl.tables.delete_between IS 'hours of background deletion, in the server''s time zone (log_timezone); NULL if always';
 
 CREATE VIEW ttl.placements AS
     SELECT r.nodename,
@@ -159,16 +159,16 @@ CREATE VIEW ttl.placements AS
                    last_error pg_catalog.text, last_error_at pg_catalog.timestamptz, problems pg_catalog.text[])
         ON true;
 
-COMMENT ON VIEW ttl.placements IS 'background deletion on each node of Citus; asks all of them. Without Citus: on this server';
-COMMENT ON COLUMN ttl.placements.nodename IS 'the node, as in pg_dist_node; NULL without Citus';
-COMMENT ON COLUMN ttl.placements.nodeport IS 'its port';
-COMMENT ON COLUMN ttl.placements.relation IS 'the table; its shards on that node are summed up in it';
-COMMENT ON COLUMN ttl.placements.rows_deleted IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.partitions_dropped IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.lag_seconds IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.backlog_estimate IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.blocked_rows IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.last_error IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.last_error_at IS 'as in ttl.stats, on that node';
-COMMENT ON COLUMN ttl.placements.problems IS 'what ttl.problems says on that node';
-COMMENT ON COLUMN ttl.placements.error IS 'why the node could not be asked; NULL if it was';
+COMMENT ON VIEW ttl.placements IS 'background deletion on each node of Citus, or, without Citus, on this server';
+COMMENT ON COLUMN ttl.placements.nodename IS 'host name of the node, as in pg_dist_node; NULL without Citus';
+COMMENT ON COLUMN ttl.placements.nodeport IS 'port of the node';
+COMMENT ON COLUMN ttl.placements.relation IS 'table; includes its shards on the node';
+COMMENT ON COLUMN ttl.placements.rows_deleted IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.partitions_dropped IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.lag_seconds IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.backlog_estimate IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.blocked_rows IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.last_error IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.last_error_at IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.problems IS 'result of ttl.problems() on the node';
+COMMENT ON COLUMN ttl.placements.error IS 'reason why the node could not be reached; NULL if it was';

@@ -2,7 +2,7 @@
 //!
 //! With the expired row, ON DELETE CASCADE, SET NULL or SET DEFAULT delete or change the rows
 //! that refer to it. Those that this transaction has inserted, or made refer to it, are meant
-//! for a new row with that key: nobody could see the expired one (a deferred constraint, or an
+//! for a new row with that key: no statement could see the expired one (a deferred constraint, or an
 //! earlier part of the same statement). They must not vanish silently, whether the extension
 //! deletes the expired row or a foreign key's cascade does ([`super::unneeded_row`]). Without it
 //! they stay, and their own check finds the new row or none.
@@ -170,7 +170,7 @@ fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
         "ONLY "
     };
     let query = format!(
-        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl.written_here(x.tableoid, x.ctid))",
+        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl_internal.written_here(x.tableoid, x.ctid))",
         catalog::qualified_name(reference.table),
         reference.condition
     );

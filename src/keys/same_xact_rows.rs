@@ -1,4 +1,4 @@
-//! `ttl.written_here()`: whether this transaction has written a version of a row.
+//! `ttl_internal.written_here()`: whether this transaction has written a version of a row.
 
 use crate::error::Error;
 use crate::pg::abi::fmgr;
@@ -65,7 +65,7 @@ fn is_asked_about(relid: pg_sys::Oid) -> bool {
     asked != pg_sys::InvalidOid && (relid == asked || catalog::ancestors(relid).contains(&asked))
 }
 
-/// `ttl.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
+/// `ttl_internal.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
 /// written the version with this TID, and it counts. False if there is none, and for a table
 /// that is no heap. Raises 0A000 outside the extension's own query on that table.
 #[pg_guard]
@@ -80,7 +80,7 @@ pub(crate) extern "C-unwind" fn ttl_written_here(
     if !is_asked_about(relid) {
         Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "ttl.written_here() can be called only by the extension itself",
+            "ttl_internal.written_here() can be called only by the extension itself",
         )
         .hint("Compare the row's xmin with pg_current_xact_id().")
         .raise();

@@ -1,4 +1,4 @@
-//! `ttl.live_or_unneeded()`: for a DELETE that means to meet expired rows.
+//! `ttl_internal.live_or_unneeded()`: for a DELETE that means to meet expired rows.
 //!
 //! A foreign key's cascade, and the extension's own DELETE in a session's transaction, delete
 //! expired rows, and by further foreign keys the rows that refer to them. Rows of this
@@ -15,7 +15,7 @@ use pgrx::prelude::*;
 
 fmgr::finfo_v1!(pg_finfo_ttl_live_or_unneeded);
 
-/// `ttl.live_or_unneeded(relation oid, place tid, live boolean) RETURNS boolean`: true. Raises
+/// `ttl_internal.live_or_unneeded(relation oid, place tid, live boolean) RETURNS boolean`: true. Raises
 /// 23503 if the row is expired and its deletion would delete or change rows that this
 /// transaction has made refer to it; 0A000 where the planner has not put it.
 #[pg_guard]
@@ -26,7 +26,7 @@ pub(crate) extern "C-unwind" fn ttl_live_or_unneeded(
     if !call.is_by_filter() {
         Error::new(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "ttl.live_or_unneeded() can be called only by the extension itself",
+            "ttl_internal.live_or_unneeded() can be called only by the extension itself",
         )
         .raise();
     }

@@ -32,7 +32,7 @@ pub(crate) struct Functions {
     pub(crate) reads_physically: pg_sys::Oid,
     /// `ttl.free_expired_keys()`
     pub(crate) free_expired_keys: pg_sys::Oid,
-    /// `ttl.live_or_unneeded(oid, tid, boolean)`
+    /// `ttl_internal.live_or_unneeded(oid, tid, boolean)`
     pub(crate) live_or_unneeded: pg_sys::Oid,
     /// `ttl.live_at(date, integer)` for each kind of date
     pub(crate) live_at: [pg_sys::Oid; 3],
@@ -42,9 +42,9 @@ pub(crate) struct Functions {
     pub(crate) earliest: [pg_sys::Oid; 3],
     /// `ttl.in_time_zone(date, text)` for each kind of date
     pub(crate) in_time_zone: [pg_sys::Oid; 3],
-    /// `ttl.evaluate_first(boolean)`
+    /// `ttl_internal.evaluate_first(boolean)`
     pub(crate) evaluate_first: pg_sys::Oid,
-    /// `ttl.locked_here(oid, tid)`
+    /// `ttl_internal.locked_here(oid, tid)`
     pub(crate) locked_here: pg_sys::Oid,
 }
 
@@ -110,9 +110,11 @@ pub(crate) fn is_known_to_be_absent() -> bool {
 
 fn look_up() -> Option<Functions> {
     let schema = names::schema(c"ttl")?;
+    let inner = names::schema(c"ttl_internal")?;
     // Only superusers create C functions, so look-alikes in a schema of that name are not taken
     // for the extension's.
     let function = |name: &CStr, args: &[_]| names::function(schema, name, args, C_LANGUAGE);
+    let internal = |name: &CStr, args: &[_]| names::function(inner, name, args, C_LANGUAGE);
     let (ts, int) = (pg_sys::TIMESTAMPTZOID, pg_sys::INT4OID);
     let (oid, tid, bool) = (pg_sys::OIDOID, pg_sys::TIDOID, pg_sys::BOOLOID);
     Some(Functions {
@@ -127,15 +129,15 @@ fn look_up() -> Option<Functions> {
         refreshed_ts: function(c"refreshed_ts", &[ts, int, int])?,
         reads_physically: function(c"reads_physically", &[oid])?,
         free_expired_keys: function(c"free_expired_keys", &[])?,
-        live_or_unneeded: function(c"live_or_unneeded", &[oid, tid, bool])?,
+        live_or_unneeded: internal(c"live_or_unneeded", &[oid, tid, bool])?,
         live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
         index_expires_at: of_dates(|kind| function(c"index_expires_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(c"earliest", &[kind.array_oid()]))?,
         in_time_zone: of_dates(|kind| {
             function(c"in_time_zone", &[kind.type_oid(), pg_sys::TEXTOID])
         })?,
-        evaluate_first: function(c"evaluate_first", &[bool])?,
-        locked_here: function(c"locked_here", &[oid, tid])?,
+        evaluate_first: internal(c"evaluate_first", &[bool])?,
+        locked_here: internal(c"locked_here", &[oid, tid])?,
     })
 }
 

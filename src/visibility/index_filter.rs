@@ -89,7 +89,7 @@ fn earliest<T: Argument>(
     }
 }
 
-/// `ttl.evaluate_first(condition boolean) RETURNS boolean`: its argument. STRICT. Its support
+/// `ttl_internal.evaluate_first(condition boolean) RETURNS boolean`: its argument. STRICT. Its support
 /// function makes it free, with its argument, so that the planner puts it before all other
 /// conditions: no function of a user sees a row for which it is false.
 #[unsafe(no_mangle)]

@@ -31,7 +31,7 @@ static IN_TRANSACTION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 /// A plan that is about to be executed.
 pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
     // In REPEATABLE READ no row expires meanwhile; foreign keys need no exception.
-    if !moment::waits_count() || externs::InNoForceRLSOperation() {
+    if !moment::clock_advances_during_waits() || externs::InNoForceRLSOperation() {
         return;
     }
     let mut is_first = false;
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn is_locked(relid: pg_sys::Oid, tid: pg_sys::ItemPoint
     unsafe { versions::is_locked_here(relid, tid) }
 }
 
-/// `ttl.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
+/// `ttl_internal.locked_here(relation oid, place tid) RETURNS boolean`: whether the current transaction
 /// has locked the row with this TID; false where PostgreSQL checks a row again, and in calls that
 /// the planner has not put into a filter, which could name any table. STRICT.
 #[unsafe(no_mangle)]

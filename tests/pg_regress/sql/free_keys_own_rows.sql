@@ -127,7 +127,7 @@ SELECT id FROM mid ORDER BY id;
 SELECT id, v, mid FROM low ORDER BY id;
 ROLLBACK;
 
-SELECT ttl.live_or_unneeded('mid'::regclass, '(0,1)', false);
-SELECT ttl.written_here('low'::regclass, '(0,1)');
+SELECT ttl_internal.live_or_unneeded('mid'::regclass, '(0,1)', false);
+SELECT ttl_internal.written_here('low'::regclass, '(0,1)');
 SET client_min_messages = warning;
 DROP SCHEMA free_keys_own_rows CASCADE;

@@ -56,14 +56,14 @@ INSERT INTO victim (id, _ts) VALUES (1, '2000-01-01'), (2, now());
 RESET ttl.preserve_ts;
 CREATE TABLE partitioned (id int) PARTITION BY RANGE (id);
 SELECT ttl.enable('partitioned', 3600);
-SELECT ttl.live_or_unneeded('victim'::regclass, '(0,1)', false);
+SELECT ttl_internal.live_or_unneeded('victim'::regclass, '(0,1)', false);
 SET ROLE ttl_hostile;
 CREATE TABLE p (id int PRIMARY KEY);
 CREATE TABLE c (id int REFERENCES p ON DELETE CASCADE, rel oid, place tid);
 CREATE FUNCTION use() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     BEGIN
-        RAISE NOTICE 'live or unneeded %: %', old.place, ttl.live_or_unneeded(old.rel, old.place, false);
+        RAISE NOTICE 'live or unneeded %: %', old.place, ttl_internal.live_or_unneeded(old.rel, old.place, false);
     EXCEPTION WHEN feature_not_supported THEN
         RAISE NOTICE 'refused %', old.place;
     END;

@@ -86,6 +86,6 @@ ROLLBACK;
 EXPLAIN (COSTS off) SELECT v FROM dated WHERE v = 1;
 \c -
 EXPLAIN (COSTS off) SELECT v FROM dated WHERE v = 1;
-SELECT ttl.locked_here('t'::regclass, '(0,1)');
+SELECT ttl_internal.locked_here('t'::regclass, '(0,1)');
 DROP TABLE child, t, dated, parted, base, heir, plain CASCADE;
 DROP FUNCTION find;

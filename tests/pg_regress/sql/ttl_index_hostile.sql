@@ -73,8 +73,8 @@ CREATE TABLE seen (id int, d timestamptz);
 CREATE INDEX seen_d ON seen (d);
 SELECT ttl.expire_index('seen_d', 0);
 INSERT INTO seen VALUES (1, :past), (2, :future);
-SELECT id FROM seen WHERE ttl.evaluate_first(sees(id) AND sees(id) AND sees6(id));
-EXPLAIN (COSTS OFF) SELECT id FROM seen WHERE ttl.evaluate_first(sees(id) AND sees(id) AND sees6(id));
+SELECT id FROM seen WHERE ttl_internal.evaluate_first(sees(id) AND sees(id) AND sees6(id));
+EXPLAIN (COSTS OFF) SELECT id FROM seen WHERE ttl_internal.evaluate_first(sees(id) AND sees(id) AND sees6(id));
 -- nor before a predicate that costs much, whose sum is rounded, too
 DROP INDEX seen_d;
 CREATE FUNCTION sees_cheaply(int) RETURNS boolean LANGUAGE plpgsql COST 1e-30 AS $$

@@ -243,7 +243,7 @@ fn functions_of_the_filter_raise_no_error() {
     let mut calls = 0;
     for user in ["attacker", "victim", "postgres"] {
         let mut session = database.connect_as(user);
-        // In a transaction that has locked rows of a table with TTL, `ttl.locked_here` reads the disk.
+        // In a transaction that has locked rows of a table with TTL, `ttl_internal.locked_here` reads the disk.
         session.run("SET lock_timeout = '1s'; BEGIN; SELECT FROM locked FOR UPDATE");
         for function in &functions {
             let types = function[1].split(';').filter(|of| !of.is_empty());
@@ -292,7 +292,7 @@ fn functions_of_the_filter_raise_no_error() {
     assert!(calls > 1000, "{calls}");
 }
 
-/// A2. At 6f7aa56 the error of `ttl.locked_here`, which was LEAKPROOF, told whether a hidden row
+/// A2. At 6f7aa56 the error of `ttl_internal.locked_here`, which was LEAKPROOF, told whether a hidden row
 /// matches: the planner called it before the policy.
 #[test]
 fn a2_a_policy_hides_rows_from_every_function() {
@@ -302,7 +302,7 @@ fn a2_a_policy_hides_rows_from_every_function() {
     let mut outcome = |table: &str, guess: u32| {
         let row = if table == "sal" { "ctid" } else { "p" };
         let result = attacker.try_run(&format!(
-            "SELECT 1 FROM {table} WHERE ttl.locked_here(CASE WHEN who = 'ceo' AND salary >= {guess} THEN 1::oid END, {row})"
+            "SELECT 1 FROM {table} WHERE ttl_internal.locked_here(CASE WHEN who = 'ceo' AND salary >= {guess} THEN 1::oid END, {row})"
         ));
         result
             .map(|messages| messages.len())
@@ -315,12 +315,12 @@ fn a2_a_policy_hides_rows_from_every_function() {
     let calls = [
         "ttl.live('now'::timestamptz + salary * interval '1 s', salary, 1)",
         "ttl.live_at('now'::timestamptz + salary * interval '1 s', 1)",
-        "ttl.evaluate_first(salary > 1)",
+        "ttl_internal.evaluate_first(salary > 1)",
         "ttl.reads_physically(t)",
         "ttl.cutoff(salary) IS NULL",
         "ttl.is_override(salary)",
         "ttl.expiry_key('now', salary) > 0",
-        "ttl.locked_here(t, p)",
+        "ttl_internal.locked_here(t, p)",
     ];
     for call in calls {
         let plan = attacker.column(&format!("EXPLAIN (COSTS OFF) SELECT FROM sal WHERE {call}"));

@@ -243,7 +243,7 @@ fn h2_a_referring_stranger_runs_nothing_as_who_inserts() {
     }
 }
 
-/// S7: any user could lock any table by ttl.written_here, and have errors about files logged.
+/// S7: any user could lock any table by ttl_internal.written_here, and have errors about files logged.
 #[test]
 fn l3_the_extensions_own_questions_are_not_for_others() {
     let database = hostile::armed_database(server());
@@ -254,7 +254,7 @@ fn l3_the_extensions_own_questions_are_not_for_others() {
     attacker.run("SET lock_timeout = '1s'");
     for tid in ["(0,1)", "(4294967294,1)", "(0,0)"] {
         let refused = attacker.error(&format!(
-            "SELECT ttl.written_here(c.oid, '{tid}') FROM pg_class AS c WHERE relname = 't'"
+            "SELECT ttl_internal.written_here(c.oid, '{tid}') FROM pg_class AS c WHERE relname = 't'"
         ));
         assert_eq!(refused.code(), &SqlState::FEATURE_NOT_SUPPORTED);
     }
