@@ -27,7 +27,7 @@ static BUILD_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
 static LOGICAL_MESSAGES: GucSetting<bool> = GucSetting::<bool>::new(false);
 static REPLICATE_DELETIONS: GucSetting<bool> = GucSetting::<bool>::new(true);
 
-/// Seconds: the longest sleep between two looks at a table.
+/// Seconds: maximum delay between scans of a table.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
 
 /// Rows: the most that one transaction deletes. Below that, batches adapt to the time they take.
@@ -89,7 +89,7 @@ pub(crate) fn replicate_deletions() -> bool {
     REPLICATE_DELETIONS.get()
 }
 
-/// The longest sleep between two looks at a table, in microseconds.
+/// Maximum delay between scans of a table, in microseconds.
 pub(crate) fn naptime() -> i64 {
     i64::from(NAPTIME.get()) * 1_000_000
 }
@@ -196,8 +196,8 @@ pub(crate) fn init() {
     define_reload();
     GucRegistry::define_int_guc(
         c"ttl.max_tables",
-        c"Tables and partitions with a time to live whose state is kept in shared memory.",
-        c"In all databases. Tables beyond that are not swept. Some 1 kB each.",
+        c"Maximum number of tables and partitions with a time to live, in all databases.",
+        c"Expired rows of further tables are hidden but not removed. Each takes about 1 kB of shared memory.",
         &MAX_TABLES,
         100,
         10_000_000,
@@ -206,8 +206,8 @@ pub(crate) fn init() {
     );
     GucRegistry::define_float_guc(
         c"ttl.guard_fraction",
-        c"Part of a table that a change of policy may expire without being confirmed.",
-        c"Beyond it, and beyond 5000 rows, the change is refused; 1 = never.",
+        c"Fraction of a table that a change of policy may expire without confirm => true.",
+        c"A change that would expire a larger fraction, and more than 5000 rows, is refused. 1 disables the check.",
         &GUARD_FRACTION,
         0.0,
         1.0,
@@ -216,8 +216,8 @@ pub(crate) fn init() {
     );
     GucRegistry::define_bool_guc(
         c"ttl.logical_messages",
-        c"Marks deletions of expired rows by messages in the stream of logical decoding.",
-        c"With wal_level = logical. Some consumers fail at messages.",
+        c"Writes logical decoding messages around deletions of expired rows.",
+        c"Takes effect if wal_level is logical. Some logical decoding plugins cannot handle messages.",
         &LOGICAL_MESSAGES,
         GucContext::Suset,
         GucFlags::default(),
@@ -227,8 +227,8 @@ pub(crate) fn init() {
     unsafe {
         GucRegistry::define_bool_guc_with_hooks(
             c"ttl.show_expired",
-            c"Shows expired rows that are not deleted yet.",
-            c"Statements of this session see and modify expired rows like any others. For inspection and repair.",
+            c"Shows expired rows that have not been removed yet.",
+            c"Statements of the session read and modify expired rows like live rows. Use it for inspection and repair.",
             &SHOW_EXPIRED,
             GucContext::Suset,
             GucFlags::default(),
@@ -238,8 +238,8 @@ pub(crate) fn init() {
         );
         GucRegistry::define_bool_guc_with_hooks(
             c"ttl.preserve_ts",
-            c"Keeps the time of last modification that a statement gives.",
-            c"INSERT and UPDATE do not set the time-to-live clock of the rows they write; for back-fills and imports.",
+            c"Keeps the time of last modification that a statement supplies.",
+            c"INSERT and UPDATE do not set the time-to-live clock of the rows they write. Use it for back-fills and imports.",
             &PRESERVE_TS,
             GucContext::Userset,
             GucFlags::default(),
@@ -255,24 +255,24 @@ pub(crate) fn init() {
 fn define_reload() {
     GucRegistry::define_bool_guc(
         c"ttl.replicate_deletions",
-        c"Replicates what background workers delete to subscriptions with origin = none.",
-        c"Off: each side of a replication in both directions deletes for itself.",
+        c"Replicates deletions by background workers to subscriptions with origin = none.",
+        c"When off, each node of a bidirectional replication removes its own expired rows.",
         &REPLICATE_DELETIONS,
         GucContext::Sighup,
         GucFlags::default(),
     );
     GucRegistry::define_bool_guc(
         c"ttl.enabled",
-        c"Deletes expired rows in the background.",
-        c"Off: they stay on disk, hidden as ever.",
+        c"Enables removal of expired rows by background workers.",
+        c"When off, expired rows stay hidden but are not removed.",
         &ENABLED,
         GucContext::Sighup,
         GucFlags::default(),
     );
     GucRegistry::define_bool_guc(
         c"ttl.build_indexes",
-        c"Builds indexes for deletion in the background.",
-        c"Off: a table that was enabled concurrently, and has no index yet, is not swept.",
+        c"Enables building of indexes for deletion by background workers.",
+        c"When off, expired rows of a table that waits for such an index are not removed.",
         &BUILD_INDEXES,
         GucContext::Sighup,
         GucFlags::default(),
@@ -285,96 +285,96 @@ fn define_reload() {
     };
     define(
         c"ttl.naptime",
-        c"Longest sleep between two looks at a table for expired rows.",
-        c"Looks come earlier where it is known that a row expires.",
+        c"Maximum delay between scans of a table for expired rows.",
+        c"A scan starts earlier if a row is known to expire.",
         &NAPTIME,
         (1, 86_400),
         GucFlags::UNIT_S,
     );
     define(
         c"ttl.batch_size",
-        c"Most expired rows that one transaction deletes.",
-        c"Batches are smaller where they would take too long.",
+        c"Maximum number of rows deleted per transaction.",
+        c"Fewer rows are deleted per transaction if it would take too long.",
         &BATCH_SIZE,
         (1, 1_000_000),
         plain,
     );
     define(
         c"ttl.max_workers",
-        c"Most workers that delete expired rows at a time.",
-        c"In all databases; taken from max_worker_processes.",
+        c"Maximum number of workers that remove expired rows at the same time.",
+        c"Counts the workers of all databases. They are taken from the pool defined by max_worker_processes.",
         &MAX_WORKERS,
         (1, most_workers),
         plain,
     );
     define(
         c"ttl.min_effort",
-        c"Percentage of its time that a worker deletes however busy the server is.",
-        c"100 = without regard to anybody.",
+        c"Minimum percentage of its time that a worker spends deleting.",
+        c"A worker spends this percentage even on a busy server. 100 disables throttling.",
         &MIN_EFFORT,
         (1, 100),
         plain,
     );
     define(
         c"ttl.max_effort",
-        c"Percentage of its time that a worker deletes however idle the server is.",
-        c"Wins over ttl.min_effort.",
+        c"Maximum percentage of its time that a worker spends deleting.",
+        c"Takes precedence over ttl.min_effort.",
         &MAX_EFFORT,
         (1, 100),
         plain,
     );
     define(
         c"ttl.max_lag",
-        c"Time by which the deletion in a table may be behind before it is given more effort.",
-        c"Up to half of a worker's time, however busy the server is, when behind by twice as much.",
+        c"Lag of deletion in a table above which workers raise the effort.",
+        c"At twice this lag, a worker spends half of its time deleting, even on a busy server.",
         &MAX_LAG,
         (1, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
         c"ttl.max_replica_lag",
-        c"Time by which a standby or subscriber may be behind before deletion goes down to ttl.min_effort.",
-        c"As pg_stat_replication shows it; -1 = they are not looked at.",
+        c"Replication lag above which workers fall back to ttl.min_effort.",
+        c"The lag is that in pg_stat_replication. -1 disables the check.",
         &MAX_REPLICA_LAG,
         (-1, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
         c"ttl.lock_timeout",
-        c"Longest wait for a lock while expired rows are deleted.",
-        c"For locks that triggers and foreign keys need; locks on the table itself are not waited for.",
+        c"Maximum time to wait for a lock while expired rows are deleted.",
+        c"Applies to locks that triggers and foreign keys need. Workers do not wait for locks on the table itself.",
         &LOCK_TIMEOUT,
         (1, i32::MAX),
         GucFlags::UNIT_MS,
     );
     define(
         c"ttl.change_delay",
-        c"Time for which rows that expire by a change of policy stay on disk.",
-        c"Until then a wrong change can be undone with revive_expired => true; 0 = none.",
+        c"Time during which a change of policy that expires rows can be taken back.",
+        c"Workers remove no rows of the table until it has passed. 0 disables the delay.",
         &CHANGE_DELAY,
         (0, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
         c"ttl.empty_partition_age",
-        c"Time after which a partition is dropped that is empty, and whose bound has passed.",
-        c"With drop_partitions. A partition whose rows have expired is dropped at once.",
+        c"Time after which an empty partition whose upper bound has passed is dropped.",
+        c"Applies to tables with drop_partitions. A partition whose rows have all expired is dropped at once.",
         &EMPTY_PARTITION_AGE,
         (0, i32::MAX),
         GucFlags::UNIT_S,
     );
     define(
         c"ttl.timeline",
-        c"Timeline on which expired rows are deleted in the background.",
-        c"A point-in-time recovery begins another one, on which nothing is deleted until this is changed; 0 = any.",
+        c"Timeline on which background workers remove expired rows.",
+        c"After a point-in-time recovery, which starts a new timeline, no rows are removed until this is changed. 0 means any timeline.",
         &TIMELINE,
         (0, i32::MAX),
         plain,
     );
     define(
         c"ttl.statement_timeout",
-        c"Longest time for one batch of deletions, triggers included.",
-        c"A batch that takes longer is cancelled and tried again in smaller parts.",
+        c"Maximum duration of one batch of deletions, including triggers.",
+        c"A batch that takes longer is canceled and retried in smaller parts.",
         &STATEMENT_TIMEOUT,
         (1, i32::MAX / 1000),
         GucFlags::UNIT_S,

@@ -22,7 +22,7 @@ static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::nul
 /// What was running when each open subtransaction began, the outermost first.
 static AT_SUBXACT_START: Variable<RefCell<Vec<Running>>> = Variable::new(RefCell::new(Vec::new()));
 
-/// The running query. `Copy`: the hooks hold nothing that needs dropping.
+/// The running query. `Copy`: the hooks own no values with destructors.
 #[derive(Clone, Copy)]
 pub(crate) struct Running {
     time: i64,

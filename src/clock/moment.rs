@@ -45,7 +45,7 @@ pub(crate) fn after_wait() -> i64 {
 }
 
 /// Whether each statement of the transaction has its own time, so that a wait counts.
-pub(crate) fn waits_count() -> bool {
+pub(crate) fn clock_advances_during_waits() -> bool {
     !xact::has_one_snapshot()
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn waits_count() -> bool {
 #[cold]
 fn checks_again<A>(call: &Call<'_, A>, memory: Context<'_>) -> bool {
     execution::time().is_some()
-        && waits_count()
+        && clock_advances_during_waits()
         && call.is_by_filter()
         && memory.has_name(c"ExecutorState")
         && !execution::is_kept_in(memory)

@@ -6,7 +6,7 @@
 //! | `statement`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
 //! | `trigger_guard`, `columns`, `needed`, `refusal` | what is refused |
-//! | `purge_before_ddl` | rows that nobody sees are not in the way of what reads all rows |
+//! | `purge_before_ddl` | hidden rows do not make a statement fail that reads all rows |
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
@@ -14,7 +14,7 @@
 //! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped` | what a statement really drops |
-//! | `databases` | statements for which nobody may be connected to a database |
+//! | `databases` | statements for which no session may be connected to a database |
 
 mod added;
 mod columns;

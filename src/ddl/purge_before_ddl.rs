@@ -86,8 +86,7 @@ fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement<'_>) -> Ve
 
 fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
-    let restored = governing_label(relid)
-        .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
+    let restored = governing_label(relid).is_none_or(|label| label.policy.restored);
     // Look first: a DELETE that finds no row still fires statement triggers.
     if !in_force || restored || xact::is_trigger_pending(relid) || !purge::has_expired(relid) {
         return;
@@ -123,7 +122,7 @@ fn could_not(relid: pg_sys::Oid, failure: &Error) {
     )
     .detail(format!("They could not be deleted: {}.", failure.text().trim_end_matches('.')))
     .hint(format!(
-        "If the statement fails because of a row that is not to be seen, remove what keeps the row, then SELECT ttl.purge({}).",
+        "If the statement fails because of a hidden expired row, remove what keeps the row, then SELECT ttl.purge({}).",
         catalog::quote_literal(&table)
     ))
     .warn();

@@ -65,7 +65,7 @@ pub(super) struct Batch<'a> {
 }
 
 /// Deletes the rows that `query` selects, at most `limit`, in a transaction of its own. Locked
-/// rows are skipped. Before SQL deletes a single row, `on_single` is told of it: user code may
+/// rows are skipped. Before SQL deletes a single row, `on_single` is called with it: user code may
 /// end the process.
 pub(crate) fn run(
     job: &Job,

@@ -15,7 +15,7 @@ use crate::pg::session;
 use crate::pg::session::gate::Visit;
 use crate::visibility::statement;
 
-/// Locks the rows that the query finds and nobody has locked, deletes them, and looks at what a
+/// Locks the rows that the query finds and no other transaction has locked, deletes them, and looks at what a
 /// trigger or rule has kept.
 pub(super) fn delete(
     batch: &Batch<'_>,

@@ -11,7 +11,7 @@ use crate::pg::exec::relation::Open;
 use crate::pg::session;
 use crate::visibility::statement;
 
-/// Deletes what the query finds and nobody has locked, then fires the triggers.
+/// Deletes what the query finds and no other transaction has locked, then fires the triggers.
 pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Result<Done, Error> {
     let job = batch.job;
     let begin = message::for_begin(&job.name);
@@ -35,7 +35,7 @@ pub(super) fn delete(batch: &Batch<'_>, table: &Open, tally: &mut Tally) -> Resu
         *tally = counted;
         return Ok(Done::default());
     };
-    // Nobody's code has run yet.
+    // No user-defined code has run yet.
     let cascade = Cascade::begin(job.relid);
     batch.at_rows.set(true);
     if counted.deleted == 1 {

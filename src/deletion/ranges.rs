@@ -42,7 +42,7 @@ pub(crate) fn summarise(
     anew: bool,
 ) -> Result<usize, Error> {
     transaction::run(|| {
-        // Against others of its kind; whoever reads or writes rows goes on.
+        // Conflicts with itself only; readers and writers of rows go on.
         if !locks::try_relation(job.relid, pg_sys::ShareUpdateExclusiveLock) {
             return Ok(0);
         }

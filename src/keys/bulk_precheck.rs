@@ -25,7 +25,7 @@ const PART: f64 = 0.25;
 const FEW_ENTRIES: u32 = 20_000;
 
 /// True if no row of the table is expired, after removing a few; false also where that cannot be
-/// told quickly.
+/// decided quickly.
 pub(super) fn has_no_expired_row(
     table: &relation::Open,
     relid: pg_sys::Oid,
@@ -43,8 +43,7 @@ pub(super) fn has_no_expired_row(
         return false;
     };
     // In a restored table only the row in a new row's way is deleted.
-    let restored = governing_label(relid)
-        .is_none_or(|label| label.policy.is_restored(label.labelled_table.to_u32()));
+    let restored = governing_label(relid).is_none_or(|label| label.policy.restored);
     // Nor where expired rows are kept (C23, C24).
     let kept = policy.keep_expired > 0 || policy.waits_until(background::now()).is_some();
     let may_delete = !restored

@@ -67,7 +67,7 @@ struct Wait {
 impl Wait {
     /// A wait has ended: from here on, rows are judged by the time after it.
     fn is_over(&mut self) {
-        if moment::waits_count() {
+        if moment::clock_advances_during_waits() {
             let outer = execution::advance(moment::after_wait());
             self.outer.get_or_insert(outer);
         }
@@ -95,7 +95,7 @@ struct Lookup<'a> {
 
 /// How a look-up ends.
 enum End {
-    /// There is nobody else who holds the key.
+    /// No other row has the key.
     Free,
     /// Another session was changing a row that does.
     Changed,
@@ -167,8 +167,9 @@ impl Lookup<'_> {
         while scan.next() {
             let writer = scan.writer();
             // The constraint would wait, too.
-            let may_expire =
-                self.key.unique.is_immediate && writer.is_some() && moment::waits_count();
+            let may_expire = self.key.unique.is_immediate
+                && writer.is_some()
+                && moment::clock_advances_during_waits();
             if self.new.replaces(&slot.tid())
                 || (!may_expire && self.liveness.is_live(slot))
                 || (scan.is_lossy() && !self.conflicts(slot, sought))

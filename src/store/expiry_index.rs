@@ -25,7 +25,7 @@ pub(crate) enum ExpectedIndex {
     OverridingByExpiry,
 }
 
-/// The relation's valid btree and BRIN indexes that offer it. Locks nothing and runs nobody's
+/// The relation's valid btree and BRIN indexes that offer it. Takes no locks and runs no user-defined
 /// code, so that anyone may ask about any table.
 pub(crate) fn find(
     relid: pg_sys::Oid,

@@ -1,5 +1,5 @@
 //! What this transaction has written to tables with TTL, and whether it has changed a policy:
-//! noted by statements, told to the workers at commit.
+//! noted by statements, announced to the workers at commit.
 
 use super::TablePolicy;
 use crate::pg::abi::variable::Variable;

@@ -52,7 +52,7 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
 }
 
 /// Whether the query keeps tables consistent on disk, is the extension's own, or copies the table to
-/// a subscriber (C36); a view's tables are its owner's, and are read as ever.
+/// a subscriber (C36); a view's tables are its owner's, and are read like others.
 fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let statement = statement::current();
     if statement.is_copied && table.queried().check_as_user() == pg_sys::InvalidOid {
@@ -66,7 +66,7 @@ fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
 }
 
 /// Whether the query deletes expired rows of the relation in a session's own transaction, where
-/// rows may refer to them that nobody else knows.
+/// rows that only this transaction sees may refer to them.
 fn is_deleted_from(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let statement = statement::current();
     table.read().reloptkind == RelOptKind::RELOPT_BASEREL

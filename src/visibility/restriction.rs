@@ -7,8 +7,8 @@ use crate::store::extension::Functions;
 use crate::store::{Clock, Key, Rule, TablePolicy};
 use pgrx::pg_sys::{self, Expr};
 
-/// The conditions of "the row is live", for range table entry `varno`; all must hold. The
-/// planner takes each for free, so that they come before all others.
+/// The conditions of "the row is live", for range table entry `varno`; all must hold. Their cost is
+/// zero, so `order_qual_clauses()` evaluates them first.
 pub(super) fn each_live_condition(
     functions: &Functions,
     policy: &TablePolicy,

@@ -75,7 +75,7 @@ fn create(
             &key(wanted),
             &reason,
         )
-        .hint("Of a document's property a generated column can be made.")
+        .hint("Create a generated column for the document property.")
     })?;
     let date = DateType::of(column.type_oid).ok_or_else(|| {
         field(
@@ -155,7 +155,7 @@ fn unusable(why: &Unusable) -> Error {
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             match unfit {
                 Unfit::Function(name) => {
-                    format!("uses {name}, which not only superusers can have made")
+                    format!("uses {name}, which may have been created by a non-superuser")
                 }
                 _ => "is on the row as a whole".to_owned(),
             },
@@ -264,9 +264,7 @@ fn existing(
     }
     if wanted.name.as_ref().is_some_and(|wanted| wanted != name) {
         return Err(conflict(
-            format!(
-                "\"options.name\" is another than that of TTL index {shown}, which exists already"
-            ),
+            format!("\"options.name\" differs from the name of existing TTL index {shown}"),
             "ALTER INDEX ... RENAME TO changes the name of an index.",
         ));
     }

@@ -20,7 +20,7 @@ const TABLES: usize = 32;
 /// Fewer rows than these may always expire.
 const FEW_ROWS: f64 = 5000.0;
 
-/// Whether who makes a change means to expire most of the table.
+/// Whether the caller has confirmed a change that expires most of the table.
 #[derive(Debug, Clone)]
 pub(in crate::api) struct Consent {
     pub(in crate::api) confirmed: bool,
@@ -91,7 +91,7 @@ pub(in crate::api) fn watch(
     .detail(format!(
         "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
     ))
-    .hint(format!("If that is meant: {}", consent.call)))
+    .hint(format!("To confirm the change, run: {}", consent.call)))
 }
 
 /// How many rows of a table meet two conditions.

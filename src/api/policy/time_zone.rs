@@ -15,7 +15,7 @@ pub(in crate::api) struct Chosen {
     pub(in crate::api) notice: Option<Notice>,
 }
 
-/// What a user is told of a time zone.
+/// NOTICEs about a time zone.
 pub(in crate::api) struct Notice {
     zone: TimeZone,
     /// Whether rows may live again that the former zone had expired.

@@ -28,7 +28,7 @@ impl<'a> Context<'a> {
 
     /// Passes the current context to `work`, which must not reset it.
     pub(crate) fn with_current<T>(work: impl FnOnce(Context<'_>) -> T) -> T {
-        // SAFETY: nobody frees the current context.
+        // SAFETY: PostgreSQL does not free the current context.
         work(unsafe { Context::of(pg_sys::CurrentMemoryContext) })
     }
 

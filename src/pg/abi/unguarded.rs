@@ -2,7 +2,7 @@
 //!
 //! pgrx's bindings turn an error into a Rust panic, which loses CONTEXT and the names of schema,
 //! table and constraint, and cost a `sigsetjmp` per call. These do neither: they may be called
-//! only from unguarded `extern "C-unwind"` functions that hold nothing that needs dropping
+//! only from unguarded `extern "C-unwind"` functions that own no values with destructors
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]

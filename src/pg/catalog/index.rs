@@ -8,7 +8,7 @@ use crate::pg::catalog;
 use pgrx::pg_sys;
 
 /// The OIDs of the relation's indexes, including those of a partitioned table and invalid ones.
-/// Locks nothing and runs nobody's code, so that anyone may ask about any table.
+/// Takes no locks and runs no user-defined code, so that any user may ask about any table.
 pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
     index_entry::each_of(relid, &mut |form| {

@@ -39,7 +39,7 @@ type Parent = fn(pg_sys::Oid) -> Option<pg_sys::Oid>;
 
 static BEYOND: OnceLock<Parent> = OnceLock::new();
 
-/// Whoever looks for parents finds these, too; called once, at load.
+/// Searches for parents find these, too; called once, at load.
 pub(crate) fn extend(parent: Parent) {
     BEYOND.get_or_init(|| parent);
 }

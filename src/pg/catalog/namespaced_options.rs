@@ -60,7 +60,7 @@ pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<T
     if !has_any(planned, namespace) {
         return None;
     }
-    // SAFETY: trees of the parser; the copy is nobody else's.
+    // SAFETY: trees of the parser; this function has the only reference to the copy.
     unsafe {
         let copy = pg_sys::copyObjectImpl(planned.as_ptr().cast()).cast::<PlannedStmt>();
         let mut options = Vec::new();
@@ -131,7 +131,7 @@ unsafe fn places(statement: *mut pg_sys::Node) -> Vec<Place> {
 /// the table exists, and its owner.
 ///
 /// # Safety
-/// A statement of the parser that is nobody else's.
+/// A statement of the parser to which the caller has the only reference.
 unsafe fn drop_empty_commands(statement: *mut pg_sys::Node) {
     // SAFETY: as required of the caller.
     unsafe {

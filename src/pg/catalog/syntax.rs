@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, NodeTag, PgNode};
 use pgrx::prelude::*;
 use std::ffi::CStr;
 
-/// A node of a tree that nobody changes during `'a`.
+/// A node of a tree that is not changed during `'a`.
 pub(crate) struct Node<'a, T = pg_sys::Node>(NonNull<T>, PhantomData<&'a T>);
 
 impl<T> Clone for Node<'_, T> {
@@ -69,7 +69,7 @@ unsafe impl Tagged for pg_sys::Node {
 
 impl<'a, T> Node<'a, T> {
     /// # Safety
-    /// Null, or a node of a tree as PostgreSQL makes them, which nobody changes during `'a`.
+    /// Null, or a node of a tree as PostgreSQL makes them, which is not changed during `'a`.
     pub(crate) unsafe fn new(node: *mut T) -> Option<Self> {
         Some(Self(NonNull::new(node)?, PhantomData))
     }

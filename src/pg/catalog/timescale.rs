@@ -23,7 +23,7 @@ struct FormHypertable {
     table_name: pg_sys::NameData,
 }
 
-/// Its catalog of that name, which begins with these columns. Whoever may create a schema can make one
+/// Its catalog of that name, which begins with these columns. Any user who may create a schema can make one
 /// that looks like it, but not one of a superuser's.
 fn find(name: &str, columns: &[(&str, pg_sys::Oid)]) -> Option<pg_sys::Oid> {
     let relid = names::relation(names::schema(SCHEMA)?, name)?;

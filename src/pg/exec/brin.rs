@@ -42,7 +42,7 @@ impl Led {
 /// to all blocks with such a row, to those that are not summarised, and to others. `None` if there
 /// is no such index any more. The table is locked.
 ///
-/// Nobody's code runs: operator classes are made by superusers only.
+/// No user-defined code runs: only superusers can create operator classes.
 pub(crate) fn lead(table: &relation::Open, index: Oid, (first, last): (i64, i64)) -> Option<Led> {
     let share = pg_sys::AccessShareLock.cast_signed();
     // SAFETY: the index is looked at before it is opened, and locked until the transaction ends;
@@ -130,7 +130,7 @@ unsafe fn scan(index: pg_sys::Relation, (first, last): (i64, i64)) -> Vec<Blocks
 /// Calls `see` with the pages in ascending order.
 ///
 /// # Safety
-/// A bitmap that nobody iterates over.
+/// A bitmap over which no scan iterates.
 unsafe fn each_page(bitmap: *mut pg_sys::TIDBitmap, see: &mut dyn FnMut(BlockNumber)) {
     // SAFETY: as required of the caller.
     unsafe {

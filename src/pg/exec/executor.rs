@@ -54,7 +54,7 @@ impl<'a> Query<'a> {
         // SAFETY: the query is there, and is released with the snapshot that it has then.
         unsafe {
             let former = (*self.0).snapshot;
-            // Whoever has pushed it pops what is there then.
+            // The caller that pushed it pops what is there then.
             unguarded::PopActiveSnapshot();
             unguarded::PushActiveSnapshot(unguarded::GetLatestSnapshot());
             (*self.0).snapshot = unguarded::RegisterSnapshot(externs::GetActiveSnapshot());

@@ -131,7 +131,7 @@ unsafe impl<T: Send> Sync for UnderLock<T> {}
 
 impl<T> UnderLock<T> {
     pub(crate) fn get<'a, C: Contents>(&'a self, _lock: &'a Locked<C>) -> &'a T {
-        // SAFETY: the lock is held, so nobody changes it.
+        // SAFETY: the lock is held, so no other process changes it.
         unsafe { &*self.0.get() }
     }
 
@@ -198,7 +198,7 @@ impl<C: Contents> Exclusive<C> {
 
     /// Removes the entry with this key.
     pub(crate) fn remove(&mut self, key: &C::Key) {
-        // SAFETY: under the exclusive lock; nobody has a reference to the entry.
+        // SAFETY: the exclusive lock is held, so no other process has a reference to the entry.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_REMOVE) };
     }
 

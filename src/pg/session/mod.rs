@@ -79,7 +79,7 @@ pub(crate) fn index_only<T>(work: impl FnOnce() -> T) -> T {
     )
 }
 
-/// Runs `work` with a `search_path` in which nobody can create anything: what PostgreSQL writes
+/// Runs `work` with a `search_path` in which no user can create objects: what PostgreSQL writes
 /// out (`pg_get_expr`) then reads the same for everybody. An error ends the setting with the
 /// transaction.
 ///
@@ -119,7 +119,7 @@ pub(crate) fn end_as_origin(nest: Option<c_int>) {
     }
 }
 
-/// Sets it until the end of the present nest level, whoever the user is.
+/// Sets it until the end of the current nest level, with any user's privileges.
 ///
 /// # Safety
 /// Within a transaction and a nest level of its own.
@@ -147,7 +147,7 @@ pub(crate) fn limit_lock_waits(milliseconds: i32) {
     }
 }
 
-/// Sets it for the session, whoever the user is.
+/// Sets it for the session, with any user's privileges.
 ///
 /// # Safety
 /// In no transaction; a value that needs no look-up.

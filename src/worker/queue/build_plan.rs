@@ -31,7 +31,7 @@ pub(in crate::worker) struct Work {
 /// The next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Step {
-    /// A statement that nobody waits for.
+    /// A statement for which no session waits.
     Concurrently(Statement),
     /// One that needs that no partition lacks an index.
     Join(Statement),

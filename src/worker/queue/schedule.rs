@@ -1,9 +1,9 @@
 //! When a table is looked at next. Pure: instants and durations in microseconds, as in
 //! timestamptz.
 
-/// The shortest time between two looks at a table that has nothing else pending.
+/// Minimum delay between scans of a table that has nothing else pending.
 const MIN_GAP: i64 = 500_000;
-/// The shortest time between two looks because of writes.
+/// Minimum delay between scans because of writes.
 const WRITE_GAP: i64 = 1_000_000;
 /// What was written to a table since the last look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl Schedule {
         self.routine &= arrived.due == i64::MAX;
     }
 
-    /// Whether this is a routine look: nothing is known to have expired or changed.
+    /// Whether this is a routine scan: no row is known to have expired, and no policy has changed.
     pub(in crate::worker) fn is_routine(&self) -> bool {
         self.routine
     }
@@ -327,7 +327,7 @@ fn together(latest: i64, naptime: i64) -> i64 {
     latest - latest.rem_euclid((naptime / 10).clamp(1, SECOND))
 }
 
-/// The shortest time between two looks that cost so much: they take one part in twenty.
+/// Minimum delay between scans of this cost: scans take at most one part in twenty of the time.
 pub(in crate::worker) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }

@@ -64,7 +64,7 @@ fn standbys_lag(load: &Load, bounds: &Bounds) -> bool {
     most.is_some_and(|most| load.replica_lag > most)
 }
 
-/// The part of a processor that users leave over.
+/// The fraction of a processor that is idle.
 fn spare(load: &Load) -> f64 {
     (load.cores * (1.0 - RESERVE) - load.active).clamp(0.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Ranges of blocks that an index led to in vain. Pure.
+//! Ranges of blocks to which an index led although they have no expired row. Pure.
 
 /// The ranges of a table's BRIN index in which a sweep has found nothing, by their first blocks.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Vain {
         }
     }
 
-    /// Notes that blocks were read; returns the ranges that were, in vain, to their ends.
+    /// Notes that blocks were read; returns the ranges that were read to their ends without a row.
     pub(in crate::worker) fn read(&mut self, from: u32, to: u32, found: bool) -> Vec<u32> {
         if found {
             (self.from, self.to) = (to, to);

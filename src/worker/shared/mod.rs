@@ -69,7 +69,7 @@ pub(super) struct Control {
     /// When it did.
     pub(super) replica_lag_at: AtomicI64,
     pub(super) databases: [Database; DATABASES],
-    /// Beyond so many slots none has ever been taken.
+    /// High-water mark: slots at or above this index were never used.
     taken: AtomicUsize,
     pub(super) processes: [Process; PROCESSES],
     pub(super) marks: [AtomicU8; MARKS],
@@ -183,7 +183,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.started_at.store(0, Ordering::Relaxed);
     slot.without_room.store(0, Ordering::Relaxed);
     slot.lacks_slot.store(false, Ordering::Relaxed);
-    // First, so that nobody misses the slot who looks for the database from now on.
+    // First, so that no process that searches for the database from now on misses the slot.
     control().taken.fetch_max(free + 1, Ordering::Release);
     slot.oid.store(oid, Ordering::Release);
     Some(slot)

@@ -187,7 +187,7 @@ fn give_back(entering: &mut Entering, places: Vec<(TableKey, bool)>, in_vain: bo
     }
 }
 
-/// At the end of a transaction, after the workers were told: raises no error.
+/// At the end of a transaction, after the workers were notified: raises no error.
 pub(crate) fn at_end(has_committed: bool) {
     let places = RESERVED.take();
     if !places.is_empty() {

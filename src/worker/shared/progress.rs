@@ -12,7 +12,7 @@ pub(in crate::worker) struct RangeSweep {
     pub(in crate::worker) block: u32,
     /// only rows after this offset.
     pub(in crate::worker) offset: u16,
-    /// How long it has read in vain, in microseconds.
+    /// Time spent on reads that found no expired row, in microseconds.
     pub(in crate::worker) vain: i64,
     /// When one ended in this pass; 0 = none has.
     ended: i64,

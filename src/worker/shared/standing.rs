@@ -1,4 +1,4 @@
-//! How deletion stands, for whoever looks: whether a table's figures are current, and if not,
+//! State of deletion, for the monitoring views: whether a table's figures are current, and if not,
 //! why. Opens no table, and waits for nothing but the lock on shared memory.
 
 use super::Database;
@@ -122,7 +122,7 @@ impl Figures {
     }
 }
 
-/// Why no worker looks, or looks in vain.
+/// Why no worker scans the table, or scans it without result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// There is no room in shared memory, for this owner at least.

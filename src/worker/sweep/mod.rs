@@ -25,7 +25,7 @@ use std::time::Duration;
 /// After so many rows of a pass, the other order may be better.
 pub(super) const MANY: u64 = 20_000;
 
-/// How long rows may have been expired, in microseconds, before anybody is told of them: a
+/// How long rows may have been expired, in microseconds, before they are announced: a
 /// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
 /// less.
 pub(super) const SLACK: i64 = 10_000_000;

@@ -146,7 +146,7 @@ impl Turn<'_> {
             .with_range_sweep(number, |sweep| sweep.vain += micros(took));
     }
 
-    /// Summarises ranges to which the index led in vain: those that are not summarised, and in a
+    /// Summarises ranges to which the index led without a row being expired: those that are not summarised, and in a
     /// search from the very beginning all, as rows that are gone leave their mark in a summary.
     ///
     /// It helps, but deletion does without: an error is logged, and it is left for a while.

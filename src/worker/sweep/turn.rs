@@ -54,7 +54,7 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) futile: Duration,
     /// The expiry key of the row that could not be set aside last, for lack of room.
     pub(in crate::worker) crowded_by: Option<i64>,
-    /// How long the turn has read ranges of blocks in vain.
+    /// Time that the turn has spent reading ranges of blocks without an expired row.
     pub(in crate::worker) vain: Duration,
     /// Rows written to the table when the turn began.
     pub(in crate::worker) written: Option<i64>,
@@ -178,7 +178,7 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
         Ok(Whole::NotKnown) => {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_QUERY_CANCELED,
-                "to look for live rows in the partition took too long for now",
+                "timed out while checking the partition for live rows",
             ));
         }
         Err(failure) if is_passing(key, &failure) => return Err(failure),

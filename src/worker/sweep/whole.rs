@@ -193,7 +193,7 @@ fn candidate(leaf: pg_sys::Oid) -> Result<Candidate, Error> {
     let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
         return Ok(Candidate::NotYet);
     };
-    if !label.policy.drop_partitions || label.policy.is_restored(label.labelled_table.to_u32()) {
+    if !label.policy.drop_partitions || label.policy.restored {
         return Ok(Candidate::NotYet);
     }
     // C26: they are taken row by row.

@@ -67,8 +67,8 @@ pub(super) fn wait(key: TableKey, until: i64) -> Outcome {
     }
 }
 
-/// For a routine look at a table to which, by its statistics, nobody has written since the last
-/// look: the next row expires when that look said.
+/// Fast path of a routine scan: if pgstat shows no writes since the last scan, reuse the next expiry
+/// that it computed.
 pub(super) fn unchanged(key: TableKey) -> Option<Outcome> {
     let (seen, next) = state::with_table(key, |state| {
         let quiet = state.schedule.is_routine() && state.counters.blocked_rows == 0;
