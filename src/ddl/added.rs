@@ -29,7 +29,7 @@ pub(super) fn forget_columns(relid: pg_sys::Oid, dropped: &[&str]) {
         // Take the lock of ALTER TABLE first, to keep the lock order.
         locks::relation(table, pg_sys::AccessExclusiveLock);
         if let Some(policy) = concerned() {
-            seclabel::set(table, Some(&policy.to_label()));
+            seclabel::set(table, Some(&policy));
         }
     }
 }
@@ -49,6 +49,6 @@ pub(super) fn rename_index(table: pg_sys::Oid, old: &str, new: &str) {
     if let Some(mut policy) = label_of(table)
         && policy.added.rename_index(old, new)
     {
-        seclabel::set(table, Some(&policy.to_label()));
+        seclabel::set(table, Some(&policy));
     }
 }

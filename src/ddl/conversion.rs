@@ -97,7 +97,7 @@ fn complete((schema, name): &(pg_sys::Oid, String)) {
         return;
     };
     if let Some(policy) = label_of(relid).filter(|_| citus::is_shell(relid)) {
-        seclabel::set(relid, Some(&policy.to_label()));
+        seclabel::set(relid, Some(&policy));
     }
     trigger_placement::sync(relid);
 }

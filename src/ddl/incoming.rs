@@ -26,14 +26,12 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         return;
     };
     let family = label.labelled_table;
-    let is_served = family != relid && !label.policy.is_restored(family.to_u32());
+    let is_served = family != relid && !label.policy.restored;
     // The owner of a part of the family only cannot make the rest wait.
     if !is_served || !label.policy.is_on() || !roles::owns_relation(family, roles::current_user()) {
         return;
     }
-    let waited = |table: pg_sys::Oid| {
-        label_of(table).is_some_and(|policy| policy.is_restored(table.to_u32()))
-    };
+    let waited = |table: pg_sys::Oid| label_of(table).is_some_and(|policy| policy.restored);
     if catalog::all_inheritors(relid).into_iter().any(waited) && restoring::hold(family) {
         let came = catalog::qualified_name(relid);
         let origin = format!("Table {came}, which now follows its time to live, was restored");

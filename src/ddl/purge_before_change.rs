@@ -66,7 +66,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
 /// Deletes the expired rows of one table, of which `label` is in force. Returns how many; an error
 /// if one stays.
 fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u64> {
-    if label.policy.is_restored(label.labelled_table.to_u32()) {
+    if label.policy.restored {
         if purge::has_expired(table) {
             return Err(Error::restored_rows_in_the_way(label.labelled_table));
         }

@@ -156,7 +156,7 @@ fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
         if let Some(mut policy) = label_of(relid)
             && policy.rename_column(old, &new)
         {
-            seclabel::set(relid, Some(&policy.to_label()));
+            seclabel::set(relid, Some(&policy));
         }
     }
 }
@@ -176,7 +176,7 @@ fn follow_indexes(noted: &[TtlIndex]) {
             }
         }
         // pg_restore creates indexes after the label.
-        if !policy.is_restored(labelled_table.to_u32()) {
+        if !policy.restored {
             new.rules
                 .retain(|rule| index_of(labelled_table, &rule.index).is_some());
         }
@@ -213,8 +213,7 @@ fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
     if let Some(policy) = label_of(labelled_table) {
         let new = corrected(&policy);
         if new != policy {
-            let label = (!new.is_empty()).then(|| new.to_label());
-            seclabel::set(labelled_table, label.as_deref());
+            seclabel::set(labelled_table, Some(&new));
         }
     }
 }

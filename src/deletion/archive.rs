@@ -103,7 +103,7 @@ impl Target {
     }
 }
 
-/// Inserts a row that has just been deleted, as the table's owner, whoever the user is.
+/// Inserts a row that has just been deleted, as the table's owner, in the session of any user.
 pub(crate) fn take_row(row: Slot<'_>, policy: &TablePolicy) -> Result<()> {
     let relid = row.table().oid();
     let Some(target) = Target::of(relid, policy, Locks::Wait)? else {

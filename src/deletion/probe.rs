@@ -55,9 +55,8 @@ pub(super) fn look<T>(
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     transaction::run(|| {
         // C21: nor while its indexes are still to be built.
-        let bound = governing_label(relid).is_some_and(|label| {
-            !label.policy.build_pending && !label.policy.is_restored(label.labelled_table.to_u32())
-        });
+        let bound = governing_label(relid)
+            .is_some_and(|label| !label.policy.build_pending && !label.policy.restored);
         let has_rows = !cache::policy(relid).is_some_and(|policy| policy.is_shell());
         Ok(if bound && has_rows {
             Job::lagging(relid)

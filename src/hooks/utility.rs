@@ -26,7 +26,7 @@ pub(super) fn init() {
     }
 }
 
-/// What to do around a statement. `Copy`, as the trampoline must hold nothing that needs dropping.
+/// What to do around a statement. `Copy`, as the trampoline must own no values with destructors.
 #[derive(Clone, Copy)]
 struct Around {
     /// The statement to run: the given one or a replacement.
@@ -141,7 +141,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
             around.copies = true;
         }
         NodeTag::T_SecLabelStmt => {
-            around.statement = label_provider::bind_or_unbind(planned).unwrap_or(pstmt);
+            around.statement = label_provider::mark_restored(planned).unwrap_or(pstmt);
         }
         NodeTag::T_TransactionStmt => {
             around.ends_prepared = node.cast().and_then(prepared_transaction);

@@ -55,7 +55,7 @@ impl fast_path::Judge for Judge {
         // SAFETY: what `begin` has kept.
         let liveness = unsafe { &*liveness.cast::<Liveness<'_>>() };
         let outer = execution::suspend();
-        if has_waited && moment::waits_count() {
+        if has_waited && moment::clock_advances_during_waits() {
             execution::advance(moment::after_wait());
         }
         let is_live = liveness.is_live(row);

@@ -2,7 +2,7 @@
 //! (docs/decisions/0070-what-waits.md).
 //!
 //! pg_dump's scripts run with `row_security = off`, as the tables' owner or a superuser, and
-//! list `_ts` among the columns of COPY and INSERT. Nobody else writes like that.
+//! list `_ts` among the columns of COPY and INSERT. No other program writes like that.
 
 use crate::error::Error;
 use crate::pg::abi::lists;
@@ -71,11 +71,11 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
 pub(crate) fn hold(labelled_table: pg_sys::Oid) -> bool {
     policy_lock::lock_policy_for_change(labelled_table);
     // Another session of the same restore may have been first.
-    let served = |policy: &Policy| !policy.is_restored(labelled_table.to_u32());
+    let served = |policy: &Policy| !policy.restored;
     let Some(mut policy) = label_of(labelled_table).filter(served) else {
         return false;
     };
-    policy.hold();
-    seclabel::set(labelled_table, Some(&policy.to_label()));
+    policy.restored = true;
+    seclabel::set(labelled_table, Some(&policy));
     true
 }

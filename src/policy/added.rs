@@ -31,6 +31,13 @@ impl Added {
         *self == Self::default()
     }
 
+    /// Puts the lists in the order of names.
+    pub(super) fn sort(&mut self) {
+        for names in [&mut self.columns, &mut self.indexes, &mut self.views] {
+            names.sort();
+        }
+    }
+
     /// Whether the column is one that was added.
     pub(crate) fn has_column(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column == name)

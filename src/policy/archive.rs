@@ -1,6 +1,7 @@
 //! Where expired rows go.
 
 use super::label::Policy;
+use serde::{Deserialize, Serialize};
 
 /// The table into which rows are inserted as they are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub(crate) struct Archive {
 }
 
 /// The archive as it was chosen (docs/decisions/0075-archives-by-identity.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Chosen {
     pub(crate) table: u32,
     /// The role to which both tables belonged, and have to belong whenever a row goes there.
@@ -30,26 +32,24 @@ impl Chosen {
 impl Policy {
     /// Where expired rows go, if not nowhere (C26). Of a label that [`Policy::read_in`] has read.
     pub(crate) fn archive(&self) -> Option<Archive> {
-        let chosen = self.archive_oid.zip(self.archive_owner);
         self.archive_to.as_ref().map(|name| Archive {
             name: name.clone(),
-            chosen: chosen.map(|(table, owner)| Chosen { table, owner }),
+            chosen: self.local.archive,
         })
     }
 
-    /// Makes `table` of that database the archive, by the will of `owner`, to whom both tables belong.
-    pub(crate) fn choose_archive(&mut self, name: String, database: u32, chosen: Chosen) {
+    /// Makes a table of this database the archive, of that name.
+    pub(crate) fn choose_archive(&mut self, name: String, chosen: Chosen) {
         self.archive_to = Some(name);
-        self.archive_oid = Some(chosen.table);
-        self.archive_owner = Some(chosen.owner);
-        self.database_oid = Some(database);
+        self.local.archive = Some(chosen);
+        self.local.upgraded = None;
     }
 
     /// Ends archiving.
     pub(crate) fn end_archive(&mut self) {
         self.archive_to = None;
-        self.archive_oid = None;
-        self.archive_owner = None;
+        self.local.archive = None;
+        self.local.upgraded = None;
     }
 }
 

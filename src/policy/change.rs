@@ -20,12 +20,11 @@ impl Policy {
     /// The policy with TTL turned off (C9): no default and no TTL index. The columns stay, so
     /// that overrides count when TTL is turned on again (C4).
     pub(crate) fn turned_off(&self) -> Self {
-        Self {
-            default_ttl: None,
-            rules: vec![],
-            shortened: None,
-            ..self.clone()
-        }
+        let mut off = self.clone();
+        off.default_ttl = None;
+        off.rules.clear();
+        off.local.shortened = None;
+        off
     }
 
     /// Whether a change can make expired, hidden rows live again for good: TTL off, a default or

@@ -1,9 +1,9 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
+use super::local_state::LocalState;
 use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
-use super::undo::Shortened;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -23,81 +23,65 @@ pub(crate) const MAX_RULES: usize = 100;
 /// Columns are stored by name, so that a label means the same after dump and restore; the
 /// extension follows renames. Unknown fields are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Policy {
     /// The format's version; [`LABEL_VERSION`] when absent.
-    #[serde(default = "current_version")]
     pub(crate) version: u32,
     /// C2: `None` = TTL is off, -1 = on without a default, n = seconds.
-    #[serde(default, deserialize_with = "default_ttl")]
+    #[serde(deserialize_with = "default_ttl")]
     pub(crate) default_ttl: Option<i32>,
     /// C1: the column that holds the time of the last modification; `null` for none:
     /// rows expire by TTL indexes only.
-    #[serde(default = "ts_column")]
     pub(crate) ts_column: Option<String>,
     /// C3: the column that holds the row's override; `null` for none.
-    #[serde(default = "ttl_column")]
     pub(crate) ttl_column: Option<String>,
     /// D1: the jsonb column from which `ttl_column` is generated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) document_column: Option<String>,
     /// C11: the kind of index that deletion uses.
-    #[serde(default)]
     pub(crate) index: IndexMethod,
     /// C21: its indexes are built in the background; deletion waits for them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) build_pending: bool,
     /// M11: whether a partition whose every row is expired is dropped as a whole.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) drop_partitions: bool,
     /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds as it is.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) ts_granularity: i32,
     /// C23: expired rows stay on disk for so many seconds.
-    #[serde(
-        default,
-        skip_serializing_if = "is_zero",
-        deserialize_with = "keep_expired"
-    )]
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "keep_expired")]
     pub(crate) keep_expired: i32,
-    /// C24: when rows last came to expire sooner by a change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) shortened: Option<Shortened>,
     /// M5: the TTL indexes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) rules: Vec<IndexRule>,
     /// C6: whether expired rows are hidden at once. MongoDB shows them until they are
     /// deleted.
-    #[serde(default = "hidden", skip_serializing_if = "Clone::clone")]
+    #[serde(skip_serializing_if = "Clone::clone")]
     pub(crate) hidden: bool,
     /// C26: the table into which expired rows are inserted as they are deleted, qualified and
     /// quoted. For people only: nothing is looked up by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) archive_to: Option<String>,
-    /// That table, which its owner has chosen in this database.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) archive_oid: Option<u32>,
-    /// The owner of both tables, who has chosen it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) archive_owner: Option<u32>,
     /// C28: the channel that is notified of each batch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notify: Option<String>,
     /// C29: background deletion waits until then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused_until: Option<PauseEnd>,
     /// C30: the hours of background deletion; `None` is always.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delete_between: Option<Window>,
-    /// The OID of the table that the policy was made for: a restored table has another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) table_oid: Option<u32>,
-    /// The database whose OIDs are in the label: tables of a copied database have the same ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) database_oid: Option<u32>,
+    /// Deletion waits for `ttl.resume` (docs/decisions/0070-what-waits.md): the label was given by a
+    /// statement, such as one of a dump, or rows were restored into the table.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) restored: bool,
     /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
-    #[serde(default, skip_serializing_if = "Added::is_nothing")]
+    #[serde(skip_serializing_if = "Added::is_nothing")]
     pub(crate) added: Added,
+    /// What stands beside the label.
+    #[serde(skip)]
+    pub(crate) local: LocalState,
 }
 
 /// How the indexes that deletion works from are built (C11).
@@ -134,24 +118,8 @@ impl IndexMethod {
     }
 }
 
-fn current_version() -> u32 {
-    LABEL_VERSION
-}
-
-fn ts_column() -> Option<String> {
-    Some("_ts".into())
-}
-
-fn hidden() -> bool {
-    true
-}
-
 fn is_zero(seconds: &i32) -> bool {
     *seconds == 0
-}
-
-fn ttl_column() -> Option<String> {
-    Some("ttl".into())
 }
 
 fn default_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
@@ -254,6 +222,33 @@ impl fmt::Display for LabelError {
     }
 }
 
+impl Default for Policy {
+    /// What the label `{}` says.
+    fn default() -> Self {
+        Self {
+            version: LABEL_VERSION,
+            default_ttl: None,
+            ts_column: Some("_ts".into()),
+            ttl_column: Some("ttl".into()),
+            document_column: None,
+            index: IndexMethod::default(),
+            build_pending: false,
+            drop_partitions: false,
+            ts_granularity: 0,
+            keep_expired: 0,
+            rules: vec![],
+            hidden: true,
+            archive_to: None,
+            notify: None,
+            paused_until: None,
+            delete_between: None,
+            restored: false,
+            added: Added::default(),
+            local: LocalState::default(),
+        }
+    }
+}
+
 impl Policy {
     /// Checks a table default (C2).
     pub(crate) fn check_default_ttl(value: i64) -> Result<i32, LabelError> {
@@ -280,11 +275,9 @@ impl Policy {
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
             return Err(LabelError::Malformed("rules must be JSON objects".into()));
         }
-        for name in ["added", "shortened"] {
-            if value.get(name).is_some_and(|it| !it.is_object()) {
-                let reason = format!("{name} must be a JSON object");
-                return Err(LabelError::Malformed(reason));
-            }
+        if value.get("added").is_some_and(|it| !it.is_object()) {
+            let reason = "added must be a JSON object";
+            return Err(LabelError::Malformed(reason.into()));
         }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));
@@ -296,55 +289,16 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The text to store.
+    /// The text to store: the same for equal policies, whatever calls led to them.
     pub(crate) fn to_label(&self) -> String {
         // A struct of strings and integers always serializes.
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(&self.clone().in_order()).unwrap_or_default()
     }
 
-    /// Whether deletion must wait for `ttl.resume` (docs/decisions/0070-what-waits.md): the
-    /// label comes from a dump or was written by hand, not by the extension for this table. Of a
-    /// label that [`Self::read_in`] has read.
-    pub(crate) fn is_restored(&self, relid: u32) -> bool {
-        self.table_oid != Some(relid)
-    }
-
-    /// Notes that the policy is made for this table.
-    pub(crate) fn bind(&mut self, database: u32, relid: u32) {
-        self.database_oid = Some(database);
-        self.table_oid = Some(relid);
-    }
-
-    /// Makes deletion wait for `ttl.resume`.
-    pub(crate) fn hold(&mut self) {
-        self.table_oid = None;
-    }
-
-    /// Forgets all OIDs: which table the policy was made for, and which table is its archive.
-    pub(crate) fn unbind(&mut self) {
-        self.table_oid = None;
-        self.archive_oid = None;
-        self.archive_owner = None;
-        self.database_oid = None;
-    }
-
-    /// Whether the label has OIDs.
-    pub(crate) fn has_oids(&self) -> bool {
-        let oids = [
-            self.table_oid,
-            self.archive_oid,
-            self.archive_owner,
-            self.database_oid,
-        ];
-        oids.iter().any(Option::is_some)
-    }
-
-    /// The policy as it stands in the catalog of that database: the OIDs of one that was made in another
-    /// are not those of its tables, though these have the same ones (`CREATE DATABASE … TEMPLATE`).
-    pub(crate) fn read_in(mut self, database: u32) -> Self {
-        if self.database_oid != Some(database) {
-            self.unbind();
-        }
+    /// The policy with its lists in the order of names.
+    pub(super) fn in_order(mut self) -> Self {
+        self.rules.sort_by(|one, other| one.index.cmp(&other.index));
+        self.added.sort();
         self
     }
 
@@ -407,9 +361,6 @@ impl Policy {
         match &self.archive_to {
             Some(name) if name.is_empty() || name.contains('\0') => {
                 malformed("archive_to must be the name of a table")
-            }
-            None if self.archive_oid.or(self.archive_owner).is_some() => {
-                malformed("archive_oid and archive_owner need an archive_to")
             }
             _ => self.check_notify(),
         }

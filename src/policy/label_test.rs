@@ -3,6 +3,7 @@
 use super::added::Added;
 use super::archive::Chosen;
 use super::label::*;
+use super::local_state::LocalState;
 use super::rule::IndexRule;
 use proptest::prelude::*;
 
@@ -112,26 +113,12 @@ fn c16_granularity() {
 /// C26, C28: an archive has a name; a channel has one that NOTIFY takes.
 #[test]
 fn c26_archive() {
-    let label = r#"{"archive_to": "s.t", "archive_oid": 7, "archive_owner": 10, "notify": "gone"}"#;
+    let label = r#"{"archive_to": "s.t", "notify": "gone"}"#;
     let policy = Policy::parse(label).unwrap();
     let archive = policy.archive().unwrap();
-    let chosen = Chosen {
-        table: 7,
-        owner: 10,
-    };
-    assert_eq!(
-        (archive.name.as_str(), archive.chosen),
-        ("s.t", Some(chosen))
-    );
+    assert_eq!((archive.name.as_str(), archive.chosen), ("s.t", None));
     assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
     assert!(Policy::parse("{}").unwrap().archive().is_none());
-    for half in [
-        r#"{"archive_to": "s.t", "archive_oid": 7}"#,
-        r#"{"archive_to": "s.t", "archive_owner": 7}"#,
-    ] {
-        let archive = Policy::parse(half).unwrap().archive().unwrap();
-        assert_eq!(archive.chosen, None, "{half}");
-    }
     let long = "é".repeat(32);
     for bad in ["", "a\\u0000b", &"c".repeat(64), &long] {
         let label = format!(r#"{{"notify": "{bad}"}}"#);
@@ -142,8 +129,7 @@ fn c26_archive() {
     }
     for bad in [
         r#"{"archive_to": ""}"#,
-        r#"{"archive_oid": 7}"#,
-        r#"{"archive_owner": 7}"#,
+        r#"{"local": {"database": 5}}"#,
         r#"{"archive_to": 7}"#,
     ] {
         assert!(
@@ -172,63 +158,65 @@ fn m11_drop_partitions() {
     }
 }
 
-/// A label that another table's dump brought, or that a hand wrote, is restored.
+/// A label says what its owner wants, and nothing of this database: a dump of it, a label that a
+/// statement gives, and one in a copy of the database are restored.
 #[test]
-fn labels_of_other_tables_are_restored() {
-    let of = |label| Policy::parse(label).unwrap();
-    assert!(of("{}").is_restored(16400));
-    assert!(of(r#"{"table_oid": null}"#).is_restored(16400));
-    assert!(of(r#"{"table_oid": 16401}"#).is_restored(16400));
-    assert!(!of(r#"{"table_oid": 16400}"#).is_restored(16400));
+fn labels_without_a_state_of_this_database_are_restored() {
+    let label = r#"{"default_ttl": 60}"#;
+    let read = |label: &str, local| Policy::parse(label).unwrap().read_in(5, local);
+    let stored_in = |database| LocalState::parse(&LocalState::default().stored_in(database));
+    assert!(!read(label, stored_in(5)).restored);
+    assert!(read(label, stored_in(6)).restored);
+    assert!(read(label, None).restored);
+    assert!(read(r#"{"restored": true}"#, stored_in(5)).restored);
+    assert!(read(label, LocalState::parse(r#"{"database": 5, "newer": 1}"#)).restored);
+    let mut resumed = read(label, None);
+    resumed.restored = false;
+    assert_eq!(resumed.to_label(), Policy::parse(label).unwrap().to_label());
 }
 
-/// OIDs are the same in a copied database.
-#[test]
-fn labels_of_other_databases_are_restored() {
-    let read = |label: &str| Policy::parse(label).unwrap().read_in(5);
-    assert!(!read(r#"{"table_oid": 16400, "database_oid": 5}"#).is_restored(16400));
-    assert!(read(r#"{"table_oid": 16400, "database_oid": 6}"#).is_restored(16400));
-    assert!(read(r#"{"table_oid": 16400}"#).is_restored(16400));
-    assert!(read(r#"{"table_oid": 16401, "database_oid": 5}"#).is_restored(16400));
-    let mut policy = read("{}");
-    policy.bind(5, 16400);
-    let bound = policy.to_label();
-    assert!(!read(&bound).is_restored(16400));
-    policy.unbind();
-    assert_eq!(policy, read("{}"));
-}
-
-/// An archive is one that was chosen in this database: it goes with the other OIDs of a label, stays while
-/// the table only waits for `ttl.resume`, and can be chosen while it does.
+/// An archive is one that was chosen in this database, and stays so while the table waits for
+/// `ttl.resume`.
 #[test]
 fn archives_of_other_databases_are_not_chosen() {
     let chosen = Chosen {
         table: 7,
         owner: 10,
     };
-    let archive = |policy: &Policy| policy.archive().expect("an archive").chosen;
     let mut policy = Policy::parse("{}").unwrap();
-    policy.bind(5, 16400);
-    policy.choose_archive("s.t".to_owned(), 5, chosen);
-    assert_eq!(archive(&policy.clone().read_in(5)), Some(chosen));
-    assert_eq!(archive(&policy.clone().read_in(6)), None);
-    let mut held = policy.clone();
-    held.hold();
-    let held = held.read_in(5);
-    assert!(held.is_restored(16400));
+    policy.choose_archive("s.t".to_owned(), chosen);
+    let (label, stored) = (policy.to_label(), policy.local.stored_in(5));
+    let read = |database| {
+        let policy = Policy::parse(&label).unwrap();
+        policy.read_in(database, LocalState::parse(&stored))
+    };
+    let archive = |policy: &Policy| policy.archive().expect("an archive").chosen;
+    assert_eq!(archive(&read(5)), Some(chosen));
+    assert_eq!(archive(&read(6)), None);
+    let mut held = read(5);
+    held.restored = true;
     assert_eq!(archive(&held), Some(chosen));
-    policy.unbind();
-    assert!(!policy.has_oids());
-    assert_eq!(archive(&policy), None);
-    // What a copy has been told, its own copies have not.
-    policy.choose_archive("s.t".to_owned(), 6, chosen);
-    assert!(policy.has_oids() && policy.is_restored(16400));
-    assert_eq!(archive(&policy.clone().read_in(6)), Some(chosen));
-    assert_eq!(archive(&policy.clone().read_in(7)), None);
-    policy.bind(6, 16400);
-    assert_eq!(archive(&policy.clone().read_in(6)), Some(chosen));
+    held.end_archive();
+    assert_eq!((held.archive(), held.local.archive), (None, None));
+}
+
+/// After pg_upgrade the archive is to be found by its name, once.
+#[test]
+fn archives_are_found_by_name_after_pg_upgrade() {
+    let mut policy = Policy::parse(r#"{"archive_to": "s.t"}"#).unwrap();
+    assert_eq!(policy.local.archive_by_name_of(), None);
+    policy.local = LocalState::upgraded(10);
+    assert_eq!(policy.local.archive_by_name_of(), Some(10));
+    policy.choose_archive(
+        "s.t".to_owned(),
+        Chosen {
+            table: 7,
+            owner: 10,
+        },
+    );
+    assert_eq!(policy.local.archive_by_name_of(), None);
     policy.end_archive();
-    assert_eq!(policy.archive(), None);
+    assert_eq!(policy.local.archive_by_name_of(), None);
 }
 
 proptest! {
@@ -237,25 +225,22 @@ proptest! {
         default_ttl in proptest::option::of(prop_oneof![Just(-1), 1i32..]), hidden in any::<bool>(),
         seconds in proptest::collection::vec(0i32.., 0..4),
         ts_column in "[a-z_\"' é]{1,10}", ttl_column in proptest::option::of("[A-Z\\\\]{1,10}"),
-        table_oid in proptest::option::of(any::<u32>()), drop_partitions in any::<bool>(), keep_expired in 0i32..,
+        restored in any::<bool>(), drop_partitions in any::<bool>(), keep_expired in 0i32..,
         columns in proptest::collection::vec("[a-z\"]{1,5}", 0..3), ts_default in any::<bool>(), ttl_check in any::<bool>(),
         archive in proptest::option::of("[a-z\".é]{1,12}"), zone in proptest::option::of("[A-Za-z/_+<>0-9-]{1,63}"),
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
-            archive_to: archive.clone(), archive_oid: archive.as_ref().and(table_oid),
-            archive_owner: archive.as_ref().and(table_oid), notify: archive,
-            table_oid, database_oid: table_oid, index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
+            archive_to: archive.clone(), notify: archive, restored, local: LocalState::default(), index: IndexMethod::Brin, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
             paused_until: None, delete_between: None,
-            shortened: None,
             added: Added { indexes: columns.clone(), columns, ts_default, ttl_check, views: vec![] },
             rules: seconds.into_iter().enumerate().map(|(at, expire_after_seconds)| IndexRule {
                 index: format!("i \"{at}"), expire_after_seconds, time_zone: zone.clone(),
             }).collect(),
         };
-        prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy));
+        prop_assert_eq!(Policy::parse(&policy.to_label()), Ok(policy.in_order()));
     }
 
     /// No text makes the parser fail otherwise than by an error.
@@ -432,8 +417,6 @@ fn labels_have_a_largest_size() {
         ts_column: Some("\u{1}".repeat(63)),
         ttl_column: Some("\u{2}".repeat(63)),
         document_column: Some("\u{3}".repeat(63)),
-        table_oid: Some(u32::MAX),
-        database_oid: Some(u32::MAX),
         ..longest
     };
     let label = longest.to_label();

@@ -10,6 +10,7 @@ mod document;
 mod expiry;
 mod instants;
 mod label;
+mod local_state;
 mod options;
 mod rest;
 mod rule;
@@ -30,7 +31,8 @@ pub(crate) use instants::{
     EpochUnit, add_fractional_seconds, add_interval, add_seconds, from_epoch,
     from_fractional_epoch, from_iso8601,
 };
-pub(crate) use label::{IndexMethod, LABEL_VERSION, LabelError, MAX_LABEL_BYTES, Policy};
+pub(crate) use label::{IndexMethod, LabelError, MAX_LABEL_BYTES, Policy};
+pub(crate) use local_state::{LocalState, MAX_LOCAL_STATE_BYTES};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
 pub(crate) use rule::{

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const LONGEST: i64 = 12;
 
 /// When the policy was last changed so that rows expire sooner (C24): instants as in timestamptz.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Shortened {
     /// The last such change,
@@ -88,7 +88,8 @@ impl Policy {
 
     /// Until when a change of the policy keeps rows on disk (C24).
     pub(crate) fn waits_until(&self, now: i64, delay: i64) -> Option<i64> {
-        self.shortened
+        self.local
+            .shortened
             .and_then(|shortened| shortened.waits_until(now, delay))
     }
 }

@@ -136,20 +136,23 @@ fn c24_what_shortens() {
 fn c23_label() {
     assert_eq!(policy(r#"{"default_ttl": 10}"#).keep_expired, 0);
     assert!(!policy(r#"{"keep_expired": 0}"#).to_label().contains("keep"));
-    let kept = r#"{"keep_expired": 2147483647, "shortened": {"at": 5, "since": 4}}"#;
+    let kept = r#"{"keep_expired": 2147483647}"#;
     assert_eq!(policy(&policy(kept).to_label()), policy(kept));
+    let mut kept = policy(kept);
+    kept.local.shortened = Some(Shortened::again(None, 5, 4));
+    let stored = LocalState::parse(&kept.local.stored_in(7)).expect("what was stored");
+    assert_eq!(stored.shortened, kept.local.shortened);
     for bad in [
         r#"{"keep_expired": -1}"#,
         r#"{"keep_expired": 2147483648}"#,
         r#"{"keep_expired": 1.5}"#,
         r#"{"keep_expired": null}"#,
-        r#"{"shortened": {"at": 5}}"#,
-        r#"{"shortened": [5, 4]}"#,
+        r#"{"shortened": {"at": 5, "since": 4}}"#,
     ] {
         assert!(Policy::parse(bad).is_err(), "{bad}");
     }
     assert_eq!(
-        policy(kept).turned_off().shortened,
+        kept.turned_off().local.shortened,
         None,
         "a policy that is off holds nothing back"
     );

@@ -1,57 +1,70 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
-use super::seclabel;
+use super::{label_of, seclabel};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
-use crate::pg::catalog::names::Name;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
 use crate::pg::session::{self, labels};
-use crate::policy::Policy;
+use crate::policy::{LocalState, Policy, Shortened};
+use crate::settings;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Registers the provider; once, at load.
 pub(crate) fn init() {
     labels::register(seclabel::PROVIDER, |object, label| {
+        let relid = object.objectId;
         or_raise(check(object, label));
-        seclabel::about_to_change(object.objectId);
+        seclabel::about_to_change(relid);
+        seclabel::set_local(relid, local_state(relid, label));
     });
 }
 
-/// Takes the OIDs out of a label that a statement gives, except in pg_upgrade, which keeps those of
-/// tables and databases: the label may come from a dump of another database, in which another table
-/// may have this OID (`docs/decisions/0070-what-waits.md`). A label that comes from another node of
-/// Citus gets the OIDs that its table has here. Returns the statement to run instead.
-pub(crate) fn bind_or_unbind(
+/// What the extension remembers of the table once a statement has stored this label: nothing, if the
+/// label may come from a dump of another table. Then deletion waits for `ttl.resume`
+/// (`docs/decisions/0070-what-waits.md`).
+fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
+    let policy = Policy::parse(label?).ok()?;
+    if session::is_binary_upgrade() {
+        // pg_upgrade creates the same table.
+        let owner = catalog::class(relid)?.owner;
+        return Some(LocalState::upgraded(owner.to_u32()));
+    }
+    if !seclabel::is_own_statement() {
+        return None;
+    }
+    // The node that sends the label knows of changes on that node only.
+    let former = label_of(relid);
+    let mut local = former
+        .as_ref()
+        .map_or_else(LocalState::default, |former| former.local);
+    let delay = settings::change_delay();
+    if delay > 0 && policy.shortens(former.as_ref()) {
+        let changed = Shortened::again(local.shortened, background::now(), delay);
+        local.shortened = Some(changed);
+    }
+    Some(local)
+}
+
+/// Marks the label of a statement as restored, except in pg_upgrade and where the extension or Citus
+/// runs the statement. Returns the statement to run instead.
+pub(crate) fn mark_restored(
     planned: Node<'_, pg_sys::PlannedStmt>,
 ) -> Option<*mut pg_sys::PlannedStmt> {
     let stmt = planned.node(|planned| &planned.utilityStmt)?;
     let stmt = stmt.cast::<pg_sys::SecLabelStmt>()?;
     let label = stmt.text(|stmt| &stmt.label)?;
-    if !seclabel::is_ours(stmt) || session::is_binary_upgrade() {
+    if !seclabel::is_ours(stmt) || session::is_binary_upgrade() || seclabel::is_own_statement() {
         return None;
     }
-    let policy = Policy::parse(&encoding::given(label)).ok()?;
-    if !policy.has_oids() {
+    let mut policy = Policy::parse(&encoding::given(label)).ok()?;
+    if std::mem::replace(&mut policy.restored, true) {
         return None;
     }
-    let own = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
-    let table = own().filter(|_| policy.table_oid.is_some() && seclabel::is_own_statement());
-    let table = table.and_then(|names| Name::Parts(names, names.length).resolve());
-    let mut bound = policy;
-    bound.unbind();
-    if let Some(table) = table {
-        bind(&mut bound, table);
-    }
-    let text = encoding::to_server(&bound.to_label())?;
+    let text = encoding::to_server(&policy.to_label())?;
     Some(labels::with_label(planned, &text))
-}
-
-/// Notes that the policy is made for this table, so that deletion need not wait for `ttl.resume`.
-pub(crate) fn bind(policy: &mut Policy, relid: pg_sys::Oid) {
-    policy.bind(background::my_database().to_u32(), relid.to_u32());
 }
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {

@@ -6,13 +6,15 @@ use super::predicate::{Expression, Predicate};
 use super::seclabel::PROVIDER;
 use super::time_zone::TimeZone;
 use super::ttl_index::{TtlIndex, TtlKey};
-use super::{expiry_index, ttl_index};
+use super::{expiry_index, seclabel, ttl_index};
 use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::catalog::{index, names};
 use crate::pg::server::background;
-use crate::pg::session::labels;
-use crate::policy::{Archive, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened};
+use crate::pg::session::labels::{self, Kind};
+use crate::policy::{
+    Archive, Chosen, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened,
+};
 use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -186,17 +188,44 @@ pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError
 
 fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
     let mut found = Vec::new();
+    labels::each(
+        PROVIDER,
+        Kind::Table,
+        relid,
+        MAX_LABEL_BYTES,
+        &mut |relid, label| {
+            // Citus copies labels to shards, which follow their table's present one.
+            if citus::catalogs::shell_of(relid).is_some() {
+                return;
+            }
+            let label = label.map_err(LabelError::TooLarge);
+            found.push((relid, label.and_then(|text| Policy::parse(&text))));
+        },
+    );
+    if found.is_empty() {
+        return found;
+    }
+    let row_type = |relid| catalog::class(relid).map(|class| class.row_type);
+    let locals = seclabel::locals(relid.and_then(row_type));
     let database = background::my_database().to_u32();
-    labels::each(PROVIDER, relid, MAX_LABEL_BYTES, &mut |relid, label| {
-        // Citus copies labels to shards, which follow their table's present one.
-        if citus::catalogs::shell_of(relid).is_some() {
-            return;
-        }
-        let label = label.map_err(LabelError::TooLarge);
-        let policy = label.and_then(|text| Policy::parse(&text));
-        found.push((relid, policy.map(|policy| policy.read_in(database))));
-    });
-    found
+    let complete = |(relid, policy): (pg_sys::Oid, Result<Policy, LabelError>)| {
+        let local = row_type(relid).and_then(|of| locals.get(&of).copied());
+        let policy = policy.map(|policy| with_archive(policy.read_in(database, local)));
+        (relid, policy)
+    };
+    found.into_iter().map(complete).collect()
+}
+
+/// After pg_upgrade an archive is found by its name, which is that of the same table.
+fn with_archive(mut policy: Policy) -> Policy {
+    if let Some(owner) = policy.local.archive_by_name_of()
+        && let Some(name) = policy.archive_to.clone()
+        && let Some(table) = names::qualified(&name)
+    {
+        let table = table.to_u32();
+        policy.choose_archive(name, Chosen { table, owner });
+    }
+    policy
 }
 
 /// The relation's own label. One that cannot be read (written by a newer version, too large)
@@ -250,11 +279,11 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         clock,
         ts_granularity: policy.ts_granularity,
         keep_expired: policy.keep_expired.saturating_add(deletion_lag),
-        shortened: policy.shortened,
+        shortened: policy.local.shortened,
         rules,
         hidden: policy.hidden,
         is_on: policy.is_on(),
-        is_restored: policy.is_restored(labelled_table.to_u32()),
+        is_restored: policy.restored,
         archive: policy.archive(),
         notify: policy.notify.clone(),
         rest: policy.rest(),

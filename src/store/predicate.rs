@@ -19,7 +19,7 @@ pub(crate) type Expression = StoredTree;
 /// The predicate of an index as SQL.
 ///
 /// PostgreSQL locks the table for that, and other types whose columns the predicate names;
-/// whoever looks must not wait for these locks ([`crate::pg::session::look`]).
+/// monitoring functions must not wait for these locks ([`crate::pg::session::look`]).
 pub(crate) fn written(index: pg_sys::Oid) -> Result<String, Error> {
     as_sql(index, &|entry| entry.stored_predicate())
 }

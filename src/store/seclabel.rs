@@ -1,4 +1,5 @@
-//! Security labels of the provider `ttl`.
+//! Security labels of the provider `ttl`: a table's label is its policy, the label of its row type what
+//! the extension remembers of it ([`LocalState`]).
 
 use super::{policy_lock, written};
 use crate::citus;
@@ -7,9 +8,13 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
 use crate::pg::catalog::syntax::Node;
-use crate::pg::session::{labels, xact};
+use crate::pg::server::background;
+use crate::pg::session::labels::{self, Kind};
+use crate::pg::session::xact;
+use crate::policy::{LocalState, MAX_LOCAL_STATE_BYTES, Policy};
 use pgrx::pg_sys;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::CStr;
 
 /// The label provider's name.
@@ -35,22 +40,55 @@ thread_local! {
 }
 
 /// Whether the label of a statement is one that the extension has made for the table, here or on the
-/// node that sends it: it stays bound.
+/// node that sends it.
 pub(crate) fn is_own_statement() -> bool {
     OWN_STATEMENT.get() || citus::session::is_of_citus() || citus::session::converts_table()
 }
 
-/// Stores the label (`None` removes it), tells all sessions, and makes the change visible to the
-/// rest of the transaction. The caller holds a lock on the table and has checked privileges.
+/// Stores the policy (`None`, or an empty one, removes it), tells all sessions, and makes the change
+/// visible to the rest of the transaction. The caller holds a lock on the table and has checked
+/// privileges.
 ///
-/// A table of Citus gets it by a statement, which Citus sends to all nodes.
-pub(crate) fn set(relid: pg_sys::Oid, label: Option<&str>) {
+/// A table of Citus gets its label by a statement, which Citus sends to all nodes.
+pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
+    let policy = policy.filter(|policy| !policy.is_empty());
+    let label = policy.map(Policy::to_label);
     if citus::is_shell(relid) {
-        return set_everywhere(relid, label);
+        set_everywhere(relid, label.as_deref());
+    } else {
+        about_to_change(relid);
+        let label = label.as_deref().and_then(encoding::to_server);
+        labels::set(PROVIDER, Kind::Table, relid, label.as_deref());
     }
-    about_to_change(relid);
-    let label = label.and_then(encoding::to_server);
-    labels::set(PROVIDER, relid, label.as_deref());
+    set_local(relid, policy.map(|policy| policy.local));
+}
+
+/// Stores what the extension remembers of the table in this database; `None` removes it.
+pub(super) fn set_local(relid: pg_sys::Oid, local: Option<LocalState>) {
+    let Some(class) = catalog::class(relid) else {
+        return;
+    };
+    let text = local.map(|local| local.stored_in(background::my_database().to_u32()));
+    let text = text.as_deref().and_then(encoding::to_server);
+    labels::set(PROVIDER, Kind::RowType, class.row_type, text.as_deref());
+}
+
+/// What the extension remembers of tables, by row type: of one, or of all.
+pub(super) fn locals(row_type: Option<pg_sys::Oid>) -> HashMap<pg_sys::Oid, LocalState> {
+    let mut found = HashMap::new();
+    let largest = MAX_LOCAL_STATE_BYTES;
+    labels::each(
+        PROVIDER,
+        Kind::RowType,
+        row_type,
+        largest,
+        &mut |of, text| {
+            if let Some(local) = text.ok().and_then(|text| LocalState::parse(&text)) {
+                found.insert(of, local);
+            }
+        },
+    );
+    found
 }
 
 fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {

@@ -66,7 +66,7 @@ pub(crate) enum Unfit {
     NotADate(String),
     /// M3: an array's order does not begin with the earliest date.
     PlainArray(String),
-    /// The predicate would call this function with the rights of whoever reads the table.
+    /// The predicate would call this function with the privileges of the user who reads the table.
     Function(String),
     /// The predicate depends on the whole row.
     WholeRow,
@@ -123,7 +123,9 @@ impl Unfit {
                 )
             }
             Self::Function(name) => {
-                format!("has a predicate that uses {name}, which not only superusers can have made")
+                format!(
+                    "has a predicate that uses {name}, which may have been created by a non-superuser"
+                )
             }
             Self::WholeRow => "has a predicate on the row as a whole".into(),
             Self::ExpressionFunction(name) => {
@@ -243,7 +245,7 @@ fn of_key(entry: &Entry<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, Un
     })
 }
 
-/// M14: an index on an expression, which the filter evaluates with the rights of whoever reads the
+/// M14: an index on an expression, which the filter evaluates with the privileges of the user who reads the
 /// table.
 fn of_expression(entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
     let Some(tree) = entry.first_expression() else {
@@ -280,7 +282,7 @@ fn array_of_earliest(entry: &Entry<'_>) -> Option<i16> {
 }
 
 /// The predicate, an expression on the columns of one table. It may call only functions that
-/// superusers have created: the filter runs it with the rights of whoever reads the table.
+/// superusers have created: the filter runs it with the privileges of the user who reads the table.
 pub(crate) fn trusted(tree: Node<'_>) -> Result<Predicate, Unfit> {
     if let Some(name) = functions_used::untrusted(tree) {
         return Err(Unfit::Function(name));

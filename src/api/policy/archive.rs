@@ -6,7 +6,6 @@ use crate::deletion::archive;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, names};
-use crate::pg::server::background;
 use crate::pg::session::{self, xact};
 use crate::policy::{Chosen, ExpiredThere, Policy};
 use crate::store::{governing_label, label_of, seclabel};
@@ -54,7 +53,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
         Some(target) => choose(relid, &mut policy, target),
         None => policy.end_archive(),
     }
-    seclabel::set(relid, Some(&policy.to_label()));
+    seclabel::set(relid, Some(&policy));
     xact::next_command();
     Ok(())
 }
@@ -65,9 +64,8 @@ fn choose(relid: pg_sys::Oid, policy: &mut Policy, target: pg_sys::Oid) {
         table: target.to_u32(),
         owner: archive::owner_of(relid).unwrap_or_default(),
     };
-    let database = background::my_database().to_u32();
     let name = session::with_safe_search_path(|| catalog::qualified_name(target));
-    policy.choose_archive(name, database, chosen);
+    policy.choose_archive(name, chosen);
 }
 
 fn expired_there(policy: &Policy, target: pg_sys::Oid) -> Option<ExpiredThere> {
@@ -120,10 +118,11 @@ fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
                     .hint("Use a table without a time to live, or with another archive."),
             );
         }
-        let Some(oid) = label_of(next).and_then(|policy| policy.archive_oid) else {
+        let archive = label_of(next).and_then(|policy| policy.archive()?.chosen);
+        let Some(chosen) = archive else {
             break;
         };
-        next = oid.into();
+        next = chosen.table.into();
     }
     Ok(())
 }

@@ -71,9 +71,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
             .indexes
             .retain(|name| index_of(relid, name).is_some() && !built.contains(name));
         policy.added.indexes.extend(built);
-        seclabel::set(relid, Some(&policy.to_label()));
+        seclabel::set(relid, Some(&policy));
     } else if pending != policy.build_pending {
-        seclabel::set(relid, Some(&policy.to_label()));
+        seclabel::set(relid, Some(&policy));
     }
     trigger_placement::sync(relid);
     Ok(())

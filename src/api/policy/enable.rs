@@ -9,8 +9,7 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::server::background;
-use crate::policy::{Added, IndexMethod, LABEL_VERSION, Policy};
+use crate::policy::{IndexMethod, Policy};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
@@ -122,7 +121,7 @@ impl Asked {
     }
 
     /// What is asked for as a policy; what is not given is as at present, or as a new policy has it.
-    fn policy(&self, relid: pg_sys::Oid, present: Option<&Policy>) -> Result<Policy> {
+    fn policy(&self, present: Option<&Policy>) -> Result<Policy> {
         let clock = present.filter(|policy| policy.ts_column.is_some());
         let usual = |name: &str| Some(name.to_owned());
         let kept = |column: fn(&Policy) -> &Option<String>, name: Option<String>| match clock {
@@ -135,7 +134,6 @@ impl Asked {
             None => kept(|policy| &policy.document_column, None),
         };
         let wanted = Policy {
-            version: LABEL_VERSION,
             default_ttl: self
                 .default_ttl
                 .or_else(|| present.and_then(|policy| policy.default_ttl))
@@ -156,20 +154,9 @@ impl Asked {
                 .drop_partitions
                 .unwrap_or_else(|| present.is_some_and(|policy| policy.drop_partitions)),
             ts_granularity: self.ts_granularity.unwrap_or(0),
-            keep_expired: 0,
-            shortened: None,
-            rules: vec![],
             hidden: self.hidden.unwrap_or(true),
-            archive_to: None,
-            archive_oid: None,
-            archive_owner: None,
-            notify: None,
-            paused_until: None,
-            delete_between: None,
-            table_oid: Some(relid.to_u32()),
-            database_oid: Some(background::my_database().to_u32()),
             build_pending: self.concurrently,
-            added: Added::default(),
+            ..Policy::default()
         };
         // Other columns than at present are refused by `merge`, whatever is wrong with them.
         if clock.is_some_and(|present| has_other_columns(present, &wanted)) {
@@ -190,7 +177,7 @@ pub(in crate::api) fn turn_on(
     guard::check_changeable(relid)?;
     cluster::check_node(relid, "ttl.enable()")?;
     let present = guard::own_policy(relid)?;
-    let wanted = asked.policy(relid, present.as_ref())?;
+    let wanted = asked.policy(present.as_ref())?;
     cluster::check_partitions(relid, wanted.drop_partitions)?;
     if wanted.build_pending {
         cluster::refuse_on_shell(
@@ -208,7 +195,7 @@ pub(in crate::api) fn turn_on(
     let is_new = present.is_none_or(|policy| policy.default_ttl.is_none());
     let resulting = || {
         let present = guard::own_policy(relid)?;
-        let wanted = asked.policy(relid, present.as_ref())?;
+        let wanted = asked.policy(present.as_ref())?;
         match present {
             Some(present) => merge(relid, present, wanted, asked),
             None => refuse_partition(relid).map(|()| wanted),
@@ -284,19 +271,16 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> 
     if present.ts_column.is_none() {
         // So far its rows expire by TTL indexes only.
         return Ok(Policy {
-            keep_expired: present.keep_expired,
-            shortened: present.shortened,
-            rules: present.rules,
-            paused_until: present.paused_until,
-            delete_between: present.delete_between,
-            table_oid: present.table_oid,
-            database_oid: present.database_oid,
-            archive_to: present.archive_to,
-            archive_oid: present.archive_oid,
-            archive_owner: present.archive_owner,
-            notify: present.notify,
+            default_ttl: wanted.default_ttl,
+            ts_column: wanted.ts_column,
+            ttl_column: wanted.ttl_column,
+            document_column: wanted.document_column,
+            index: wanted.index,
+            build_pending: wanted.build_pending,
+            drop_partitions: wanted.drop_partitions,
+            ts_granularity: wanted.ts_granularity,
             hidden,
-            ..wanted
+            ..present
         });
     }
     let replaces_override = document_column::replaces_override(&present, &wanted);

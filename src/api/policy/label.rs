@@ -17,20 +17,19 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
 /// `ttl.resume`: a migration script that changes it must not start deletion.
 pub(in crate::api) fn write(relid: pg_sys::Oid, policy: &Policy) {
-    let was_served = label_of(relid).is_some_and(|former| is_served(relid, &former));
-    let label = (!policy.is_empty()).then(|| policy.to_label());
-    seclabel::set(relid, label.as_deref());
-    if policy.is_on() && policy.is_restored(relid.to_u32()) {
+    let was_served = label_of(relid).is_some_and(|former| is_served(&former));
+    seclabel::set(relid, Some(policy));
+    if policy.is_on() && policy.restored {
         Error::restored(relid).warn();
     }
-    if !was_served && is_served(relid, policy) {
+    if !was_served && is_served(policy) {
         take_place(relid);
     }
 }
 
 /// Whether rows are deleted by the policy.
-fn is_served(relid: pg_sys::Oid, policy: &Policy) -> bool {
-    policy.is_on() && !policy.is_restored(relid.to_u32())
+fn is_served(policy: &Policy) -> bool {
+    policy.is_on() && !policy.restored
 }
 
 /// Takes a place in shared memory for the table, or each of its partitions, whose policy has just
@@ -50,7 +49,8 @@ pub(in crate::api) fn change(
     let delay = settings::change_delay();
     if delay > 0 && policy.shortens(label_of(relid).as_ref()) && may_have_rows(relid) {
         let now = background::now();
-        policy.shortened = Some(Shortened::again(policy.shortened, now, delay));
+        let shortened = Shortened::again(policy.local.shortened, now, delay);
+        policy.local.shortened = Some(shortened);
     }
     let policy = &*policy;
     mass_expiry::watch(relid, consent, || write(relid, policy))

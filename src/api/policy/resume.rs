@@ -7,7 +7,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
-use crate::store::{all_labels, index_of, label_provider, seclabel};
+use crate::store::{all_labels, index_of, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -21,8 +21,8 @@ fn resume(rel: pg_sys::Oid) {
 }
 
 /// `ttl.resume_restored() RETURNS SETOF regclass`: as `ttl.resume` for each table that waits because of
-/// a restore, of those that the caller may act for. A pause goes on. What cannot be resumed is told by
-/// a WARNING, and waits on.
+/// a restore, of those that the caller may act for. A pause goes on. For a table that cannot be resumed
+/// a WARNING is raised, and it goes on waiting.
 #[pg_extern(sql = false)]
 fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
     guard::check_writable(c"ttl.resume_restored()");
@@ -30,7 +30,7 @@ fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
     let mut tables: Vec<pg_sys::Oid> = all_labels()
         .into_iter()
         .filter(|(relid, policy)| {
-            let waits = |policy: &Policy| policy.is_restored(relid.to_u32());
+            let waits = |policy: &Policy| policy.restored;
             policy.as_ref().is_some_and(waits)
                 && labelled_table(*relid) == Some(*relid)
                 && roles::owns_relation(*relid, user)
@@ -84,12 +84,11 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         return Err(Error::no_policy(relid));
     };
     let was_paused = ends_pause && policy.paused_until.take().is_some();
-    let is_restored = policy.is_restored(relid.to_u32());
+    let is_restored = policy.restored;
     if is_restored {
-        label_provider::bind(&mut policy, relid);
+        policy.restored = false;
         let missing = forget_missing_indexes(relid, &mut policy);
-        let label = (!policy.is_empty()).then(|| policy.to_label());
-        seclabel::set(relid, label.as_deref());
+        seclabel::set(relid, Some(&policy));
         if policy.is_on() {
             label::take_place(relid);
         }
@@ -98,7 +97,7 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         }
         archive::tell_of_wait(relid, &policy);
     } else if was_paused {
-        seclabel::set(relid, Some(&policy.to_label()));
+        seclabel::set(relid, Some(&policy));
     }
     trigger_placement::sync(relid);
     Ok(is_restored)

@@ -9,9 +9,8 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::server::background;
 use crate::pg::session::locks;
-use crate::policy::{Added, IndexMethod, IndexRule, LABEL_VERSION, Policy};
+use crate::policy::{IndexRule, Policy};
 use crate::store::expiry_index;
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
 use crate::store::{index_of, policy_lock, without_its_index};
@@ -106,7 +105,7 @@ pub(in crate::api) fn set_rule(
     let name = catalog::relation_name(index);
     let former = present.as_ref().and_then(|policy| policy.rule(&name));
     let former = former.cloned();
-    let mut policy = present.clone().unwrap_or_else(|| without_clock(relid));
+    let mut policy = present.clone().unwrap_or_else(without_clock);
     let mut notice = None;
     if let Some(expire_after_seconds) = seconds {
         let fitting = check_new(relid, index, present.as_ref())?;
@@ -146,30 +145,11 @@ pub(in crate::api) fn set_rule(
 }
 
 /// A new policy that has only TTL indexes.
-fn without_clock(relid: pg_sys::Oid) -> Policy {
+fn without_clock() -> Policy {
     Policy {
-        version: LABEL_VERSION,
-        default_ttl: None,
         ts_column: None,
         ttl_column: None,
-        document_column: None,
-        index: IndexMethod::default(),
-        drop_partitions: false,
-        ts_granularity: 0,
-        keep_expired: 0,
-        shortened: None,
-        rules: vec![],
-        hidden: true,
-        archive_to: None,
-        archive_oid: None,
-        archive_owner: None,
-        notify: None,
-        paused_until: None,
-        delete_between: None,
-        table_oid: Some(relid.to_u32()),
-        database_oid: Some(background::my_database().to_u32()),
-        build_pending: false,
-        added: Added::default(),
+        ..Policy::default()
     }
 }
 

@@ -38,7 +38,7 @@ fn found(rel: pg_sys::Oid, of_server: impl FnOnce() -> Vec<Problem>) -> Vec<Prob
     let mut problems = match standing::halted() {
         Some(_) => of_server(),
         // `ttl.problems` has reported that it waits for `ttl.resume`.
-        None if policy.is_restored(rel.to_u32()) => vec![],
+        None if policy.restored => vec![],
         None => troubles(rel, &tables),
     };
     problems.extend(paused(rel, &policy));

@@ -7,10 +7,14 @@ use crate::store::label_of;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// `ttl_internal.policy(rel) RETURNS jsonb`: the table's policy; NULL without a label, or for one that
+/// `ttl_internal.policy(rel) RETURNS jsonb`: the table's policy, and as `local` what is
+/// remembered of the table beside it; NULL without a label, or for one that
 /// cannot be read (`ttl.problems` says why). Used by the view `ttl.tables`.
 #[pg_extern(sql = false)]
 fn policy(rel: pg_sys::Oid) -> Option<Json> {
     let policy = look::at(|| label_of(rel)).ok()??;
-    serde_json::to_value(policy).ok().map(Json)
+    let local = serde_json::to_value(policy.local).ok()?;
+    let mut shown = serde_json::to_value(policy).ok()?;
+    shown.as_object_mut()?.insert("local".to_owned(), local);
+    Some(Json(shown))
 }

@@ -131,7 +131,7 @@ fn remove_label(relid: pg_sys::Oid) -> String {
 
 /// The policy was restored: deletion waits for `ttl.resume`.
 fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
-    policy.is_restored(relid.to_u32()).then(|| {
+    policy.restored.then(|| {
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
         let text = format!(
             "nothing is deleted: restored from a dump, or labelled by hand; \

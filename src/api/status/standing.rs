@@ -37,7 +37,7 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
         "next_expiry": figures.and_then(|figures| stats::instant(expiry(figures))),
         "waits_until": waits_until.and_then(stats::instant),
         "backlog": figures.and_then(|figures| figures.backlog),
-        "worker": worker(&policy, rel, halt),
+        "worker": worker(&policy, halt),
         "index_state": index_state(rel, &policy),
     }))
 }
@@ -58,7 +58,7 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
 }
 
 /// Whether somebody deletes, in a word or two; `ttl.problems` says more.
-fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str {
+fn worker(policy: &Policy, halt: Option<Halt>) -> &'static str {
     let resting = resting::at(policy.rest(), background::now());
     match halt {
         Some(Halt::Standby) => "standby",
@@ -67,7 +67,7 @@ fn worker(policy: &Policy, rel: pg_sys::Oid, halt: Option<Halt>) -> &'static str
         Some(Halt::Template) => "template",
         Some(Halt::NoLauncher) => "no launcher",
         Some(Halt::NoSlot) => "no slot",
-        None if policy.is_restored(rel.to_u32()) => "waits for ttl.resume",
+        None if policy.restored => "waits for ttl.resume",
         None if resting.is_some_and(|resting| resting.paused) => "paused",
         None if resting.is_some() => "outside delete_between",
         None if standing::is_worked_on() => "running",

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// and errors are NULL for users who may not see them; everyone sees what a table uses of the
 /// workers that all tables share.
 ///
-/// The backlog is NULL and `lag_is_known` is false where nobody deletes, or nobody has looked yet.
+/// The backlog is NULL and `lag_is_known` is false where no worker deletes, or none has scanned the table yet.
 /// `ttl.problems` says why.
 #[pg_extern(sql = false)]
 #[allow(
@@ -130,14 +130,14 @@ pub(in crate::api) fn figures_of(
         return Some(sum);
     }
     let tables = standing::expiring(labelled_table);
-    let waits = is_halted || policy.is_restored(labelled_table.to_u32());
-    let nobody_looks = waits && !tables.is_empty();
+    let waits = is_halted || policy.restored;
+    let is_unscanned = waits && !tables.is_empty();
     for table in tables {
         let figures = standing::of(table).figures?;
         sum.backlog = sum.backlog.zip(figures.backlog).map(|(a, b)| a + b);
         sum.oldest_expiry = earlier(sum.oldest_expiry, figures.oldest_expiry);
     }
-    match nobody_looks {
+    match is_unscanned {
         true => sum.outdated(background::now()),
         false => Some(sum),
     }

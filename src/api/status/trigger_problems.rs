@@ -59,7 +59,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
         return None;
     }
     let holder_name = quote_literal(&qualified_name(labelled_table));
-    let remedy = if policy.is_restored(labelled_table.to_u32()) {
+    let remedy = if policy.restored {
         format!("SELECT ttl.resume({holder_name})")
     } else if let (None, Some(rule)) = (policy.default_ttl, policy.rules.first()) {
         // Not `ttl.enable`: overrides, which do not count now, would.

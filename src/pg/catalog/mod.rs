@@ -90,6 +90,8 @@ pub(crate) struct Class {
     pub(crate) namespace: pg_sys::Oid,
     pub(crate) persistence: u8,
     pub(crate) has_rules: bool,
+    /// The type of its rows; invalid if it has none.
+    pub(crate) row_type: pg_sys::Oid,
 }
 
 /// The relation's row in pg_class, or `None` if it is gone.
@@ -101,6 +103,7 @@ pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
         namespace: row.relnamespace,
         persistence: row.relpersistence.cast_unsigned(),
         has_rules: row.relhasrules,
+        row_type: row.reltype,
     })
 }
 

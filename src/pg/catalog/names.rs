@@ -34,21 +34,33 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
 /// depends on settings, so that texts cannot be compared.
 pub(crate) fn is_of(relid: Oid, text: &str) -> bool {
     let schema = rows::CLASS.get(relid, |row| row.relnamespace);
-    let (Some(schema), Some(text)) = (schema, encoding::to_server(text)) else {
-        return false;
+    schema.is_some_and(|schema| {
+        split(text).is_some_and(|parts| parts == [of_schema(schema), catalog::relation_name(relid)])
+    })
+}
+
+/// The relation of a name with its schema, quoted in any way; `None` for anything else.
+pub(crate) fn qualified(text: &str) -> Option<Oid> {
+    let parts = split(text)?;
+    let [of, name] = parts.as_slice() else {
+        return None;
     };
+    relation(schema(&encoding::to_server(of)?)?, name)
+}
+
+/// The parts of a name; `None` if it is none.
+fn split(text: &str) -> Option<Vec<String>> {
+    let text = encoding::to_server(text)?;
     let mut names = core::ptr::null_mut();
     // SAFETY: the function changes a copy of the text, to which the names point.
-    let parts: Vec<String> = unsafe {
+    unsafe {
         let copy = pg_sys::pstrdup(text.as_ptr());
-        if !pg_sys::SplitIdentifierString(copy, b'.'.cast_signed(), &mut names) {
-            return false;
-        }
-        lists::iter::<core::ffi::c_char>(names)
-            .map(|name| encoding::from_pointer(name))
-            .collect()
-    };
-    parts == [of_schema(schema), catalog::relation_name(relid)]
+        pg_sys::SplitIdentifierString(copy, b'.'.cast_signed(), &mut names).then(|| {
+            lists::iter::<core::ffi::c_char>(names)
+                .map(|name| encoding::from_pointer(name))
+                .collect()
+        })
+    }
 }
 
 /// The schema of that name.

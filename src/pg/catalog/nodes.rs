@@ -103,8 +103,8 @@ pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr
     unsafe { pg_sys::makeFuncExpr(function, result, lists::of(args), none, none, explicit).cast() }
 }
 
-/// A function call of the filter: it equals, and is shown like, a call written in SQL, but can
-/// be told from any of those.
+/// A function call of the filter: equal() to and deparsed like a user-written call, but
+/// distinguishable from one.
 pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let call = call(function, pg_sys::BOOLOID, args);
     // SAFETY: just made.

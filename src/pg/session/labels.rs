@@ -1,4 +1,4 @@
-//! Security labels of tables.
+//! Security labels of tables, and of their row types.
 
 use super::xact;
 use crate::pg::abi::encoding;
@@ -19,16 +19,34 @@ const LABELS_OF_ONE: Catalog<pg_sys::FormData_pg_seclabel> = unsafe {
 const LABELS: Catalog<pg_sys::FormData_pg_seclabel> =
     unsafe { Catalog::new(pg_sys::SecLabelRelationId, None) };
 
-/// Calls `see` with the provider's labels of one table or all tables; for a label above the limit,
-/// with its size in bytes.
+/// What a label is on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Table,
+    /// The row type of a table. pg_dump dumps it with the table, and without its labels.
+    RowType,
+}
+
+impl Kind {
+    fn class(self) -> pg_sys::Oid {
+        match self {
+            Self::Table => pg_sys::RelationRelationId,
+            Self::RowType => pg_sys::TypeRelationId,
+        }
+    }
+}
+
+/// Calls `see` with the provider's labels of one object of a kind, or of all; for a label above the
+/// limit, with its size in bytes.
 pub(crate) fn each(
     provider: &CStr,
-    relid: Option<pg_sys::Oid>,
+    kind: Kind,
+    object: Option<pg_sys::Oid>,
     largest: usize,
     see: &mut dyn FnMut(pg_sys::Oid, Result<String, usize>),
 ) {
-    let tables = pg_sys::Anum_pg_seclabel_classoid as i16;
-    let tables = (tables, Key::Oid(pg_sys::RelationRelationId));
+    let class = pg_sys::Anum_pg_seclabel_classoid as i16;
+    let class = (class, Key::Oid(kind.class()));
     let mut see = |row: &Row<'_, pg_sys::FormData_pg_seclabel>| {
         let of = row.value(pg_sys::Anum_pg_seclabel_provider);
         // SAFETY: both columns are texts.
@@ -42,12 +60,12 @@ pub(crate) fn each(
         }
         false
     };
-    match relid {
-        Some(relid) => {
-            let table = pg_sys::Anum_pg_seclabel_objoid as i16;
-            LABELS_OF_ONE.scan(&[(table, Key::Oid(relid)), tables], &mut see);
+    match object {
+        Some(object) => {
+            let column = pg_sys::Anum_pg_seclabel_objoid as i16;
+            LABELS_OF_ONE.scan(&[(column, Key::Oid(object)), class], &mut see);
         }
-        None => LABELS.scan(&[tables], &mut see),
+        None => LABELS.scan(&[class], &mut see),
     }
 }
 
@@ -63,11 +81,11 @@ unsafe fn read(label: pg_sys::Datum, largest: usize) -> Result<String, usize> {
     }
 }
 
-/// Stores or removes the table's label, visible to the rest of the transaction.
-pub(crate) fn set(provider: &CStr, relid: pg_sys::Oid, label: Option<&CStr>) {
+/// Stores or removes the object's label, visible to the rest of the transaction.
+pub(crate) fn set(provider: &CStr, kind: Kind, object: pg_sys::Oid, label: Option<&CStr>) {
     let address = ObjectAddress {
-        classId: pg_sys::RelationRelationId,
-        objectId: relid,
+        classId: kind.class(),
+        objectId: object,
         objectSubId: 0,
     };
     let label = label.map_or(core::ptr::null(), CStr::as_ptr);
@@ -101,7 +119,7 @@ unsafe extern "C-unwind" fn relabel(object: *const ObjectAddress, label: *const 
 
 /// A copy of a SECURITY LABEL statement, with another label.
 pub(crate) fn with_label(statement: Node<'_, PlannedStmt>, label: &CStr) -> *mut PlannedStmt {
-    // SAFETY: nobody else has the copy.
+    // SAFETY: this function has the only reference to the copy.
     unsafe {
         let copy = pg_sys::copyObjectImpl(statement.as_ptr().cast()).cast::<PlannedStmt>();
         let stmt = Node::new((*copy).utilityStmt).and_then(Node::cast::<pg_sys::SecLabelStmt>);

@@ -28,7 +28,7 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
     let Some(class) = catalog::class(relid) else {
         return Ok(None);
     };
-    let Some(policy) = label_of(relid).filter(|policy| !policy.is_restored(relid.to_u32())) else {
+    let Some(policy) = label_of(relid).filter(|policy| !policy.restored) else {
         return Ok(None);
     };
     let Some((columns, clock)) = has_clock(relid).filter(|(it, _)| it.labelled_table == relid)
@@ -126,7 +126,7 @@ pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
     };
     // Otherwise the policy has changed meanwhile: the next step follows it.
     if work.next() == Step::Record {
-        seclabel::set(relid, Some(&as_built(relid, &policy, clock).to_label()));
+        seclabel::set(relid, Some(&as_built(relid, &policy, clock)));
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ const STEPS: usize = 100_000;
 /// transaction.
 pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
-        if policy.is_restored(relid.to_u32()) || !policy.build_pending {
+        if policy.restored || !policy.build_pending {
             return false;
         }
         policy.is_on()
@@ -138,7 +138,7 @@ fn prepare_session() {
         ("idle_in_transaction_session_timeout", "0"),
         #[cfg(since17)]
         ("transaction_timeout", "0"),
-        // Building waits for older transactions, which may take hours, and nobody waits for it
+        // Building waits for older transactions, which may take hours, and no session waits for it
         // meanwhile; only the locks on tables are waited for briefly.
         ("lock_timeout", "0"),
         // To plan parallel workers, PostgreSQL evaluates constants in expressions of the table's

@@ -71,13 +71,13 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
             if !policy.is_on() {
                 continue;
             }
-            if policy.is_restored(labelled_table.to_u32()) {
+            if policy.restored {
                 // Unless an ancestor's is in force.
                 if cache::labelled_table(*labelled_table) == Some(*labelled_table) {
                     restored.push(*labelled_table);
                 }
             } else {
-                let hash = hash(&policy.to_label());
+                let hash = hash(&(policy.to_label(), policy.local));
                 bound.insert(*labelled_table, (policy, hash));
             }
         }
@@ -254,9 +254,9 @@ fn shortest(policy: &TablePolicy) -> i64 {
     micros(seconds) + micros(policy.keep_expired)
 }
 
-fn hash(label: &str) -> u64 {
+fn hash(of: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    label.hash(&mut hasher);
+    of.hash(&mut hasher);
     hasher.finish()
 }
 

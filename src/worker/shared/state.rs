@@ -356,7 +356,7 @@ pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
     });
 }
 
-/// Whether nobody has asked about this restored table before.
+/// Whether this is the first question about this restored table.
 pub(in crate::worker) fn warn_restored(key: TableKey, claimant: Claimant) -> bool {
     let wanted = Wanted {
         key,

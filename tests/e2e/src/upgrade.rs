@@ -18,12 +18,43 @@ impl Upgrade {
     /// Fill the database "app" of a cluster of an older version, and upgrade it to one
     /// of the version under test that sweeps. `None` if there is no older version: the
     /// test says that it is skipped.
-    pub fn of_app(fill: impl FnOnce(&Database<'_>)) -> Option<Server> {
-        let upgrade = match Upgrade::prepare() {
+    pub fn of_app(fill: impl Fn(&Database<'_>)) -> Option<Server> {
+        let tools = Tools::from_env();
+        let Some(newest) = Self::older(&tools).pop() else {
+            skip(&format!("no installation older than {}", tools.major));
+            return None;
+        };
+        Self::from(newest, &fill)
+    }
+
+    /// The same from each older version, the oldest first: its number, and a way to the upgraded server.
+    pub fn each_of_app(fill: impl Fn(&Database<'_>), check: impl Fn(u32, Server)) {
+        let tools = Tools::from_env();
+        let older = Self::older(&tools);
+        if older.is_empty() {
+            skip(&format!("no installation older than {}", tools.major));
+        }
+        for older in older {
+            let major = older.major;
+            if let Some(server) = Self::from(older, &fill) {
+                check(major, server);
+            }
+        }
+    }
+
+    /// The older versions that are installed beside the one under test.
+    fn older(tools: &Tools) -> Vec<Tools> {
+        (15..tools.major)
+            .filter_map(|major| tools.of_major(major))
+            .collect()
+    }
+
+    fn from(older: Tools, fill: &impl Fn(&Database<'_>)) -> Option<Server> {
+        let major = older.major;
+        let upgrade = match Upgrade::prepare(older) {
             Ok(upgrade) => upgrade,
             Err(reason) => {
-                // Past the test harness, which shows what is printed in failures only.
-                writeln!(std::io::stderr(), "SKIPPED: pg_upgrade: {reason}").expect("stderr");
+                skip(&format!("from {major}: {reason}"));
                 return None;
             }
         };
@@ -44,14 +75,9 @@ impl Upgrade {
         ]))
     }
 
-    /// A new cluster of an older version that is installed beside the one under
-    /// test, with this extension; or why there is none.
-    fn prepare() -> Result<Upgrade, String> {
+    /// A new cluster of the older version, with this extension; or why there is none.
+    fn prepare(older: Tools) -> Result<Upgrade, String> {
         let tools = Tools::from_env();
-        let older = (15..tools.major).rev().find_map(|n| tools.of_major(n));
-        let Some(older) = older else {
-            return Err(format!("no installation older than {}", tools.major));
-        };
         // What is installed there may be of another state of the sources.
         if older.extension_objects() != tools.extension_objects() {
             return Err(format!(
@@ -88,4 +114,9 @@ impl Upgrade {
         new.launch();
         new
     }
+}
+
+/// Past the test harness, which shows what is printed in failures only.
+fn skip(reason: &str) {
+    writeln!(std::io::stderr(), "SKIPPED: pg_upgrade: {reason}").expect("stderr");
 }

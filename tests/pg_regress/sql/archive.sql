@@ -59,7 +59,7 @@ CREATE TABLE a (extra text DEFAULT 'e', what varchar, ttl int, _ts timestamptz D
                 n bigint GENERATED ALWAYS AS IDENTITY);
 SELECT ttl.enable('a', -1, ttl_column => NULL);
 SELECT ttl.archive_to('t', 'a');
-SELECT label::jsonb -> 'archive_to' AS archive_to, (label::jsonb ->> 'archive_oid')::oid = 'a'::regclass AS bound
+SELECT label::jsonb -> 'archive_to' AS archive_to, (ttl_internal.policy('t') #>> '{local,archive,table}')::oid = 'a'::regclass AS bound
   FROM pg_seclabel WHERE objoid = 't'::regclass AND provider = 'ttl';
 SELECT fill('t', 1, 3);
 INSERT INTO t VALUES (10);
@@ -194,7 +194,7 @@ SELECT ttl.archive_to('t', NULL);
 CREATE TABLE restored (id int, ttl int, _ts timestamptz DEFAULT ttl.current_ts());
 CREATE TABLE "the Archive" (LIKE restored);
 SECURITY LABEL FOR ttl ON TABLE restored IS
-    '{"default_ttl": 100, "archive_to": "archive.\"the Archive\"", "archive_oid": 1, "table_oid": 1}';
+    '{"default_ttl": 100, "archive_to": "archive.\"the Archive\""}';
 SELECT unnest(ttl.problems('restored'));
 SELECT ttl.resume('restored');
 SELECT unnest(ttl.problems('restored'));
@@ -211,14 +211,11 @@ SELECT ttl.resume('restored');
 SELECT ttl.problems('restored');
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": "archive.nothing"}';
 SELECT ttl.resume('restored');
--- OIDs of a statement do not count, whatever they are
-DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE archive.restored IS %L',
-    (SELECT format('{"default_ttl": 100, "archive_to": "archive.alike", "archive_oid": %s, "archive_owner": %s, "table_oid": %s, "database_oid": %s}',
-                   'archive.alike'::regclass::oid, relowner, c.oid, d.oid)
-       FROM pg_class AS c, pg_database AS d WHERE c.oid = 'archive.restored'::regclass AND datname = current_database())); END $$;
-SELECT label FROM pg_seclabel WHERE objoid = 'restored'::regclass AND provider = 'ttl';
-SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_oid": 1}';
-SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_owner": 1}';
+-- a statement cannot say which table it is, nor what is remembered of the table
+SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": "archive.alike"}';
+SELECT label, ttl_internal.policy('restored') -> 'local' AS local FROM pg_seclabel WHERE objoid = 'restored'::regclass AND provider = 'ttl';
+SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "local": {"database": 1}}';
+SECURITY LABEL FOR ttl ON TYPE restored IS '{"database": 1}';
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "archive_to": ""}';
 SECURITY LABEL FOR ttl ON TABLE restored IS '{"default_ttl": 100, "notify": ""}';
 

@@ -38,7 +38,7 @@ SELECT ttl.enable('orders', 60);
 ALTER TABLE orders_102008 ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int;
 ALTER TABLE orders_102009 ADD _ts timestamptz NOT NULL DEFAULT ttl.current_ts(), ADD ttl int;
 CREATE INDEX ON orders_102008 (ttl.expiry_key(_ts, ttl));
-SELECT label::jsonb ->> 'default_ttl', label::jsonb ->> 'table_oid' = 'orders'::regclass::oid::text
+SELECT label::jsonb ->> 'default_ttl', label::jsonb ? 'restored' AS restored
   FROM pg_seclabel WHERE objoid = 'orders'::regclass;
 SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'c';
 -- the trigger is on shards only
@@ -87,10 +87,10 @@ SECURITY LABEL FOR ttl ON TABLE orders_102009 IS '{"default_ttl": 1}';
 SELECT count(*) FROM orders_102009;
 SELECT ttl_internal.policy('orders_102009') IS NULL;
 -- a label by a statement waits, as after a restore; one from another node of Citus does not
-SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600, "table_oid": 5}';
+SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600}';
 SELECT * FROM problems('orders');
 SET LOCAL application_name = 'citus_internal gpid=1';
-SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600, "table_oid": 5}';
+SECURITY LABEL FOR ttl ON TABLE orders IS '{"default_ttl": 3600}';
 RESET application_name;
 SELECT * FROM problems('orders');
 

@@ -3,7 +3,7 @@ CREATE SCHEMA ddl_options;
 SET search_path = ddl_options;
 SET ttl.preserve_ts = on;
 CREATE FUNCTION label(rel regclass) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT label::jsonb - 'table_oid' - 'database_oid' - 'version' FROM pg_catalog.pg_seclabels WHERE objoid = rel AND provider = 'ttl' $$;
+    SELECT label::jsonb - 'version' FROM pg_catalog.pg_seclabels WHERE objoid = rel AND provider = 'ttl' $$;
 
 -- CREATE TABLE
 CREATE TABLE a (id int PRIMARY KEY) WITH (ttl.default = '30 days', ttl.granularity = 60, fillfactor = 90);

@@ -3,7 +3,7 @@ CREATE SCHEMA enable_named;
 SET search_path = enable_named;
 \set VERBOSITY default
 CREATE VIEW policies AS
-    SELECT relation, default_ttl, ts_column, ttl_column, hidden, ttl_internal.policy(relation) - '{added,table_oid,database_oid,version,rules}'::text[] AS policy FROM ttl.tables
+    SELECT relation, default_ttl, ts_column, ttl_column, hidden, ttl_internal.policy(relation) - '{added,local,version,rules}'::text[] AS policy FROM ttl.tables
      WHERE relation::text NOT LIKE '%.%';
 
 -- W1: a time of creation.

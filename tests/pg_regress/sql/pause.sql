@@ -5,7 +5,7 @@ CREATE TABLE t (id int PRIMARY KEY);
 SELECT ttl.pause('t');
 SELECT ttl.enable('t', 3600);
 CREATE VIEW shown AS SELECT relation, paused_until, delete_between, worker, problems FROM ttl.tables WHERE relation::text !~ '\.';
-CREATE VIEW labelled AS SELECT label::jsonb - 'table_oid' - 'database_oid' - 'added' AS label FROM pg_seclabels WHERE objoid = 'pause.t'::regclass AND provider = 'ttl';
+CREATE VIEW labelled AS SELECT label::jsonb - 'added' AS label FROM pg_seclabels WHERE objoid = 'pause.t'::regclass AND provider = 'ttl';
 SELECT * FROM shown;
 SELECT ttl.pause('t');
 SELECT * FROM shown;

@@ -2,7 +2,7 @@
 CREATE SCHEMA set_option;
 SET search_path = set_option;
 CREATE FUNCTION label(regclass) RETURNS jsonb LANGUAGE sql AS
-$$ SELECT label::jsonb - 'table_oid' - 'database_oid' - 'added' FROM pg_seclabels WHERE objoid = $1 AND provider = 'ttl' $$;
+$$ SELECT label::jsonb - 'added' FROM pg_seclabels WHERE objoid = $1 AND provider = 'ttl' $$;
 CREATE TABLE "T" (id int PRIMARY KEY);
 SELECT ttl.set_option('"T"', 'hidden', 'false');
 SELECT ttl.enable('"T"', 3600);

@@ -198,7 +198,7 @@ SELECT ttl.purge('t');
 SELECT id FROM ttl.expired(NULL::t) ORDER BY id;
 -- C24: no delay here
 SELECT ttl.set_default('t', 1800);
-SELECT ttl_internal.policy('t') ? 'shortened' AS noted, ttl_internal.policy('t') -> 'keep_expired' AS kept;
+SELECT ttl_internal.policy('t') -> 'local' ? 'shortened' AS noted, ttl_internal.policy('t') -> 'keep_expired' AS kept;
 SELECT ttl.set_option('t', 'keep_expired', NULL);
 SELECT keep_expired FROM ttl.tables WHERE relation = 't'::regclass;
 SELECT ttl_internal.row_is_kept(0, 1);

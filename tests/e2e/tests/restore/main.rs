@@ -3,6 +3,7 @@
 
 mod ddl_forms;
 mod dumps;
+mod equal_dumps;
 mod live_views;
 mod random;
 mod resume;

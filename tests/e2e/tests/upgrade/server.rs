@@ -1,6 +1,6 @@
 //! pg_upgrade: tables with each kind of time to live work on the new server.
 
-use ttl_ext_e2e::{Database, Session, Upgrade};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Upgrade};
 
 const TABLES: &str = r#"
 CREATE TABLE plain (id integer PRIMARY KEY, note text);
@@ -19,7 +19,33 @@ SELECT ttl.expire_index('dated_at_idx', 60);
 CREATE TABLE mongo (id integer, at timestamptz);
 SELECT ttl.create_index('mongo', '{"at": 1}', '{"expireAfterSeconds": 0}');
 SELECT ttl.coll_mod('mongo', '{"index": {"keyPattern": {"at": 1}, "expireAfterSeconds": 60}}');
+CREATE SCHEMA "the archive";
+CREATE TABLE "the archive"."gone: all" (id integer, _ts timestamptz, ttl integer);
+CREATE TABLE archived (id integer);
+SELECT ttl.enable('archived', 3600);
+SELECT ttl.archive_to('archived', '"the archive"."gone: all"');
+CREATE TABLE paused (id integer);
+SELECT ttl.enable('paused', 3600);
+SELECT ttl.pause('paused');
+CREATE TABLE waiting (id integer, _ts timestamptz NOT NULL DEFAULT now(), ttl integer);
+SECURITY LABEL FOR ttl ON TABLE waiting IS '{"default_ttl": 3600}';
+CREATE TABLE whole (id integer, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
+CREATE TABLE whole_2020 PARTITION OF whole FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE whole_rest PARTITION OF whole DEFAULT;
+SELECT ttl.enable('whole', 3600, drop_partitions => true);
 "#;
+
+/// Rows of tables that need nothing by hand, or go on waiting.
+const ROWS: &str = "
+SET ttl.preserve_ts = on;
+INSERT INTO archived (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(2, 11) AS n;
+INSERT INTO paused (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(2, 11) AS n;
+INSERT INTO waiting (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(2, 11) AS n;
+INSERT INTO whole (id, _ts, ttl) VALUES (1, now(), NULL), (2, '2020-06-01', NULL);
+RESET ttl.preserve_ts;
+INSERT INTO archived (id) VALUES (1);
+INSERT INTO paused (id) VALUES (1);
+INSERT INTO waiting (id) VALUES (1)";
 
 const ALL: [&str; 6] = ["plain", "blocks", "documents", "parts", "dated", "mongo"];
 
@@ -73,7 +99,7 @@ fn works(database: &Database<'_>) {
     assert_eq!(disk.value("SELECT ttl.purge('mongo')"), "10");
     assert_eq!(
         user.column("SELECT relation FROM ttl.stats JOIN ttl.tables USING (relation) ORDER BY relation::text"),
-        ["blocks", "dated", "documents", "mongo", "parts", "plain"]
+        ["archived", "blocks", "dated", "documents", "mongo", "parts", "paused", "plain", "waiting", "whole"]
     );
     // C7
     let server = database.server();
@@ -92,14 +118,43 @@ fn works(database: &Database<'_>) {
     disk.run("SELECT ttl.set_default('plain', 1800); SELECT ttl.disable('plain'); SELECT ttl.set_default('plain', 3600)");
 }
 
+/// An archive, a pause, a wait for `ttl.resume` and whole partitions go on as they were.
+fn goes_on(database: &Database<'_>) {
+    let mut disk = database.disk();
+    disk.wait_for_ids("archived", "1");
+    assert_eq!(disk.count("\"the archive\".\"gone: all\""), 10);
+    disk.wait_until("SELECT to_regclass('whole_2020') IS NULL", "t", PATIENCE);
+    disk.look_again("plain");
+    let waits = "SELECT string_agg(problem, ' ') FROM ttl.tables, unnest(problems) AS problem WHERE relation = $$waiting$$::regclass";
+    assert!(disk.value(waits).contains("ttl.resume"));
+    for table in ["paused", "waiting"] {
+        assert_eq!(disk.count(table), 11, "{table}");
+        disk.run(&format!("SELECT ttl.resume('{table}')"));
+        disk.wait_for_ids(table, "1");
+    }
+    // The archive of the name is the table that it was, whatever its name is now.
+    disk.run("SELECT ttl.set_option('archived', 'notify', 'gone'); ALTER TABLE \"the archive\".\"gone: all\" RENAME TO g; CREATE TABLE \"the archive\".\"gone: all\" (id integer)");
+    disk.run_preserving("INSERT INTO archived (id, _ts) VALUES (12, now() - interval '1 day')");
+    disk.wait_for_ids("archived", "1");
+    assert_eq!(disk.count("\"the archive\".g"), 11);
+}
+
 #[test]
 fn every_kind_of_time_to_live() {
-    let filled = Upgrade::of_app(|source| {
+    let prepare = |source: &Database<'_>| {
         source.connect().run(TABLES);
+        source.connect().run(ROWS);
         fill(&mut source.connect());
+    };
+    Upgrade::each_of_app(prepare, |major, new| {
+        println!("from {major}");
+        after_upgrade(&new);
     });
-    let Some(new) = filled else { return };
+}
+
+fn after_upgrade(new: &Server) {
     let database = new.existing_database("app");
+    goes_on(&database);
     let (mut user, mut disk) = (database.connect(), database.disk());
     for table in ALL {
         assert_eq!(user.column(&format!("SELECT id FROM {table}")), ["1"]);
