@@ -24,6 +24,7 @@
 //! The rules that the tests name (C1, D2, M9, ...) and the complaints are those of `docs/semantics.md`;
 //! S1 to S8 are the promises of `docs/security.md`, "What cannot be done".
 
+pub mod answers;
 mod backlog;
 mod cached;
 mod clock;

@@ -1,8 +1,8 @@
 //! The examples that users copy do what they say: README.md, `docs/recipes.md` and
-//! `docs/first-session.md`. In the first two, `--> …` after a statement is what it returns: a row a
-//! comment, columns with ` | ` between, `∅` for NULL, or `(no rows)`.
+//! `docs/first-session.md`. In the first two, `--> …` after a statement is what it returns
+//! (`ttl_ext_e2e::answers`).
 
-use ttl_ext_e2e::{Server, Session};
+use ttl_ext_e2e::{Server, answers};
 
 const README: &str = include_str!("../../../../README.md");
 const RECIPES: &str = include_str!("../../../../docs/recipes.md");
@@ -15,64 +15,10 @@ fn blocks(text: &str) -> Vec<&str> {
     blocks.collect()
 }
 
-/// A statement, and the rows that the document says it returns, if it says so.
-#[derive(Debug, Default)]
-struct Step {
-    sql: String,
-    answer: Vec<String>,
-}
-
-/// A statement ends with the line that ends with a semicolon, comments aside, outside of `$$`.
-fn steps(script: &str) -> Vec<Step> {
-    let mut found: Vec<Step> = Vec::new();
-    let mut sql = String::new();
-    for line in script.lines() {
-        let (code, answer) = match line.split_once("--> ") {
-            Some((code, answer)) => (code, Some(answer.trim().to_owned())),
-            None => (line, None),
-        };
-        let code = code.split("-- ").next().unwrap_or_default().trim_end();
-        if !code.is_empty() {
-            sql = format!("{sql}{code}\n");
-        }
-        if code.ends_with(';') && sql.matches("$$").count().is_multiple_of(2) {
-            found.push(Step {
-                sql: std::mem::take(&mut sql),
-                answer: Vec::new(),
-            });
-        }
-        if let Some(answer) = answer {
-            assert!(sql.is_empty(), "an answer inside a statement: {line}");
-            let step = found.last_mut().expect("a statement before its answer");
-            step.answer.push(answer);
-        }
-    }
-    assert!(sql.trim().is_empty(), "a statement without its end: {sql}");
-    found
-}
-
-/// Run a script; how many answers were compared.
-fn follow(session: &mut Session, script: &str) -> usize {
-    let mut compared = 0;
-    for step in steps(script) {
-        let rows = session.rows(&step.sql);
-        let mut rows: Vec<String> = rows.into_iter().map(|row| row.join(" | ")).collect();
-        if step.answer.is_empty() {
-            continue;
-        }
-        if rows.is_empty() {
-            rows.push("(no rows)".to_owned());
-        }
-        assert_eq!(rows, step.answer, "{}", step.sql);
-        compared += 1;
-    }
-    compared
-}
-
 #[test]
 fn the_readmes_first_lines() {
     let script = blocks(README)[0];
-    assert_eq!(steps(script).len(), 8, "{script}");
+    assert_eq!(answers::steps(script).len(), 8, "{script}");
     let above = README.split("```sql").next().unwrap_or_default();
     assert!(above.lines().count() < 10, "SQL comes first");
     assert!(README.lines().count() <= 150);
@@ -80,7 +26,7 @@ fn the_readmes_first_lines() {
     let server = Server::start_sweeping(&[]);
     server.database("app");
     let mut session = server.connect("app", "postgres");
-    assert_eq!(follow(&mut session, script), 3);
+    assert_eq!(answers::follow(&mut session, script), 3);
 }
 
 /// What stands in code in the second column of "You want, you type", in its order.
@@ -157,7 +103,7 @@ fn each_recipe() {
         let database = format!("recipe{n}");
         server.database(&database);
         let mut session = server.connect(&database, "postgres");
-        let compared: usize = scripts.iter().map(|sql| follow(&mut session, sql)).sum();
+        let compared: usize = scripts.iter().map(|sql| answers::follow(&mut session, sql)).sum();
         assert!(compared > 0, "no answer in {title}");
         answers += compared;
     }
