@@ -108,6 +108,9 @@ pub(crate) fn handle_signals() {
         use pg_sys::pqsignal_be as pqsignal;
         pqsignal(SIGHUP, Some(externs::SignalHandlerForConfigReload));
         pqsignal(SIGTERM, Some(externs::die));
+        // PostgreSQL ignores SIGHUP while it starts the process: one that comes then is lost, and the
+        // configuration is that of before.
+        pg_sys::ConfigReloadPending = 1;
         pg_sys::BackgroundWorkerUnblockSignals();
     }
 }
