@@ -5,7 +5,10 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, partition};
 use crate::pg::session::xact;
-use crate::policy::{effective_ttl, instant_of_day, is_live, is_live_by_index};
+use crate::policy::{
+    EpochUnit, effective_ttl, from_epoch, instant_of_day, is_live, is_live_by_index,
+};
+use crate::store::Rule;
 use crate::store::dates::DateKind;
 use pgrx::prelude::*;
 use pgrx::spi::{SpiClient, SpiError};
@@ -17,10 +20,100 @@ use std::ffi::CString;
 const MARGIN: i64 = 10_000_000;
 
 /// The column by whose value rows expire.
+#[derive(Debug, Clone)]
+pub(crate) struct DateColumn {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+}
+
+/// What its values are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct DateColumn<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) kind: DateKind,
+pub(crate) enum Kind {
+    Date(DateKind),
+    /// Whole numbers that count from 1970, of type bigint or integer.
+    Epoch {
+        is_bigint: bool,
+        unit: EpochUnit,
+    },
+}
+
+impl DateColumn {
+    /// The time of a row's last modification.
+    pub(crate) fn of_clock(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: Kind::Date(DateKind::Timestamptz),
+        }
+    }
+
+    /// The column of the relation by whose value every row expires by the rule.
+    pub(crate) fn of_rule(rule: &Rule, relid: pg_sys::Oid) -> Option<Self> {
+        if let Some(name) = rule.column_of_all_rows() {
+            return Some(Self {
+                name: name.to_owned(),
+                kind: Kind::Date(rule.date.kind),
+            });
+        }
+        let (attno, unit) = rule.epoch_of_all_rows()?;
+        let name = catalog::column_name(relid, attno);
+        let is_bigint = match catalog::attribute(relid, &name)?.type_oid {
+            pg_sys::INT4OID => false,
+            pg_sys::INT8OID => true,
+            _ => return None,
+        };
+        let kind = Kind::Epoch { is_bigint, unit };
+        Some(Self { name, kind })
+    }
+}
+
+impl Kind {
+    fn type_oid(self) -> pg_sys::Oid {
+        match self {
+            Self::Date(kind) => kind.type_oid(),
+            Self::Epoch {
+                is_bigint: false, ..
+            } => pg_sys::INT4OID,
+            Self::Epoch {
+                is_bigint: true, ..
+            } => pg_sys::INT8OID,
+        }
+    }
+
+    /// The operator class of the usual order: one of a user's may order values otherwise.
+    fn usual_order(self) -> pg_sys::Oid {
+        match self {
+            Self::Date(DateKind::Timestamptz) => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
+            Self::Date(DateKind::Timestamp) => pg_sys::TIMESTAMP_BTREE_OPS_OID,
+            Self::Date(DateKind::Date) => pg_sys::DATE_BTREE_OPS_OID,
+            Self::Epoch {
+                is_bigint: false, ..
+            } => pg_sys::INT4_BTREE_OPS_OID,
+            Self::Epoch {
+                is_bigint: true, ..
+            } => pg_sys::INT8_BTREE_OPS_OID,
+        }
+    }
+
+    /// The time that a value means, less so many of the smallest steps between values. What is no time
+    /// is one of the extremes.
+    fn instant(self, value: pg_sys::Datum, less: i64) -> i64 {
+        let number = match self {
+            Self::Date(DateKind::Date)
+            | Self::Epoch {
+                is_bigint: false, ..
+            } => i64::from(value.value() as i32),
+            _ => value.value() as i64,
+        };
+        let number = number.saturating_sub(less);
+        match self {
+            Self::Date(DateKind::Date) => instant_of_day(i32::try_from(number).unwrap_or(i32::MIN)),
+            Self::Date(_) => number,
+            Self::Epoch { unit, .. } => {
+                let extreme = if number < 0 { i64::MIN } else { i64::MAX };
+                from_epoch(number, unit.per_second()).unwrap_or(extreme)
+            }
+        }
+    }
 }
 
 /// The values of the column that a partition's rows can have.
@@ -28,7 +121,7 @@ pub(crate) struct DateColumn<'a> {
 pub(crate) struct Range {
     /// No row has a later one; a local time if the column has no time zone.
     pub(crate) newest: i64,
-    /// Rows may have `-infinity`, which is no date (M12).
+    /// Rows may have a value that is no date, `-infinity` for example (M12).
     pub(crate) reaches_minus_infinity: bool,
 }
 
@@ -44,7 +137,7 @@ pub(crate) struct Range {
 /// Reads the catalogs as of the call. Under the locks of [`super::partitions::lock_for_drop`] no
 /// newer row gets in until the end of the transaction, whatever is attached or detached higher
 /// up.
-pub(crate) fn range(leaf: pg_sys::Oid, column: DateColumn<'_>) -> Result<Option<Range>> {
+pub(crate) fn range(leaf: pg_sys::Oid, column: &DateColumn) -> Result<Option<Range>> {
     let query = format!(
         "SELECT p.partnatts, c.relpartbound::pg_catalog.text \
            FROM pg_catalog.pg_partition_ancestors({}::pg_catalog.oid::pg_catalog.regclass) AS a (relid) \
@@ -89,35 +182,24 @@ pub(crate) fn with_latest_snapshot<T>(
 
 /// Whether the table, one of its partitions or one of its ancestors gives bounds as [`range`]
 /// counts them.
-pub(crate) fn has_range_level(relid: pg_sys::Oid, column: DateColumn<'_>) -> bool {
+pub(crate) fn has_range_level(relid: pg_sys::Oid, column: &DateColumn) -> bool {
     let below = catalog::all_inheritors(relid).into_iter();
     let mut levels = below.chain(catalog::ancestors(relid));
-    levels.any(|table| is_keyed_by(table, column.name, column.kind))
+    levels.any(|table| is_keyed_by(table, column))
 }
 
 /// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
-/// usual order: a user's operator class may order times otherwise.
-fn is_keyed_by(table: pg_sys::Oid, name: &str, kind: DateKind) -> bool {
-    let Some(column) = catalog::attribute(table, name) else {
+/// usual order.
+fn is_keyed_by(table: pg_sys::Oid, column: &DateColumn) -> bool {
+    let Some(found) = catalog::attribute(table, &column.name) else {
         return false;
     };
-    let usual = usual_order(kind);
-    column.type_oid == kind.type_oid()
-        && partition::first_of_range(table) == Some((column.attno, usual))
+    found.type_oid == column.kind.type_oid()
+        && partition::first_of_range(table) == Some((found.attno, column.kind.usual_order()))
 }
 
-/// The operator class of a kind's usual order.
-fn usual_order(kind: DateKind) -> pg_sys::Oid {
-    match kind {
-        DateKind::Timestamptz => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
-        DateKind::Timestamp => pg_sys::TIMESTAMP_BTREE_OPS_OID,
-        DateKind::Date => pg_sys::DATE_BTREE_OPS_OID,
-    }
-}
-
-/// The condition on `pg_partitioned_table AS p`. A user's operator class may order times
-/// otherwise.
-fn is_range_by(column: DateColumn<'_>) -> String {
+/// The condition on `pg_partitioned_table AS p`.
+fn is_range_by(column: &DateColumn) -> String {
     format!(
         "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
          AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
@@ -125,40 +207,31 @@ fn is_range_by(column: DateColumn<'_>) -> String {
                 AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
                 AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
                 AND k.atttypid OPERATOR(pg_catalog.=) {})",
-        usual_order(column.kind).to_u32(),
-        catalog::quote_literal(column.name),
+        column.kind.usual_order().to_u32(),
+        catalog::quote_literal(&column.name),
         column.kind.type_oid().to_u32()
     )
 }
 
 /// The range that a RANGE bound gives for the first column of its key; exact for a key of one
 /// column. `None` if it has no upper end.
-fn of_bound(bound: &str, kind: DateKind, is_only_column: bool) -> Option<Range> {
+fn of_bound(bound: &str, kind: Kind, is_only_column: bool) -> Option<Range> {
     let bound = CString::new(bound).ok()?;
     let [lower, upper] = partition::ends_of_range(&bound, kind.type_oid())?;
+    let no_date = |lower| kind.instant(lower, 0) == i64::MIN;
+    let has_smallest = matches!(
+        kind,
+        Kind::Epoch {
+            is_bigint: false,
+            ..
+        }
+    );
     Some(Range {
-        newest: newest(upper?, kind, is_only_column),
-        reaches_minus_infinity: lower.is_none_or(|lower| instant(lower, kind) == i64::MIN),
+        // A key of one column is below the upper end.
+        newest: kind.instant(upper?, i64::from(is_only_column)),
+        // The smallest integer is a date.
+        reaches_minus_infinity: lower.map_or(!has_smallest, no_date),
     })
-}
-
-fn instant(value: pg_sys::Datum, kind: DateKind) -> i64 {
-    match kind {
-        DateKind::Date => instant_of_day(value.value() as i32),
-        DateKind::Timestamptz | DateKind::Timestamp => value.value() as i64,
-    }
-}
-
-/// The newest value below an upper end, or at it.
-fn newest(upper: pg_sys::Datum, kind: DateKind, is_exclusive: bool) -> i64 {
-    let at = instant(upper, kind);
-    if !is_exclusive {
-        return at;
-    }
-    match kind {
-        DateKind::Date => instant_of_day((upper.value() as i32).saturating_sub(1)),
-        DateKind::Timestamptz | DateKind::Timestamp => at.saturating_sub(1),
-    }
 }
 
 /// Whether at `now` every row of the partition without an override is expired by the default,

@@ -79,6 +79,17 @@ impl EpochUnit {
         }
     }
 
+    pub(crate) const ALL: [Self; 3] = [Self::Seconds, Self::Milliseconds, Self::Microseconds];
+
+    /// How many there are in a second.
+    pub(crate) fn per_second(self) -> i64 {
+        match self {
+            Self::Seconds => 1,
+            Self::Milliseconds => 1000,
+            Self::Microseconds => MICROS_PER_SECOND,
+        }
+    }
+
     /// The function that makes an instant of it.
     pub(crate) fn function(self) -> &'static str {
         match self {

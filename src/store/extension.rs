@@ -3,6 +3,7 @@
 use super::dates::DateKind;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{names, rows};
+use crate::policy::EpochUnit;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -40,6 +41,8 @@ pub(crate) struct Functions {
     pub(crate) index_expires_at: [pg_sys::Oid; 3],
     /// `ttl.earliest(date[])` for each kind of date
     pub(crate) earliest: [pg_sys::Oid; 3],
+    /// `ttl.from_epoch(bigint)` and `(double precision)` for each unit
+    pub(crate) from_epoch: [[pg_sys::Oid; 2]; 3],
     /// `ttl.in_time_zone(date, text)` for each kind of date
     pub(crate) in_time_zone: [pg_sys::Oid; 3],
     /// `ttl_internal.evaluate_first(boolean)`
@@ -92,6 +95,13 @@ pub(crate) fn functions() -> Option<Functions> {
     }
 }
 
+/// The unit of a function `ttl.from_epoch…()`.
+pub(crate) fn epoch_unit(function: pg_sys::Oid) -> Option<EpochUnit> {
+    let functions = functions()?.from_epoch.into_iter().zip(EpochUnit::ALL);
+    let mut units = functions.filter(|(both, _)| both.contains(&function));
+    units.next().map(|(_, unit)| unit)
+}
+
 /// Whether the extension is in this database; costs as little as [`functions`].
 #[inline]
 pub(crate) fn is_present() -> bool {
@@ -133,6 +143,14 @@ fn look_up() -> Option<Functions> {
         live_at: of_dates(|kind| function(c"live_at", &[kind.type_oid(), int]))?,
         index_expires_at: of_dates(|kind| function(c"index_expires_at", &[kind.type_oid(), int]))?,
         earliest: of_dates(|kind| function(c"earliest", &[kind.array_oid()]))?,
+        from_epoch: {
+            let both = |name| {
+                let of = |type_oid| function(name, &[type_oid]);
+                Some([of(pg_sys::INT8OID)?, of(pg_sys::FLOAT8OID)?])
+            };
+            let [seconds, ms, us] = [c"from_epoch", c"from_epoch_ms", c"from_epoch_us"].map(both);
+            [seconds?, ms?, us?]
+        },
         in_time_zone: of_dates(|kind| {
             function(c"in_time_zone", &[kind.type_oid(), pg_sys::TEXTOID])
         })?,

@@ -6,14 +6,14 @@ use super::predicate::{Expression, Predicate};
 use super::seclabel::PROVIDER;
 use super::time_zone::TimeZone;
 use super::ttl_index::{TtlIndex, TtlKey};
-use super::{expiry_index, seclabel, ttl_index};
+use super::{expiry_index, extension, seclabel, ttl_index};
 use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::catalog::{index, names};
 use crate::pg::server::background;
 use crate::pg::session::labels::{self, Kind};
 use crate::policy::{
-    Archive, Chosen, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened,
+    Archive, Chosen, EpochUnit, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened,
 };
 use crate::settings;
 use pgrx::pg_sys;
@@ -91,6 +91,17 @@ impl Rule {
     pub(crate) fn column_of_all_rows(&self) -> Option<&str> {
         match &self.key {
             Key::Column(_, name) if self.predicate.is_none() && !self.date.is_array => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The column of whole numbers that count from 1970 by which every row of the table expires.
+    pub(crate) fn epoch_of_all_rows(&self) -> Option<(i16, EpochUnit)> {
+        match &self.key {
+            Key::Expression(expression) if self.predicate.is_none() => {
+                let (function, attno) = expression.call_on_integer()?;
+                Some((attno, extension::epoch_unit(function)?))
+            }
             _ => None,
         }
     }

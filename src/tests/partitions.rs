@@ -2,13 +2,13 @@
 
 #[pgrx::pg_schema]
 mod tests {
-    use crate::deletion::bounds::DateColumn;
+    use crate::deletion::bounds::{DateColumn, Kind};
     use crate::deletion::{bounds, partitions};
     use crate::pg::abi::report::or_raise;
     use crate::pg::catalog;
     use crate::pg::session::gate::{self, Visit};
+    use crate::policy::EpochUnit;
     use crate::store::cache;
-    use crate::store::dates::DateKind;
     use pgrx::prelude::*;
 
     fn run(statement: &str) {
@@ -33,17 +33,9 @@ mod tests {
         Spi::get_one(&query).expect("query")
     }
 
-    const TS: DateColumn<'static> = DateColumn {
-        name: "_ts",
-        kind: DateKind::Timestamptz,
-    };
-
     fn newest(leaf: pg_sys::Oid, name: &str) -> Option<i64> {
-        let column = DateColumn {
-            name,
-            kind: DateKind::Timestamptz,
-        };
-        or_raise(bounds::range(leaf, column)).map(|range| range.newest)
+        let column = DateColumn::of_clock(name);
+        or_raise(bounds::range(leaf, &column)).map(|range| range.newest)
     }
 
     fn bound(leaf: &str) -> Option<i64> {
@@ -117,6 +109,62 @@ mod tests {
         assert_eq!(bound("q2a"), micros("2020-01-02 12:00+00").map(|t| t - 1));
     }
 
+    /// Numbers since 1970, in each unit and of each type; what is no time is no bound.
+    #[pg_test]
+    fn m11_bounds_of_numbers() {
+        let range = |kind: &str, unit: EpochUnit, from: &str, to: &str| {
+            run(&format!(
+                "CREATE TABLE n (c {kind}) PARTITION BY RANGE (c);
+                 CREATE TABLE n1 PARTITION OF n FOR VALUES FROM ({from}) TO ({to})"
+            ));
+            let column = DateColumn {
+                name: "c".to_owned(),
+                kind: Kind::Epoch {
+                    is_bigint: kind == "bigint",
+                    unit,
+                },
+            };
+            let range = or_raise(bounds::range(oid("n1"), &column));
+            run("DROP TABLE n");
+            range.map(|range| (range.newest, range.reaches_minus_infinity))
+        };
+        let at = |time: &str, certain: bool| micros(time).map(|time| (time, !certain));
+        let (seconds, ms, us) = (
+            EpochUnit::Seconds,
+            EpochUnit::Milliseconds,
+            EpochUnit::Microseconds,
+        );
+        let hour = "1970-01-01 00:59:59+00";
+        assert_eq!(range("integer", seconds, "0", "3600"), at(hour, true));
+        assert_eq!(
+            range("integer", seconds, "MINVALUE", "3600"),
+            at(hour, true)
+        );
+        assert_eq!(range("bigint", seconds, "0", "3600"), at(hour, true));
+        assert_eq!(
+            range("bigint", seconds, "MINVALUE", "3600"),
+            at(hour, false)
+        );
+        let smallest = "-9223372036854775808";
+        assert_eq!(range("bigint", seconds, smallest, "3600"), at(hour, false));
+        assert_eq!(
+            range("bigint", ms, "0", "3600000"),
+            at("1970-01-01 00:59:59.999+00", true)
+        );
+        assert_eq!(
+            range("bigint", us, "0", "3600000000"),
+            at("1970-01-01 00:59:59.999999+00", true)
+        );
+        assert_eq!(
+            range("bigint", seconds, "0", "9223372036854775807"),
+            Some((i64::MAX, false))
+        );
+        assert_eq!(range("integer", seconds, "0", "MAXVALUE"), None);
+        // A column of another type than the one that is asked for.
+        assert_eq!(range("smallint", seconds, "0", "100"), None);
+        assert_eq!(range("numeric", seconds, "0", "100"), None);
+    }
+
     /// Only the first of several columns bounds, and then the bound itself is inside.
     #[pg_test]
     fn m11_upper_bound_of_other_keys() {
@@ -173,7 +221,10 @@ mod tests {
         run("CREATE TABLE p (_ts timestamptz) PARTITION BY RANGE (_ts backwards_ops)");
         run("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO ('2020-01-01 00:00+00')");
         assert_eq!(bound("p1"), None);
-        assert!(!bounds::has_range_level(oid("p"), TS));
+        assert!(!bounds::has_range_level(
+            oid("p"),
+            &DateColumn::of_clock("_ts")
+        ));
     }
 
     #[pg_test]

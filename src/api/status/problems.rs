@@ -13,7 +13,6 @@ use crate::pg::catalog::{self, timescale};
 use crate::pg::session::look;
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::settings;
-use crate::store::dates::DateKind;
 use crate::store::missing_index::{MissingIndex, missing};
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
@@ -148,27 +147,20 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> 
         .ts_column
         .as_deref()
         .filter(|_| in_force.expiring_default().is_some())
-        .map(|name| DateColumn {
-            name,
-            kind: DateKind::Timestamptz,
-        });
-    let rules = in_force.rules.iter().filter_map(|rule| {
-        Some(DateColumn {
-            name: rule.column_of_all_rows()?,
-            kind: rule.date.kind,
-        })
-    });
-    let columns: Vec<DateColumn<'_>> = default.into_iter().chain(rules).collect();
+        .map(DateColumn::of_clock);
+    let rules = in_force.rules.iter();
+    let rules = rules.filter_map(|rule| DateColumn::of_rule(rule, relid));
+    let columns: Vec<DateColumn> = default.into_iter().chain(rules).collect();
     if columns
         .iter()
-        .any(|&column| bounds::has_range_level(relid, column))
+        .any(|column| bounds::has_range_level(relid, column))
     {
         return None;
     }
     let reason = if columns.is_empty() {
         "the table has no default, nor a TTL index that holds all rows".to_owned()
     } else {
-        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         format!(
             "no level is partitioned by RANGE ({})",
             names.join(") or (")

@@ -85,6 +85,27 @@ impl StoredTree {
         unsafe { Node::new(self.read()) }.map_or(vec![], Node::columns)
     }
 
+    /// The function and the column, if it calls a function with one column, an integer of any size
+    /// that may be cast.
+    pub(crate) fn call_on_integer(&self) -> Option<(pg_sys::Oid, i16)> {
+        let casts = [
+            pg_sys::F_INT8_INT4,
+            pg_sys::F_FLOAT8_INT4,
+            pg_sys::F_FLOAT8_INT8,
+        ];
+        // SAFETY: just made.
+        let call = unsafe { Node::new(self.read()) }?.cast::<pg_sys::FuncExpr>()?;
+        let mut value = only_argument(call)?;
+        if let Some(cast) = value.cast::<pg_sys::FuncExpr>() {
+            if !casts.contains(&cast.funcid.to_u32()) {
+                return None;
+            }
+            value = only_argument(cast)?;
+        }
+        let column = value.cast::<pg_sys::Var>()?;
+        (column.varattno > 0).then_some((call.funcid, column.varattno))
+    }
+
     /// Whether the trees are equal.
     pub(crate) fn is(&self, tree: Node<'_>) -> bool {
         // SAFETY: both are only read.
@@ -133,6 +154,12 @@ impl StoredTree {
                 .map(|datum| encoding::from_datum(datum))
         }
     }
+}
+
+fn only_argument<'a>(call: Node<'a, pg_sys::FuncExpr>) -> Option<Node<'a>> {
+    let mut arguments = call.list::<pg_sys::Node>(|call| &call.args);
+    let first = arguments.next()?;
+    arguments.next().is_none().then_some(first)
 }
 
 /// Calls `read` with a query on the table that has this condition; `None` if the text is not one

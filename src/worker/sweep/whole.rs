@@ -11,8 +11,7 @@ use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, locks, owner_session};
 use crate::policy::{lagging, latest_instant};
 use crate::settings;
-use crate::store::dates::DateKind;
-use crate::store::{Rule, TablePolicy, cache, governing_label, policy_lock};
+use crate::store::{TablePolicy, cache, governing_label, policy_lock};
 use crate::worker::queue::emptiness::Emptiness;
 use crate::worker::shared::state::{self, TableKey};
 use crate::worker::shared::{log, resting};
@@ -241,11 +240,7 @@ fn past_by_clock(
     let (Some(clock), Some(name)) = (policy.clock, ts_column) else {
         return Ok(Past::No);
     };
-    let column = DateColumn {
-        name,
-        kind: DateKind::Timestamptz,
-    };
-    let range = bounds::range(leaf, column)?;
+    let range = bounds::range(leaf, &DateColumn::of_clock(name))?;
     Ok(match range {
         Some(range) if bounds::is_past(range.newest, policy.default_ttl, now) => {
             if clock.ttl.is_some() {
@@ -258,21 +253,13 @@ fn past_by_clock(
     })
 }
 
-/// The column by whose value all rows expire by the rule.
-fn date_column(rule: &Rule) -> Option<DateColumn<'_>> {
-    Some(DateColumn {
-        name: rule.column_of_all_rows()?,
-        kind: rule.date.kind,
-    })
-}
-
 /// M11 by the column of a TTL index that holds all rows.
 fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<Past, Error> {
     for rule in &policy.rules {
-        let Some(column) = date_column(rule) else {
+        let Some(column) = DateColumn::of_rule(rule, leaf) else {
             continue;
         };
-        let range = bounds::range(leaf, column)?;
+        let range = bounds::range(leaf, &column)?;
         let newest = |local| match &rule.time_zone {
             Some(zone) => latest_instant(local, zone.clock()),
             None => local,

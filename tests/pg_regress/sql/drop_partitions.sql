@@ -41,6 +41,22 @@ DROP TABLE p2;
 SELECT problems[1] FROM chosen;
 DROP TABLE p;
 
+-- by a number: the column itself is the key, in a function of the extension's
+CREATE FUNCTION of_numbers(type text, expression text, predicate text DEFAULT 'true') RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE found text[];
+BEGIN
+    EXECUTE format('CREATE TABLE numbers (id int, c %s, d %1$s) PARTITION BY RANGE (c)', type);
+    EXECUTE format('CREATE INDEX numbers_idx ON numbers (%s) WHERE %s', expression, predicate);
+    PERFORM ttl.expire_index('numbers_idx', 60, drop_partitions => true);
+    SELECT problems INTO found FROM ttl.tables WHERE relation = 'numbers'::regclass;
+    DROP TABLE numbers;
+    RETURN found;
+END $$;
+SELECT expression, of_numbers(type, expression, predicate)
+  FROM (VALUES ('int', 'ttl.from_epoch(c)', 'true'), ('bigint', 'ttl.from_epoch(c)', 'true'), ('bigint', 'ttl.from_epoch_ms(c)', 'true'), ('bigint', 'ttl.from_epoch_us(c)', 'true'),
+               ('bigint', 'ttl.from_epoch(c::float8)', 'true'), ('bigint', 'ttl.from_epoch(c + 1)', 'true'), ('bigint', 'ttl.from_epoch(d)', 'true'), ('bigint', 'ttl.from_epoch(c)', 'd > 1'),
+               ('float8', 'ttl.from_epoch(c)', 'true'), ('numeric', 'ttl.from_epoch(c)', 'true'), ('int', 'to_timestamp(c)', 'true')) AS t (type, expression, predicate);
+
 -- refused
 CREATE TABLE t (id int);
 SELECT ttl.enable('t', 100, drop_partitions => true);
