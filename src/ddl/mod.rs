@@ -13,7 +13,7 @@
 //! | `incoming` | tables and rows that come to a policy from elsewhere |
 //! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
-//! | `dropped` | what a statement really drops |
+//! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
 //! | `databases` | statements for which no session may be connected to a database |
 
 mod added;
@@ -23,6 +23,7 @@ pub(crate) mod databases;
 mod drop_index;
 mod dropped;
 pub(crate) mod incoming;
+mod lost_default;
 mod needed;
 mod parse;
 pub(crate) mod purge_before_change;

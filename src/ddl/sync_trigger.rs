@@ -5,8 +5,8 @@
 //! statements, and those of event triggers, only add to the notes: until the outermost ends, the
 //! tables are in use. `dropped` reports what they drop.
 
-use super::dropped;
 use super::statement::{Command, Kind, Statement};
+use super::{dropped, lost_default};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::syntax::Node;
@@ -54,6 +54,9 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
             if statement.kind == Kind::DropExtension {
                 dropped::before_drop_extension();
             }
+            if outermost && matches!(statement.kind, Kind::DropExtension | Kind::DropOwned) {
+                lost_default::note();
+            }
             for command in &statement.commands {
                 before_command(statement, command);
             }
@@ -86,6 +89,7 @@ pub(super) fn after(outermost: bool, node: Node<'_>) {
         for table in uncovered(&tables).into_iter().filter(is_ours) {
             trigger_placement::complete(table);
         }
+        lost_default::replace();
     });
 }
 
@@ -119,6 +123,7 @@ fn forget_notes() {
     TABLES.with_borrow_mut(Vec::clear);
     REDUCED.with_borrow_mut(Vec::clear);
     dropped::forget();
+    lost_default::forget();
     object_access::uninstall();
 }
 
