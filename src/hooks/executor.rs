@@ -6,7 +6,7 @@ use crate::citus;
 use crate::clock::{distributed, execution};
 use crate::ddl::conversion;
 use crate::deletion::referring;
-use crate::keys::{restoring, skip_trigger};
+use crate::keys::{no_action_checks, restoring, skip_trigger};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::roles;
 use crate::pg::exec::executor::{self, Around, Plan, Query};
@@ -92,7 +92,7 @@ unsafe impl Around for Hooks {
     fn finish(query: Query<'_>, finish: impl FnOnce()) {
         let outer = execution::go_on(query);
         let firing = Firing::begin();
-        finish();
+        no_action_checks::finish(finish);
         firing.end();
         outer.resume();
     }

@@ -4,9 +4,9 @@
 use crate::clock::{execution, now};
 use crate::ddl;
 use crate::deletion::referring;
-use crate::keys::copy_from;
 #[cfg(since19)]
 use crate::keys::references;
+use crate::keys::{copy_from, no_action_checks};
 #[cfg(since19)]
 use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
@@ -65,6 +65,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             execution::at_abort();
             scoped::at_abort(0);
             copy_from::after_write();
+            no_action_checks::forget();
             ddl::at_abort(0);
             referring::at_xact_end();
             #[cfg(since19)]
@@ -91,6 +92,7 @@ extern "C-unwind" fn at_subxact_end(
             execution::at_subxact_abort(level);
             scoped::at_abort(level);
             copy_from::after_write();
+            no_action_checks::forget();
             ddl::at_abort(level);
             #[cfg(since19)]
             fast_path::at_abort(level);

@@ -9,7 +9,7 @@ pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
 mod liveness;
 mod lookup;
-mod no_action_checks;
+pub(crate) mod no_action_checks;
 mod plan;
 mod prepared;
 #[cfg(since19)]

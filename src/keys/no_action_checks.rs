@@ -5,10 +5,24 @@
 //! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
 //! taken out of the deletion, and queued by itself.
 
+use crate::pg::abi::error_context::{self, Explanation};
 use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::cell::Cell;
+
+/// What an error of a foreign key says while an expired row is removed for a new one, which a DELETE by
+/// the user would not need (W4).
+pub(super) static REMOVAL: Explanation = Explanation {
+    context: c"removal of an expired row whose key the new row has",
+    hint: c"The expired row is hidden, and kept by rows that refer to it. Delete these, or have them deleted with it by ON DELETE CASCADE.",
+};
+
+thread_local! {
+    /// Whether checks have been queued that the running query is to make.
+    static QUEUED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Whether it is `RI_FKey_noaction_del`, of foreign keys with ON DELETE NO ACTION.
 pub(super) fn is_one(function: pg_sys::Oid) -> bool {
@@ -22,4 +36,19 @@ pub(super) extern "C-unwind" fn queue(row: Slot<'_>) {
     let firing = Firing::begin(row, |function| !is_one(function));
     firing.queue();
     firing.free();
+    QUEUED.set(true);
+}
+
+/// Fires the triggers of a query's end, by `finish`: the error of a check that was queued is explained.
+pub(crate) fn finish(finish: impl FnOnce()) {
+    if QUEUED.replace(false) {
+        error_context::explaining_references(&REMOVAL, finish);
+    } else {
+        finish();
+    }
+}
+
+/// Called when a transaction or subtransaction is rolled back. Raises no error.
+pub(crate) fn forget() {
+    QUEUED.set(false);
 }

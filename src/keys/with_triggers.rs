@@ -12,6 +12,7 @@
 use super::no_action_checks;
 use super::removal::{self, Removal};
 use crate::deletion::underway;
+use crate::pg::abi::error_context;
 use crate::pg::exec::firing::{Firing, Statement};
 use crate::pg::exec::table::Slot;
 use crate::pg::session::gate::{self, Bounded};
@@ -32,12 +33,15 @@ struct Around {
 /// NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
 pub(super) fn delete(row: Slot<'_>) -> Removal {
     let (statement, around) = begin(row);
-    let (removal, firing) = statement.delete(|command| {
-        // By the command ID from before the triggers: one of them may have changed the row
-        // itself.
-        let removal = removal::delete_directly(row, Some(command));
-        (removal, removal == Removal::Gone)
-    });
+    let (removal, firing) =
+        error_context::explaining_references(&no_action_checks::REMOVAL, || {
+            statement.delete(|command| {
+                // By the command ID from before the triggers: one of them may have changed the row
+                // itself.
+                let removal = removal::delete_directly(row, Some(command));
+                (removal, removal == Removal::Gone)
+            })
+        });
     end(firing, around.bounds);
     if removal == Some(Removal::Gone) {
         no_action_checks::queue(row);

@@ -50,6 +50,14 @@ unsafe extern "C-unwind" {
     pub(crate) fn pg_detoast_datum_packed(datum: *mut pg_sys::varlena) -> *mut pg_sys::varlena;
     /// tuplestore.c; likewise.
     pub(crate) fn tuplestore_puttuple(store: *mut pg_sys::Tuplestorestate, row: pg_sys::HeapTuple);
+    /// elog.c; of the error that is being reported.
+    pub(crate) fn geterrcode() -> c_int;
+    /// elog.c; null is PostgreSQL's own.
+    pub(crate) fn set_errcontext_domain(domain: *const c_char) -> c_int;
+    /// elog.c; a format and its arguments.
+    pub(crate) fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    /// elog.c; likewise.
+    pub(crate) fn errhint(format: *const c_char, ...) -> c_int;
     /// postgres.c; as a handler of SIGTERM.
     pub(crate) fn die(signal: c_int, #[cfg(since19)] sender: *const pg_sys::pg_signal_info);
     /// interrupt.c; as a handler of SIGHUP.

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod encoding;
+pub(crate) mod error_context;
 pub(crate) mod externs;
 pub(crate) mod fmgr;
 pub(crate) mod lists;

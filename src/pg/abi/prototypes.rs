@@ -35,6 +35,8 @@ same! {
     "C-unwind" [externs] pg_detoast_datum(A);
     "C-unwind" [externs] pg_detoast_datum_packed(A);
     "C-unwind" [externs] tuplestore_puttuple(A B);
+    "C-unwind" [externs] geterrcode();
+    "C-unwind" [externs] set_errcontext_domain(A);
     #[cfg(not(since19))]
     "C-unwind" [externs] die(A);
     #[cfg(since19)]
