@@ -2,13 +2,14 @@
 //! silent.
 
 use super::enable::Asked;
-use super::guard;
 use super::mass_expiry::{self, Consent, shown};
+use super::{expire_after, guard};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::is_creation_time;
+use crate::store::dates::DateType;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Looks at the columns that a new time to live takes over, before it does. Refuses without consent
@@ -27,6 +28,12 @@ pub(in crate::api) fn look(
         && !SYSTEM_COLUMNS.contains(&name.as_str())
     {
         return Err(no_such_column(relid, name));
+    }
+    if let Some(name) = &asked.ts_column
+        && let Some(column) = catalog::attribute(relid, name)
+        && column.type_oid != pg_sys::TIMESTAMPTZOID
+    {
+        return Err(of_another_type(relid, name, &column, asked));
     }
     if asked.document_column.clone().flatten().is_none() {
         let name = asked.ttl_column.clone().unwrap_or(Some("ttl".to_owned()));
@@ -51,6 +58,34 @@ fn no_such_column(relid: pg_sys::Oid, name: &str) -> Error {
     .hint(format!(
         "To add one of that name, run before: ALTER TABLE {table} ADD COLUMN {column} pg_catalog.timestamptz NOT NULL DEFAULT ttl.current_ts();"
     ))
+}
+
+/// W6: what there is to do with such a column.
+fn of_another_type(
+    relid: pg_sys::Oid,
+    name: &str,
+    column: &catalog::Attribute,
+    asked: &Asked,
+) -> Error {
+    let table = qualified_name(relid);
+    let wanted = names::of_type(pg_sys::TIMESTAMPTZOID);
+    let message = format!("column \"{name}\" of table {table} is not of type {wanted}");
+    let is_local = DateType::of(column.type_oid).is_some_and(|date| !date.is_array);
+    let way = match is_local {
+        true => format!(
+            "To let rows expire after the time in the column, which stays as it is, run: SELECT ttl.expire_after({}, {}, {});",
+            shown(relid),
+            quote_literal(name),
+            asked
+                .default_ttl
+                .filter(|&seconds| seconds > 0)
+                .unwrap_or(86_400)
+        ),
+        false => expire_after::way(relid, name, column.type_oid),
+    };
+    Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
+        .detail("The time of the last modification, which ttl.enable() keeps in it, needs a column of exactly this type.")
+        .hint(way)
 }
 
 /// W2: a column of that name that was not made for it.

@@ -1,7 +1,7 @@
 //! `ttl.archive_to`.
 
 use super::problem::Problem;
-use super::{cluster, guard};
+use super::{archive_keys, cluster, guard};
 use crate::deletion::archive;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
@@ -48,6 +48,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
             Some(ExpiredThere::ByOverride) => told_of_overrides(target).notice(),
             None => {}
         }
+        archive_keys::tell(relid, &policy, target)?;
     }
     match target {
         Some(target) => choose(relid, &mut policy, target),

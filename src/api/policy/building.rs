@@ -7,10 +7,13 @@ use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::abi::encoding;
-use crate::pg::session;
+use crate::pg::session::{self, txn};
 use crate::policy::Policy;
 use crate::store::{cache, index_of, label_provider, seclabel};
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// For a table that cannot get a column.
+const NO_NEW_COLUMN: &str = "ttl.expire_after() and ttl.expire_index() let rows expire by a column that is there, and add none.";
 
 /// Adds what the policy needs to the table, then stores it.
 pub(in crate::api) fn apply(
@@ -53,7 +56,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         document_column::drop_override(relid, ttl, document)?;
     }
     for statement in missing.statements {
-        encoding::run(&statement)?;
+        // PostgreSQL adds no column to a table whose row type a column has.
+        let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+        txn::hinting_at(code, NO_NEW_COLUMN, || encoding::run(&statement))?;
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;

@@ -3,7 +3,7 @@
 use super::building::apply;
 use super::mass_expiry::{Consent, shown};
 use super::set_default::{change_default, checked_default};
-use super::{adoption, cluster, document_column, guard, label};
+use super::{adoption, cluster, consequences, document_column, guard, label, override_default};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -202,9 +202,20 @@ pub(in crate::api) fn turn_on(
         }
     };
     let adopted = adoption::look(relid, asked, consent)?;
+    let default = match is_new {
+        true => override_default::check(relid, &wanted)?,
+        false => None,
+    };
+    let added = consequences::new_columns(relid, &wanted);
     apply(relid, resulting, consent)?;
     if let Some(adopted) = adopted {
         adopted.notice();
+    }
+    if is_new {
+        if let Some(default) = default {
+            default.notice();
+        }
+        consequences::tell(relid, &added)?;
     }
     Ok(is_new)
 }

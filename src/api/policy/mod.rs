@@ -2,10 +2,12 @@
 
 pub(in crate::api) mod adoption;
 pub(in crate::api) mod archive;
+pub(in crate::api) mod archive_keys;
 pub(crate) mod asked;
 pub(in crate::api) mod building;
 pub(in crate::api) mod cluster;
 pub(in crate::api) mod columns;
+pub(in crate::api) mod consequences;
 pub(in crate::api) mod counts;
 pub(in crate::api) mod disable;
 pub(in crate::api) mod document_column;
@@ -18,6 +20,7 @@ pub(in crate::api) mod invalidate;
 pub(in crate::api) mod label;
 pub(in crate::api) mod live_view;
 pub(in crate::api) mod mass_expiry;
+pub(in crate::api) mod override_default;
 pub(in crate::api) mod pause;
 pub(in crate::api) mod problem;
 pub(in crate::api) mod reset_stats;

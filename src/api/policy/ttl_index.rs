@@ -1,7 +1,7 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{expire_after, guard, label, time_zone};
+use super::{consequences, expire_after, guard, label, time_zone};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -140,6 +140,9 @@ pub(in crate::api) fn set_rule(
         let shown = catalog::quote_literal(&qualified_name(index));
         let call = format!("ttl.expire_index({shown}, {seconds}");
         notice.send(&key, &qualified_name(relid), &call);
+    }
+    if seconds.is_some() && former.is_none() {
+        consequences::tell(relid, &[])?;
     }
     Ok(former.map(|rule| rule.expire_after_seconds))
 }

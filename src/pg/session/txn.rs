@@ -44,10 +44,13 @@ pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
 
 /// As [`hinting`], but only if a privilege is missing (42501).
 pub(crate) fn hinting_at_missing_privileges<T>(hint: &str, work: impl FnOnce() -> T) -> T {
+    hinting_at(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, hint, work)
+}
+
+/// As [`hinting`], but only for this SQLSTATE.
+pub(crate) fn hinting_at<T>(code: PgSqlErrorCode, hint: &str, work: impl FnOnce() -> T) -> T {
     PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_when(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, |error| {
-            reword(error, None, hint)
-        })
+        .catch_when(code, |error| reword(error, None, hint))
         .execute()
 }
 

@@ -1,11 +1,12 @@
-//! The examples that users copy do what they say: README.md, `docs/recipes.md` and
-//! `docs/first-session.md`. In the first two, `--> …` after a statement is what it returns
+//! The examples that users copy do what they say: README.md, `docs/recipes.md`, `docs/foreign-keys.md` and
+//! `docs/first-session.md`. In all but the last, `--> …` after a statement is what it returns
 //! (`ttl_ext_e2e::answers`).
 
 use ttl_ext_e2e::{Server, answers};
 
 const README: &str = include_str!("../../../../README.md");
 const RECIPES: &str = include_str!("../../../../docs/recipes.md");
+const FOREIGN_KEYS: &str = include_str!("../../../../docs/foreign-keys.md");
 const FIRST_SESSION: &str = include_str!("../../../../docs/first-session.md");
 
 /// The fenced blocks of SQL.
@@ -103,11 +104,35 @@ fn each_recipe() {
         let database = format!("recipe{n}");
         server.database(&database);
         let mut session = server.connect(&database, "postgres");
-        let compared: usize = scripts.iter().map(|sql| answers::follow(&mut session, sql)).sum();
+        let compared: usize = scripts
+            .iter()
+            .map(|sql| answers::follow(&mut session, sql))
+            .sum();
         assert!(compared > 0, "no answer in {title}");
         answers += compared;
     }
     assert!(answers > 20, "{answers}");
+}
+
+/// Its tables say what happens; these are the same, as statements. Without workers, as `ttl.purge` counts.
+#[test]
+fn the_page_on_foreign_keys() {
+    let server = Server::start(&[]);
+    let mut answers = 0;
+    for (n, section) in FOREIGN_KEYS.split("\n## ").skip(1).enumerate() {
+        let scripts = blocks(section);
+        if scripts.is_empty() {
+            continue;
+        }
+        let database = format!("keys{n}");
+        server.database(&database);
+        let mut session = server.connect(&database, "postgres");
+        answers += scripts
+            .iter()
+            .map(|sql| answers::follow(&mut session, sql))
+            .sum::<usize>();
+    }
+    assert!(answers > 10, "{answers}");
 }
 
 /// Pasted into psql. What the worker has already done depends on the machine.

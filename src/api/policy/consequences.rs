@@ -1,0 +1,236 @@
+//! What a new time to live means for other objects: foreign keys, publications, users of the row type.
+//! Each is said in a NOTICE, once the change is made.
+
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
+use crate::pg::exec::relation::Open;
+use crate::pg::session::{self, locks};
+use crate::policy::Policy;
+use crate::store::governing_label;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// The most objects of a kind that are named.
+const NAMED: usize = 10;
+
+/// Of a table whose rows begin to expire, and that has got these columns.
+pub(in crate::api) fn tell(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
+    session::with_safe_search_path(|| {
+        if !added.is_empty() {
+            row_type(relid, added)?;
+            publications(relid, added)?;
+        }
+        replica_identity(relid);
+        foreign_keys(relid)
+    })
+}
+
+/// The columns of a policy that the table does not have yet.
+pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<String> {
+    let columns = policy.ts_column.iter().chain(&policy.ttl_column);
+    let is_new = |name: &&String| catalog::attribute(relid, name).is_none();
+    columns.filter(is_new).cloned().collect()
+}
+
+fn notice(message: String) -> Error {
+    Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+}
+
+/// The rows of a query on catalogs, whose columns are texts.
+fn texts<const N: usize>(query: &str) -> Result<Vec<[String; N]>> {
+    let rows = Spi::connect(|client| {
+        client
+            .select(&encoding::query(query), None, &[])?
+            .map(|row| {
+                let mut values: [String; N] = std::array::from_fn(|_| String::new());
+                for (n, value) in values.iter_mut().enumerate() {
+                    *value = row.get::<Text>(n + 1)?.map_or_else(String::new, |it| it.0);
+                }
+                Ok(values)
+            })
+            .collect::<core::result::Result<Vec<_>, pgrx::spi::Error>>()
+    })?;
+    Ok(rows)
+}
+
+/// What is named of more than [`NAMED`] objects.
+fn listed(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Functions and columns whose type is that of the table's rows.
+fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
+    let query = format!(
+        "SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) COLLATE \"C\" AS name \
+           FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_depend AS d \
+             ON d.refclassid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
+            AND (d.refobjid OPERATOR(pg_catalog.=) t.oid OR d.refobjid OPERATOR(pg_catalog.=) t.typarray) \
+          WHERE t.typrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND d.deptype OPERATOR(pg_catalog.=) 'n' \
+          ORDER BY name",
+        pg_sys::TypeRelationId.to_u32(),
+        relid.to_u32()
+    );
+    let users = texts::<1>(&query)?.into_iter().map(|[name]| name);
+    let users: Vec<String> = users.collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the row type of table {} has got {}",
+        qualified_name(relid),
+        shown(added)
+    );
+    notice(message)
+        .detail(format!("It is used by {}.", listed(users)))
+        .hint("A function that returns such rows must return the new columns, too. ttl.expire_after() lets rows expire by a column that is there, and adds none.")
+        .notice();
+    Ok(())
+}
+
+/// Subscribers have to have the columns, too.
+fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
+    let tables = catalog::all_inheritors(relid);
+    let tables: Vec<String> = tables
+        .iter()
+        .map(|table| table.to_u32().to_string())
+        .collect();
+    let sent = |column: &String| {
+        format!(
+            "{}::pg_catalog.name OPERATOR(pg_catalog.=) ANY (t.attnames)",
+            quote_literal(column)
+        )
+    };
+    let sent: Vec<String> = added.iter().map(sent).collect();
+    let query = format!(
+        "SELECT pg_catalog.quote_ident(t.pubname::pg_catalog.text), pg_catalog.bool_and({})::pg_catalog.text \
+           FROM pg_catalog.pg_publication_tables AS t \
+           JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) t.schemaname \
+           JOIN pg_catalog.pg_class AS c ON c.relname OPERATOR(pg_catalog.=) t.tablename \
+            AND c.relnamespace OPERATOR(pg_catalog.=) n.oid \
+          WHERE c.oid OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.oid[]) GROUP BY t.pubname ORDER BY t.pubname",
+        sent.join(" AND "),
+        tables.join(",")
+    );
+    let table = qualified_name(relid);
+    let columns = shown(added);
+    for [publication, sent] in texts::<2>(&query)? {
+        if sent == "true" {
+            let message = format!("publication {publication} sends {columns} of table {table}");
+            notice(message)
+                .detail("A subscriber whose table lacks them stops with an error at the next change.")
+                .hint(format!(
+                    "Turn the time to live on for the table of each subscriber, too, or run there: ALTER TABLE {table} {};",
+                    additions(relid, added)
+                ))
+                .notice();
+        } else {
+            let message =
+                format!("publication {publication} does not send {columns} of table {table}");
+            notice(message)
+                .detail("It has a list of columns. On a subscriber with a time to live rows count from when they arrive.")
+                .hint("To send them, too, name them in that list: ALTER PUBLICATION ... SET TABLE ...")
+                .notice();
+        }
+    }
+    Ok(())
+}
+
+/// The commands of ALTER TABLE that add these columns of the table to another.
+fn additions(relid: pg_sys::Oid, columns: &[String]) -> String {
+    let additions = columns.iter().filter_map(|name| {
+        let column = catalog::attribute(relid, name)?;
+        let type_name = names::of_type(column.type_oid);
+        Some(format!("ADD COLUMN {} {type_name}", quote_identifier(name)))
+    });
+    additions.collect::<Vec<_>>().join(", ")
+}
+
+fn shown(columns: &[String]) -> String {
+    let quoted = columns.iter().map(|name| quote_identifier(name));
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+/// Deletions that a publication refuses.
+fn replica_identity(relid: pg_sys::Oid) {
+    let is_refused = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+            && locks::try_relation(*table, pg_sys::AccessShareLock)
+            && catalog::class(*table).is_some()
+            && !Open::locked(*table).passes_replica_identity_check()
+    };
+    let tables = catalog::all_inheritors(relid).into_iter();
+    let Some(table) = tables.take(NAMED).find(is_refused) else {
+        return;
+    };
+    let table = qualified_name(table);
+    let message = format!("expired rows of table {table} cannot be deleted");
+    notice(message)
+        .detail("It is in a publication that sends deletions, and these do not tell which row it is: the table has no replica identity that the publication sends.")
+        .hint(format!(
+            "Add a primary key, or run: ALTER TABLE {table} REPLICA IDENTITY FULL;"
+        ))
+        .notice();
+}
+
+/// W4: foreign keys that keep expired rows.
+fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
+    let query = format!(
+        "SELECT pg_catalog.quote_ident(c.conname::pg_catalog.text), c.conrelid::pg_catalog.int8::pg_catalog.text, \
+                pg_catalog.pg_get_constraintdef(c.oid), \
+                CASE c.confdeltype WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END, \
+                pg_catalog.bool_or(a.attnotnull)::pg_catalog.text \
+           FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_attribute AS a \
+             ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (c.conkey) \
+          WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
+            AND c.confdeltype OPERATOR(pg_catalog.=) ANY ('{{a,r}}'::pg_catalog.\"char\"[]) \
+            AND c.conparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid \
+          GROUP BY c.oid ORDER BY c.conrelid, c.conname",
+        relid.to_u32()
+    );
+    let mut told = 0;
+    for [name, child, definition, action, not_null] in texts::<5>(&query)? {
+        let child = pg_sys::Oid::from(child.parse::<u32>().unwrap_or_default());
+        let is_own = child == relid;
+        let expires = governing_label(child).is_some_and(|it| it.policy.is_on());
+        if expires && !is_own || told == NAMED {
+            continue;
+        }
+        told += 1;
+        let (what, better) = if is_own && not_null == "false" {
+            ("references set to NULL", "SET NULL")
+        } else {
+            ("referring rows deleted with them", "CASCADE")
+        };
+        let (table, child) = (qualified_name(relid), qualified_name(child));
+        let message = format!(
+            "expired rows of table {table} stay on disk while rows of table {child} refer to them"
+        );
+        notice(message)
+            .detail(format!(
+                "Foreign key {name} has ON DELETE {action}. Such rows are hidden, but their other unique keys cannot be used again."
+            ))
+            .hint(format!(
+                "To have the {what}, run: ALTER TABLE {child} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {};",
+                acting(&definition, better)
+            ))
+            .notice();
+    }
+    Ok(())
+}
+
+/// The definition of a foreign key, with this action on DELETE.
+fn acting(definition: &str, action: &str) -> String {
+    let definition = definition.replace(" ON DELETE RESTRICT", "");
+    let options = [" DEFERRABLE", " NOT VALID", " NOT ENFORCED"];
+    let at = options.iter().filter_map(|option| definition.rfind(option));
+    let at = at.min().unwrap_or(definition.len());
+    let (key, rest) = definition.split_at(at);
+    format!("{key} ON DELETE {action}{rest}")
+}

@@ -1,0 +1,78 @@
+//! The DEFAULT of an override column: each INSERT that does not name the column takes it (W7).
+
+use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::session;
+use crate::policy::Policy;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Refuses a constant that is no time to live. Returns what is to be said of one that is.
+pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Error>> {
+    let column = policy.ttl_column.as_deref();
+    let Some(name) = column.filter(|_| policy.document_column.is_none()) else {
+        return Ok(None);
+    };
+    let plain = catalog::attribute(relid, name).filter(|column| {
+        column.type_oid == pg_sys::INT4OID && column.has_default && !column.generated
+    });
+    let Some(seconds) = plain.and(constant(relid, name)?) else {
+        return Ok(None);
+    };
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    let drop = format!("ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT;");
+    if seconds > 0 || seconds == -1 {
+        let lives = match seconds {
+            -1 => "never expires".to_owned(),
+            seconds => format!("lives {seconds} seconds, whatever the table's default is"),
+        };
+        let message = format!("column {column} of table {table} has the default {seconds}");
+        return Ok(Some(
+            Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+                .detail(format!(
+                    "A row that is inserted without a value for it {lives}."
+                ))
+                .hint(format!(
+                    "To let such rows follow the table's default, run: {drop}"
+                )),
+        ));
+    }
+    let message = format!(
+        "column {column} of table {table} has the default {seconds}, which is no time to live"
+    );
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .detail("A time to live is a positive number of seconds, -1 for ever, or NULL for the table's default. An INSERT without a value for the column would fail.")
+            .hint(format!(
+                "Run: ALTER TABLE {table} ALTER COLUMN {column} DROP NOT NULL, ALTER COLUMN {column} DROP DEFAULT; UPDATE {table} SET {column} = NULL WHERE {column} = {seconds}; then repeat the call."
+            )),
+    )
+}
+
+/// The number that the DEFAULT is, if it is one.
+fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
+    let query = format!(
+        "SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) \
+           FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
+             ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
+          WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {}",
+        relid.to_u32(),
+        quote_literal(name)
+    );
+    let text = session::with_safe_search_path(|| {
+        Spi::connect(|client| {
+            client
+                .select(&encoding::query(&query), Some(1), &[])?
+                .map(|row| row.get::<Text>(1))
+                .next()
+                .transpose()
+        })
+    })?;
+    // PostgreSQL shows a negative number as '-1'::integer, or (-1).
+    let text = text.flatten().map_or_else(String::new, |text| text.0);
+    let number = text.trim_end_matches("::integer");
+    let number = number.trim_matches(|c: char| "()'".contains(c));
+    Ok(number.parse().ok())
+}
