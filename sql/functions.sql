@@ -298,11 +298,11 @@ COMMENT ON FUNCTION ttl.expire_index(pg_catalog.regclass, ttl.seconds, boolean, 
 CREATE FUNCTION ttl.expire_after(
         rel pg_catalog.regclass, column_name pg_catalog.name, after ttl.seconds, unit pg_catalog.text DEFAULT NULL,
         time_zone pg_catalog.text DEFAULT NULL, hidden boolean DEFAULT NULL, revive_expired boolean DEFAULT false,
-        confirm boolean DEFAULT false)
+        confirm boolean DEFAULT false, concurrently boolean DEFAULT false)
     RETURNS pg_catalog.regclass
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'expire_after_wrapper';
-COMMENT ON FUNCTION ttl.expire_after(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text, boolean, boolean, boolean) IS
-    'let rows expire that many seconds after the time in a column, and return the TTL index, which is created if there is none; time_zone is that of a timestamp or date (default: the session''s); unit is that of a number since 1970: seconds, milliseconds, or microseconds';
+COMMENT ON FUNCTION ttl.expire_after(pg_catalog.regclass, pg_catalog.name, ttl.seconds, pg_catalog.text, pg_catalog.text, boolean, boolean, boolean, boolean) IS
+    'let rows expire that many seconds after the time in a column, and return the TTL index, which is created if there is none; time_zone is that of a timestamp or date (default: the session''s); unit is that of a number since 1970: seconds, milliseconds, or microseconds; concurrently: raise an error with the statement that creates the index if there is none';
 
 CREATE FUNCTION ttl.create_index(
         rel pg_catalog.regclass, keys pg_catalog.jsonb, options pg_catalog.jsonb DEFAULT '{}', hidden boolean DEFAULT NULL,

@@ -19,7 +19,7 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
-/// `ttl.expire_after(rel, column_name, after, unit, time_zone, hidden, revive_expired, confirm)
+/// `ttl.expire_after(rel, column_name, after, unit, time_zone, hidden, revive_expired, confirm, concurrently)
 /// RETURNS regclass`: makes a TTL index on the column, or on the instant that it means. Raises 42804
 /// for a column of another type, 22023 for a unit that does not fit it, 42703 for no column, and the
 /// errors of CREATE INDEX and `ttl.expire_index`.
@@ -37,6 +37,7 @@ fn expire_after(
     hidden: Option<bool>,
     revive_expired: Option<bool>,
     confirm: Option<bool>,
+    concurrently: Option<bool>,
 ) -> pg_sys::Oid {
     guard::check_writable(c"ttl.expire_after()");
     let source = Source::of(column_name, unit, time_zone);
@@ -48,14 +49,25 @@ fn expire_after(
             revive_expired: guard::required(revive_expired, "revive_expired")?,
             time_zone: source.time_zone.clone(),
         };
-        let consent = Consent::new(confirm, &source.call(relid, seconds))?;
+        let mut call = source.call(relid, seconds);
+        let concurrently = guard::required(concurrently, "concurrently")?;
+        if concurrently {
+            call += ", concurrently => true";
+        }
+        let consent = Consent::new(confirm, &call)?;
         guard::check_changeable(relid)?;
+        if concurrently {
+            // Before the lock, which makes writers wait.
+            let key = source.key(relid)?;
+            existing(relid, &key).ok_or_else(|| not_built(relid, &key, &call))?;
+        }
         // The strongest lock that the trigger and the index take.
         guard::lock(relid, pg_sys::ShareRowExclusiveLock);
         guard::check_owner(relid)?;
         let key = source.key(relid)?;
         let index = match existing(relid, &key) {
             Some(index) => index,
+            None if concurrently => return Err(not_built(relid, &key, &call)),
             None => create(relid, &key)?,
         };
         ttl_index::set_rule(index, Some(seconds), &options, &consent)?;
@@ -253,6 +265,26 @@ fn no_column(relid: pg_sys::Oid, name: &str) -> Error {
         ),
     )
     .hint("Name the column whose time rows expire after, as it is in pg_attribute.")
+}
+
+/// No function can build an index concurrently, as that takes several transactions.
+fn not_built(relid: pg_sys::Oid, key: &Key, call: &str) -> Error {
+    let (table, expression) = (qualified_name(relid), &key.expression);
+    let message = format!("no index on ({expression}) of table {table} is ready to be used");
+    let is_partitioned = catalog::class(relid)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    let create = match is_partitioned {
+        true => format!(
+            "CREATE INDEX ON ONLY {table} ({expression}); then, for each partition, CREATE INDEX CONCURRENTLY and ALTER INDEX ... ATTACH PARTITION; then:"
+        ),
+        false => format!("CREATE INDEX CONCURRENTLY ON {table} ({expression});"),
+    };
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+    )
+    .detail("CREATE INDEX CONCURRENTLY cannot run within a function.")
+    .hint(format!("Run: {create} SELECT {call});"))
 }
 
 /// "column c of type bigint"

@@ -43,6 +43,12 @@ CREATE INDEX part_of_it ON large (ttl.from_epoch(made)) WHERE id > 0;
 CREATE INDEX CONCURRENTLY built_before ON large (ttl.from_epoch(made));
 SELECT ttl.expire_after('large', 'made', '1 day', unit => 'seconds');
 SELECT count(*) FROM pg_index WHERE indrelid = 'large'::regclass;
+-- concurrently: it builds no index, and takes no lock for which writers wait.
+CREATE TABLE busy (id int, at timestamptz, made bigint);
+SELECT ttl.expire_after('busy', 'at', '1 day', concurrently => true);
+CREATE INDEX CONCURRENTLY ON expire_after.busy (at);
+SELECT ttl.expire_after('expire_after.busy', 'at', 86400, concurrently => true);
+SELECT ttl.expire_after('busy', 'made', 60, unit => 'ms', concurrently => true);
 -- The guard.
 INSERT INTO large SELECT i, 0 FROM generate_series(1, 6000) AS i;
 SELECT ttl.expire_index('built_before', NULL, revive_expired => true);
@@ -81,6 +87,8 @@ CREATE TABLE logs_2 PARTITION OF logs DEFAULT;
 INSERT INTO logs VALUES (1, 5), (2, extract(epoch FROM now()));
 SELECT ttl.expire_after('logs', 'clock', '1 day', unit => 'seconds');
 SELECT seen('logs'), ttl.purge('logs');
+ALTER TABLE logs ADD at timestamptz;
+SELECT ttl.expire_after('logs', 'at', '1 day', concurrently => true);
 SET client_min_messages = warning;
 REVOKE SELECT ON events FROM regress_expire_after;
 DROP SCHEMA expire_after CASCADE;
