@@ -68,7 +68,7 @@ fn listed(mut names: Vec<String>) -> String {
 /// Functions and columns whose type is that of the table's rows.
 fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
     let query = format!(
-        "SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) COLLATE \"C\" AS name \
+        "SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) COLLATE pg_catalog.\"C\" AS name \
            FROM pg_catalog.pg_type AS t JOIN pg_catalog.pg_depend AS d \
              ON d.refclassid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
             AND (d.refobjid OPERATOR(pg_catalog.=) t.oid OR d.refobjid OPERATOR(pg_catalog.=) t.typarray) \
@@ -184,7 +184,7 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
     let query = format!(
         "SELECT pg_catalog.quote_ident(c.conname::pg_catalog.text), c.conrelid::pg_catalog.int8::pg_catalog.text, \
                 pg_catalog.pg_get_constraintdef(c.oid), \
-                CASE c.confdeltype WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END, \
+                CASE WHEN c.confdeltype OPERATOR(pg_catalog.=) 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END, \
                 pg_catalog.bool_or(a.attnotnull)::pg_catalog.text \
            FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_attribute AS a \
              ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (c.conkey) \
