@@ -7,7 +7,8 @@
 //! | `catalogs` | whether it is there; its tables, its shards |
 //! | `shard_name` | the names of shards, pure |
 //! | `session` | whether Citus itself speaks: its connections, its functions that copy or convert |
-//! | `transaction` | when the distributed transaction began |
+//! | `transaction` | when the distributed transaction began, and its sessions on the nodes |
+//! | `nodes` | the same query on each node |
 //! | `placements` | the same statement on each copy of each shard |
 //!
 //! A table of Citus has its rows in shards, on this node and others; on each node a *shell*, a table
@@ -16,6 +17,7 @@
 //! (`docs/decisions/0008-topmost-policy-wins.md`), and invalidation of children, hold for them, too.
 
 pub(crate) mod catalogs;
+pub(crate) mod nodes;
 pub(crate) mod placements;
 pub(crate) mod session;
 mod shard_name;

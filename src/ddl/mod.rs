@@ -10,6 +10,7 @@
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
+//! | `everywhere` | labels that change on all nodes of Citus |
 //! | `incoming` | tables and rows that come to a policy from elsewhere |
 //! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
@@ -22,6 +23,7 @@ pub(crate) mod conversion;
 pub(crate) mod databases;
 mod drop_index;
 mod dropped;
+mod everywhere;
 pub(crate) mod incoming;
 mod lost_default;
 mod needed;
@@ -36,6 +38,7 @@ mod sync_trigger;
 pub(crate) mod table_options;
 mod trigger_guard;
 
+use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{names, roles};
 use crate::pg::session::scoped::{Scope, Scoped};
@@ -67,6 +70,7 @@ static RUNNING: Scoped<Running> = Scoped::new();
 pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     let statement = Statement::of(node)?;
     trigger_guard::check(&statement);
+    or_raise(everywhere::before(&statement));
     // First, as it takes the strongest lock.
     let trigger = sync_trigger::before(&statement);
     if statement.kind == Kind::AlterTable {

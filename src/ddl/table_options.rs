@@ -216,5 +216,9 @@ fn altered(stmt: Node<'_, AlterTableStmt>, options: &TableOptions) -> Option<pg_
     } else {
         pg_sys::ShareUpdateExclusiveLock
     };
-    names::altered(stmt, lock.max(names::lock_level(stmt)))
+    let table = names::altered(stmt, lock.max(names::lock_level(stmt)))?;
+    if citus::is_shell(table) {
+        or_raise(citus::transaction::use_one_session(table));
+    }
+    Some(table)
 }

@@ -43,7 +43,7 @@ fn refused(error: CommandError) -> Error {
 }
 
 fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<CollModReply> {
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     if let Some(table) = &wanted.table
         && *table != catalog::relation_name(relid)
         && !names::is_of(relid, table)

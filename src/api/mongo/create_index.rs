@@ -60,7 +60,7 @@ fn create(
     hidden: Option<bool>,
     consent: &Consent,
 ) -> Result<CreateIndexReply> {
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     if means_default(relid, &wanted.column)? {
         return create_default(relid, wanted, hidden, consent);
     }

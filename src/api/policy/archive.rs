@@ -30,7 +30,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
             let hint = "Copy rows before they expire, or use a table that Citus does not manage.";
             cluster::refuse_on_shell(relid, "ttl.archive_to()", hint)?;
         }
-        None => guard::check_owner(relid)?,
+        None => guard::check_change(relid)?,
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let Some(mut policy) = guard::own_policy(relid)? else {

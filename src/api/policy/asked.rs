@@ -20,7 +20,7 @@ pub(crate) fn carry_out(asked: &Asked) -> Result<()> {
 }
 
 fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()> {
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     let present = guard::own_policy(relid)?;
     let consent = Consent {
         confirmed: options.confirm,

@@ -64,6 +64,15 @@ fn is_older(version: &str) -> bool {
     }
 }
 
+/// Before a change of the policy of a table of Citus: what follows in the transaction reaches each node by one
+/// session, or 25001.
+pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
+    if citus::is_shell(relid) {
+        citus::transaction::use_one_session(relid)?;
+    }
+    Ok(())
+}
+
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
 pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
     if !citus::is_shell(relid) || citus::catalogs::is_coordinator() {

@@ -66,7 +66,7 @@ pub(in crate::api) fn turn_off(
     removal: Removal,
     revive_expired: bool,
 ) -> Result<()> {
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     let (lock, children_lock) = match removal {
         Removal::Nothing => (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock),
         _ => (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock),

@@ -63,7 +63,7 @@ fn expire_after(
         }
         // The strongest lock that the trigger and the index take.
         guard::lock(relid, pg_sys::ShareRowExclusiveLock);
-        guard::check_owner(relid)?;
+        guard::check_change(relid)?;
         let key = source.key(relid)?;
         let index = match existing(relid, &key) {
             Some(index) => index,

@@ -31,14 +31,21 @@ pub(in crate::api) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
 }
 
-/// As [`check_owner`], for a change after which the table has a time to live. Refuses what Citus has
+/// As [`check_owner`], before a change of the policy.
+pub(in crate::api) fn check_change(relid: pg_sys::Oid) -> Result<()> {
+    check_owner(relid)?;
+    cluster::begin_change(relid)
+}
+
+/// As [`check_change`], for a change after which the table has a time to live. Refuses what Citus has
 /// and cannot have one (C35), and hypertables of TimescaleDB with a columnstore (0A000).
 pub(in crate::api) fn check_changeable(relid: pg_sys::Oid) -> Result<()> {
     check_owner(relid)?;
     if timescale::has_columnstore(relid) {
         return Err(Error::columnstore(relid, "set a time to live on", ""));
     }
-    cluster::check(relid)
+    cluster::check(relid)?;
+    cluster::begin_change(relid)
 }
 
 /// The argument's value; raises 22004 for NULL.

@@ -27,7 +27,7 @@ pub(crate) extern "C-unwind" fn ttl_pause(call: Call<'_, (pg_sys::Oid, i64)>) ->
 fn pause(rel: Option<pg_sys::Oid>, until: Option<i64>) -> Result<()> {
     let relid = guard::required(rel, "rel")?;
     let until = guard::required(until, "until")?;
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let Some(mut policy) = guard::own_policy(relid)? else {
         return Err(Error::no_policy(relid));

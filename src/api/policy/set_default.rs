@@ -47,7 +47,7 @@ pub(in crate::api) fn change_default(
     let default_ttl = default_ttl.map(checked_default).transpose()?;
     match default_ttl {
         Some(_) => guard::check_changeable(relid)?,
-        None => guard::check_owner(relid)?,
+        None => guard::check_change(relid)?,
     }
     let present = guard::present_policy(relid)?;
     if present.ts_column.is_none() && default_ttl.is_some() {

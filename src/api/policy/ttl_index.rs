@@ -85,7 +85,7 @@ pub(in crate::api) fn set_rule(
     let relid = table_of(index)?;
     match seconds {
         Some(_) => guard::check_changeable(relid)?,
-        None => guard::check_owner(relid)?,
+        None => guard::check_change(relid)?,
     }
     let lock = if trigger_placement::will_be_created(relid) {
         pg_sys::ShareRowExclusiveLock
@@ -100,7 +100,7 @@ pub(in crate::api) fn set_rule(
     if table_of(index)? != relid {
         return Err(not_an_index(index));
     }
-    guard::check_owner(relid)?;
+    guard::check_change(relid)?;
     let present = guard::own_policy(relid)?;
     let name = catalog::relation_name(index);
     let former = present.as_ref().and_then(|policy| policy.rule(&name));

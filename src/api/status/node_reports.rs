@@ -1,13 +1,10 @@
 //! `ttl_internal.node_reports`: what `ttl.placements` shows, from each node of Citus.
 
-use crate::citus;
-use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::citus::nodes;
+use crate::error::Result;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
-use crate::pg::catalog;
 use pgrx::prelude::*;
-use pgrx::spi;
 
 /// A node's report: its deletion figures and problems, a JSON array with an object for each table.
 const REPORT: &str = "SELECT COALESCE(pg_catalog.json_agg(r), '[]') FROM (\
@@ -41,27 +38,15 @@ fn node_reports() -> TableIterator<
 }
 
 fn reports() -> Result<Vec<Report>> {
-    let query = if citus::catalogs::is_present() {
-        format!(
-            "SELECT n.nodename, n.nodeport, r.success, r.result \
-               FROM pg_catalog.run_command_on_all_nodes({}) AS r \
-               LEFT JOIN pg_catalog.pg_dist_node AS n ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid",
-            catalog::quote_literal(REPORT)
-        )
-    } else {
-        format!(
-            "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({REPORT})::pg_catalog.text"
-        )
-    };
-    let query = encoding::query(&query);
-    let rows = Spi::connect_mut(|client| {
-        let found = client.update(&query, None, &[])?;
-        found
-            .map(|row| {
-                let success = row.get(3)?.unwrap_or(false);
-                Ok((row.get(1)?, row.get(2)?, success, row.get(4)?))
-            })
-            .collect::<spi::Result<Vec<_>>>()
-    });
-    rows.map_err(Error::from)
+    let answers = nodes::ask(REPORT)?.into_iter();
+    Ok(answers
+        .map(|answer| {
+            let (name, port) = answer
+                .node
+                .map_or((None, None), |(name, port)| (Some(Text(name)), Some(port)));
+            let success = answer.text.is_ok();
+            let report = answer.text.unwrap_or_else(Some);
+            (name, port, success, report.map(Text))
+        })
+        .collect())
 }

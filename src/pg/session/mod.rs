@@ -180,6 +180,11 @@ pub(crate) fn without_query_id<T>(work: impl FnOnce() -> T) -> T {
     with_settings(&[(c"compute_query_id", c"off")], work)
 }
 
+/// Runs `work` with another value of a parameter. An error ends that with the subtransaction.
+pub(crate) fn with_setting<T>(name: &CStr, value: &CStr, work: impl FnOnce() -> T) -> T {
+    with_settings(&[(name, value)], work)
+}
+
 fn with_settings<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
     // SAFETY: within a transaction; the nest level begun here is ended here.
     unsafe {

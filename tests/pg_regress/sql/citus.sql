@@ -24,10 +24,52 @@ CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass NOT NULL, shardid b
 CREATE UNIQUE INDEX pg_dist_shard_shardid_index ON pg_catalog.pg_dist_shard (shardid);
 CREATE INDEX pg_dist_shard_logical_relid_index ON pg_catalog.pg_dist_shard (logicalrelid);
 CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL);
--- Citus has functions: with them it is known to be there
-CREATE FUNCTION pg_catalog.get_current_transaction_id(OUT database_id oid, OUT process_id int, OUT initiator int, OUT number bigint,
-    OUT transaction_stamp timestamptz) LANGUAGE internal AS 'pg_stat_get_archiver';
-DROP FUNCTION pg_catalog.get_current_transaction_id();
+-- Citus has functions: with them it is known to be there. A transaction has as many sessions as a setting says
+CREATE TABLE pg_catalog.pg_dist_node (nodeid int NOT NULL, nodename text NOT NULL, nodeport int NOT NULL);
+INSERT INTO pg_catalog.pg_dist_node VALUES (1, 'here', 5432);
+CREATE FUNCTION pg_catalog.get_current_transaction_id(OUT database_id oid, OUT process_id int, OUT initiator_node_identifier int,
+    OUT transaction_number bigint, OUT transaction_stamp timestamptz)
+    LANGUAGE sql AS $$ SELECT 0::oid, 0, 0, current_setting('fake.number')::bigint, NULL::timestamptz $$;
+CREATE FUNCTION pg_catalog.citus_backend_gpid() RETURNS bigint LANGUAGE sql AS 'SELECT 7::bigint';
+CREATE FUNCTION pg_catalog.get_all_active_transactions(OUT global_pid bigint, OUT process_id int, OUT transaction_number bigint) RETURNS SETOF record
+    LANGUAGE sql AS $$ SELECT 7, 0, current_setting('fake.number')::bigint FROM generate_series(1, current_setting('fake.sessions')::int) $$;
+CREATE FUNCTION pg_catalog.run_command_on_all_nodes(command text, OUT nodeid int, OUT success boolean, OUT result text) RETURNS SETOF record
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        nodeid := 1;
+        success := current_setting('fake.reach')::boolean;
+        result := 'failed to connect to here:5432';
+        IF success THEN
+            SET LOCAL application_name = 'citus_run_command gpid=7';
+            EXECUTE command INTO result;
+            RESET application_name;
+        END IF;
+        RETURN NEXT;
+    END $$;
+-- as Citus: refuses triggers, and a table of its own takes the place of the other
+CREATE FUNCTION pg_catalog.create_distributed_table(t regclass, key text) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal) THEN RAISE 'it has triggers'; END IF;
+        INSERT INTO pg_catalog.pg_dist_partition VALUES (t, 'h');
+    END $$;
+CREATE FUNCTION pg_catalog.undistribute_table(t regclass) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE
+        name text := t::text;
+        successor text := name || '_' || (hashtext(name)::bigint & 4294967295);
+        label text := (SELECT label FROM pg_seclabel WHERE objoid = t AND provider = 'ttl');
+    BEGIN
+        EXECUTE format('CREATE TABLE %I (LIKE %s INCLUDING DEFAULTS)', successor, t);
+        EXECUTE format('SECURITY LABEL FOR ttl ON TABLE %I IS %L', successor, label);
+        EXECUTE format('INSERT INTO %I SELECT * FROM %s', successor, t);
+        DELETE FROM pg_catalog.pg_dist_partition WHERE logicalrelid = t;
+        EXECUTE format('DROP TABLE %s', t);
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', successor, name);
+        EXECUTE format('ALTER TABLE %I ADD PRIMARY KEY (id)', name);
+    END $$;
+CREATE FUNCTION pg_catalog.alter_table_set_access_method(t regclass, method text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$;
+SET LOCAL fake.number = 0;
+SET LOCAL fake.sessions = 1;
+SET LOCAL fake.reach = true;
 INSERT INTO pg_catalog.pg_dist_local_group VALUES (0);
 INSERT INTO pg_catalog.pg_dist_partition VALUES ('orders', 'h');
 INSERT INTO pg_catalog.pg_dist_shard VALUES ('orders', 102007), ('orders', 102008), ('orders', 102009), ('other.orders_102008', 5);
@@ -124,6 +166,36 @@ SELECT label::jsonb ->> 'default_ttl' FROM pg_seclabel WHERE objoid = 'orders_10
 SELECT count(*) FROM orders_102009;
 ALTER TABLE orders_102009 OWNER TO CURRENT_USER;
 SECURITY LABEL FOR ttl ON TABLE orders_102009 IS NULL;
+
+-- a transaction with several sessions on a node cannot change a policy, and is told before anything is changed
+SET LOCAL fake.number = 12;
+SET LOCAL fake.sessions = 2;
+SET LOCAL citus.multi_shard_modify_mode = 'parallel';
+SAVEPOINT s;
+\set VERBOSITY sqlstate
+SELECT ttl.set_default('orders', 60, confirm => true);
+ROLLBACK TO s;
+\set VERBOSITY default
+SELECT ttl.enable('orders', 60);
+ROLLBACK TO s;
+SELECT ttl.pause('orders');
+ROLLBACK TO s;
+SELECT ttl.disable('orders', drop_columns => true);
+ROLLBACK TO s;
+ALTER TABLE orders SET (ttl.default = 60);
+ROLLBACK TO s;
+ALTER TABLE orders RENAME COLUMN _ts TO written_at;
+ROLLBACK TO s;
+SECURITY LABEL FOR ttl ON TABLE orders IS NULL;
+ROLLBACK TO s;
+SELECT label::jsonb ->> 'default_ttl' FROM pg_seclabel WHERE objoid = 'orders'::regclass;
+SHOW citus.multi_shard_modify_mode;
+-- one is enough, and stays the only one
+SET LOCAL fake.sessions = 1;
+SELECT ttl.set_default('orders', 7200, revive_expired => true);
+SHOW citus.multi_shard_modify_mode;
+ROLLBACK TO s;
+SET LOCAL fake.number = 0;
 
 -- turned off: on the shards, too
 SELECT ttl.disable('orders', revive_expired => true);

@@ -9,6 +9,7 @@ mod plans;
 mod refused;
 mod restoring;
 mod rights;
+mod transactions;
 
 use std::sync::OnceLock;
 
