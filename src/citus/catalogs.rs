@@ -234,6 +234,18 @@ fn shard_named(table: &str, number: i64) -> Option<String> {
     Some(encoding::from_bytes(name))
 }
 
+/// Whether Citus has made the relation to take the place of this one, of another kind: until it gets the
+/// other's name, it is named as a shard whose number is the hash of that.
+pub(crate) fn is_successor(relid: pg_sys::Oid, of: pg_sys::Oid) -> bool {
+    if catalogs().is_none() || relid == of || !belongs(relid, of) {
+        return false;
+    }
+    let name = catalog::relation_name(of);
+    let hash = encoding::to_server(&name).map(|name| encoding::hash(name.to_bytes()));
+    let successor = hash.and_then(|hash| shard_named(&name, i64::from(hash)));
+    successor.is_some_and(|name| name == catalog::relation_name(relid))
+}
+
 /// Whether the relation may yet become a shard, without an invalidation of its own: its name is that of
 /// one of a shell. Citus makes the parts of a shard that it splits before it says what they are.
 pub(crate) fn may_become_shard(relid: pg_sys::Oid) -> bool {

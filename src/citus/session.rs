@@ -3,10 +3,9 @@
 
 use super::catalogs;
 use crate::pg::catalog::names;
-use crate::pg::exec::executor::Query;
 use crate::pg::session;
 use crate::pg::session::scoped::{Scope, Scoped};
-use pgrx::prelude::*;
+use pgrx::pg_sys;
 use std::ffi::CStr;
 
 /// What connections between nodes are called (`application_name`). A user can call one so, too:
@@ -17,11 +16,12 @@ const CONNECTIONS: [&[u8]; 2] = [b"citus_internal gpid=", b"citus_rebalancer gpi
 const COPYING: [&CStr; 2] = [c"worker_copy_table_to_node", c"worker_split_copy"];
 
 /// Functions that make a table of Citus of a table, or a table of that, and bring its rows there.
-const CONVERTING: [&CStr; 10] = [
+const CONVERTING: [&CStr; 11] = [
     c"create_distributed_table",
     c"create_distributed_table_concurrently",
     c"create_reference_table",
     c"citus_add_local_table_to_metadata",
+    c"create_citus_local_table",
     c"undistribute_table",
     c"alter_distributed_table",
     c"alter_table_set_access_method",
@@ -61,21 +61,21 @@ pub(crate) fn converts_table() -> bool {
     RUNNING.current() == Some(Doing::Converting)
 }
 
-/// Called before the executor runs a query, [`leave`] after it. Returns what begins with it, if
-/// anything does.
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-pub(crate) extern "C-unwind" fn enter(query: Query<'_>) -> Option<(Doing, Scope)> {
-    if !RUNNING.is_empty() || !catalogs::is_present() {
+/// Called before such a function is called, [`leave`] after it. Returns what begins with it; `None` within
+/// another.
+pub(crate) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
+    if !RUNNING.is_empty() {
         return None;
     }
-    let plan = query.plan()?;
-    let mut called = plan.functions_called();
-    let doing = called.find_map(|(function, _)| doing(function))?;
+    let doing = doing(function)?;
     Some((doing, RUNNING.enter(doing)))
 }
 
-fn doing(function: pg_sys::Oid) -> Option<Doing> {
+/// What the function does, if it is one of these.
+pub(crate) fn doing(function: pg_sys::Oid) -> Option<Doing> {
+    if function.to_u32() < pg_sys::FirstNormalObjectId || !catalogs::is_present() {
+        return None;
+    }
     let name = names::built_in(function)?;
     let is = |of: &&CStr| **of == *name;
     if COPYING.iter().any(is) {
@@ -94,6 +94,11 @@ pub(crate) fn takes_schema(function: pg_sys::Oid) -> bool {
 /// Whether the function gives the table another access method.
 pub(crate) fn changes_method(function: pg_sys::Oid) -> bool {
     names::built_in(function).is_some_and(|name| *name == *c"alter_table_set_access_method")
+}
+
+/// Whether the function converts tables that are colocated with the given one, too, if it is told so.
+pub(crate) fn converts_colocated(function: pg_sys::Oid) -> bool {
+    names::built_in(function).is_some_and(|name| *name == *c"alter_distributed_table")
 }
 
 /// Whether the function, one of those that convert a table, does so in transactions of its own.

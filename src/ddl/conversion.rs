@@ -1,37 +1,85 @@
 //! Functions of Citus that make a table of its own of a table, or the other way: they refuse triggers,
 //! and shards come without. The trigger for keys goes before, and comes where it belongs after.
 
-use crate::citus;
+use super::statement::{Command, Kind, Statement};
+use crate::citus::{self, transaction};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::catalog::{self, names, roles};
-use crate::pg::exec::executor::Plan;
+use crate::pg::catalog::{self, roles};
 use crate::pg::session::{locks, xact};
-use crate::store::{label_of, labels, seclabel};
+use crate::store::{governing_label, label_of, labels, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
 
 thread_local! {
-    /// Schema and name of the tables that are being converted: their OIDs may change.
-    static CONVERTED: RefCell<Vec<(pg_sys::Oid, String)>> = const { RefCell::new(Vec::new()) };
+    /// The tables with a label before the function, and whether each is one of Citus's.
+    static BEFORE: RefCell<Vec<(pg_sys::Oid, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Before the functions that a statement calls.
-pub(crate) fn before(plan: Plan<'_>) -> Result<()> {
-    CONVERTED.take();
-    for (function, argument) in plan.functions_called() {
-        let tables = match argument {
-            Some(schema) if citus::session::takes_schema(function) => tables_in(schema),
-            argument => argument.into_iter().collect(),
-        };
-        for relid in tables.into_iter().filter(|&relid| concerns(relid)) {
-            if citus::session::changes_method(function) {
-                return Err(changes_method(relid));
-            }
+/// Before a function of Citus that is given this object.
+pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Result<()> {
+    let tables = match object {
+        Some(schema) if citus::session::takes_schema(function) => tables_in(schema),
+        object => object.into_iter().collect(),
+    };
+    let changes_method = citus::session::changes_method(function);
+    let mut left = with_labels();
+    for relid in tables.into_iter().filter(|&relid| is_own(relid)) {
+        if changes_method && is_kept_by_rows(relid) {
+            return Err(refuse_method(relid));
+        }
+        if label_of(relid).is_some() {
             make_ready(relid, citus::session::commits_within(function))?;
+            // Its shards change, whatever it is now.
+            left.retain(|&(table, _)| table != relid);
         }
     }
+    // One of them may be among those that go along.
+    if citus::session::converts_colocated(function) && left.iter().any(|&(table, _)| is_own(table))
+    {
+        transaction::one_at_a_time()?;
+    }
+    BEFORE.set(left);
     Ok(())
+}
+
+fn with_labels() -> Vec<(pg_sys::Oid, bool)> {
+    let labels = labels().into_iter();
+    labels
+        .map(|(relid, _)| (relid, citus::is_shell(relid)))
+        .collect()
+}
+
+/// Before ALTER TABLE … SET SCHEMA: whether [`after`] is to follow.
+pub(super) fn before_set_schema(statement: &Statement<'_>) -> Result<bool> {
+    let has_part = |&relid: &pg_sys::Oid| {
+        is_own(relid)
+            && label_of(relid).is_some()
+            && (citus::is_shell(relid) || trigger_placement::has(relid))
+    };
+    // Citus repeats it on the other nodes.
+    let is_it = statement.kind == Kind::SetSchema
+        && citus::catalogs::is_present()
+        && !citus::session::is_of_citus();
+    let Some(relid) = statement.relation.filter(|_| is_it).filter(has_part) else {
+        return Ok(false);
+    };
+    make_ready(relid, false)?;
+    let mut left = with_labels();
+    left.retain(|&(table, _)| table != relid);
+    BEFORE.set(left);
+    Ok(true)
+}
+
+/// Refuses the same by ALTER TABLE.
+pub(super) fn check(statement: &Statement<'_>) -> Result<()> {
+    let relid = statement
+        .relation
+        .filter(|_| statement.commands.contains(&Command::Columnar));
+    match relid.filter(|&relid| is_own(relid) && is_kept_by_rows(relid)) {
+        Some(relid) => Err(refuse_method(relid)),
+        None => Ok(()),
+    }
 }
 
 /// The tables of a schema that have a label.
@@ -42,6 +90,9 @@ fn tables_in(schema: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 fn make_ready(relid: pg_sys::Oid, commits_within: bool) -> Result<()> {
+    if !commits_within {
+        transaction::use_one_session(relid)?;
+    }
     if trigger_placement::has(relid) {
         if commits_within {
             return Err(is_concurrent(relid));
@@ -50,59 +101,42 @@ fn make_ready(relid: pg_sys::Oid, commits_within: bool) -> Result<()> {
         trigger_placement::remove_own_of_tree(relid);
         xact::next_command();
     }
-    if let Some(class) = catalog::class(relid) {
-        let table = (class.namespace, catalog::relation_name(relid));
-        CONVERTED.with_borrow_mut(|all| all.push(table));
-    }
     Ok(())
 }
 
-/// Whether the table has a label, and is one that the caller may convert; Citus says so if not.
-fn concerns(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some()
-        && roles::owns_relation(relid, roles::current_user())
-        && label_of(relid).is_some()
+/// Whether the caller may convert the table; Citus says so if not.
+fn is_own(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some() && roles::owns_relation(relid, roles::current_user())
 }
 
-/// After them: on a table of Citus the label is set again, by which all nodes put the trigger on their
-/// shards.
+/// Whether rows of the table are deleted one by one.
+fn is_kept_by_rows(relid: pg_sys::Oid) -> bool {
+    governing_label(relid)
+        .is_some_and(|label| label.labelled_table == relid || !label.policy.drop_partitions)
+}
+
+/// After it: the tables that it has converted, some of them by foreign keys or as they are placed together
+/// with another. On a table of Citus the label is set again, by which all nodes put the trigger on their shards.
 pub(crate) fn after() {
-    let converted = CONVERTED.take();
-    if !converted.is_empty() {
-        xact::next_command();
-        xact::with_snapshot(|| {
-            converted.iter().for_each(complete);
-            others();
-        });
-    }
-}
-
-/// Tables that went with these, by foreign keys: those that are ordinary ones now get their trigger
-/// again.
-fn others() {
-    let user = roles::current_user();
-    for (relid, policy) in labels() {
-        if policy.is_on()
-            && !citus::is_shell(relid)
-            && catalog::class(relid).is_some()
-            && roles::owns_relation(relid, user)
-        {
-            trigger_placement::sync(relid);
+    let before = BEFORE.take();
+    xact::next_command();
+    xact::with_snapshot(|| {
+        for (relid, is_shell) in with_labels() {
+            if !before.contains(&(relid, is_shell)) && is_own(relid) {
+                complete(relid, is_shell);
+            }
         }
-    }
+    });
 }
 
-fn complete((schema, name): &(pg_sys::Oid, String)) {
-    let Some(relid) = names::relation(*schema, name) else {
-        return;
-    };
-    if let Some(policy) = label_of(relid).filter(|_| citus::is_shell(relid)) {
+fn complete(relid: pg_sys::Oid, is_shell: bool) {
+    if let Some(policy) = label_of(relid).filter(|_| is_shell) {
         seclabel::set(relid, Some(&policy));
     }
     trigger_placement::sync(relid);
 }
 
-fn changes_method(relid: pg_sys::Oid) -> Error {
+fn refuse_method(relid: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(relid);
     Error::new(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -62,6 +62,8 @@ struct Running {
     reparented: Option<pg_sys::Oid>,
     /// The table that comes under its parent's policy.
     incoming: Option<pg_sys::Oid>,
+    /// It may make a table of Citus, or an ordinary one.
+    converts: bool,
 }
 
 static RUNNING: Scoped<Running> = Scoped::new();
@@ -70,7 +72,9 @@ static RUNNING: Scoped<Running> = Scoped::new();
 pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     let statement = Statement::of(node)?;
     trigger_guard::check(&statement);
+    or_raise(conversion::check(&statement));
     or_raise(everywhere::before(&statement));
+    let converts = or_raise(conversion::before_set_schema(&statement));
     // First, as it takes the strongest lock.
     let trigger = sync_trigger::before(&statement);
     if statement.kind == Kind::AlterTable {
@@ -97,6 +101,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         constraint_ddl,
         reparented,
         incoming: incoming::table(&statement),
+        converts,
     };
     Some(RUNNING.enter(running))
 }
@@ -121,6 +126,9 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         .incoming
         .into_iter()
         .for_each(incoming::after_attach);
+    if running.converts {
+        conversion::after();
+    }
 }
 
 /// Called when a transaction or subtransaction of this nesting level is rolled back: ends its

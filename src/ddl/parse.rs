@@ -8,9 +8,9 @@ use crate::pg::catalog::names::{self, Name};
 use crate::pg::catalog::syntax::Node;
 use crate::store::{extension, seclabel};
 use pgrx::pg_sys::{
-    self, AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef, ConstrType, Constraint,
-    CreateStmt, CreateTrigStmt, DropStmt, IndexStmt, List, NodeTag, ObjectType, PartitionCmd,
-    ReindexStmt, RenameStmt, SecLabelStmt,
+    self, AlterObjectSchemaStmt, AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef,
+    ConstrType, Constraint, CreateStmt, CreateTrigStmt, DropStmt, IndexStmt, List, NodeTag,
+    ObjectType, PartitionCmd, ReindexStmt, RenameStmt, SecLabelStmt,
 };
 use std::ffi::CStr;
 
@@ -75,6 +75,11 @@ pub(super) fn kind(node: Node<'_>) -> Option<(Kind, Option<Name<'_>>)> {
             let replace = stmt.replace;
             is_ours(stmt.text(|it| &it.trigname)).then_some(Kind::CreateTrigger { replace })?
         }
+        NodeTag::T_AlterObjectSchemaStmt if !citus::is_known_to_be_absent() => {
+            let stmt = node.cast::<AlterObjectSchemaStmt>()?;
+            name = stmt.node(|it| &it.relation);
+            (stmt.objectType == ObjectType::OBJECT_TABLE).then_some(Kind::SetSchema)?
+        }
         NodeTag::T_SecLabelStmt => {
             let stmt = node.cast::<SecLabelStmt>()?;
             let is_ours = stmt.objtype == ObjectType::OBJECT_TABLE && seclabel::is_ours(stmt);
@@ -138,6 +143,7 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> Command {
         | AlterTableType::AT_EnableTrigUser
         | AlterTableType::AT_DisableTrigAll
         | AlterTableType::AT_DisableTrigUser => Command::Triggers { takes_ours: false },
+        AlterTableType::AT_SetAccessMethod if name() == "columnar" => Command::Columnar,
         AlterTableType::AT_AddInherit | AlterTableType::AT_DropInherit => Command::Inherit,
         AlterTableType::AT_AttachPartition => Command::Attach(partition(definition)),
         AlterTableType::AT_DetachPartition | AlterTableType::AT_DetachPartitionFinalize => {

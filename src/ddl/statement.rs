@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     CreateTrigger {
         replace: bool,
     },
+    /// `ALTER TABLE … SET SCHEMA`, where Citus is: it may come to a distributed schema, or from one.
+    SetSchema,
     /// `SECURITY LABEL … IS NULL` of a table, or any label of a table of Citus.
     SetLabel,
 }
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Triggers {
         takes_ours: bool,
     },
+    /// SET ACCESS METHOD columnar.
+    Columnar,
     Inherit,
     Attach(Option<pg_sys::Oid>),
     Detach(Option<pg_sys::Oid>),

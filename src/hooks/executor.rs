@@ -4,7 +4,6 @@
 
 use crate::citus;
 use crate::clock::{distributed, execution};
-use crate::ddl::conversion;
 use crate::deletion::referring;
 use crate::keys::{no_action_checks, restoring, skip_trigger};
 use crate::pg::abi::report::or_raise;
@@ -68,24 +67,7 @@ unsafe impl Around for Hooks {
             return;
         }
         let outer = execution::go_on(query);
-        if citus::is_known_to_be_absent() {
-            run();
-        } else {
-            let begun = citus::session::enter(query);
-            let converts =
-                begun.is_some_and(|(doing, _)| doing == citus::session::Doing::Converting);
-            let plan = query.plan().filter(|_| converts);
-            if let Some(plan) = plan {
-                before_conversion(plan);
-            }
-            run();
-            if let Some((_, scope)) = begun {
-                citus::session::leave(scope);
-            }
-            if plan.is_some() {
-                after_conversion();
-            }
-        }
+        run();
         outer.resume();
     }
 
@@ -152,17 +134,6 @@ extern "C-unwind" fn refuse_temporary(plan: Plan<'_>) {
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn at_start_on_citus(plan: Plan<'_>) {
     or_raise(distributed::begin(plan));
-}
-
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn before_conversion(plan: Plan<'_>) {
-    or_raise(conversion::before(plan));
-}
-
-#[pg_guard]
-extern "C-unwind" fn after_conversion() {
-    conversion::after();
 }
 
 #[pg_guard]

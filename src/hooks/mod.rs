@@ -2,6 +2,7 @@
 //! Only background processes and SQL functions enter the library another way.
 
 pub(crate) mod executor;
+pub(crate) mod function;
 pub(crate) mod planner;
 pub(crate) mod relation_info;
 pub(crate) mod transaction;
@@ -14,4 +15,5 @@ pub(crate) fn init() {
     planner::init();
     utility::init();
     executor::init();
+    function::init();
 }

@@ -7,7 +7,7 @@ use crate::citus;
 use crate::pg::catalog::{defaults, nodes};
 use crate::pg::plan::planner_input::{Assignments, Query};
 use crate::store::cache;
-use pgrx::pg_sys::{CmdType, Expr};
+use pgrx::pg_sys::{self, CmdType, Expr};
 
 /// Stamps a statement on a shell. Citus refuses functions in ON CONFLICT DO UPDATE, where the value
 /// of the row that was to be inserted serves, and in MERGE, which the shards stamp.
@@ -49,8 +49,16 @@ pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
     }
 }
 
-/// With `ttl.preserve_ts`, or while Citus converts a table: an UPDATE says so to the shards, by
-/// giving each row the time that it has.
+/// Whether Citus brings the rows of another table into this one, which will take its place: they keep their
+/// time.
+pub(super) fn brings_over(query: Query<'_>, relid: pg_sys::Oid) -> bool {
+    !citus::is_known_to_be_absent()
+        && query
+            .inserted_from()
+            .is_some_and(|source| citus::catalogs::is_successor(relid, source))
+}
+
+/// With `ttl.preserve_ts`: an UPDATE says so to the shards, by giving each row the time that it has.
 pub(super) fn keep(query: Query<'_>) {
     for query in query.with_queries() {
         keep_in(query);

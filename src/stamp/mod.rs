@@ -48,7 +48,7 @@ fn reaches_children(entry: &pg_sys::RangeTblEntry) -> bool {
 /// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
 /// top level only.
 pub(super) fn stamp_query(query: Query<'_>) {
-    let keeps = settings::preserve_ts() || citus::session::converts_table();
+    let keeps = settings::preserve_ts();
     let without_citus = citus::is_known_to_be_absent();
     if !may_write(query) || statement::current().archives || (keeps && without_citus) {
         return;
@@ -78,6 +78,9 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
         return;
     };
     let command = query.read().commandType;
+    if command == CmdType::CMD_INSERT && citus_tables::brings_over(query, relid) {
+        return;
+    }
     // What a foreign key changes is no modification by a user. It may also reach an expired row
     // that a trigger keeps, which must not live again.
     if command == CmdType::CMD_UPDATE && statement::current().keeps_integrity_of(relid) {

@@ -1,10 +1,12 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
-use super::{label_of, seclabel};
+use super::{label_of, labels as all_labels, seclabel};
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
+use crate::pg::catalog::names::Name;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
 use crate::pg::session::{self, labels};
@@ -32,11 +34,11 @@ fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
         let owner = catalog::class(relid)?.owner;
         return Some(LocalState::upgraded(owner.to_u32()));
     }
-    if !seclabel::is_own_statement() {
+    let former = label_of(relid).or_else(|| predecessor(relid));
+    if !seclabel::is_own_statement() && predecessor(relid).is_none() {
         return None;
     }
     // The node that sends the label knows of changes on that node only.
-    let former = label_of(relid);
     let mut local = former
         .as_ref()
         .map_or_else(LocalState::default, |former| former.local);
@@ -48,6 +50,19 @@ fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
     Some(local)
 }
 
+/// The policy of the table whose place this one takes: Citus makes a table of another kind, gives it the label, and
+/// then the name.
+fn predecessor(relid: pg_sys::Oid) -> Option<Policy> {
+    if citus::is_known_to_be_absent() {
+        return None;
+    }
+    let mut all = all_labels().into_iter();
+    let found = all.find(|(of, policy)| {
+        !policy.restored && citus::catalogs::is_successor(relid, *of)
+    });
+    found.map(|(_, policy)| policy)
+}
+
 /// Marks the label of a statement as restored, except in pg_upgrade and where the extension or Citus
 /// runs the statement. Returns the statement to run instead.
 pub(crate) fn mark_restored(
@@ -57,6 +72,11 @@ pub(crate) fn mark_restored(
     let stmt = stmt.cast::<pg_sys::SecLabelStmt>()?;
     let label = stmt.text(|stmt| &stmt.label)?;
     if !seclabel::is_ours(stmt) || session::is_binary_upgrade() || seclabel::is_own_statement() {
+        return None;
+    }
+    let named = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
+    let table = || named().and_then(|names| Name::Parts(names, names.length).resolve());
+    if !citus::is_known_to_be_absent() && table().and_then(predecessor).is_some() {
         return None;
     }
     let mut policy = Policy::parse(&encoding::given(label)).ok()?;

@@ -47,7 +47,7 @@ macro_rules! tagged {
 
 tagged! {
     AlterDatabaseStmt T_AlterDatabaseStmt, AlterTableCmd T_AlterTableCmd,
-    AlterTableStmt T_AlterTableStmt, ColumnDef T_ColumnDef, Constraint T_Constraint,
+    AlterObjectSchemaStmt T_AlterObjectSchemaStmt, AlterTableStmt T_AlterTableStmt, ColumnDef T_ColumnDef, Constraint T_Constraint,
     CopyStmt T_CopyStmt,
     CreateStmt T_CreateStmt, CreateTableAsStmt T_CreateTableAsStmt,
     CreateTrigStmt T_CreateTrigStmt, CreatedbStmt T_CreatedbStmt,

@@ -130,37 +130,6 @@ impl Plan<'_> {
         }
     }
 
-    /// The functions that a SELECT without tables calls, one a column, each with its first argument
-    /// if that is a constant: a relation's or schema's OID.
-    pub(crate) fn functions_called(
-        &self,
-    ) -> impl Iterator<Item = (pg_sys::Oid, Option<pg_sys::Oid>)> {
-        // SAFETY: a node, which tells its type, and its target list.
-        unsafe {
-            let top = self.planTree.as_ref();
-            let is_alone = |top: &&pg_sys::Plan| {
-                top.type_ == pg_sys::NodeTag::T_Result && top.lefttree.is_null()
-            };
-            let top = top.filter(is_alone);
-            let columns = top.map_or(core::ptr::null_mut(), |top| top.targetlist);
-            lists::iter::<pg_sys::TargetEntry>(columns).filter_map(|column| {
-                let call = (*column).expr.cast::<pg_sys::FuncExpr>().as_ref();
-                let call = call.filter(|call| call.xpr.type_ == pg_sys::NodeTag::T_FuncExpr)?;
-                let constant = lists::nth::<pg_sys::Const>(call.args, 0);
-                let constant = constant.and_then(|constant| constant.as_ref());
-                let types = [pg_sys::REGCLASSOID, pg_sys::REGNAMESPACEOID];
-                let object = constant.filter(|constant| {
-                    constant.xpr.type_ == pg_sys::NodeTag::T_Const
-                        && types.contains(&constant.consttype)
-                        && !constant.constisnull
-                });
-                let object =
-                    object.map(|constant| pg_sys::Oid::from(constant.constvalue.value() as u32));
-                Some((call.funcid, object))
-            })
-        }
-    }
-
     /// The relations that it names.
     pub(crate) fn relations(&self) -> impl Iterator<Item = pg_sys::Oid> {
         // SAFETY: a list of range table entries.

@@ -12,6 +12,7 @@ pub(crate) mod executor;
 #[cfg(since19)]
 pub(crate) mod fast_path;
 pub(crate) mod firing;
+pub(crate) mod function_hook;
 pub(crate) mod kept_query;
 pub(crate) mod query;
 pub(crate) mod relation;

@@ -131,6 +131,14 @@ impl<'a> Query<'a> {
         u32::try_from(index).ok().filter(|&index| index > 0)
     }
 
+    /// Of INSERT … SELECT, which begins with its target: the first table of FROM.
+    pub(crate) fn inserted_from(self) -> Option<pg_sys::Oid> {
+        let subquery = self.entry(2)?.read().subquery;
+        // SAFETY: null or a query within this one.
+        let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
+        subquery?.entry(1)?.table()
+    }
+
     /// The table that it writes to, or else the first two tables of FROM, also of a subquery there.
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
         // The entries of FROM come first in the range table, in order.

@@ -197,6 +197,50 @@ SHOW citus.multi_shard_modify_mode;
 ROLLBACK TO s;
 SET LOCAL fake.number = 0;
 
+-- a conversion is met in any form of the call: the trigger goes before, and comes after; rows keep their times
+CREATE FUNCTION called(t regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM create_distributed_table(t, 'id'); END $$;
+PREPARE distributed (regclass) AS SELECT create_distributed_table($1, 'id');
+CREATE FUNCTION checked(form text, variadic statements text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+    DECLARE statement text; triggers int;
+    BEGIN
+        CREATE TABLE conv (id int PRIMARY KEY, v text);
+        PERFORM ttl.enable('conv', 3600);
+        SET LOCAL ttl.preserve_ts = on;
+        INSERT INTO conv (id, _ts) VALUES (1, now() - interval '10 minutes');
+        RESET ttl.preserve_ts;
+        FOREACH statement IN ARRAY statements LOOP EXECUTE statement; END LOOP;
+        SELECT count(*) INTO triggers FROM pg_trigger WHERE tgrelid = 'conv'::regclass AND NOT tgisinternal;
+        RETURN NEXT format('%s: %s triggers as one of Citus', form, triggers);
+        EXECUTE replace(statements[cardinality(statements)], 'create_distributed_table', 'undistributed');
+        SELECT count(*) INTO triggers FROM pg_trigger WHERE tgrelid = 'conv'::regclass AND NOT tgisinternal;
+        RETURN NEXT format('%s: %s trigger as an ordinary one; its row is %s old, it waits: %s', form, triggers,
+            (SELECT date_trunc('minute', now() - _ts) FROM conv), array_to_string(ttl.problems('conv'), ' ') LIKE '%resume%');
+        DROP TABLE conv;
+    END $$;
+CREATE FUNCTION undistributed(t regclass, key text) RETURNS void LANGUAGE sql AS 'SELECT undistribute_table(t)';
+SELECT checked('plain', $$SELECT create_distributed_table('conv', 'id')$$);
+SELECT checked('cast', $$SELECT create_distributed_table('conv'::text::regclass, 'id')$$);
+SELECT checked('from', $$SELECT create_distributed_table(x.t::regclass, 'id') FROM (VALUES ('conv')) AS x (t)$$);
+SELECT checked('where', $$SELECT FROM pg_class WHERE oid = 'conv'::regclass AND create_distributed_table(oid, 'id') IS NULL$$);
+SELECT checked('cte', $$WITH c AS MATERIALIZED (SELECT create_distributed_table('conv', 'id')) SELECT count(*) FROM c$$);
+SELECT checked('block', $q$DO $b$ DECLARE t regclass := 'conv'; BEGIN PERFORM create_distributed_table(t, 'id'); END $b$$q$);
+SELECT called('orders_x');
+CREATE TABLE prepared (id int PRIMARY KEY);
+SELECT ttl.enable('prepared', 60);
+EXECUTE distributed ('prepared');
+SELECT count(*) FROM pg_trigger WHERE tgrelid = 'prepared'::regclass AND NOT tgisinternal;
+-- what is refused, as well
+CREATE TABLE plain_too (id int);
+SAVEPOINT s;
+SELECT alter_table_set_access_method(x.t::regclass, 'columnar') FROM (VALUES ('orders')) AS x (t);
+ROLLBACK TO s;
+DO $$ BEGIN PERFORM alter_table_set_access_method('orders', 'columnar'); END $$;
+ROLLBACK TO s;
+ALTER TABLE "orders_99999999999999999999" SET ACCESS METHOD columnar;
+ROLLBACK TO s;
+SELECT alter_table_set_access_method('plain_too', 'columnar');
+ROLLBACK TO s;
+
 -- turned off: on the shards, too
 SELECT ttl.disable('orders', revive_expired => true);
 SELECT count(*) FROM orders_102009;

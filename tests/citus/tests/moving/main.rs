@@ -1,6 +1,7 @@
 //! Rule 4 on Citus: shards are copied as they are on disk, whatever has expired or is written meanwhile, and
 //! have their policy, trigger, indexes and deletion where they come to.
 
+mod conversions;
 mod racing;
 mod rewriting;
 mod shards;
@@ -24,12 +25,18 @@ fn with_table(name: &str) -> (Application<'static>, Session) {
     session.run("CREATE TABLE o (id int PRIMARY KEY, v text)");
     session.run("SELECT create_distributed_table('o', 'id')");
     session.run("SELECT ttl.enable('o', 3600)");
+    fill(&mut session);
+    (app, session)
+}
+
+/// The rows of `o`.
+#[track_caller]
+fn fill(session: &mut Session) {
     session.run_preserving(
         "INSERT INTO o (id, v, _ts)
             SELECT n, 'old', now() - CASE WHEN n <= 20 THEN interval '2 hours' ELSE interval '10 minutes' END
               FROM generate_series(1, 40) AS n",
     );
-    (app, session)
 }
 
 /// Every row with its `_ts`, expired ones too, in the order of their numbers.

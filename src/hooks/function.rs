@@ -1,0 +1,60 @@
+//! The hook around calls of functions: those of Citus that copy shards, or convert tables, whatever makes the
+//! call.
+
+use crate::citus;
+use crate::citus::session::{self, Doing};
+use crate::ddl::conversion;
+use crate::pg::abi::report::or_raise;
+use crate::pg::exec::function_hook::{self, Around, Call};
+use crate::pg::session::scoped::Scope;
+use pgrx::pg_sys::{Datum, Oid};
+use pgrx::prelude::*;
+
+/// Installs the hooks; once, at load.
+pub(super) fn init() {
+    function_hook::init::<Hooks>();
+}
+
+struct Hooks;
+
+// SAFETY: nothing needs dropping. After an error the callbacks in `transaction.rs` clean up.
+unsafe impl Around for Hooks {
+    /// A server without Citus pays one comparison.
+    #[inline]
+    fn concerns(function: Oid) -> bool {
+        !citus::is_known_to_be_absent() && is_of_citus(function)
+    }
+
+    fn call(call: Call<'_>, run: impl FnOnce() -> Datum) -> Datum {
+        let begun = begin(call);
+        let returned = run();
+        if let Some((doing, scope)) = begun {
+            end(doing, scope);
+        }
+        returned
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn is_of_citus(function: Oid) -> bool {
+    session::doing(function).is_some()
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn begin(call: Call<'_>) -> Option<(Doing, Scope)> {
+    let (doing, scope) = session::enter(call.function())?;
+    if doing == Doing::Converting {
+        or_raise(conversion::before(call.function(), call.object()));
+    }
+    Some((doing, scope))
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn end(doing: Doing, scope: Scope) {
+    session::leave(scope);
+    if doing == Doing::Converting {
+        conversion::after();
+    }
+}
