@@ -13,6 +13,9 @@ use std::ffi::CStr;
 /// Milliseconds, in Citus's setting: a node that cannot be connected to by then counts as out of reach.
 const PATIENCE: &CStr = c"800";
 
+/// What such connections are called.
+const CONNECTIONS: &[u8] = b"citus_run_command gpid=";
+
 /// What a node has said.
 pub(crate) struct Answer {
     /// Host and port, as in pg_dist_node; `None` without Citus.
@@ -27,6 +30,11 @@ impl Answer {
         let named = |(host, port): &(String, i32)| format!("{host}:{port}");
         self.node.as_ref().map_or(String::new(), named)
     }
+}
+
+/// Whether the session is one that asks for another node: it asks no further.
+pub(crate) fn is_asked() -> bool {
+    session::application_name().is_some_and(|name| name.to_bytes().starts_with(CONNECTIONS))
 }
 
 /// Asks all nodes; this server alone without Citus. Waits less than a second for those out of reach.

@@ -3,6 +3,7 @@
 
 use super::disclosure::{shows_errors, shows_figures};
 use crate::api::policy::problem::{Problem, look_at_last_error};
+use crate::citus;
 use crate::pg::catalog::{self, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
@@ -32,7 +33,7 @@ fn found(rel: pg_sys::Oid, of_server: impl FnOnce() -> Vec<Problem>) -> Vec<Prob
         return vec![];
     };
     let tables = standing::expiring(rel);
-    if tables.is_empty() {
+    if tables.is_empty() && !citus::is_shell(rel) {
         return vec![];
     }
     let mut problems = match standing::halted() {

@@ -1,6 +1,7 @@
 //! What is set, what is wrong, and what workers have done.
 
 pub(in crate::api) mod check;
+mod cluster_figures;
 pub(in crate::api) mod constraint_problems;
 pub(in crate::api) mod deletion_problems;
 pub(in crate::api) mod disclosure;

@@ -1,7 +1,9 @@
 //! `ttl.problems`: what keeps a table's TTL from working.
 
 use super::disclosure::shows_errors;
-use super::{constraint_problems, deletion_problems, library, rules, trigger_problems};
+use super::{
+    cluster_figures, constraint_problems, deletion_problems, library, rules, trigger_problems,
+};
 use crate::api::policy::columns::is_generated_from;
 use crate::api::policy::problem::Problem;
 use crate::api::policy::ttl_index::how_to_validate;
@@ -17,7 +19,8 @@ use crate::store::missing_index::{MissingIndex, missing};
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
 use crate::store::{
-    TablePolicy, cache, index_of, label_provider, read_label, ttl_index, without_its_index,
+    TablePolicy, cache, index_of, label_of, label_provider, read_label, ttl_index,
+    without_its_index,
 };
 use crate::worker::builder::{self, Standing};
 use pgrx::pg_sys;
@@ -28,6 +31,7 @@ use pgrx::prelude::*;
 fn problems(rel: pg_sys::Oid) -> Vec<Text> {
     let mut found = looked_at(rel);
     found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
+    found.extend(silent_nodes(rel));
     let versions = look::at(|| read_label(rel).and_then(|_| library::problem()));
     found.extend(versions.ok().flatten());
     let texts = found.into_iter().map(|problem| Text(problem.text));
@@ -38,6 +42,7 @@ fn problems(rel: pg_sys::Oid) -> Vec<Text> {
 pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
     let mut found = looked_at(rel);
     found.extend(look::at(|| deletion_problems::own(rel)).unwrap_or_default());
+    found.extend(silent_nodes(rel));
     found
 }
 
@@ -50,6 +55,15 @@ fn looked_at(rel: pg_sys::Oid) -> Vec<Problem> {
             Problem::new(text)
                 .with_statement("Look again; or find who holds a lock on it, in pg_locks."),
         ]
+    })
+}
+
+/// Of a distributed table: nodes of Citus that cannot be asked.
+fn silent_nodes(rel: pg_sys::Oid) -> Vec<Problem> {
+    let asks = || label_of(rel).map_or(vec![], |_| cluster_figures::silent_nodes(rel));
+    look::at(asks).unwrap_or_else(|failure| {
+        let text = format!("the other nodes cannot be asked: {}", failure.text());
+        vec![Problem::new(text).with_statement("SELECT * FROM ttl.placements;")]
     })
 }
 

@@ -1,5 +1,6 @@
 //! `ttl_internal.table_stats`, the function behind the view `ttl.stats`.
 
+use super::cluster_figures;
 use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::abi::values::Text;
 use crate::pg::server::background;
@@ -116,7 +117,8 @@ fn table_stats() -> TableIterator<
     TableIterator::new(rows.collect::<Vec<_>>())
 }
 
-/// The sum over all tables that follow the policy; `None` if one of them is unknown.
+/// The sum over all tables that follow the policy, of a distributed table over those of all nodes; `None` if one of them is
+/// unknown.
 pub(in crate::api) fn figures_of(
     labelled_table: pg_sys::Oid,
     policy: &Policy,
@@ -128,6 +130,9 @@ pub(in crate::api) fn figures_of(
     };
     if !policy.is_on() {
         return Some(sum);
+    }
+    if cluster_figures::is_elsewhere(labelled_table) {
+        return cluster_figures::of(labelled_table);
     }
     let tables = standing::expiring(labelled_table);
     let waits = is_halted || policy.restored;

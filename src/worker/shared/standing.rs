@@ -8,7 +8,7 @@ use crate::citus;
 use crate::pg::catalog::{self, databases};
 use crate::pg::server::background;
 use crate::settings;
-use crate::store::cache;
+use crate::store::{cache, label_of};
 use crate::worker::shared;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
@@ -76,14 +76,22 @@ pub(crate) fn is_worked_on() -> bool {
     processes::workers_in(database).next().is_some()
 }
 
-/// The tables and partitions whose rows expire by this table's policy.
+/// The tables and partitions whose rows expire by this table's policy, on this node. Of those that are
+/// tables of Citus, only what the coordinator drops as a whole.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let has_rows = |relid: &pg_sys::Oid| {
-        catalog::class(*relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+    let of_rows = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
+    let has_rows = |relid: &pg_sys::Oid| catalog::class(*relid).is_some_and(of_rows);
+    let is_dropped = |relid| {
+        catalog::class(relid).is_some_and(|class| class.is_partition)
+            && citus::catalogs::is_coordinator()
+            && label_of(labelled_table).is_some_and(|policy| policy.drop_partitions)
     };
     let follows = |relid: &pg_sys::Oid| {
-        cache::policy(*relid)
-            .is_some_and(|policy| policy.labelled_table == labelled_table && policy.expires())
+        cache::policy(*relid).is_some_and(|policy| {
+            policy.labelled_table == labelled_table
+                && policy.expires()
+                && (!policy.is_shell() || is_dropped(*relid))
+        })
     };
     citus::with_shards([labelled_table])
         .into_iter()

@@ -197,6 +197,15 @@ SHOW citus.multi_shard_modify_mode;
 ROLLBACK TO s;
 SET LOCAL fake.number = 0;
 
+-- figures are asked of all nodes; one that is out of reach is a problem
+SELECT backlog_estimate IS NULL, lag IS NULL FROM ttl.stats WHERE relation = 'orders'::regclass;
+SELECT nodename, error FROM ttl.placements WHERE relation LIKE '%orders';
+SET LOCAL fake.reach = false;
+SELECT * FROM problems('orders');
+SELECT backlog_estimate, lag FROM ttl.stats WHERE relation = 'orders'::regclass;
+SELECT nodename, relation, error FROM ttl.placements;
+SET LOCAL fake.reach = true;
+
 -- a conversion is met in any form of the call: the trigger goes before, and comes after; rows keep their times
 CREATE FUNCTION called(t regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM create_distributed_table(t, 'id'); END $$;
 PREPARE distributed (regclass) AS SELECT create_distributed_table($1, 'id');

@@ -2,6 +2,7 @@
 //! placements.
 
 mod calls;
+mod figures;
 mod prepared;
 mod sweeping;
 
