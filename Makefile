@@ -97,9 +97,9 @@ test-isolation: deps ## tests/isolation: sessions that meet, by pg_isolation_reg
 test-e2e: deps-drivers ## tests/e2e: servers of their own, seen from outside
 	@scripts/test-e2e.sh $(PG) $(FILTER)
 
-test-citus: ## On clusters with Citus, in a copy of the server of PG_CONFIG=/path/to/pg_config; skipped without
+test-citus: ## On clusters with Citus: CITUS=/path/to/source, or PG_CONFIG of a server that has it; skipped without
 	@scripts/deps.sh $(if $(PG_CONFIG),,$(PG))
-	@PG_CONFIG="$(PG_CONFIG)" scripts/test-citus.sh $(PG) $(FILTER)
+	@PG_CONFIG="$(PG_CONFIG)" CITUS="$(CITUS)" scripts/test-citus.sh $(PG) $(FILTER)
 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release

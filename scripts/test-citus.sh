@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # test-citus.sh VERSION [FILTER]: the crate tests/citus, on clusters of three servers with Citus.
-# With PG_CONFIG set, on the server which that belongs to, whatever VERSION says.
+# With CITUS=/path/to/source, Citus is built of that, once, for the private server of VERSION
+# (scripts/citus.sh). With PG_CONFIG set, on the server which that belongs to, whatever VERSION says.
 #
-# No registry that these scripts know has Citus: it is tested where somebody has installed it,
-# 13.1 or newer. Nothing is written into that server: its programs, libraries and extensions are
-# copied to a place that is removed at the end, and ttl_ext is installed there. Without Citus all
-# tests are counted as skipped.
+# No registry that these scripts know has Citus: it is tested where somebody has its source, or has
+# installed it, 13.1 or newer. Nothing is written into that server: its programs, libraries and
+# extensions are copied to a place that is removed at the end, and ttl_ext is installed there. Without
+# Citus all tests are counted as skipped.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -14,8 +15,13 @@
 version=${1:-} filter=${2:-} theirs=${PG_CONFIG:-}
 oldest=13.1
 manifest=$REPO/tests/citus/Cargo.toml
+if [ -n "${CITUS:-}" ]; then
+    [ -z "$theirs" ] || die "take either CITUS, a source, or PG_CONFIG, a server that has it"
+    theirs=$("$REPO/scripts/citus.sh" "$version" "$CITUS" | tail -n 1)
+    [ -n "$theirs" ] || exit 1
+fi
 if [ -n "$theirs" ]; then
-    theirs=$(realpath "$(command -v "$theirs")") || die "PG_CONFIG='$PG_CONFIG' is not a program that can be run"
+    theirs=$(realpath "$(command -v "$theirs")") || die "PG_CONFIG='${PG_CONFIG:-}' is not a program that can be run"
     version=$("$theirs" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
     check_version "$version"
     make_cache
@@ -57,7 +63,7 @@ skip_all() { # REASON
 library=$("$theirs" --pkglibdir)/citus.so
 control=$("$theirs" --sharedir)/extension/citus.control
 [ -f "$library" ] && [ -f "$control" ] ||
-    skip_all "PostgreSQL $version in $("$theirs" --bindir) has none; make test-citus PG_CONFIG=… takes another"
+    skip_all "PostgreSQL $version in $("$theirs" --bindir) has none; make test-citus CITUS=/path/to/source builds it, PG_CONFIG=… takes another server"
 citus=$(sed -nE "s/^default_version *= *'([0-9]+\.[0-9]+).*/\1/p" "$control")
 [ "$(printf '%s\n' "$oldest" "$citus" | sort -V | head -n 1)" = "$oldest" ] ||
     skip_all "Citus $citus is older than $oldest, which sends security labels of tables to all nodes"
