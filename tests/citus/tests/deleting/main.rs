@@ -3,6 +3,7 @@
 
 mod calls;
 mod figures;
+mod owners;
 mod prepared;
 mod sweeping;
 
