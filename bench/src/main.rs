@@ -38,6 +38,7 @@ mod b16_two_tables;
 mod b17_many_partitions;
 mod b18_turning_on;
 mod b19_owners;
+mod b20_expiry_forms;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -51,7 +52,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 19] = [
+const BENCHMARKS: [(&str, &str, Run); 20] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -95,6 +96,11 @@ const BENCHMARKS: [(&str, &str, Run); 19] = [
         b18_turning_on::run,
     ),
     ("B19", "deletion for many owners", b19_owners::run),
+    (
+        "B20",
+        "counting by each form of expiry",
+        b20_expiry_forms::run,
+    ),
 ];
 
 fn main() -> ExitCode {
