@@ -65,7 +65,7 @@ for tool in "${tools[@]}"; do
         cd "$WORK/$tool"
         export PGUSER=app PGDATABASE=$tool
         export DATABASE_URL=postgresql://app@127.0.0.1:$port/$tool
-        export TOOL=$tool
+        export TOOL=$tool TTL_ECOSYSTEM=$tests
         . "$tests/lib.sh"
         . ./test.sh
     ) >"$OUTPUT/$tool.log" 2>&1 </dev/null
