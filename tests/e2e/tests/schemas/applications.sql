@@ -18,11 +18,11 @@ insert into history (itemid, clock, ns, value) values (1, extract(epoch from now
 select itemid, value from history where itemid = 1 order by clock desc limit 2;               --> 1 | 9
 -- left: history.value: 9
 -- left: trends.itemid: 1
--- left: pg_class.relname WHERE relname IN ('history_1', 'history_2'): history_1 history_2
+-- disk: pg_class.relname WHERE relname IN ('history_1', 'history_2'): history_1 history_2
 -- at 2026-11-01 05:20
 -- left: history.value:
 -- left: trends.itemid:
--- left: pg_class.relname WHERE relname IN ('history_1', 'history_2'):
+-- disk: pg_class.relname WHERE relname IN ('history_1', 'history_2'):
 
 -- = Home Assistant
 -- Seconds as double precision; each state refers to the former one of its entity, attributes are shared. As Home Assistant writes it,
@@ -56,7 +56,7 @@ SELECT state_id, old_state_id FROM states ORDER BY state_id;
 --> 5 | 4
 -- at 2026-10-04 10:30
 -- left: states.state_id: 5
-SELECT state_id, old_state_id FROM states;                    --> 5 | ∅
+-- disk: states.coalesce(old_state_id, 0): 0
 -- at 2026-10-31 12:00
 -- left: states.state_id:
 DELETE FROM state_attributes WHERE attributes_id NOT IN (SELECT attributes_id FROM states);

@@ -45,10 +45,10 @@ INSERT INTO fluentd (tag, "time", record) VALUES ('app.1', now() - interval '20 
 -- left: fluentd.tag: app.1 app.2 app.3
 -- at 2026-10-02 10:30
 -- left: fluentd.tag: app.3
--- left: pg_class.relname WHERE relname LIKE 'fluentd_1001' OR relname LIKE 'fluentd_0930': fluentd_1001
+-- disk: pg_class.relname WHERE relname LIKE 'fluentd_1001' OR relname LIKE 'fluentd_0930': fluentd_1001
 -- at 2026-10-04 10:30
 -- left: fluentd.tag:
--- left: pg_class.relname WHERE relname LIKE 'fluentd_1001' OR relname LIKE 'fluentd_0930':
+-- disk: pg_class.relname WHERE relname LIKE 'fluentd_1001' OR relname LIKE 'fluentd_0930':
 
 -- = Django admin log
 -- Only entries of users who are gone, and none of this year: a condition in the index.

@@ -62,7 +62,7 @@ SELECT trim(session_id) FROM spring_session WHERE principal_name = 'ada' ORDER B
 -- left: spring_session_attributes.trim(session_primary_id): p-b
 -- at 2026-10-02 10:00
 -- left: spring_session.trim(session_id):
--- left: spring_session_attributes.trim(session_primary_id):
+-- disk: spring_session_attributes.trim(session_primary_id):
 
 -- = Laravel sessions
 -- Seconds since 1970 of the last activity; the lifetime is in the configuration.

@@ -49,9 +49,9 @@ INSERT INTO one_time_tokens (id, user_id, token_hash) VALUES (gen_random_uuid(),
 UPDATE refresh_tokens SET revoked = true, updated_at = now() WHERE token = 'r2' RETURNING token;                  --> r2
 INSERT INTO refresh_tokens (token, revoked, created_at, updated_at, parent, session_id) SELECT 'r3', false, now(), now(), 'r2', id FROM sessions;
 -- left: sessions.right(id::text, 1): b
--- left: refresh_tokens.token: r2 r3
+-- disk: refresh_tokens.token: r2 r3
 -- at 2026-10-02 10:30
--- left: refresh_tokens.token: r2 r3
+-- disk: refresh_tokens.token: r2 r3
 -- left: one_time_tokens.token_hash:
 -- at 2026-10-04 10:30
 -- left: refresh_tokens.token: r3
