@@ -91,7 +91,7 @@ fn write(cluster: &Cluster, part: u64, done: &AtomicBool) -> u64 {
     let mut client = Client::new(cluster, usize::try_from(part).expect("a node"));
     let mut written = 0;
     let mut waiting: Vec<(u64, Instant)> = Vec::new();
-    let range = |from: u64| format!("generate_series({from}, {})", from + BATCH - 1);
+    let range = |from: u64| format!("generate_series({from}::bigint, {})", from + BATCH - 1);
     let is_over = || done.load(Ordering::Relaxed);
     while !is_over() || !waiting.is_empty() {
         if !is_over() {
@@ -143,7 +143,7 @@ fn change(cluster: &Cluster, counts: &Counts, done: &AtomicBool) {
         let policy = match dice.throw(5) {
             0 => "SELECT ttl.set_default('o', 86400, revive_expired => true);",
             1 => "SELECT ttl.set_default('o', 90000, revive_expired => true);",
-            2 => "SELECT ttl.pause('o', '2 seconds');",
+            2 => "SELECT ttl.pause('o', interval '2 seconds');",
             3 => "SELECT ttl.set_option('o', 'granularity', '0');",
             _ => "SELECT ttl.resume('o');",
         };

@@ -42,7 +42,8 @@ fn a_backlog_is_summed_up() {
     session.run(
         "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$",
     );
-    session.run("SET citus.enable_unsafe_triggers = on; CREATE TRIGGER no BEFORE DELETE ON o FOR EACH ROW EXECUTE FUNCTION no()");
+    session.run("SET citus.enable_unsafe_triggers = on");
+    session.run("CREATE TRIGGER no BEFORE DELETE ON o FOR EACH ROW EXECUTE FUNCTION no()");
     session.run("SELECT ttl.enable('o', 3600)");
     session.insert_expired("o", 1, 40);
     let figures =
