@@ -61,8 +61,8 @@ install: ## Release build into your own server: PG_CONFIG=/path/to/pg_config
 all:
 	@[ -z "$(PG_CONFIG)" ] || scripts/install.sh "$(PG_CONFIG)" only-build
 
-package: ## A Debian package of a release build, for the PG that is installed here
-	@scripts/package.sh $(PG)
+package: ## A package of a release build, for the PG that is installed here: FORMAT=deb or rpm
+	@FORMAT="$(FORMAT)" scripts/package.sh $(PG)
 
 dist: ## The archives of a release, of what is committed: .tar.gz, and .zip for PGXN
 	@scripts/dist.sh

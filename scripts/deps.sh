@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# deps.sh [VERSION [drivers|package|test-package]]: install what is missing to build the
+# deps.sh [VERSION [drivers|deb|rpm|test-package]]: install what is missing to build the
 # extension and, with a PostgreSQL VERSION, to test it on that version; with `drivers`, by
-# other languages' drivers and with Prometheus, too; with `package` to make a package of it,
+# other languages' drivers and with Prometheus, too; with `deb` or `rpm` to make a package of it,
 # with `test-package` to test that. Rust itself must be there.
 #
 # Silent and quick when nothing is missing. Packages come by apt, dnf or apk; elsewhere what is
@@ -43,8 +43,9 @@ case $for in
         # Whatever JDK there is will do.
         command -v javac >/dev/null || packages+=(default-jdk-headless)
         ;;
-    package) packages+=(debhelper) ;;
-    test-package) packages+=(debhelper lintian debootstrap unzip) ;;
+    deb) packages+=(debhelper) ;;
+    rpm) command -v rpmbuild >/dev/null || needs+=" rpmbuild" ;;
+    test-package) packages+=(debhelper lintian debootstrap unzip rpm) ;;
 esac
 
 installed() {

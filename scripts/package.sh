@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# package.sh VERSION [dev]: a Debian package of the extension, for the PostgreSQL VERSION that is
+# package.sh VERSION [dev]: a package of the extension, for the PostgreSQL VERSION that is
 # installed here from a package; with `dev` of the dev profile instead of release, for tests.
 #
-#   REVISION=2               Debian's revision, for another package of the same release; 1
+#   FORMAT=rpm               for rpm; without it for Debian, or for rpm where there is no apt but dnf
+#   REVISION=2               the package's revision, for another one of the same release; 1
 #   DEBFULLNAME, DEBEMAIL    who maintains it, as for Debian's own tools
 #
-# The last line of stdout is its path: postgresql-NN-ttl-ext_X.Y.Z-REVISION_ARCH.deb in
-# $CARGO_TARGET_DIR/package. What debhelper makes it of is in packaging/debian.
+# The last line of stdout is its path, in $CARGO_TARGET_DIR/package. What differs between the
+# formats is in package-deb.sh and package-rpm.sh.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -19,49 +20,25 @@ case $profile in
     dev) options=() ;;
     *) die "'$profile': nothing or 'dev'" ;;
 esac
+format=${FORMAT:-$([ "$(package_manager)" = dnf ] && echo rpm || echo deb)}
+case $format in
+    deb | rpm) ;;
+    *) die "FORMAT='$format' is not a format of packages that this makes; take deb or rpm" ;;
+esac
 exec 3>&1 1>&2
+release=$(crate_version "$REPO/Cargo.toml")
+revision=${REVISION:-1}
+output=$CARGO_TARGET_DIR/package
+maintainer="${DEBFULLNAME:-ttl_ext developers} <${DEBEMAIL:-nobody@ttl-ext.invalid}>"
+. "$REPO/scripts/package-$format.sh"
 
 # The package depends on the server's, and its files go where that one's are. A server that was
-# built from source, as those of the tests, has none (decision 0058). deps.sh gets what apt has.
-system_has_server "$version" || { command -v apt-get >/dev/null && apt_has "postgresql-$version"; } ||
-    die "PostgreSQL $version is not installed here from a package: install postgresql-$version and" \
-        "postgresql-server-dev-$version from an archive that has them. Without a package:" \
-        "make install PG_CONFIG=/path/to/pg_config"
-"$REPO/scripts/deps.sh" "$version" package
+# built from source, as those of the tests, has none (decision 0058).
+find_server
+"$REPO/scripts/deps.sh" "$version" "$format"
+name_package # sets package, library_folder, extension_folder
 use_postgres "$version"
-
-release=$(crate_version "$REPO/Cargo.toml")
-package=postgresql-$version-ttl-ext
-output=$CARGO_TARGET_DIR/package
 build=$output/$package
-maintainer="${DEBFULLNAME:-ttl_ext developers} <${DEBEMAIL:-nobody@ttl-ext.invalid}>"
-
-# The release, and those before it, in the order of CHANGELOG.md.
-changelog() {
-    local before day
-    changelog_entry "$release" "${REVISION:-1}" "$(releases | sed -n "s/^$release //p")"
-    while read -r before day; do
-        [ "$before" = "$release" ] || changelog_entry "$before" 1 "$day"
-    done < <(releases)
-}
-
-releases() { sed -nE 's/^## \[([0-9][^]]*)\] - (.*)$/\1 \2/p' "$REPO/CHANGELOG.md"; }
-
-# A version without a date is of today. Debian sorts 1.0~rc1 before 1.0.
-changelog_entry() { # RELEASE REVISION DAY
-    local date
-    date=$(date -R -u -d "${3:-now}" 2>/dev/null) || date=$(date -R -u)
-    printf 'ttl-ext (%s-%s) unstable; urgency=medium\n\n  * Release %s: see changelog.gz.\n\n -- %s  %s\n\n' \
-        "$(tr - '~' <<<"$1")" "$2" "$1" "$maintainer" "$date"
-}
-
-copyright() {
-    local holder
-    holder=$(sed -n 's/^Copyright (c) //p' "$REPO/LICENSE")
-    sed "s/@COPYRIGHT@/$holder/" "$REPO/packaging/debian/copyright"
-    sed -n '/^Permission/,$p' "$REPO/LICENSE" | sed -e 's/^$/./' -e 's/^/ /'
-}
-
 rm -rf "$build"
 mkdir -p "$build"
 cd "$REPO"
@@ -70,25 +47,16 @@ say "building the extension, profile $profile"
     die "the extension does not build for PostgreSQL $version; see cargo's messages above"
 
 # Built for the private copy of the server, whose place is another one.
-install -m 644 -D -t "$build/files/usr/lib/postgresql/$version/lib" \
-    "$build/stage$("$PG_CONFIG" --pkglibdir)/ttl_ext.so"
-install -m 644 -D -t "$build/files/usr/share/postgresql/$version/extension" \
-    "$build/stage$("$PG_CONFIG" --sharedir)/extension/"*
+install -m 755 -D -t "$build/files$library_folder" "$build/stage$("$PG_CONFIG" --pkglibdir)/ttl_ext.so"
+install -m 644 -D -t "$build/files$extension_folder" "$build/stage$("$PG_CONFIG" --sharedir)/extension/"*
 rm -rf "$build/stage"
 
-cp -R packaging/debian README.md CHANGELOG.md docs monitoring "$build/"
-scripts/package-docs.sh "$build"
+cp -R README.md CHANGELOG.md LICENSE docs monitoring "$build/"
+scripts/package-docs.sh "$build" "$format"
 scripts/notices.sh "$version" >"$build/third-party-notices.txt"
-copyright >"$build/debian/copyright"
-changelog >"$build/debian/changelog"
-find "$build/debian" -type f -exec sed -i -e "s/@PG@/$version/g" -e "s|@MAINTAINER@|$maintainer|g" {} +
 
 say "building the package"
 unset MAKEFLAGS MAKELEVEL MFLAGS # of the make that may be running us
-(cd "$build" && dpkg-buildpackage --build=binary --no-sign >"$build.log" 2>&1) || {
-    cat "$build.log"
-    die "the package does not build; see dpkg-buildpackage's messages above"
-}
-deb=$(sed -nE "s/^(${package}_[^ ]*\.deb) .*/\1/p" "$build/debian/files")
-[ -f "$output/$deb" ] || die "dpkg-buildpackage made no package: $build.log"
-printf '%s\n' "$output/$deb" >&3
+make_package # sets made
+[ -f "$made" ] || die "no package was made: $build.log"
+printf '%s\n' "$made" >&3

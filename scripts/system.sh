@@ -75,6 +75,7 @@ in_words() { # NEED [VERSION]
         compiler) echo "a C compiler with the C library's headers (cc)" ;;
         libclang) echo "libclang with its headers" ;;
         server) echo "PostgreSQL $2 with its server headers" ;;
+        rpmbuild) echo "rpmbuild" ;;
     esac
 }
 
@@ -83,6 +84,8 @@ package_names() { # MANAGER NEED [VERSION]
     case $1-$2 in
         apt-get-compiler) echo build-essential ;;
         apt-get-libclang) echo libclang-dev ;;
+        apt-get-rpmbuild) echo rpm ;;
+        dnf-rpmbuild) echo rpm-build ;;
         apt-get-server) echo "postgresql-$3 postgresql-server-dev-$3" ;;
         dnf-compiler) echo gcc ;;
         dnf-libclang) echo clang-devel ;;

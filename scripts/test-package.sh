@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# test-package.sh VERSION [release]: the release archive and the Debian package, as users meet them.
+# test-package.sh VERSION [release]: the release archive and the packages, as users meet them.
 #
-# The archive must hold what is committed. lintian must find no error in the package. A bare Debian
+# The archive must hold what is committed. lintian must find no error in the Debian package. A bare Debian
 # installs it by apt, runs the first session of the documents, takes a newer one, and removes it:
-# tests/packages/session.sh.
+# tests/packages/session.sh. Then it does so with the rpm package: tests/packages/rpm.sh.
 #
 # Of the dev profile, and of the files that are here: they are compiled already when all tests run.
 # With `release` the package is built of the unpacked archive. Neither has git to call.
@@ -66,6 +66,7 @@ archive_is_complete() {
     (cd "$unpacked" && find . ! -type d) | sed 's/^\.\///' | sort | diff -u "$OUTPUT/committed" -
     unzip -Z1 "$(grep 'zip$' "$OUTPUT/archives")" | sed -e 's/^[^/]*\///' -e '/\/$/d' -e '/^$/d' | sort |
         diff -u "$OUTPUT/committed" -
+    "$REPO/scripts/check-links.sh" "$unpacked"
     grep -F "\"version\": \"$(crate_version "$unpacked/Cargo.toml")\"" "$unpacked/META.json"
 }
 if [ -e "$REPO/.git" ]; then
@@ -82,17 +83,22 @@ build_packages() {
     printf '#!/bin/sh\necho "git $*" >>"%s"\nexit 127\n' "$OUTPUT/git-was-called" >"$OUTPUT/bin/git"
     chmod 755 "$OUTPUT/bin/git"
     for revision in 1 2; do
-        PATH=$OUTPUT/bin:$PATH REVISION=$revision "$source/scripts/package.sh" "$version" "$profile" >"$OUTPUT/path"
-        cp "$(cat "$OUTPUT/path")" "$OUTPUT/packages/"
+        for format in deb rpm; do
+            PATH=$OUTPUT/bin:$PATH FORMAT=$format REVISION=$revision \
+                TTL_RPM_SERVER="postgresql$version-server /usr/pgsql-$version/lib /usr/pgsql-$version/share/extension" \
+                "$source/scripts/package.sh" "$version" "$profile" >"$OUTPUT/path"
+            cp "$(cat "$OUTPUT/path")" "$OUTPUT/packages/"
+        done
     done
     [ ! -e "$OUTPUT/git-was-called" ] || {
         cat "$OUTPUT/git-was-called"
         return 1
     }
 }
-check "the package, built without git" build_packages
+check "the packages, built without git" build_packages
 [ "$CHECKED" = 0 ] || tally package "$PASSED" "$FAILED" "$SKIPPED" # which ends it
 mapfile -t packages < <(find "$OUTPUT/packages" -name '*.deb' | sort -V)
+mapfile -t rpms < <(find "$OUTPUT/packages" -name '*.rpm' | sort -V)
 
 lint_package() {
     # A test's package has no maintainer; Debian has no bug that it closes.
@@ -104,20 +110,26 @@ else
     skip "lintian" "it is not installed"
 fi
 
+session_inside() { # NAME SCRIPT PACKAGE...
+    local log=$OUTPUT/${2%.sh}.log passed failed
+    status=0
+    say "$1"
+    inside /bin/bash "/packages/$2" "$version" "${@:3}" >"$log" 2>&1 || status=$?
+    [ "$status" = 0 ] || cat "$log" >&2
+    grep -E '^(not )?ok ' "$log" || true
+    passed=$(grep -c '^ok ' "$log" || true)
+    failed=$(grep -c '^not ok ' "$log" || true)
+    [ "$status" = 0 ] || [ "$failed" -gt 0 ] || failed=1
+    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
+}
 codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 why_not_inside "$codename" >"$OUTPUT/why-not"
 if [ -s "$OUTPUT/why-not" ]; then
     skip "session in a bare Debian" "$(cat "$OUTPUT/why-not")"
 else
-    status=0
-    say "a session in a bare Debian"
-    as_root cp "${packages[@]}" "$REPO/tests/packages/session.sh" "$REPO/scripts/check-links.sh" "$root/packages/"
-    inside /bin/bash /packages/session.sh "$version" "${packages[@]##*/}" >"$OUTPUT/session.log" 2>&1 || status=$?
-    [ "$status" = 0 ] || cat "$OUTPUT/session.log" >&2
-    grep -E '^(not )?ok ' "$OUTPUT/session.log" || true
-    passed=$(grep -c '^ok ' "$OUTPUT/session.log" || true)
-    failed=$(grep -c '^not ok ' "$OUTPUT/session.log" || true)
-    [ "$status" = 0 ] || [ "$failed" -gt 0 ] || failed=1
-    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
+    as_root cp "${packages[@]}" "${rpms[@]}" "$REPO/scripts/check-links.sh" \
+        "$REPO"/tests/packages/{steps,session,rpm}.sh "$root/packages/"
+    session_inside "a session in a bare Debian" session.sh "${packages[@]##*/}"
+    [ "$status" != 0 ] || session_inside "the same by rpm" rpm.sh "${rpms[@]##*/}"
 fi
 tally package "$PASSED" "$FAILED" "$SKIPPED"

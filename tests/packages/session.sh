@@ -7,49 +7,13 @@ set -euo pipefail
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 version=$1 first=/packages/$2 newer=/packages/$3
 package=postgresql-$version-ttl-ext
-[ "$$" = 1 ] || {
-    echo "not ok this is not a machine of its own"
-    exit 1
-}
-cd /
-
-# The server is started here, and nobody else's port is taken.
-printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-chmod 755 /usr/sbin/policy-rc.d
-settings=/etc/postgresql/$version/main/conf.d
-log=/var/log/postgresql/postgresql-$version-main.log
+. /packages/steps.sh
 
 install() { # PACKAGE
     apt-get -qq -y -o Acquire::Retries=3 --no-install-recommends install "$1"
 }
 installed() { dpkg-query -W -f '${db:Status-Status} ${Version}' "$package" 2>/dev/null; }
 version_of() { dpkg-deb -f "$1" Version; }
-server() { pg_ctlcluster "$version" main "$@"; }
-sql() { runuser -u postgres -- psql -XAtq -v ON_ERROR_STOP=1 "$@"; }
-
-# It fails, and says this.
-fails_with() { # TEXT COMMAND…
-    local text=$1 said
-    shift
-    said=$("$@" 2>&1) && {
-        echo "it went well: $*"
-        return 1
-    }
-    says "$text" "$said"
-}
-says() { # TEXT MESSAGES
-    case $2 in *"$1"*) ;; *)
-        printf 'not said: %s\nbut: %s\n' "$1" "$2"
-        return 1
-        ;;
-    esac
-}
-is() { # EXPECTED ACTUAL
-    [ "$1" = "$2" ] || {
-        printf 'expected: %s\nthere is: %s\n' "$1" "$2"
-        return 1
-    }
-}
 
 apt_installs_it() {
     apt-get -qq -o Acquire::Retries=3 update
@@ -167,23 +131,6 @@ purged_nothing_is_left() {
     server stop
 }
 
-step() { # FUNCTION
-    local status
-    set +e
-    (
-        set -e
-        "$1"
-    )
-    status=$?
-    set -e
-    if [ "$status" = 0 ]; then
-        echo "ok $1"
-    else
-        echo "not ok $1"
-        tail -n 20 "$log" 2>/dev/null || true
-        exit 1
-    fi
-}
 for name in apt_installs_it documents_lead_somewhere it_wants_to_be_preloaded first_session a_newer_one_replaces_it \
     removed_it_is_missed installed_again_it_hides_them purged_nothing_is_left; do
     step "$name"

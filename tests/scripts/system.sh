@@ -14,7 +14,7 @@ mkdir "$place/common"
 for folder in /bin /usr/bin; do
     for program in "$folder"/*; do
         case ${program##*/} in
-            apt-get | apt-cache | dnf | apk | cargo | rustup | cc | sudo | pg_config | pg_server_config) ;;
+            apt-get | apt-cache | dnf | apk | cargo | rustup | cc | sudo | pg_config | pg_server_config | rpm | rpmbuild) ;;
             *) ln -sf "$program" "$place/common/" ;;
         esac
     done
@@ -96,6 +96,13 @@ new_machine dnf
 echo "touch $place/18/include/postgres.h" >"$place/install-this"
 expect "dnf gets them" "deps.sh: installing postgresql-server *status 0" "$(said "$scripts/deps.sh" 18)"
 expect "their names" "-q -y install postgresql-server postgresql-contrib postgresql-server-devel" "$(cat "$place/installed")"
+
+rm "$place/installed"
+expect "rpmbuild for a package" "deps.sh: installing rpm-build*status 0" "$(said "$scripts/deps.sh" 18 rpm)"
+expect "its name" "-q -y install rpm-build" "$(cat "$place/installed")"
+expect "a server that is of no rpm package" "*PostgreSQL 18 is not installed here from an rpm package*status 1" \
+    "$(said "$scripts/package.sh" 18)"
+expect "a format that there is not" "*FORMAT='tar'*take deb or rpm*status 1" "$(said env FORMAT=tar "$scripts/package.sh" 18)"
 
 new_machine apk
 rm "$place/18/include/postgres.h"
