@@ -104,8 +104,10 @@ test-citus: ## On clusters with Citus: CITUS=/path/to/source, or PG_CONFIG of a 
 test-package: ## The package in a bare Debian, of a release build: install, use, upgrade, remove
 	@scripts/test-package.sh $(PG) release
 
-test-install: ## A stranger's first minutes from the source, in a bare Debian 12 and 13; ten minutes each
+test-install: ## First minutes in a bare Debian 12 and 13, PGXN's client, the Dockerfile; ten minutes each
 	@scripts/test-install.sh
+	@scripts/test-pgxn.sh
+	@scripts/test-docker.sh
 
 test-matrix: deps ## All cases of hostile owners, of which test-e2e has a sample; an hour
 	@scripts/test-matrix.sh $(PG)
