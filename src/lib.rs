@@ -1,7 +1,7 @@
 //! `ttl_ext`: time to live for PostgreSQL tables.
 //!
 //! A default for each table, an override for each row, counted from the row's
-//! last modification; an expired row is gone at once for every statement. See
+//! last modification; an expired row is hidden at once, and deleted soon after. See
 //! `README.md` for users, `docs/architecture.md` for where things are.
 
 use pgrx::prelude::*;
