@@ -39,7 +39,7 @@ it_loads() {
 
 a_user_installs_it() {
     runuser -u ada -- env -i HOME=/home/ada PATH=/home/ada/.cargo/bin:/usr/bin:/bin RUSTUP_AUTO_INSTALL=0 \
-        sh -c "cd && pgxn install --pg_config $config $archive"
+        sh -c "cd && pgxn install --sudo --pg_config $config $archive"
     it_loads
 }
 
