@@ -36,8 +36,10 @@ struct Cluster {
 /// By whom, in which statement.
 type Occasion = (i64, pg_sys::Oid);
 
-static ASKED: Variable<RefCell<Option<(Occasion, Rc<Cluster>)>>> =
-    Variable::new(RefCell::new(None));
+/// What the nodes answered, and for which occasion.
+type Answered = (Occasion, Rc<Cluster>);
+
+static ASKED: Variable<RefCell<Option<Answered>>> = Variable::new(RefCell::new(None));
 
 /// Whether the figures of the table are those of other nodes: this one is the coordinator, and nobody asks
 /// for another node.

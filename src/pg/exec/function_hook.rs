@@ -105,8 +105,8 @@ fn replaced(function: Oid) -> Option<Function> {
 
 unsafe extern "C-unwind" fn instead<A: Around>(call: FunctionCallInfo) -> Datum {
     let run = Call(call, PhantomData);
-    // SAFETY: what `hook` has found in the place of this function, called as PostgreSQL would.
     A::call(run, || match replaced(run.function()) {
+        // SAFETY: `hook` found this function in the place of ours; it is called as PostgreSQL would.
         Some(function) => unsafe { function(call) },
         None => Datum::from(0),
     })
