@@ -3,6 +3,7 @@
 use super::added::Added;
 use super::archive::Chosen;
 use super::label::*;
+use super::label_error::LabelError;
 use super::local_state::LocalState;
 use super::rule::IndexRule;
 use proptest::prelude::*;

@@ -10,6 +10,7 @@ mod document;
 mod expiry;
 mod instants;
 mod label;
+mod label_error;
 mod local_state;
 mod options;
 mod rest;
@@ -31,7 +32,8 @@ pub(crate) use instants::{
     EpochUnit, add_fractional_seconds, add_interval, add_seconds, from_epoch,
     from_fractional_epoch, from_iso8601,
 };
-pub(crate) use label::{IndexMethod, LabelError, MAX_LABEL_BYTES, Policy};
+pub(crate) use label::{IndexMethod, MAX_LABEL_BYTES, Policy};
+pub(crate) use label_error::LabelError;
 pub(crate) use local_state::{LocalState, MAX_LOCAL_STATE_BYTES};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};

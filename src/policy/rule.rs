@@ -1,7 +1,7 @@
 //! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
-use super::label::LabelError;
+use super::label_error::LabelError;
 use serde::{Deserialize, Serialize};
 
 /// A TTL index, as the label names it.

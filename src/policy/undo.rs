@@ -1,7 +1,8 @@
 //! Rows that stay on disk after they have expired (C23, C24).
 
 use super::expiry::MICROS_PER_SECOND;
-use super::label::{LabelError, Policy};
+use super::label::Policy;
+use super::label_error::LabelError;
 use serde::{Deserialize, Serialize};
 
 /// Changes that follow each other hold deletion back for so many times the delay at most: a job

@@ -6,6 +6,7 @@
 
 use super::extension;
 use super::lookup::{self, Inherited, TablePolicy};
+use super::read_labels;
 use crate::citus;
 use crate::pg::abi::variable::{ByOid, Variable};
 use crate::pg::catalog;
@@ -94,13 +95,13 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     labelled_table
 }
 
-/// The relation's own label, as [`lookup::label_of`] but cached.
+/// The relation's own label, as [`read_labels::label_of`] but cached.
 fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
         return known;
     }
     let before = GENERATION.get();
-    let found = lookup::label_of(relid).map(Rc::new);
+    let found = read_labels::label_of(relid).map(Rc::new);
     if GENERATION.get() == before && !citus::catalogs::may_become_shard(relid) {
         LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
     }

@@ -3,18 +3,13 @@
 use super::cache::governing_label;
 use super::dates::DateType;
 use super::predicate::{Expression, Predicate};
-use super::seclabel::PROVIDER;
 use super::time_zone::TimeZone;
 use super::ttl_index::{TtlIndex, TtlKey};
-use super::{expiry_index, extension, seclabel, ttl_index};
+use super::{expiry_index, extension, ttl_index};
 use crate::citus::{self, Part};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::catalog::{index, names};
-use crate::pg::server::background;
-use crate::pg::session::labels::{self, Kind};
-use crate::policy::{
-    Archive, Chosen, EpochUnit, IndexRule, LabelError, MAX_LABEL_BYTES, Policy, Rest, Shortened,
-};
+use crate::policy::{Archive, EpochUnit, IndexRule, Policy, Rest, Shortened};
 use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -190,73 +185,6 @@ impl TablePolicy {
 pub(crate) struct Inherited {
     pub(crate) labelled_table: pg_sys::Oid,
     pub(crate) policy: Rc<Policy>,
-}
-
-/// The relation's own label, or why it cannot be read.
-pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError>> {
-    read_labels(Some(relid)).pop().map(|(_, label)| label)
-}
-
-fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
-    let mut found = Vec::new();
-    labels::each(
-        PROVIDER,
-        Kind::Table,
-        relid,
-        MAX_LABEL_BYTES,
-        &mut |relid, label| {
-            // Citus copies labels to shards, which follow their table's present one.
-            if citus::catalogs::shell_of(relid).is_some() {
-                return;
-            }
-            let label = label.map_err(LabelError::TooLarge);
-            found.push((relid, label.and_then(|text| Policy::parse(&text))));
-        },
-    );
-    if found.is_empty() {
-        return found;
-    }
-    let row_type = |relid| catalog::class(relid).map(|class| class.row_type);
-    let locals = seclabel::locals(relid.and_then(row_type));
-    let database = background::my_database().to_u32();
-    let complete = |(relid, policy): (pg_sys::Oid, Result<Policy, LabelError>)| {
-        let local = row_type(relid).and_then(|of| locals.get(&of).copied());
-        let policy = policy.map(|policy| with_archive(policy.read_in(database, local)));
-        (relid, policy)
-    };
-    found.into_iter().map(complete).collect()
-}
-
-/// After pg_upgrade an archive is found by its name, which is that of the same table.
-fn with_archive(mut policy: Policy) -> Policy {
-    if let Some(owner) = policy.local.archive_by_name_of()
-        && let Some(name) = policy.archive_to.clone()
-        && let Some(table) = names::qualified(&name)
-    {
-        let table = table.to_u32();
-        policy.choose_archive(name, Chosen { table, owner });
-    }
-    policy
-}
-
-/// The relation's own label. One that cannot be read (written by a newer version, too large)
-/// counts as none, so that rows live.
-pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
-    read_label(relid)?.ok()
-}
-
-/// The relations of this database that carry a label, and the labels, as far as they can be read.
-pub(crate) fn all_labels() -> Vec<(pg_sys::Oid, Option<Policy>)> {
-    let labels = read_labels(None).into_iter();
-    labels.map(|(relid, label)| (relid, label.ok())).collect()
-}
-
-/// All labels of this database that can be read, and the relations that carry them.
-pub(crate) fn labels() -> Vec<(pg_sys::Oid, Policy)> {
-    let labels = all_labels().into_iter();
-    labels
-        .filter_map(|(relid, label)| Some((relid, label?)))
-        .collect()
 }
 
 /// The policy in force for a relation, from the catalogs.

@@ -12,6 +12,7 @@ pub(crate) mod missing_index;
 pub(crate) mod override_check;
 pub(crate) mod policy_lock;
 pub(crate) mod predicate;
+mod read_labels;
 pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
@@ -21,9 +22,9 @@ pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
 pub(crate) use lookup::{
-    Clock, Inherited, Key, Rule, TablePolicy, all_labels, expected_indexes, index_of, label_of,
-    labels, read_label, without_its_index,
+    Clock, Inherited, Key, Rule, TablePolicy, expected_indexes, index_of, without_its_index,
 };
+pub(crate) use read_labels::{all_labels, label_of, labels, read_label};
 pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
 
 #[cfg(test)]
