@@ -32,7 +32,7 @@ pub(super) fn before(statement: &Statement<'_>) -> Result<()> {
     if !seclabel::is_own_statement() {
         return transaction::use_one_session(relid);
     }
-    // Whoever has made it has looked at all nodes before, or this is one of these.
+    // The node that sends the label has checked all nodes before; this may be one of them.
     transaction::check_only_session(relid)?;
     transaction::one_at_a_time()
 }

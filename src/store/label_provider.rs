@@ -34,11 +34,12 @@ fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
         let owner = catalog::class(relid)?.owner;
         return Some(LocalState::upgraded(owner.to_u32()));
     }
-    let former = label_of(relid).or_else(|| predecessor(relid));
-    if !seclabel::is_own_statement() && predecessor(relid).is_none() {
+    let predecessor = predecessor(relid);
+    if !seclabel::is_own_statement() && predecessor.is_none() {
         return None;
     }
     // The node that sends the label knows of changes on that node only.
+    let former = label_of(relid).or(predecessor);
     let mut local = former
         .as_ref()
         .map_or_else(LocalState::default, |former| former.local);

@@ -41,8 +41,8 @@ type Answered = (Occasion, Rc<Cluster>);
 
 static ASKED: Variable<RefCell<Option<Answered>>> = Variable::new(RefCell::new(None));
 
-/// Whether the figures of the table are those of other nodes: this one is the coordinator, and nobody asks
-/// for another node.
+/// Whether the figures of the table are those of other nodes: this one is the coordinator, and the session
+/// does not answer another node.
 pub(super) fn is_elsewhere(relid: pg_sys::Oid) -> bool {
     citus::is_shell(relid) && citus::catalogs::is_coordinator() && !nodes::is_asked()
 }
@@ -77,8 +77,7 @@ pub(super) fn silent_nodes(relid: pg_sys::Oid) -> Vec<Problem> {
         return vec![];
     }
     let of_node = |(node, why): &(String, String)| {
-        let text =
-            format!("node {node} cannot be asked, so that nobody knows what it deletes: {why}");
+        let text = format!("node {node} cannot be reached, so its figures are missing: {why}");
         Problem::new(text).with_statement("SELECT * FROM ttl.placements;")
     };
     asked().silent.iter().map(of_node).collect()
