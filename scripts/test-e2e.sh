@@ -29,7 +29,7 @@ cargo test --package ttl_ext_e2e "${TOGETHER[@]}" "${FEATURES[@]}" --no-run --me
     die "tests/e2e does not build"
 # The clock that tests set: a library for the server, not one that the tests link to.
 cargo build --package ttl_clock || die "tests/clock does not build"
-: >"$OUTPUT/built" # for test.sh
+[ -z "${TTL_BUILT:-}" ] || : >"$TTL_BUILT/e2e" # for test.sh
 # Those that take longest first, so that none of them is left over at the end.
 mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u |
     awk -F/ 'BEGIN { n = split("differential integrity workers security deletion", long, " ")

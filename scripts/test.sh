@@ -22,10 +22,13 @@ mkdir -p "$logs"
 TTL_TALLY=$(mktemp)
 export TTL_TALLY
 beside='' ahead=''
+# The rows of tiers that will not call cargo any more.
+built=$(mktemp -d)
+export TTL_BUILT=$built
 tidy_up() {
     local group
     for group in $beside $ahead; do kill -TERM -- "-$group" 2>/dev/null || true; done
-    rm -f "$TTL_TALLY" "$TTL_TALLY.seconds"
+    rm -rf "$TTL_TALLY" "$TTL_TALLY.seconds" "$built"
 }
 trap tidy_up EXIT
 trap 'exit 130' INT
@@ -58,10 +61,11 @@ first() {
     export TTL_INSTALLED=$version
 }
 
-# What a tier says is shown when it has ended.
+# What a tier says is shown when it has ended. Those that call cargo come first.
 others() {
     local tier status
-    for tier in regress isolation citus ecosystem upstream package; do
+    for tier in citus package regress isolation ecosystem upstream; do
+        [ "$tier" != regress ] || : >"$built/others"
         status=0
         run_tier "$tier" >"$logs/$tier.out" 2>&1 || status=$?
         cat "$logs/$tier.out"
@@ -69,28 +73,21 @@ others() {
     done
 }
 
-# Not before the end-to-end tests have called cargo: they would wait for its lock.
-ahead() {
-    until [ -e "$logs/e2e/built" ]; do sleep 1; done
-    exec nice -n 19 "$REPO/scripts/prepare.sh" "$TTL_NEXT"
-}
-
 status=0
-rm -f "$logs/e2e/built"
-mkdir -p "$logs/e2e"
 first || status=1
 if [ "$status" = 0 ]; then
     set -m # process groups of their own, to be ended as one
     others &
     beside=$!
     if [ -n "${TTL_NEXT:-}" ]; then
-        ahead >"$logs/prepare.out" 2>&1 &
+        nice -n 19 "$REPO/scripts/prepare.sh" "$TTL_NEXT" >"$logs/prepare.out" 2>&1 &
         ahead=$!
     fi
     set +m
     run_tier e2e || status=1
-    : >"$logs/e2e/built"
+    : >"$built/e2e"
     wait "$beside" || status=1
+    : >"$built/others"
     beside=
     # What is wrong with it, the tests of that version will say.
     if [ -n "$ahead" ]; then
