@@ -34,6 +34,7 @@ pub mod diff;
 mod guard;
 pub mod hostile;
 pub mod integrity;
+mod leftovers;
 mod log;
 pub mod matrix;
 mod process;

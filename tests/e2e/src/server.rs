@@ -8,6 +8,7 @@ use postgres::{Config, NoTls};
 
 use crate::database::Database;
 use crate::guard::Guard;
+use crate::leftovers;
 use crate::session::{Session, describe};
 use crate::tools::{Tools, run, tail};
 
@@ -16,6 +17,13 @@ pub(crate) const PORT: u16 = 5432;
 
 /// The socket's path may have 107 bytes, and its name takes 17 of them.
 const MAX_DIR: usize = 85;
+
+/// How a client reaches the server in this directory.
+pub(crate) fn client_of(dir: &Path) -> Config {
+    let mut config = Config::new();
+    config.host_path(dir).port(PORT);
+    config
+}
 
 /// A running server. It is stopped and removed when dropped, or when the
 /// process ends in whatever way.
@@ -191,6 +199,7 @@ impl Server {
     pub fn plain_database(&self, name: &str) -> Database<'_> {
         self.connect("postgres", "postgres")
             .run(&format!("CREATE DATABASE {name}"));
+        leftovers::drop_with_test(&self.dir, name);
         Database::new(self, name)
     }
 
@@ -225,9 +234,7 @@ impl Server {
         user: &str,
         options: &str,
     ) -> Result<Session, postgres::Error> {
-        let client = Config::new()
-            .host_path(&self.dir)
-            .port(PORT)
+        let client = client_of(&self.dir)
             .dbname(database)
             .user(user)
             .options(options)
