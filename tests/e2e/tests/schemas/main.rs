@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ttl_ext_e2e::{Clock, PATIENCE, Server, Session, answers};
+use ttl_ext_e2e::{Clock, PATIENCE, Server, Session, Stop, answers};
 
 const FILES: &[(&str, &str)] = &[
     ("sessions", include_str!("sessions.sql")),
@@ -149,6 +149,10 @@ fn rows_of_applications_expire_when_they_should() {
     let (server, mut clock) =
         Server::start_with_clock(&[("max_connections", "80"), ("ttl.enabled", "off")]);
     server.database("app");
+    // Not while it runs: a checkpointer with assertions does not bear a clock that is set back by 25 days.
+    set_clock(&mut server.connect("app", "postgres"), &mut clock, BEFORE);
+    server.stop(Stop::Fast);
+    clock.launch(&server);
     let mut admin = server.connect("app", "postgres");
     let mut applications = applications(&server);
     assert_eq!(applications.len(), 30);
@@ -162,7 +166,6 @@ fn rows_of_applications_expire_when_they_should() {
         .iter()
         .flat_map(|application| application.instants.keys().copied())
         .collect();
-    set_clock(&mut admin, &mut clock, BEFORE);
     for application in &mut applications {
         attempt(application.name, "its tables", &mut || {
             answers::follow(&mut application.session, application.setup);

@@ -82,7 +82,8 @@ fn the_label_is_the_policy() {
     b.run("SELECT ttl.enable('t', 3600)");
     let plans = CachedPlans::of(&mut a);
     assert_eq!(plans.count(&mut a), 1);
-    let label = b.value("SELECT label FROM pg_seclabels WHERE provider = 'ttl'");
+    let label =
+        b.value("SELECT label FROM pg_seclabels WHERE provider = 'ttl' AND objtype = 'table'");
     let longer = label.replace("3600", "86400");
     assert_ne!(label, longer);
     b.run(&format!("SECURITY LABEL FOR ttl ON TABLE t IS '{longer}'"));
