@@ -7,71 +7,53 @@ use crate::pg::catalog::{self, quote_identifier};
 use crate::policy::{IndexMethod, Policy};
 use pgrx::pg_sys;
 
-/// The most bytes of a table's name in an index's: with its number and the table's OID there is
-/// room for 63, in any encoding of the server.
-const NAME: usize = 24;
+/// What follows the table's name in the name of an index built in the background. It tells it from a user's.
+const BUILT: &str = "ttl_ext_idx";
 
-/// An index that a table lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MissingIndex {
-    /// Which of the table's; part of its name.
-    number: u8,
-    /// As in CREATE INDEX.
-    pub(crate) definition: String,
+/// The name under which an index of the table is built in the background: a free one, chosen as CREATE INDEX
+/// does, so that two databases with the same tables have the same names.
+pub(crate) fn name_to_build(relid: pg_sys::Oid) -> String {
+    catalog::free_relation_name(relid, BUILT)
 }
 
-impl MissingIndex {
-    /// The name under which it is built in the background. The OID tells it from a user's, and
-    /// stays when the table is renamed.
-    pub(crate) fn name(&self, relid: pg_sys::Oid) -> String {
-        let table = catalog::relation_name(relid);
-        let mut end = table.len().min(NAME);
-        while !table.is_char_boundary(end) {
-            end -= 1;
-        }
-        format!("{}_ttl_{}_{}", &table[..end], relid.to_u32(), self.number)
-    }
-}
-
-/// What the table needs indexes on for deletion and has none. Locks nothing.
+/// What the table needs indexes on for deletion and has none, as in CREATE INDEX. Locks nothing.
 pub(crate) fn missing(
     relid: pg_sys::Oid,
     policy: &Policy,
     columns: &TablePolicy,
     clock: Clock,
-) -> Vec<MissingIndex> {
+) -> Vec<String> {
     let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
     let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
     let is_missing = |&wanted: &ExpectedIndex| {
         expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
     };
-    let index = |wanted| {
-        let (number, definition) = match wanted {
-            ExpectedIndex::AllByTimestamp => (0, format!("({ts})")),
-            // One for both kinds of row (docs/decisions/0042-one-index.md).
-            _ if policy.index != IndexMethod::Brin => (3, format!("(ttl.expiry_key({ts}, {ttl}))")),
-            ExpectedIndex::InheritingByTimestamp => (1, format!("({ts}) WHERE {ttl} IS NULL")),
-            ExpectedIndex::OverridingByExpiry => (
-                2,
-                format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0"),
-            ),
-        };
-        MissingIndex { number, definition }
+    let definition = |wanted| match wanted {
+        ExpectedIndex::AllByTimestamp => format!("({ts})"),
+        // One for both kinds of row (docs/decisions/0042-one-index.md).
+        _ if policy.index != IndexMethod::Brin => format!("(ttl.expiry_key({ts}, {ttl}))"),
+        ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
+        ExpectedIndex::OverridingByExpiry => {
+            format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
+        }
     };
     let wanted = expected_indexes(columns).into_iter();
-    let mut found: Vec<MissingIndex> = wanted.filter(is_missing).map(index).collect();
+    let mut found: Vec<String> = wanted.filter(is_missing).map(definition).collect();
     found.dedup();
     found
 }
 
-/// Whether the index has a name that [`MissingIndex::name`] gives to one of the table's.
-pub(crate) fn is_built_name(relid: pg_sys::Oid, name: &str) -> bool {
-    (0..=3).any(|number| name.ends_with(&format!("_ttl_{}_{number}", relid.to_u32())))
+/// Whether the index has a name that [`name_to_build`] gives.
+pub(crate) fn is_built_name(name: &str) -> bool {
+    let chosen = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    chosen
+        .strip_suffix(BUILT)
+        .is_some_and(|table| table.ends_with('_'))
 }
 
 /// What a build has left of indexes that were not completed: by name and definition.
 pub(crate) fn left_over(relid: pg_sys::Oid, clock: Clock) -> Vec<pg_sys::Oid> {
     let invalid = expiry_index::find_invalid(relid, &clock.ts, clock.ttl.as_ref()).into_iter();
-    let is_built = |&index: &pg_sys::Oid| is_built_name(relid, &catalog::relation_name(index));
+    let is_built = |&index: &pg_sys::Oid| is_built_name(&catalog::relation_name(index));
     invalid.filter(is_built).collect()
 }

@@ -5,7 +5,7 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::{IndexMethod, Policy};
-use crate::store::missing_index::{self, MissingIndex, missing};
+use crate::store::missing_index::{self, missing};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
 
@@ -19,7 +19,7 @@ pub(in crate::api) fn build_missing(
         return Ok(vec![]);
     };
     let before = index::list(relid);
-    for MissingIndex { definition, .. } in missing(relid, policy, columns, clock) {
+    for definition in missing(relid, policy, columns, clock) {
         encoding::run(&format!(
             "CREATE INDEX ON {} USING {method} {definition}",
             qualified_name(relid)

@@ -15,7 +15,7 @@ use crate::pg::catalog::{self, timescale};
 use crate::pg::session::look;
 use crate::policy::{IndexMethod, IndexRule, Policy};
 use crate::settings;
-use crate::store::missing_index::{MissingIndex, missing};
+use crate::store::missing_index::missing;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
 use crate::store::{
@@ -201,8 +201,8 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
     } else {
         "deletion reads the whole table".to_owned()
     };
-    let problem = |index: MissingIndex| {
-        let definition = index.definition.replace("OPERATOR(pg_catalog.>)", ">");
+    let problem = |definition: String| {
+        let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
         let text = format!("no valid index on {definition}{choice}: {effect}");
         match policy.build_pending && settings::build_indexes() {
             // A background process is at it, or tries again.

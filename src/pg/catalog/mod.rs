@@ -166,6 +166,29 @@ pub(crate) fn relation_name(relid: pg_sys::Oid) -> String {
     unsafe { encoding::from_nullable(pg_sys::get_rel_name(relid)) }.unwrap_or_default()
 }
 
+/// A name that no relation of the table's schema has: the table's, `_`, the label and perhaps a number, cut
+/// where it would be too long.
+pub(crate) fn free_relation_name(relid: pg_sys::Oid, label: &str) -> String {
+    let (Some(class), Some(label)) = (class(relid), encoding::to_server(label)) else {
+        return label.to_owned();
+    };
+    // SAFETY: valid C strings, of which null stands for no second name; a palloc'd one out. A name that is null,
+    // as the table is gone meanwhile, is not read.
+    unsafe {
+        let table = pg_sys::get_rel_name(relid);
+        if table.is_null() {
+            return String::new();
+        }
+        encoding::from_pointer(pg_sys::ChooseRelationName(
+            table,
+            core::ptr::null(),
+            label.as_ptr(),
+            class.namespace,
+            false,
+        ))
+    }
+}
+
 /// A name as an SQL identifier.
 pub(crate) fn quote_identifier(name: &str) -> String {
     let Some(name) = encoding::to_server(name) else {

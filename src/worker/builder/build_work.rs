@@ -7,7 +7,7 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::missing_index::{self, MissingIndex};
+use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
 use crate::worker::queue::build_plan::{Statement, Step, Work};
 use pgrx::pg_sys;
@@ -41,14 +41,14 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
     };
     let is_partitioned = class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
     let method = policy.index.access_method();
-    let create = |table: pg_sys::Oid, how: &str, index: &MissingIndex| Statement {
+    let create = |table: pg_sys::Oid, how: &str, definition: &str| Statement {
         table: table.to_u32(),
         text: format!(
             "CREATE INDEX {how}{} ON {} USING {} {}",
-            quote_identifier(&index.name(table)),
+            quote_identifier(&missing_index::name_to_build(table)),
             qualified_name(table),
             method.unwrap_or("btree"),
-            index.definition
+            definition
         ),
     };
     let leaves = catalog::all_inheritors(relid).into_iter().filter(|&table| {
@@ -67,15 +67,12 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
             let missing = missing_index::missing(leaf, &policy, &columns, clock);
             let missing = missing.iter();
             work.missing
-                .extend(missing.map(|index| create(leaf, "CONCURRENTLY ", index)));
+                .extend(missing.map(|it| create(leaf, "CONCURRENTLY ", it)));
         }
     }
     if is_partitioned && policy.build_pending && method.is_some() {
         let missing = missing_index::missing(relid, &policy, &columns, clock);
-        work.joined = missing
-            .iter()
-            .map(|index| create(relid, "", index))
-            .collect();
+        work.joined = missing.iter().map(|it| create(relid, "", it)).collect();
     }
     if validates && policy.build_pending {
         work.checks = checks_of(relid, &policy)?;
@@ -107,7 +104,7 @@ fn as_built(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Policy {
     for &kind in kinds {
         for index in expiry_index::find(relid, kind, &clock.ts, clock.ttl.as_ref()) {
             let name = catalog::relation_name(index);
-            if missing_index::is_built_name(relid, &name) && !names.contains(&name) {
+            if missing_index::is_built_name(&name) && !names.contains(&name) {
                 names.push(name);
             }
         }

@@ -8,7 +8,7 @@ use ttl_ext_e2e::Server;
 use crate::ddl_forms::schema_of;
 
 /// Ways to one table with one policy. The first is the plainest.
-const WAYS: [(&str, &[&str]); 9] = [
+const WAYS: [(&str, &[&str]); 11] = [
     (
         "CREATE TABLE t (id int PRIMARY KEY)",
         &[
@@ -80,6 +80,21 @@ const WAYS: [(&str, &[&str]); 9] = [
         "CREATE TABLE t (id int)",
         &["SELECT ttl.enable('t', 3600); SELECT ttl.pause('t')"],
     ),
+    // Indexes that are built in the background.
+    (
+        "CREATE TABLE t (id int)",
+        &[
+            "SELECT ttl.enable('t', 3600, concurrently => true)",
+            "SELECT ttl.enable('t', 3600, index => 'none'); SELECT ttl.enable('t', 3600, concurrently => true)",
+        ],
+    ),
+    (
+        "CREATE TABLE t (id int) PARTITION BY RANGE (id); CREATE TABLE p PARTITION OF t FOR VALUES FROM (0) TO (9); CREATE TABLE t_ttl_ext_idx (id int)",
+        &[
+            "SELECT ttl.enable('t', 3600, index => 'brin', concurrently => true)",
+            "SELECT ttl.enable('t', 60, index => 'brin', concurrently => true); SELECT ttl.set_default('t', 3600)",
+        ],
+    ),
 ];
 
 #[test]
@@ -98,6 +113,11 @@ fn equal_policies_have_equal_dumps() {
             for call in calls.split("; ") {
                 session.run(call);
             }
+            session.wait_until(
+                "SELECT bool_or(ttl_internal.policy(relation) ? 'build_pending') FROM ttl.tables",
+                "f",
+                60,
+            );
             let dump = schema_of(&database, &[]);
             assert!(dump.contains("SECURITY LABEL FOR ttl ON TABLE"), "{dump}");
             match &plainest {
