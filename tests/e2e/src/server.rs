@@ -33,6 +33,8 @@ pub struct Server {
     dir: PathBuf,
     /// Whether the test kills processes of this server on purpose.
     pub(crate) crashes: AtomicBool,
+    /// Whether databases stay when the test that made them has ended.
+    keeps_databases: AtomicBool,
     // The last field: dropped after everything else.
     _guard: Guard,
 }
@@ -125,6 +127,7 @@ impl Server {
             tools,
             dir,
             crashes: AtomicBool::new(false),
+            keeps_databases: AtomicBool::new(false),
             _guard: guard,
         }
     }
@@ -165,6 +168,11 @@ impl Server {
         assert!(status.success(), "no start\n{}", tail(&self.log()));
     }
 
+    /// Databases stay when their tests end: DROP DATABASE ends workers, and the log says so.
+    pub fn keep_databases(&self) {
+        self.keeps_databases.store(true, Ordering::Relaxed);
+    }
+
     /// The server's major version.
     pub fn major(&self) -> u32 {
         self.tools.major
@@ -199,7 +207,9 @@ impl Server {
     pub fn plain_database(&self, name: &str) -> Database<'_> {
         self.connect("postgres", "postgres")
             .run(&format!("CREATE DATABASE {name}"));
-        leftovers::drop_with_test(&self.dir, name);
+        if !self.keeps_databases.load(Ordering::Relaxed) {
+            leftovers::drop_with_test(&self.dir, name);
+        }
         Database::new(self, name)
     }
 

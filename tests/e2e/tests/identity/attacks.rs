@@ -9,7 +9,12 @@ const ATTACK: &str = include_str!("attack.sql");
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| hostile::start(&[]))
+    SERVER.get_or_init(|| {
+        let server = hostile::start(&[]);
+        // An attack must not end a worker, and only the log tells.
+        server.keep_databases();
+        server
+    })
 }
 
 /// What anyone may do in a session of their own: they stay who they are.

@@ -21,6 +21,8 @@ fn connect() -> Session {
             ("ttl.guard_fraction", "0.5"),
             ("ttl.change_delay", "300"),
         ]);
+        // Not the first test's alone.
+        server.keep_databases();
         server.database("app");
         server
     });
