@@ -5,7 +5,7 @@
 use ttl_ext_e2e::Server;
 use ttl_ext_e2e::diff::{Kind, Options, Summary, build, compare};
 
-const DEFAULT_QUERIES: u64 = 10_000;
+const DEFAULT_QUERIES: u64 = 2_000;
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
