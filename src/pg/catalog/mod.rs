@@ -167,20 +167,17 @@ pub(crate) fn relation_name(relid: pg_sys::Oid) -> String {
 }
 
 /// A name that no relation of the table's schema has: the table's, `_`, the label and perhaps a number, cut
-/// where it would be too long.
+/// where it would be too long. Empty if there is no such table.
 pub(crate) fn free_relation_name(relid: pg_sys::Oid, label: &str) -> String {
-    let (Some(class), Some(label)) = (class(relid), encoding::to_server(label)) else {
-        return label.to_owned();
+    let table = encoding::to_server(&relation_name(relid));
+    let (Some(class), Some(table), Some(label)) = (class(relid), table, encoding::to_server(label))
+    else {
+        return String::new();
     };
-    // SAFETY: valid C strings, of which null stands for no second name; a palloc'd one out. A name that is null,
-    // as the table is gone meanwhile, is not read.
+    // SAFETY: valid C strings in, of which null stands for no second name; a palloc'd one out.
     unsafe {
-        let table = pg_sys::get_rel_name(relid);
-        if table.is_null() {
-            return String::new();
-        }
         encoding::from_pointer(pg_sys::ChooseRelationName(
-            table,
+            table.as_ptr(),
             core::ptr::null(),
             label.as_ptr(),
             class.namespace,
