@@ -7,9 +7,7 @@
 pub(in crate::worker) struct Emptiness {
     /// The partition's file, which TRUNCATE replaces; 0 = not seen yet.
     file: u32,
-    /// Rows that workers had deleted from it when that file was seen first.
-    deleted_before: i64,
-    /// A worker has found expired rows in that file.
+    /// A worker has found or deleted expired rows in that file.
     held: bool,
     /// Since when it has stood empty and past its bound, by a clock that is never set; 0 = it does not.
     since: i64,
@@ -19,28 +17,24 @@ impl Emptiness {
     pub(in crate::worker) const fn new() -> Self {
         Self {
             file: 0,
-            deleted_before: 0,
             held: false,
             since: 0,
         }
     }
 
-    /// A look: the partition has this file, and so many rows have been deleted by workers, which
-    /// `ttl.reset_stats` may have set to zero.
-    pub(in crate::worker) fn look(&mut self, file: u32, rows_deleted: i64) {
+    /// The partition has this file.
+    fn look(&mut self, file: u32) {
         if self.file != file {
             *self = Self {
                 file,
-                deleted_before: rows_deleted,
-                held: self.held && self.file == 0,
-                since: 0,
+                ..Self::new()
             };
         }
-        self.deleted_before = self.deleted_before.min(rows_deleted);
     }
 
-    /// A worker has found expired rows in it.
-    pub(in crate::worker) fn found_expired(&mut self) {
+    /// A worker has found expired rows in this file, or deleted some.
+    pub(in crate::worker) fn found_expired(&mut self, file: u32) {
+        self.look(file);
         self.held = true;
     }
 
@@ -49,12 +43,13 @@ impl Emptiness {
         self.since = 0;
     }
 
-    /// It is empty and past its bound. Whether it may go: workers have found expired rows in it, or
-    /// deleted some, or it has stood so for `age`.
-    pub(in crate::worker) fn may_go(&mut self, rows_deleted: i64, now: i64, age: i64) -> bool {
+    /// It is empty and past its bound, and has this file. Whether it may go: workers have found expired
+    /// rows in the file, or it has stood so for `age`.
+    pub(in crate::worker) fn may_go(&mut self, file: u32, now: i64, age: i64) -> bool {
+        self.look(file);
         if self.since == 0 {
             self.since = now;
         }
-        self.held || rows_deleted > self.deleted_before || now.saturating_sub(self.since) >= age
+        self.held || now.saturating_sub(self.since) >= age
     }
 }

@@ -7,52 +7,46 @@ const DAY: i64 = 86_400_000_000;
 #[test]
 fn an_empty_partition_has_its_time() {
     let mut partition = Emptiness::new();
-    partition.look(16400, 0);
-    assert!(!partition.may_go(0, 7, DAY));
-    partition.look(16400, 0);
-    assert!(!partition.may_go(0, 6 + DAY, DAY));
-    assert!(partition.may_go(0, 7 + DAY, DAY));
+    assert!(!partition.may_go(16400, 7, DAY));
+    assert!(!partition.may_go(16400, 6 + DAY, DAY));
+    assert!(partition.may_go(16400, 7 + DAY, DAY));
     // A row that came meanwhile.
     partition.interrupt();
-    assert!(!partition.may_go(0, 8 + DAY, DAY));
-    assert!(!partition.may_go(0, 7 + 2 * DAY, DAY));
-    assert!(partition.may_go(0, 8 + 2 * DAY, DAY));
-}
-
-#[test]
-fn rows_that_workers_have_deleted_are_evidence() {
-    let mut partition = Emptiness::new();
-    // Those of an earlier run of the server are not: the file may be another.
-    partition.look(16400, 100);
-    assert!(!partition.may_go(100, 1, DAY));
-    partition.look(16400, 101);
-    assert!(partition.may_go(101, 2, DAY));
+    assert!(!partition.may_go(16400, 8 + DAY, DAY));
+    assert!(!partition.may_go(16400, 7 + 2 * DAY, DAY));
+    assert!(partition.may_go(16400, 8 + 2 * DAY, DAY));
     // TRUNCATE, and somebody fills it again.
-    partition.look(16401, 101);
-    assert!(!partition.may_go(101, 3, DAY));
-    // ttl.reset_stats
-    partition.look(16401, 0);
-    assert!(!partition.may_go(0, 4, DAY));
-    partition.look(16401, 1);
-    assert!(partition.may_go(1, 5, DAY));
+    assert!(!partition.may_go(16401, 9 + 2 * DAY, DAY));
 }
 
 #[test]
 fn rows_that_were_found_are_evidence() {
     let mut partition = Emptiness::new();
-    partition.found_expired();
-    partition.look(16400, 0);
-    assert!(partition.may_go(0, 1, DAY));
-    partition.look(16401, 0);
-    assert!(!partition.may_go(0, 2, DAY));
-    partition.found_expired();
-    partition.look(16401, 0);
-    assert!(partition.may_go(0, 3, DAY));
+    partition.found_expired(16400);
+    assert!(partition.may_go(16400, 1, DAY));
+    assert!(partition.may_go(16400, 2, DAY));
+    // Not of what another file held.
+    assert!(!partition.may_go(16401, 3, DAY));
+    partition.found_expired(16401);
+    assert!(partition.may_go(16401, 4, DAY));
+}
+
+/// The first turn that deletes from a partition may not know yet that its parent asks for whole
+/// partitions to be dropped.
+#[test]
+fn it_counts_whenever_they_were_found() {
+    for looked_before in [false, true] {
+        let mut partition = Emptiness::new();
+        if looked_before {
+            partition.may_go(16400, 1, DAY);
+        }
+        partition.found_expired(16400);
+        partition.interrupt();
+        assert!(partition.may_go(16400, 2, DAY));
+    }
 }
 
 #[test]
 fn no_age_is_at_once() {
-    let mut partition = Emptiness::new();
-    partition.look(16400, 0);
-    assert!(partition.may_go(0, 1, 0));
+    assert!(Emptiness::new().may_go(16400, 1, 0));
 }

@@ -249,10 +249,13 @@ impl Turn<'_> {
         let deleted = i64::try_from(done.tally.deleted).unwrap_or(0);
         let reached = expiry_key
             .and_then(|expiry_key| Some(done.tally.last?.key?.saturating_add(expiry_key.offset)));
-        let progress = self.progress;
+        let (progress, file) = (self.progress, self.job.file);
         state::with_table(self.key, |state| {
             state.progress = progress;
             state.single = None;
+            if deleted > 0 {
+                state.emptiness.found_expired(file);
+            }
             state.counters.batches += i64::from(done.tally.deleted > 0);
             state.counters.rows_deleted += deleted;
             state.counters.backlog = (state.counters.backlog - deleted).max(0);

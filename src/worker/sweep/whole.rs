@@ -12,7 +12,6 @@ use crate::pg::session::{self, locks, owner_session};
 use crate::policy::{lagging, latest_instant};
 use crate::settings;
 use crate::store::{TablePolicy, cache, governing_label, policy_lock};
-use crate::worker::queue::emptiness::Emptiness;
 use crate::worker::shared::state::{self, TableKey};
 use crate::worker::shared::{log, resting};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -48,11 +47,9 @@ pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
     let (labelled_table, owner, is_shell) = match transaction::run(|| {
         let found = candidate(leaf)?;
-        look(key, |emptiness, _| {
-            if matches!(found, Candidate::NotPast) {
-                emptiness.interrupt();
-            }
-        });
+        if matches!(found, Candidate::NotPast) {
+            state::with_table(key, |state| state.emptiness.interrupt());
+        }
         let Candidate::Ready(ready) = found else {
             return Ok(found);
         };
@@ -134,17 +131,6 @@ enum Rows {
     MayCome,
 }
 
-/// Notes what is seen of a partition's emptiness, which is told how many rows workers have deleted
-/// from it.
-fn look<T>(key: TableKey, note: impl FnOnce(&mut Emptiness, i64) -> T) -> Option<T> {
-    let file = catalog::file(key.relid.into());
-    state::with_table(key, |state| {
-        let deleted = state.counters.rows_deleted;
-        state.emptiness.look(file, deleted);
-        note(&mut state.emptiness, deleted)
-    })
-}
-
 /// A partition whose time has passed.
 struct Ready {
     policy: Rc<TablePolicy>,
@@ -172,13 +158,12 @@ impl Ready {
         let leaf = key.relid.into();
         let is_live = self.must_look && partitions::has_live_row(visit, leaf, &self.policy);
         if is_live || partitions::has_row(visit, leaf, &self.policy) {
-            look(key, |emptiness, _| emptiness.interrupt());
+            state::with_table(key, |state| state.emptiness.interrupt());
             return if is_live { Rows::Live } else { Rows::Expired };
         }
-        let (now, age) = (background::monotonic(), settings::empty_partition_age());
-        match look(key, |emptiness, deleted| {
-            emptiness.may_go(deleted, now, age)
-        }) {
+        let (file, now) = (catalog::file(leaf), background::monotonic());
+        let age = settings::empty_partition_age();
+        match state::with_table(key, |state| state.emptiness.may_go(file, now, age)) {
             Some(true) => Rows::Expired,
             _ => Rows::MayCome,
         }

@@ -28,7 +28,7 @@ pub(super) fn measure_backlog(key: TableKey) {
         state.is_seen = true;
         state.counters.backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
         if estimate.expired > 0 {
-            state.emptiness.found_expired();
+            state.emptiness.found_expired(job.file);
         }
         let oldest = [oldest, aside.oldest].into_iter().flatten().min();
         state.counters.oldest_expiry = oldest.unwrap_or(0);

@@ -97,6 +97,11 @@ fn not_without_being_asked() {
     disk.look_again("p");
     assert_eq!(disk.value(&leaves("p")), all);
     assert_eq!(dropped(&mut disk, "p"), 0);
+    // Asked later: what has been deleted before is evidence, too.
+    disk.run(&format!(
+        "SELECT ttl.enable('p', {TWO_DAYS}, drop_partitions => true)"
+    ));
+    disk.wait_until(&leaves("p"), "p_0 p_1 p_2 p_default p_rest", PATIENCE);
     // A table partitioned by another column has no such bound.
     disk.run(
         "CREATE TABLE q (id integer) PARTITION BY RANGE (id);
