@@ -20,7 +20,9 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b20");
     let mut session = database.connect();
     // Of what a row costs: by hand, count(*) would read an index on a plain column alone.
-    session.run("SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off");
+    session.run(
+        "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off",
+    );
     let lines = FORMS.lines().filter(|line| !line.starts_with('#'));
     for line in lines {
         let parts: Vec<&str> = line.split(";;").map(str::trim).collect();

@@ -30,6 +30,9 @@ const CONVERTING: [&CStr; 11] = [
     c"remove_local_tables_from_metadata",
 ];
 
+/// The function that gives a shard what its table has.
+const MAKING: &CStr = c"worker_apply_shard_ddl_command";
+
 /// What a function of Citus is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
@@ -37,6 +40,8 @@ pub(crate) enum Doing {
     Copying,
     /// Rows go into another kind of table, as they are.
     Converting,
+    /// A shard gets what its table has.
+    Making,
 }
 
 /// The outermost such function that is running; there is no other.
@@ -61,6 +66,11 @@ pub(crate) fn converts_table() -> bool {
     RUNNING.current() == Some(Doing::Converting)
 }
 
+/// Whether a statement is for a shard, which may be a copy that Citus has only begun to make.
+pub(crate) fn makes_shard() -> bool {
+    RUNNING.current() == Some(Doing::Making)
+}
+
 /// Called before such a function is called, [`leave`] after it. Returns what begins with it; `None` within
 /// another.
 pub(crate) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
@@ -80,6 +90,8 @@ pub(crate) fn doing(function: pg_sys::Oid) -> Option<Doing> {
     let is = |of: &&CStr| **of == *name;
     if COPYING.iter().any(is) {
         Some(Doing::Copying)
+    } else if *name == *MAKING {
+        Some(Doing::Making)
     } else {
         CONVERTING.iter().any(is).then_some(Doing::Converting)
     }

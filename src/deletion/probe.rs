@@ -12,9 +12,10 @@ use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
 use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, locks, owner_session};
-use crate::store::{cache, governing_label};
+use crate::store::{TablePolicy, cache, governing_label};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::rc::Rc;
 
 /// How much there is to delete.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +58,9 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
         // C21: nor while its indexes are still to be built.
         let bound = governing_label(relid)
             .is_some_and(|label| !label.policy.build_pending && !label.policy.restored);
-        let has_rows = !cache::policy(relid).is_some_and(|policy| policy.is_shell());
-        Ok(if bound && has_rows {
+        let lacks_rows =
+            |policy: Rc<TablePolicy>| policy.is_shell() || policy.is_unfinished_copy(relid);
+        Ok(if bound && !cache::policy(relid).is_some_and(lacks_rows) {
             Job::lagging(relid)
         } else {
             None

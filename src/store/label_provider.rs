@@ -29,6 +29,11 @@ pub(crate) fn init() {
 /// (`docs/decisions/0070-what-waits.md`).
 fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
     let policy = Policy::parse(label?).ok()?;
+    // A shard follows its table. Until it is one, it has no policy in force: rows of a copy are not to be
+    // deleted before all that has happened to them since the copy began has arrived.
+    if citus::session::makes_shard() {
+        return None;
+    }
     if session::is_binary_upgrade() {
         // pg_upgrade creates the same table.
         let owner = catalog::class(relid)?.owner;

@@ -147,6 +147,12 @@ impl TablePolicy {
         matches!(self.part, Some(Part::Shard(_)))
     }
 
+    /// Whether the relation, which has this policy, is a copy of a shard that Citus is still making. A row that has
+    /// expired in it may have been refreshed where it is copied from, and the UPDATE, which comes later, would miss it.
+    pub(crate) fn is_unfinished_copy(&self, relid: pg_sys::Oid) -> bool {
+        self.is_shard() && citus::catalogs::is_unfinished_copy(relid)
+    }
+
     /// For how many seconds more rows stay on disk in a copy of a reference table, where a statement
     /// of an older distributed transaction may still find them ([`citus::REFERENCE_MARGIN`]).
     pub(crate) fn reference_margin(&self) -> i32 {

@@ -228,6 +228,9 @@ fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprint
     if in_force.is_shell() && !(target.drop_partitions && citus::catalogs::is_coordinator()) {
         return None;
     }
+    if in_force.is_unfinished_copy(relid) {
+        return None;
+    }
     Some((target, fingerprint(label, &in_force)))
 }
 
@@ -264,6 +267,8 @@ fn hash(of: &impl Hash) -> u64 {
 fn fingerprint(label: u64, in_force: &TablePolicy) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
+    // Sessions announce what they write under it.
+    in_force.labelled_table.hash(&mut hasher);
     let columns = |clock: Clock| (clock.ts.attno, clock.ttl.map(|column| column.attno));
     in_force.clock.map(columns).hash(&mut hasher);
     in_force.rules.hash(&mut hasher);

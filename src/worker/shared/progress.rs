@@ -89,8 +89,8 @@ pub(crate) struct Progress {
     pub(in crate::worker) heap_swept: bool,
     /// at this time.
     pub(in crate::worker) sweep_began: i64,
-    /// Rows inserted and updated, by the table's statistics, at the last look that left nothing
-    /// to do; -1 = not known.
+    /// Rows inserted and updated, by the table's statistics, at the last look that came to all rows and left
+    /// nothing to do; -1 = not known.
     pub(in crate::worker) writes_seen: i64,
     /// When the next row expires, by that look.
     pub(in crate::worker) next_expiry: i64,
@@ -206,6 +206,11 @@ impl Progress {
         self.set_low(expiry_key, next.max(low.saturating_add(1)));
     }
 
+    /// Whether no expired row has been left, one whose commit nobody announced included.
+    pub(in crate::worker) fn has_come_to_all(&self) -> bool {
+        !self.partial && self.locked == 0
+    }
+
     /// The next full pass leaves out nothing.
     pub(in crate::worker) fn search_from_the_beginning(&mut self) {
         self.rear = [i64::MIN; EXPIRY_KEYS];
@@ -245,6 +250,7 @@ mod tests {
         let mut progress = Progress::new();
         progress.begin_pass(1, true);
         assert!(!progress.partial && !progress.leaves_out());
+        assert!(progress.has_come_to_all());
         progress.set_low(0, 100);
         let mut jumps = 0;
         while progress.low(0) <= TOP {
@@ -258,6 +264,7 @@ mod tests {
         progress.begin_pass(2, false);
         assert_eq!(progress.low(0), front);
         assert!(progress.partial && progress.leaves_out());
+        assert!(!progress.has_come_to_all());
         // then what was left out, with single rows,
         progress.batch = 500;
         progress.begin_pass(3, true);

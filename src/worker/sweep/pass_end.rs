@@ -57,7 +57,7 @@ impl Turn<'_> {
         );
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
-        let known = ordered && locked == 0 && !hidden;
+        let known = ordered && !hidden && self.progress.has_come_to_all();
         let written = self.written.filter(|_| known);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);

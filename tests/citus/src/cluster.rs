@@ -41,6 +41,8 @@ impl Cluster {
         let all: Vec<_> = SETTINGS.iter().chain(settings).copied().collect();
         let nodes = (0..3).map(|_| start(&all)).collect::<Vec<_>>();
         for node in &nodes {
+            // Tests of a file share them.
+            node.keep_databases();
             let mut session = node.connect("postgres", "postgres");
             // Newer minor versions ask for it before a shard can be split.
             let guarded = "SELECT count(*) FROM pg_settings WHERE name = 'output_plugin_libraries'";
