@@ -1,6 +1,6 @@
 //! B20: counting the live rows of a table that expire by a column or an expression, in each form of
-//! `docs/expiry-columns.md`, against the same condition written by hand into WHERE, by
-//! the same plan.
+//! `docs/expiry-columns.md`, against the same condition written by hand into WHERE,
+//! by the same plan.
 //!
 //! `bench/instructions.sh` counts instructions for the same forms.
 

@@ -206,7 +206,7 @@ impl Progress {
         self.set_low(expiry_key, next.max(low.saturating_add(1)));
     }
 
-    /// Whether no expired row has been left, one whose commit nobody announced included.
+    /// Whether the pass has left no expired row, not even one whose commit was not announced.
     pub(in crate::worker) fn has_come_to_all(&self) -> bool {
         !self.partial && self.locked == 0
     }
