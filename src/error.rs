@@ -26,6 +26,11 @@ impl Error {
         }
     }
 
+    /// What is said and fails nothing, to be raised with [`Self::notice`].
+    pub(crate) fn for_notice(message: impl Into<String>) -> Self {
+        Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+    }
+
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self

@@ -7,8 +7,8 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session;
 use crate::store::extension;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
 
 thread_local! {
@@ -56,7 +56,7 @@ pub(super) fn replace() {
     }
     if !changed.is_empty() {
         let message = "columns that had ttl.current_ts() as their default now have now()";
-        Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+        Error::for_notice(message)
             .detail(changed.join("\n"))
             .hint("They are NOT NULL. Drop them if they were added for a time to live.")
             .notice();

@@ -62,18 +62,15 @@ impl Error {
         ))
     }
 
-    /// 00000, to be raised with [`Self::notice`]: rows were restored with their `_ts`.
+    /// For a notice: rows were restored with their `_ts`.
     pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("deletion of expired rows of table {table} waits"),
-        )
-        .detail("Rows are being restored, with the times of their last modification.")
-        .hint(format!(
-            "SELECT ttl.resume({}) starts it.",
-            catalog::quote_literal(&table)
-        ))
+        Self::for_notice(format!("deletion of expired rows of table {table} waits"))
+            .detail("Rows are being restored, with the times of their last modification.")
+            .hint(format!(
+                "SELECT ttl.resume({}) starts it.",
+                catalog::quote_literal(&table)
+            ))
     }
 
     /// 55000: expired rows would have to be deleted, but that waits for `ttl.resume`.
@@ -102,20 +99,17 @@ impl Error {
         .detail("A trigger or rule on the table keeps them.")
     }
 
-    /// 00000, to be raised with [`Self::notice`]: these are no longer TTL indexes.
+    /// For a notice: these are no longer TTL indexes.
     pub(crate) fn no_longer_ttl_indexes(relid: pg_sys::Oid, indexes: &[String]) -> Self {
         let names: Vec<String> = indexes
             .iter()
             .map(|name| catalog::quote_identifier(name))
             .collect();
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!(
-                "indexes of table {table} are no longer TTL indexes: {}",
-                names.join(", ")
-            ),
-        )
+        Self::for_notice(format!(
+            "indexes of table {table} are no longer TTL indexes: {}",
+            names.join(", ")
+        ))
     }
 
     /// 55000: rows of the table do not count from their last modification.

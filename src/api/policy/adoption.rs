@@ -191,10 +191,9 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         )));
     }
     Ok(Some(
-        Error::new(
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!("column {column} of table {table} is overwritten from now on by every INSERT and UPDATE"),
-        )
+        Error::for_notice(format!(
+            "column {column} of table {table} is overwritten from now on by every INSERT and UPDATE"
+        ))
         .detail(format!(
             "It has the time of the last modification of a row. {counts}"
         ))

@@ -94,10 +94,9 @@ fn born_expired(relid: pg_sys::Oid, target: pg_sys::Oid, seconds: i32) -> Error 
 
 fn told_of_overrides(target: pg_sys::Oid) -> Error {
     let archive = catalog::qualified_name(target);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("archived rows with an override are expired in {archive}, too"),
-    )
+    Error::for_notice(format!(
+        "archived rows with an override are expired in {archive}, too"
+    ))
     .detail("It has a time to live with the same column for overrides.")
 }
 

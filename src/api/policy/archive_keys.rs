@@ -7,8 +7,8 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::session;
 use crate::policy::Policy;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// A unique index of the archive, or that of an exclusion constraint.
 struct Key {
@@ -40,7 +40,7 @@ pub(in crate::api) fn tell(
     };
     let message =
         format!("an expired row of table {table} stays on disk if {archive} has its key already");
-    Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+    Error::for_notice(message)
         .detail(format!(
             "A key of {table} can be used again once its row has expired, and {name} allows it only once in the archive. Such a row is hidden, and counted in \"blocked_rows\" of ttl.stats."
         ))

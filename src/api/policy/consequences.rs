@@ -9,8 +9,8 @@ use crate::pg::exec::relation::Open;
 use crate::pg::session::{self, locks};
 use crate::policy::Policy;
 use crate::store::governing_label;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// The most objects of a kind that are named.
 const NAMED: usize = 10;
@@ -32,10 +32,6 @@ pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<St
     let columns = policy.ts_column.iter().chain(&policy.ttl_column);
     let is_new = |name: &&String| catalog::attribute(relid, name).is_none();
     columns.filter(is_new).cloned().collect()
-}
-
-fn notice(message: String) -> Error {
-    Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
 }
 
 /// The rows of a query on catalogs, whose columns are texts.
@@ -87,7 +83,7 @@ fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
         qualified_name(relid),
         shown(added)
     );
-    notice(message)
+    Error::for_notice(message)
         .detail(format!("It is used by {}.", listed(users)))
         .hint("A function that returns such rows must return the new columns, too. ttl.expire_after() lets rows expire by a column that is there, and adds none.")
         .notice();
@@ -123,7 +119,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
     for [publication, sent] in texts::<2>(&query)? {
         if sent == "true" {
             let message = format!("publication {publication} sends {columns} of table {table}");
-            notice(message)
+            Error::for_notice(message)
                 .detail("A subscriber whose table lacks them stops with an error at the next change.")
                 .hint(format!(
                     "Turn the time to live on for the table of each subscriber, too, or run there: ALTER TABLE {table} {};",
@@ -133,7 +129,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
         } else {
             let message =
                 format!("publication {publication} does not send {columns} of table {table}");
-            notice(message)
+            Error::for_notice(message)
                 .detail("It has a list of columns. On a subscriber with a time to live rows count from when they arrive.")
                 .hint("To send them, too, name them in that list: ALTER PUBLICATION ... SET TABLE ...")
                 .notice();
@@ -171,7 +167,7 @@ fn replica_identity(relid: pg_sys::Oid) {
     };
     let table = qualified_name(table);
     let message = format!("expired rows of table {table} cannot be deleted");
-    notice(message)
+    Error::for_notice(message)
         .detail("It is in a publication that sends deletions, and these do not tell which row it is: the table has no replica identity that the publication sends.")
         .hint(format!(
             "Add a primary key, or run: ALTER TABLE {table} REPLICA IDENTITY FULL;"
@@ -212,7 +208,7 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
         let message = format!(
             "expired rows of table {table} stay on disk while rows of table {child} refer to them"
         );
-        notice(message)
+        Error::for_notice(message)
             .detail(format!(
                 "Foreign key {name} has ON DELETE {action}. Such rows are hidden, but their other unique keys cannot be used again."
             ))

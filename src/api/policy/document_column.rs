@@ -68,10 +68,9 @@ pub(in crate::api) fn tell_if_ignored(relid: pg_sys::Oid, policy: &Policy) {
         quote_identifier(&document),
         policy.default_ttl.unwrap_or(-1),
     );
-    Error::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("a property \"ttl\" in column {column} of table {table} is ignored"),
-    )
+    Error::for_notice(format!(
+        "a property \"ttl\" in column {column} of table {table} is ignored"
+    ))
     .hint(format!(
         "SELECT ttl.enable({}, {seconds}, document_column => {}) makes it count as the override of its row.",
         quote_literal(&table),

@@ -211,6 +211,9 @@ pub(in crate::api) fn turn_on(
     if let Some(adopted) = adopted {
         adopted.notice();
     }
+    if asked.concurrently && asked.index.is_none() {
+        nothing_to_build(relid)?;
+    }
     if is_new {
         if let Some(default) = default {
             default.notice();
@@ -242,13 +245,25 @@ pub(in crate::api) fn enable_or_change(
     turn_on(relid, &asked, &consent).map(|_is_new| ())
 }
 
+/// W7: says that a call without `index` keeps `none`, which leaves nothing to build.
+fn nothing_to_build(relid: pg_sys::Oid) -> Result<()> {
+    if guard::own_policy(relid)?.is_some_and(|policy| policy.index == IndexMethod::None) {
+        let table = qualified_name(relid);
+        Error::for_notice(format!("table {table} gets no index for deletion"))
+            .detail("Its time to live has index => 'none', which a call without \"index\" keeps.")
+            .hint(format!(
+                "To build one in the background, run: SELECT ttl.enable({}, index => 'btree', concurrently => true);",
+                catalog::quote_literal(&table)
+            ))
+            .notice();
+    }
+    Ok(())
+}
+
 /// W7: says that nothing will expire.
 fn without_default(relid: pg_sys::Oid) {
     let table = qualified_name(relid);
-    let notice = Error::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("table {table} has no default time to live"),
-    );
+    let notice = Error::for_notice(format!("table {table} has no default time to live"));
     notice
         .detail("Only rows with a time to live of their own expire.")
         .hint(format!(

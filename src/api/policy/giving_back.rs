@@ -7,8 +7,8 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::{index_of, override_check};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Removes what the label says was added, and with `adopted_too` the adopted columns. The label is
 /// already removed.
@@ -131,10 +131,10 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
 }
 
 fn tell_of_kept(table: &str, columns: &[String]) {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-        format!("table {table} keeps columns: {}", columns.join(", ")),
-    )
+    Error::for_notice(format!(
+        "table {table} keeps columns: {}",
+        columns.join(", ")
+    ))
     .detail("The policy does not say that ttl.enable() added them.")
     .notice();
 }

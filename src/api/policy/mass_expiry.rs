@@ -73,7 +73,7 @@ pub(in crate::api) fn watch(
     let limit = settings::guard_fraction();
     if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
         let told = format!("{rows} expire with this change");
-        let told = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, told);
+        let told = Error::for_notice(told);
         match settings::change_delay() / 1_000_000 {
             0 => told.notice(),
             delay => told

@@ -30,7 +30,7 @@ pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Optio
         };
         let message = format!("column {column} of table {table} has the default {seconds}");
         return Ok(Some(
-            Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+            Error::for_notice(message)
                 .detail(format!(
                     "A row that is inserted without a value for it {lives}."
                 ))

@@ -93,7 +93,7 @@ fn count_as_days(text: &str, seconds: i32) {
     let days = f64::from(seconds) / 86_400.0;
     let unit = if days == 1.0 { "day" } else { "days" };
     let message = format!("{} counts as {days} {unit}", catalog::quote_literal(text));
-    Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
+    Error::for_notice(message)
         .detail("A month counts as 31 days, and a year as 366, so that no row expires too soon.")
         .hint("To choose the number yourself, write days, such as '30 days'.")
         .notice();

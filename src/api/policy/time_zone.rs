@@ -71,7 +71,7 @@ impl Notice {
         let examples = examples.join(", and ");
         let (kind, key) = (key.kind, &key.text);
         let message = format!("{kind} {key} of table {table} is read in time zone {zone}");
-        let notice = Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message);
+        let notice = Error::for_notice(message);
         if self.is_other {
             notice
                 .detail(format!("{examples}. Rows that were expired by the former time zone only are visible again, unless they have been deleted."))

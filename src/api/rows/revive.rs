@@ -115,13 +115,10 @@ const LONGER: &str =
 
 fn tell_of_left(relid: pg_sys::Oid, left: i64) {
     if left > 0 {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
-            format!(
-                "{left} rows of table {} stay expired",
-                catalog::qualified_name(relid)
-            ),
-        )
+        Error::for_notice(format!(
+            "{left} rows of table {} stay expired",
+            catalog::qualified_name(relid)
+        ))
         .detail("They have expired by the date in a TTL index.")
         .hint(LONGER)
         .notice();

@@ -52,6 +52,7 @@ DROP TABLE t CASCADE;
 -- Nothing to build: no index is wanted, no clock, a temporary table.
 CREATE TABLE n (id integer);
 SELECT ttl.enable('n', 3600, index => 'none', concurrently => true);
+SELECT ttl.enable('n', concurrently => true);
 SELECT index_state, ttl_internal.policy('n') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'n'::regclass;
 CREATE TEMPORARY TABLE tmp (id integer);
 SELECT ttl.enable('tmp', 3600, concurrently => true);
