@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::{locks, xact};
-use crate::store::{governing_label, label_of, labels, seclabel};
+use crate::store::{governing_label, label_of, labels};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
 
@@ -116,24 +116,17 @@ fn is_kept_by_rows(relid: pg_sys::Oid) -> bool {
 }
 
 /// After it: the tables that it has converted, some of them by foreign keys or as they are placed together
-/// with another. On a table of Citus the label is set again, by which all nodes put the trigger on their shards.
+/// with another. Shards that it has made have got their trigger in the sessions that made them.
 pub(crate) fn after() {
     let before = BEFORE.take();
     xact::next_command();
     xact::with_snapshot(|| {
         for (relid, is_shell) in with_labels() {
             if !before.contains(&(relid, is_shell)) && is_own(relid) {
-                complete(relid, is_shell);
+                trigger_placement::sync(relid);
             }
         }
     });
-}
-
-fn complete(relid: pg_sys::Oid, is_shell: bool) {
-    if let Some(policy) = label_of(relid).filter(|_| is_shell) {
-        seclabel::set(relid, Some(&policy));
-    }
-    trigger_placement::sync(relid);
 }
 
 fn refuse_method(relid: pg_sys::Oid) -> Error {

@@ -46,9 +46,9 @@ fn is_on(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
 }
 
-/// Whether the table waits for `ttl.resume`.
+/// Whether the table waits for `ttl.resume`. What Citus makes for a shard does not: no dump brings its trigger.
 fn is_restored(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.is_restored)
+    !citus::session::makes_shard() && cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it

@@ -73,7 +73,7 @@ fn plain(app: &Application<'_>, session: &mut Session, before: &[String]) {
 
 #[test]
 fn undistributed() {
-    let (app, mut session) = with_table("undistributed");
+    let (app, mut session) = with_table("undistributed_rows");
     let before = contents(&app, "o");
     session.run("SELECT undistribute_table('o')");
     plain(&app, &mut session, &before);

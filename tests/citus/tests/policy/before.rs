@@ -53,6 +53,17 @@ fn concurrently_is_refused_with_a_key() {
     works(&app, &mut session);
 }
 
+/// The coordinator makes its own shards by a session of Citus, too.
+#[test]
+fn with_shards_on_the_coordinator() {
+    let (app, mut session) = with_plain_table("before_coordinator", "id int PRIMARY KEY, v text");
+    session.run("SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node");
+    session.run("SELECT create_distributed_table('o', 'id')");
+    let nodes: Vec<usize> = app.placements("o").iter().map(|at| at.node).collect();
+    assert!(nodes.contains(&0), "{nodes:?}");
+    works(&app, &mut session);
+}
+
 #[test]
 fn as_a_reference_table() {
     let (app, mut session) = with_plain_table("before_reference", "id int PRIMARY KEY, v text");

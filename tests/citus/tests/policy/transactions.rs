@@ -265,9 +265,8 @@ fn another_role_in_the_transaction() {
     session.run("SET SESSION AUTHORIZATION other_role_one");
     session.run(TABLE);
     session.run("INSERT INTO o (id) SELECT generate_series(1, 60)");
-    session.run(
-        "RESET SESSION AUTHORIZATION; BEGIN; SET LOCAL ROLE other_role_one; UPDATE o SET v = 'x'",
-    );
+    session.run("RESET SESSION AUTHORIZATION"); // which the ROLLBACK is not to take back
+    session.run("BEGIN; SET LOCAL ROLE other_role_one; UPDATE o SET v = 'x'");
     session.run("SET LOCAL ROLE other_role_two");
     refused(&mut session, "SELECT ttl.enable('o', 3600)");
     session.run("ROLLBACK; SET ROLE other_role_two");
