@@ -68,17 +68,29 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
     statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
 }
 
+/// The size of a columnar shard without rows: a page with its metadata, and an empty one.
+const EMPTY_COLUMNAR_SHARD: u32 = 2 * pg_sys::BLCKSZ;
+
 /// Whether the partition holds a row, expired or not. Reads up to the first one.
 ///
-/// Of the shards of Citus, which hide expired rows from here, it is enough that they take space;
-/// those of a columnar table always do, so they count as empty.
+/// Of the shards of Citus, which hide expired rows from here, it is enough that they take more space than
+/// [`EMPTY_COLUMNAR_SHARD`].
 pub(crate) fn has_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
     if policy.is_shell() {
+        let empty = if catalog::is_heap(leaf) {
+            0
+        } else {
+            EMPTY_COLUMNAR_SHARD
+        };
         let query = format!(
-            "SELECT pg_catalog.citus_relation_size({}::pg_catalog.oid::pg_catalog.regclass) OPERATOR(pg_catalog.>) 0",
+            "SELECT pg_catalog.citus_relation_size({0}::pg_catalog.oid::pg_catalog.regclass) OPERATOR(pg_catalog.>) \
+                    ({empty}::pg_catalog.int8 OPERATOR(pg_catalog.*) (SELECT pg_catalog.count(*) \
+               FROM pg_catalog.pg_dist_shard AS s JOIN pg_catalog.pg_dist_placement AS p \
+                 ON p.shardid OPERATOR(pg_catalog.=) s.shardid \
+              WHERE s.logicalrelid OPERATOR(pg_catalog.=) {0}::pg_catalog.oid))",
             leaf.to_u32()
         );
-        return catalog::is_heap(leaf) && encoding::first_bool(&query).ok().flatten() == Some(true);
+        return encoding::first_bool(&query).ok().flatten() == Some(true);
     }
     let query = Sql::over(leaf, "SELECT true LIMIT 1");
     statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
