@@ -213,6 +213,9 @@ fn ledger_of_every_row() {
         ("citus.executor_slow_start_interval", "0"),
         ("citus.shard_count", "8"),
     ]);
+    for node in cluster.nodes() {
+        node.allow_crash();
+    }
     let app = cluster.application(DATABASE);
     let mut session = app.coordinator();
     session.run("CREATE TABLE o (id bigint PRIMARY KEY, v text)");

@@ -89,7 +89,7 @@ fn a_node_out_of_reach() {
         assert_eq!(problems.len(), 3);
         for text in problems {
             assert!(
-                text.contains(&format!("node {host}:")) && text.contains("cannot be asked"),
+                text.contains(&format!("node {host}:")) && text.contains("cannot be reached"),
                 "{state}: {text}"
             );
         }
@@ -112,13 +112,7 @@ fn a_node_out_of_reach() {
         }
     };
     // Its postmaster is held: the kernel takes connections, and nobody answers.
-    let pid =
-        std::fs::read_to_string(node.dir().join("data/postmaster.pid")).expect("postmaster.pid");
-    let pid: i32 = pid
-        .lines()
-        .next()
-        .and_then(|line| line.parse().ok())
-        .expect("a number");
+    let pid = node.postmaster();
     node.stop_process(pid, true);
     check(&mut session, "held");
     node.stop_process(pid, false);
@@ -126,7 +120,7 @@ fn a_node_out_of_reach() {
     check(&mut session, "down");
     node.launch();
     ttl_ext_citus::until("no problem is left", 60, || {
-        let problems = app.coordinator().value("SELECT count(*) FROM ttl.tables WHERE array_to_string(problems, ' ') LIKE '%cannot be asked%'");
+        let problems = app.coordinator().value("SELECT count(*) FROM ttl.tables WHERE array_to_string(problems, ' ') LIKE '%cannot be reached%'");
         (problems == "0").then_some(())
     });
 }

@@ -105,7 +105,7 @@ fn a_role_of_one_node() {
     let problems = only.value(
         "SELECT array_to_string(problems, ' / ') FROM ttl.tables WHERE relation = 'o'::regclass",
     );
-    assert!(problems.contains("cannot be asked"), "{problems}");
+    assert!(problems.contains("cannot be reached"), "{problems}");
     assert_eq!(
         only.value("SELECT lag IS NULL FROM ttl.stats WHERE relation = 'o'::regclass"),
         "t"

@@ -79,6 +79,83 @@ fn after_moves_and_splits() {
     app.wait_for_disk("o", "");
 }
 
+/// A row that has expired in the copy that a move is making, and at the source not any more: the change that Citus
+/// replicates must find it.
+#[test]
+fn a_copy_in_the_making_is_left_alone() {
+    let (app, mut session) = with_table(sweeping(), "copied");
+    session.run("INSERT INTO o SELECT n, 'live' FROM generate_series(1, 40) AS n");
+    session.run("CREATE TABLE other (id int PRIMARY KEY)");
+    session.run("SELECT create_distributed_table('other', 'id', colocate_with => 'none')");
+    session.run("SELECT ttl.enable('other', 3600)");
+    let moved = app.placements("o")[0].clone();
+    let to = if moved.node == 1 { 2 } else { 1 };
+    let of_shard = |from: i32| {
+        app.coordinator().value(&format!(
+            "SELECT min(n) FROM generate_series({from}, {from} + 39) AS n
+              WHERE get_shard_id_for_distribution_column('o', n) = {}",
+            moved.shard
+        ))
+    };
+    let (row, absent) = (of_shard(1), of_shard(41));
+    let direct = |node: usize| {
+        let mut session = app.node(node);
+        session.run("SET citus.enable_manual_changes_to_shards = on; SET ttl.preserve_ts = on");
+        session
+    };
+    std::thread::scope(|scope| {
+        // Keeps the move from its end. Closed if this fails, so that the move ends.
+        let mut writer = app.coordinator();
+        writer.run(&format!("BEGIN; UPDATE o SET v = 'x' WHERE id = {absent}"));
+        let move_shard = format!(
+            "SELECT citus_move_shard_placement({}, {}, {}, 'force_logical')",
+            moved.shard,
+            app.address(moved.node),
+            app.address(to)
+        );
+        let mut mover = app.coordinator();
+        let moving = scope.spawn(move || mover.run(&move_shard));
+        session.wait_until(
+            "SELECT count(*) > 0 FROM pg_locks JOIN pg_database AS d ON d.oid = database
+              WHERE NOT granted AND locktype = 'advisory' AND datname = current_database()",
+            "t",
+            PATIENCE,
+        );
+        direct(to).run(&format!(
+            "UPDATE {} SET ttl = 1, _ts = now() - interval '1 hour' WHERE id = {row}",
+            moved.relation
+        ));
+        // The workers of all nodes look at their tables meanwhile.
+        for _ in 0..3 {
+            session.insert_expired("other", 1, 40);
+            app.wait_for_disk("other", "");
+        }
+        let on_disk = app.database(to).disk().value(&format!(
+            "SELECT count(*) FROM {} WHERE id = {row}",
+            moved.relation
+        ));
+        direct(moved.node).run(&format!(
+            "UPDATE {} SET v = 'refreshed', _ts = now() WHERE id = {row}",
+            moved.relation
+        ));
+        writer.run("COMMIT");
+        moving.join().expect("the shard moves");
+        assert_eq!(on_disk, "1", "rows of the copy");
+    });
+    assert_eq!(
+        app.placements("o")
+            .iter()
+            .find(|p| p.shard == moved.shard)
+            .map(|p| p.node),
+        Some(to)
+    );
+    assert_eq!(app.on_disk("o"), ids(1..=40));
+    assert_eq!(
+        session.value(&format!("SELECT v FROM o WHERE id = {row}")),
+        "refreshed"
+    );
+}
+
 #[test]
 fn pause_and_resume() {
     let (app, mut session) = with_table(sweeping(), "paused");
