@@ -12,5 +12,5 @@ mod twins;
 pub use application::Application;
 pub use cluster::Cluster;
 pub use placement::{Placement, ids};
-pub use ttl_ext_e2e::{PATIENCE, Session, SqlState, Stop, describe, until};
+pub use ttl_ext_e2e::{PATIENCE, Server, Session, SqlState, Stop, describe, processor_time, until};
 pub use twins::Twins;

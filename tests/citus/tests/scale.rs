@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use ttl_ext_citus::{Application, Cluster, Session};
+use ttl_ext_citus::{Application, Cluster, Server, Session, processor_time};
 
 fn number(name: &str, otherwise: usize) -> usize {
     std::env::var(name).map_or(otherwise, |text| {
@@ -147,38 +147,26 @@ fn idle(app: &Application<'_>, cluster: &Cluster, tables: usize) {
         60,
     );
     let pid = session.workers()[0];
-    let ticks = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let words: Vec<_> = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or("")
-            .split_whitespace()
-            .collect();
-        let of = |n: usize| words.get(n).and_then(|word| word.parse::<u64>().ok());
-        of(11).zip(of(12)).map(|(user, system)| user + system)
-    };
-    let before = ticks();
+    let before = processor_time(pid);
     std::thread::sleep(Duration::from_secs(10)); // what it measures
-    if let (Some(before), Some(after)) = (before, ticks()) {
+    if let (Some(before), Some(after)) = (before, processor_time(pid)) {
         println!(
             "  a worker of one node, naptime 1 s, {tables} tables: {} ms of processor time a second",
-            after.saturating_sub(before)
+            (after - before).as_millis() / 10
         );
     } else {
         println!("  the worker has left: nothing was due");
     }
 }
 
-#[test]
-fn scale_of_deletion() {
-    let rows = number("TTL_ROWS", 10_000);
-    let cluster = Cluster::start_sweeping(&[]);
-    let app = cluster.application("scale");
-    let mut session = app.coordinator();
-    session.run("SET citus.shard_count = 32; CREATE TABLE t (id bigint PRIMARY KEY, v text)");
-    session.run("SELECT create_distributed_table('t', 'id')");
-    session.run("SELECT ttl.enable('t', 86400)");
+/// Fills the table with expired rows, and prints what it takes to delete them.
+fn measure_deletion(
+    of: &str,
+    servers: &[Server],
+    session: &mut Session,
+    deleted: &str,
+    rows: usize,
+) {
     let part = rows / 10;
     let filled = timed(|| {
         for n in 0..10 {
@@ -190,22 +178,61 @@ fn scale_of_deletion() {
             ));
         }
     });
+    let all = || servers.iter().map(Server::processor_time).sum::<Duration>();
+    let before = all();
     let took = timed(|| {
         session.run("SELECT ttl.set_default('t', 3600)");
-        session.wait_until(
-            "SELECT coalesce(sum(rows_deleted), 0) FROM ttl.placements WHERE relation LIKE '%t'",
-            &(part * 10).to_string(),
-            3000,
-        );
+        session.wait_until(deleted, &(part * 10).to_string(), 3000);
     });
+    let spent = (all() - before).as_secs_f64();
+    let rows = (part * 10) as f64;
+    println!(
+        "{of}: {rows} rows written in {:.0} s, deleted in {:.1} s, {:.0} a second; {spent:.1} s of processor time, {:.0} rows for each",
+        filled.as_secs_f64(),
+        took.as_secs_f64(),
+        rows / took.as_secs_f64(),
+        rows / spent
+    );
+}
+
+#[test]
+fn scale_of_deletion() {
+    let rows = number("TTL_ROWS", 10_000);
+    const TABLE: &str = "CREATE TABLE t (id bigint PRIMARY KEY, v text)";
+    {
+        let server = Server::start_sweeping(&[]);
+        let database = server.database("scale");
+        let mut session = database.connect();
+        session.run(TABLE);
+        session.run("SELECT ttl.enable('t', 86400)");
+        let deleted = "SELECT coalesce(sum(rows_deleted), 0) FROM ttl.stats";
+        let servers = std::slice::from_ref(&server);
+        measure_deletion(
+            "one server without Citus",
+            servers,
+            &mut session,
+            deleted,
+            rows,
+        );
+        assert_eq!(database.disk().count("t"), 0);
+    }
+    let cluster = Cluster::start_sweeping(&[]);
+    let app = cluster.application("scale");
+    let mut session = app.coordinator();
+    session.run("SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node");
+    session.run(&format!("SET citus.shard_count = 32; {TABLE}"));
+    session.run("SELECT create_distributed_table('t', 'id')");
+    session.run("SELECT ttl.enable('t', 86400)");
+    let deleted =
+        "SELECT coalesce(sum(rows_deleted), 0) FROM ttl.placements WHERE relation LIKE '%t'";
+    measure_deletion(
+        "32 shards on three nodes",
+        cluster.nodes(),
+        &mut session,
+        deleted,
+        rows,
+    );
     for (placement, count) in app.of_placements("t", "SELECT count(*) FROM {}") {
         assert_eq!(count, [["0"]], "{placement:?}");
     }
-    println!(
-        "{} rows in 32 shards on two nodes: written in {:.0} s, deleted in {:.1} s, {:.0} a second",
-        part * 10,
-        filled.as_secs_f64(),
-        took.as_secs_f64(),
-        (part * 10) as f64 / took.as_secs_f64()
-    );
 }

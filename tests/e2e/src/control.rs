@@ -57,16 +57,33 @@ impl Server {
         self.pg_ctl(&["-w", "-t", "120", "promote"]);
     }
 
+    /// The process ID of its postmaster.
+    ///
+    /// # Panics
+    /// If it is not running.
+    pub fn postmaster(&self) -> i32 {
+        let file = self.data().join("postmaster.pid");
+        let text = std::fs::read_to_string(file).expect("postmaster.pid of a running server");
+        let pid = text.lines().next().and_then(|line| line.parse().ok());
+        pid.expect("a process id in postmaster.pid")
+    }
+
+    /// Processor time of all its processes so far, and of those that have ended.
+    pub fn processor_time(&self) -> Duration {
+        let postmaster = self.postmaster();
+        let all = process::children(postmaster)
+            .into_iter()
+            .chain([postmaster]);
+        all.filter_map(process::processor_time).sum()
+    }
+
     /// Kill the postmaster by SIGKILL and wait until its children have noticed.
     /// [`Server::launch`] starts it again.
     ///
     /// # Panics
     /// If a child goes on without it for two minutes.
     pub fn kill_postmaster(&self) {
-        let file = self.data().join("postmaster.pid");
-        let text = std::fs::read_to_string(&file).expect("postmaster.pid of a running server");
-        let pid = text.lines().next().and_then(|line| line.parse().ok());
-        let pid: i32 = pid.expect("a process id in postmaster.pid");
+        let pid = self.postmaster();
         // The postmaster is stopped first, so that it starts no child in between.
         assert!(process::signal(pid, "STOP"), "no postmaster {pid}");
         let children = process::children(pid);
@@ -78,7 +95,7 @@ impl Server {
         // Without a process that reaps orphans, the dead postmaster keeps its process ID, and the
         // next one would take it for alive.
         if process::listed(pid) {
-            std::fs::remove_file(&file).expect("postmaster.pid");
+            std::fs::remove_file(self.data().join("postmaster.pid")).expect("postmaster.pid");
             let lock = self.dir().join(format!(".s.PGSQL.{PORT}.lock"));
             std::fs::remove_file(lock).expect("the lock of the socket");
         }

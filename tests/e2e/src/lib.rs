@@ -52,6 +52,7 @@ pub use control::Stop;
 pub use database::Database;
 pub use postgres::Error;
 pub use postgres::error::SqlState;
+pub use process::processor_time;
 pub use server::Server;
 pub use session::{Session, describe, fields, is_disconnect, row_text};
 pub use slow::SlowTable;

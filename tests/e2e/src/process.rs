@@ -1,6 +1,7 @@
 //! Signals to a server's processes, and whether they are still there (Linux).
 
 use std::process::Command;
+use std::time::Duration;
 
 use crate::tools::run;
 
@@ -39,12 +40,26 @@ pub(crate) fn listed(pid: i32) -> bool {
     state(pid).is_some()
 }
 
-/// A process's state and its parent, from `/proc/PID/stat`.
+/// A process's state and its parent.
 fn state(pid: i32) -> Option<(char, i32)> {
+    let words = status(pid)?;
+    let state = words.first()?.chars().next()?;
+    Some((state, words.get(1)?.parse().ok()?))
+}
+
+/// The words of `/proc/PID/stat` from the state on.
+fn status(pid: i32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before it, in parentheses, may have any character.
     let (_, rest) = text.rsplit_once(')')?;
-    let mut words = rest.split_whitespace();
-    let state = words.next()?.chars().next()?;
-    Some((state, words.next()?.parse().ok()?))
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Processor time of a process so far, and of its children that have ended.
+pub fn processor_time(pid: i32) -> Option<Duration> {
+    let words = status(pid)?;
+    let of = |n: usize| words.get(n)?.parse::<u64>().ok();
+    let ticks: Option<u64> = (11..15).map(of).sum();
+    // A tick is a hundredth of a second on Linux.
+    Some(Duration::from_millis(10 * ticks?))
 }
