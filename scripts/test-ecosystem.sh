@@ -4,7 +4,8 @@
 #
 # A tool is installed by its own registry into TTL_CACHE/ecosystem/TOOL, once. What cannot
 # be had is counted as skipped. Each gets a copy of its folder to work in, and a database
-# of its own name, whose owner `app` is no superuser. Nothing is deleted in the background.
+# of its own name, whose owner `app` is no superuser. Nothing is deleted in the background. Django makes all its
+# tables in one transaction, which takes many locks.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -47,7 +48,7 @@ make_output ecosystem
 free_port='import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 port=$(python3 -c "$free_port")
 start_server "shared_preload_libraries = 'ttl_ext'" "listen_addresses = '127.0.0.1'" "port = $port" \
-    "wal_level = logical" "ttl.enabled = off" "ttl.guard_fraction = 1"
+    "wal_level = logical" "max_locks_per_transaction = 1000" "ttl.enabled = off" "ttl.guard_fraction = 1"
 export PGHOST=127.0.0.1 PGPORT=$port PATH=$BINDIR:$PATH
 psql -Xq -c "CREATE ROLE app LOGIN"
 

@@ -1,12 +1,8 @@
 # shellcheck shell=bash
-# SQLAlchemy's own tests: cascades, RETURNING, reflection; TTL_LABELS has others, such as
-# "test/orm/dml test/orm/inheritance test/orm/test_unitofwork.py test/sql/test_cte.py test/dialect/postgresql".
+# SQLAlchemy's own tests, those marked as slow left out; TTL_LABELS takes a part of them, such as "test/orm/dml test/dialect/postgresql".
 . "$TTL_ECOSYSTEM/suite.sh"
 use_pip
 use_source sqlalchemy "$(sed -n 's/^SQLAlchemy==//p' requirements.txt)"
-
-# What its list of differences has been made for; the others by TTL_LABELS.
-tests=(test/orm/test_cascade.py test/sql/test_returning.py test/engine/test_reflection.py)
 
 one_form() { # FORM
     make_database sqlalchemy_tests "$1"
@@ -16,7 +12,7 @@ one_form() { # FORM
         cd "$SOURCE"
         # shellcheck disable=SC2086 # a list
         python -m pytest -p no:cacheprovider -p no:logging -q -rfE --tb=no --maxfail=100000 \
-            --dburi "postgresql+psycopg://app@$PGHOST:$PGPORT/sqlalchemy_tests" ${TTL_LABELS:-"${tests[@]}"} || true
+            --dburi "postgresql+psycopg://app@$PGHOST:$PGPORT/sqlalchemy_tests" ${TTL_LABELS:-test} || true
     ) 2>&1 | tee log
     # The names of classes end with the driver and the server's version.
     sed -nE 's/^(FAILED|ERROR) (test[^ ]*).*$/\2/p' log | sed -E 's/_postgresql\+psycopg_[0-9_]+//' >"$1.failed"
