@@ -82,11 +82,6 @@ pub(crate) fn is_known_to_be_absent() -> bool {
     matches!(STATE.get(), State::Absent)
 }
 
-/// Whether it is known to be there. Calls no function of PostgreSQL.
-pub(crate) fn is_known_to_be_present() -> bool {
-    matches!(STATE.get(), State::Present(_))
-}
-
 /// Whether this is the node that coordinates the cluster: DDL of tables of Citus is for that alone.
 pub(crate) fn is_coordinator() -> bool {
     local_group() == Some(0)

@@ -7,7 +7,6 @@
 //! | | `tables`, `found` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
 //! | | `mod` | a worker: belongs to one owner in one database; which table is next |
 //! | | `clients` | which owner gets the next worker |
-//! | | `shards` | shards of Citus whose trigger is missing |
 //! | `sweep` | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | | `mod` | the two orders: an index's, and the heap's |
 //! | | `sweep_ranges` | the blocks that a BRIN index leads to |

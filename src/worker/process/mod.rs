@@ -5,7 +5,6 @@ pub(in crate::worker) mod clients;
 pub(in crate::worker) mod found;
 pub(in crate::worker) mod launcher;
 pub(in crate::worker) mod scheduler;
-pub(in crate::worker) mod shards;
 pub(in crate::worker) mod starting;
 pub(in crate::worker) mod tables;
 

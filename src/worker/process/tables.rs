@@ -2,7 +2,6 @@
 //! labels into shared memory.
 
 use super::found::{self, Fingerprinted, Found};
-use super::shards;
 use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
@@ -163,7 +162,6 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
         slot.without_room.store(full, Ordering::Relaxed);
     }
     warn(full, &restored);
-    shards::complete(targets.keys().copied());
     builds::want(database, &unfinished);
     Ok(true)
 }
