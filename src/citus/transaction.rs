@@ -1,6 +1,6 @@
 //! The distributed transaction that the session takes part in, and its sessions on the nodes.
 
-use super::nodes;
+use super::{nodes, session};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, names};
@@ -67,12 +67,14 @@ pub(crate) fn use_one_session(relid: pg_sys::Oid) -> Result<()> {
     one_at_a_time()
 }
 
-/// The same on this node alone, where the label of the table arrives.
+/// The same on this node alone, where the label of the table arrives. On the node that coordinates, this session is one
+/// of them, and a statement in a transaction of its own, such as ALTER TABLE, has another for several shards of the node.
 pub(crate) fn check_only_session(relid: pg_sys::Oid) -> Result<()> {
     let Some(query) = sessions()? else {
         return Ok(());
     };
-    let query = format!("SELECT ({query}) OPERATOR(pg_catalog.>) 1");
+    let most = if session::is_of_citus() { 1 } else { 2 };
+    let query = format!("SELECT ({query}) OPERATOR(pg_catalog.>) {most}");
     match encoding::first_bool(&query)? {
         Some(true) => Err(several(relid, "this node")),
         _ => Ok(()),

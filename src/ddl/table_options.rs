@@ -46,11 +46,17 @@ enum Table {
 
 static RUNNING: Scoped<Running> = Scoped::new();
 
-/// Called before a utility statement. Returns what to run in its place, and what [`after`] needs.
-pub(crate) fn before(
-    planned: Node<'_, PlannedStmt>,
-    node: Node<'_>,
-) -> Option<(*mut PlannedStmt, Scope)> {
+/// A statement without our options.
+pub(crate) struct Taken {
+    pub(crate) statement: *mut PlannedStmt,
+    /// What [`after`] needs.
+    pub(crate) place: Scope,
+    /// It changes nothing else of a table of Citus, which would lock the shards by other sessions all the same.
+    pub(crate) is_for_us_alone: bool,
+}
+
+/// Called before a utility statement. Returns what to run in its place.
+pub(crate) fn before(planned: Node<'_, PlannedStmt>, node: Node<'_>) -> Option<Taken> {
     let is_bare = namespaced_options::has_option(planned, c"ttl");
     if !is_bare && !namespaced_options::has_any(planned, c"ttl") {
         return None;
@@ -85,7 +91,21 @@ pub(crate) fn before(
             .and_then(|stmt| altered(stmt, &options))
             .map_or(Table::Missing, Table::Altered),
     };
-    Some((statement, RUNNING.enter(Running { options, table })))
+    let is_for_us_alone = match table {
+        Table::Altered(relid) => citus::is_shell(relid) && lacks_commands(node),
+        _ => false,
+    };
+    Some(Taken {
+        statement,
+        place: RUNNING.enter(Running { options, table }),
+        is_for_us_alone,
+    })
+}
+
+/// Whether it is an ALTER TABLE with nothing to do: PostgreSQL checks that the table is there, and its owner.
+fn lacks_commands(node: Node<'_>) -> bool {
+    let stmt = node.cast::<AlterTableStmt>();
+    stmt.is_some_and(|stmt| stmt.cmds.is_null())
 }
 
 /// W7: as PostgreSQL's own error, which has no HINT.

@@ -35,6 +35,8 @@ struct Around {
     ddl: Option<Scope>,
     /// It has options of ours, or copies a table: what `table_options::after` needs.
     options: Option<Scope>,
+    /// Without our options nothing is left that Citus could repeat on shards.
+    is_for_us_alone: bool,
     /// It is a COPY: `copy_from::after_write` follows.
     copies: bool,
     /// DROP DATABASE and similar: the database that the workers have left for it.
@@ -62,7 +64,8 @@ unsafe extern "C-unwind" fn trampoline(
     unsafe {
         let outer = execution::suspend();
         let around = before(pstmt, query_string);
-        let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
+        let next = PREVIOUS.filter(|_| !around.is_for_us_alone);
+        let run = next.unwrap_or(externs::standard_ProcessUtility);
         run(
             around.statement,
             query_string,
@@ -117,6 +120,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
         statement: pstmt,
         ddl: None,
         options: None,
+        is_for_us_alone: false,
         copies: false,
         vacated: None,
         ends_prepared: None,
@@ -126,9 +130,10 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
     let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
         return around;
     };
-    if let Some((statement, place)) = table_options::before(planned, node) {
-        around.statement = statement;
-        around.options = Some(place);
+    if let Some(taken) = table_options::before(planned, node) {
+        around.statement = taken.statement;
+        around.options = Some(taken.place);
+        around.is_for_us_alone = taken.is_for_us_alone;
     }
     around.ddl = ddl::before(node);
     match node.type_ {

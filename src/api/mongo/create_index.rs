@@ -3,7 +3,7 @@
 use super::{field, json, means_default, to_jsonb};
 use crate::api::policy::mass_expiry::Consent;
 use crate::api::policy::ttl_index::{self, Options};
-use crate::api::policy::{document_column, enable, expire_after, guard};
+use crate::api::policy::{cluster, document_column, enable, expire_after, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
 use crate::pg::abi::report::or_raise;
@@ -120,7 +120,7 @@ fn create(
         }
         return Ok(reply);
     }
-    crate::pg::abi::encoding::run(&definition(relid, wanted, date))?;
+    cluster::alter(relid, &definition(relid, wanted, date))?;
     let after = index::list(relid);
     let created = after.iter().copied().find(|index| !before.contains(index));
     let created = created.ok_or_else(|| {

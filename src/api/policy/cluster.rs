@@ -73,6 +73,19 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
     Ok(())
 }
 
+/// Runs a statement that changes the table itself, before or after its label.
+///
+/// Of a statement in a transaction of its own, Citus changes several shards of this node by another session; this one,
+/// which puts the trigger on them or takes it away, would wait for that for ever. In a DO block it changes them in this one.
+pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
+    if citus::is_shell(relid) {
+        let block = format!("BEGIN EXECUTE {}; END", catalog::quote_literal(statement));
+        let block = catalog::quote_literal(&block);
+        return Ok(encoding::run(&format!("DO LANGUAGE plpgsql {block}"))?);
+    }
+    Ok(encoding::run(statement)?)
+}
+
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
 pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
     if !citus::is_shell(relid) || citus::catalogs::is_coordinator() {

@@ -1,7 +1,7 @@
 //! Overrides in documents on a table that had none there before: `document_column` given later (D1).
 
+use super::cluster;
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
 use crate::policy::Policy;
@@ -28,15 +28,13 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
     let check = format!(
         "ALTER TABLE {table} ADD CHECK ({ttl} IS NULL OR COALESCE({ttl} OPERATOR(pg_catalog.=) ttl.document_ttl({document}), false))"
     );
-    match txn::nested(|| Ok(encoding::run(&check)?)) {
+    match txn::nested(|| cluster::alter(relid, &check)) {
         Err(error) if error.code == PgSqlErrorCode::ERRCODE_CHECK_VIOLATION => {
             return Err(overrides_in_column(&table, &ttl, &document));
         }
         result => result?,
     }
-    Ok(encoding::run(&format!(
-        "ALTER TABLE {table} DROP COLUMN {ttl}"
-    ))?)
+    cluster::alter(relid, &format!("ALTER TABLE {table} DROP COLUMN {ttl}"))
 }
 
 fn overrides_in_column(table: &str, ttl: &str, document: &str) -> Error {

@@ -3,7 +3,7 @@
 use super::counts::{self, Counts};
 use super::mass_expiry::{Consent, shown};
 use super::ttl_index::{self, Options, checked_seconds};
-use super::{guard, time_zone};
+use super::{cluster, guard, time_zone};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -185,10 +185,8 @@ fn existing(relid: pg_sys::Oid, key: &Key) -> Option<pg_sys::Oid> {
 fn create(relid: pg_sys::Oid, key: &Key) -> Result<pg_sys::Oid> {
     let before = index::list(relid);
     let table = qualified_name(relid);
-    encoding::run(&format!(
-        "CREATE INDEX ON {table} USING btree ({})",
-        key.expression
-    ))?;
+    let create = format!("CREATE INDEX ON {table} USING btree ({})", key.expression);
+    cluster::alter(relid, &create)?;
     let mut after = index::list(relid).into_iter();
     let created = after.find(|index| !before.contains(index));
     created.ok_or_else(|| {

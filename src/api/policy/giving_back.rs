@@ -1,5 +1,6 @@
 //! Removes from a table what `ttl.enable` added, and nothing else.
 
+use super::cluster;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
@@ -22,7 +23,8 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
     for column in policy.ttl_column.iter().chain(&policy.ts_column) {
         let name = quote_identifier(column);
         if adopted_too || added.has_column(column) {
-            encoding::run(&format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {name}"))?;
+            let drop = format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {name}");
+            cluster::alter(relid, &drop)?;
             continue;
         }
         if catalog::attribute(relid, column).is_none() {
@@ -64,7 +66,7 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     let named = policy.added.indexes.iter();
     for built in named.filter_map(|name| index_of(relid, name)) {
         if serving.contains(&built) {
-            encoding::run(&format!("DROP INDEX {}", qualified_name(built)))?;
+            cluster::alter(relid, &format!("DROP INDEX {}", qualified_name(built)))?;
         }
     }
     Ok(())
@@ -92,11 +94,12 @@ fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
         .flatten()
         .unwrap_or(false)
         {
-            encoding::run(&format!(
+            let drop = format!(
                 "ALTER TABLE ONLY {} ALTER COLUMN {} DROP DEFAULT",
                 qualified_name(table),
                 quote_identifier(column)
-            ))?;
+            );
+            cluster::alter(table, &drop)?;
         }
     }
     Ok(())
@@ -121,11 +124,12 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
             .transpose()
     })?;
     if let Some(name) = name.flatten() {
-        encoding::run(&format!(
+        let drop = format!(
             "ALTER TABLE {} DROP CONSTRAINT {}",
             qualified_name(relid),
             quote_identifier(&name.0)
-        ))?;
+        );
+        cluster::alter(relid, &drop)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Builds and drops the indexes that deletion uses (C11).
 
+use super::cluster;
 use crate::error::Result;
-use crate::pg::abi::encoding;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::{IndexMethod, Policy};
@@ -20,10 +20,9 @@ pub(in crate::api) fn build_missing(
     };
     let before = index::list(relid);
     for definition in missing(relid, policy, columns, clock) {
-        encoding::run(&format!(
-            "CREATE INDEX ON {} USING {method} {definition}",
-            qualified_name(relid)
-        ))?;
+        let table = qualified_name(relid);
+        let create = format!("CREATE INDEX ON {table} USING {method} {definition}");
+        cluster::alter(relid, &create)?;
     }
     let after = index::list(relid).into_iter();
     let built = after.filter(|index| !before.contains(index));

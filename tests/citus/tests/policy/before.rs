@@ -64,6 +64,53 @@ fn with_shards_on_the_coordinator() {
     works(&app, &mut session);
 }
 
+/// What changes the table and its label in a transaction of its own: Citus changes several shards of the coordinator by
+/// another session if it can, whose locks the label's session would wait for.
+#[test]
+fn changes_with_shards_on_the_coordinator() {
+    let app = cluster().application("changes_coordinator");
+    let mut session = app.coordinator();
+    session.run("SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node");
+    session.run("CREATE TABLE o (id int PRIMARY KEY, v text, at timestamptz, doc jsonb)");
+    session.run("SELECT create_distributed_table('o', 'id', shard_count => 8)");
+    let disabled = "SELECT ttl.disable('o', drop_columns => true)";
+    for changes in [
+        &["SELECT ttl.enable('o', 3600)", disabled][..],
+        &["SELECT ttl.enable('o', 3600, ttl_column => NULL)", disabled],
+        &[
+            "SELECT ttl.enable('o', 3600, document_column => 'doc')",
+            disabled,
+        ],
+        &[
+            "SELECT ttl.enable('o', 3600)",
+            "SELECT ttl.enable('o', 3600, document_column => 'doc')",
+            disabled,
+        ],
+        &[
+            "SELECT ttl.expire_after('o', 'at', 3600)",
+            "SELECT ttl.disable('o')",
+            "DROP INDEX o_at_idx",
+        ],
+        &[
+            "SELECT ttl.create_index('o', '{\"at\": 1}', '{\"expireAfterSeconds\": 3600}')",
+            "SELECT ttl.disable('o')",
+        ],
+        &["ALTER TABLE o SET (ttl.default = 1800)", disabled],
+        &[
+            "ALTER TABLE o DROP CONSTRAINT o_pkey",
+            "SELECT ttl.enable('o', 3600)",
+            "ALTER TABLE o ADD PRIMARY KEY (id)",
+            "ALTER TABLE o RENAME COLUMN _ts TO written_at",
+            disabled,
+        ],
+    ] {
+        for change in changes {
+            session.run(change);
+            assert_eq!(app.problems(0, "o"), "", "{change}");
+        }
+    }
+}
+
 #[test]
 fn as_a_reference_table() {
     let (app, mut session) = with_plain_table("before_reference", "id int PRIMARY KEY, v text");
