@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# SQLAlchemy's own tests, those marked as slow left out; TTL_LABELS takes a part of them, such as "test/orm/dml test/dialect/postgresql".
+# SQLAlchemy's own tests, but those of the memory and calls that Python needs; TTL_LABELS takes a part of them, such as
+# "test/orm/dml test/dialect/postgresql".
 . "$TTL_ECOSYSTEM/suite.sh"
 use_pip
 use_source sqlalchemy "$(sed -n 's/^SQLAlchemy==//p' requirements.txt)"
@@ -11,7 +12,7 @@ one_form() { # FORM
     (
         cd "$SOURCE"
         # shellcheck disable=SC2086 # a list
-        python -m pytest -p no:cacheprovider -p no:logging -q -rfE --tb=no --maxfail=100000 \
+        python -m pytest -p no:cacheprovider -p no:logging -q -rfE --tb=no --maxfail=100000 --ignore=test/aaa_profiling \
             --dburi "postgresql+psycopg://app@$PGHOST:$PGPORT/sqlalchemy_tests" ${TTL_LABELS:-test} || true
     ) 2>&1 | tee log
     # The names of classes end with the driver and the server's version.
