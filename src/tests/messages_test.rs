@@ -61,8 +61,12 @@ fn messages(source: &str) -> BTreeSet<String> {
         let rest = rest.trim_start().strip_prefix("PgSqlErrorCode::")?;
         literal(rest.split_once(',')?.1)
     });
+    let told = code.split("::for_notice(").skip(1).filter_map(literal);
     let named = code.split("let message =").skip(1).filter_map(literal);
-    made.chain(named).map(|text| pattern(&text)).collect()
+    made.chain(told)
+        .chain(named)
+        .map(|text| pattern(&text))
+        .collect()
 }
 
 /// The first column of the index.
