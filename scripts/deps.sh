@@ -23,7 +23,9 @@ if [ -n "$version" ] && is_root; then command -v sudo >/dev/null || packages+=(s
 
 # A server that is installed, or that the system has a package of. Else scripts/postgres.sh makes one:
 # 16 of a package of PyPI, others of Debian's source.
-if [ -n "$version" ] && ! system_pg_config "$version" >/dev/null; then
+if [ -n "$version" ] && pg_config=$(system_pg_config "$version"); then
+    has_icu "$pg_config" || needs+=" icu"
+elif [ -n "$version" ]; then
     if [ "$(package_manager)" != apt-get ] || apt_has "postgresql-$version"; then
         needs+=" server"
     else

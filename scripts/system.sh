@@ -2,7 +2,7 @@
 # What this machine has, and what its package manager calls what it lacks; sourced after lib.sh.
 #
 #   system_pg_config VERSION    the pg_config of a server that is installed, with its headers
-#   lacking [VERSION]           the needs that are not met: compiler libclang server
+#   lacking [VERSION]           the needs that are not met: compiler libclang server icu
 #   install_needs NEED...       by apt, dnf or apk; fails where there is none of them
 #   check_rust                  end with one line to type if there is no Rust, or too old a one
 #
@@ -63,10 +63,24 @@ has_libclang() {
         compgen -G '/usr/lib/llvm*/lib/clang/*/include/stddef.h' >/dev/null || [ -n "${LIBCLANG_PATH:-}" ]
 }
 
+# A server's headers include ICU's, if it was built with ICU. No package of them says so: on Debian 12 they come with
+# LLVM's, on 13 they do not.
+has_icu() { # PG_CONFIG
+    has_compiler || return # it will have to be asked
+    case $(cc -fsyntax-only -I "$("$1" --includedir-server)" -x c - 2>&1 <<<'#include "postgres.h"
+#include "utils/pg_locale.h"') in *unicode/*) return 1 ;; esac
+}
+
 lacking() { # [VERSION]
+    local pg_config
     has_compiler || echo compiler
     has_libclang || echo libclang
-    [ -z "${1:-}" ] || system_pg_config "$1" >/dev/null || echo server
+    [ -n "${1:-}" ] || return 0
+    if ! pg_config=$(system_pg_config "$1"); then
+        echo server
+    else
+        has_icu "$pg_config" || echo icu
+    fi
 }
 
 # A need in words, for those who must install it by themselves.
@@ -75,6 +89,7 @@ in_words() { # NEED [VERSION]
         compiler) echo "a C compiler with the C library's headers (cc)" ;;
         libclang) echo "libclang with its headers" ;;
         server) echo "PostgreSQL $2 with its server headers" ;;
+        icu) echo "ICU's headers, which PostgreSQL $2's include" ;;
         rpmbuild) echo "rpmbuild" ;;
     esac
 }
@@ -86,19 +101,22 @@ package_names() { # MANAGER NEED [VERSION]
         apt-get-libclang) echo libclang-dev ;;
         apt-get-rpmbuild) echo rpm ;;
         dnf-rpmbuild) echo rpm-build ;;
-        apt-get-server) echo "postgresql-$3 postgresql-server-dev-$3" ;;
+        apt-get-server) echo "postgresql-$3 postgresql-server-dev-$3 libicu-dev" ;;
+        apt-get-icu) echo libicu-dev ;;
         dnf-compiler) echo gcc ;;
         dnf-libclang) echo clang-devel ;;
         dnf-server)
             if [ -d "/usr/pgsql-$3" ] || dnf -q list "postgresql$3-devel" >/dev/null 2>&1; then
-                echo "postgresql$3-server postgresql$3-contrib postgresql$3-devel" # PGDG's
+                echo "postgresql$3-server postgresql$3-contrib postgresql$3-devel libicu-devel" # PGDG's
             else
-                echo postgresql-server postgresql-contrib postgresql-server-devel
+                echo postgresql-server postgresql-contrib postgresql-server-devel libicu-devel
             fi
             ;;
+        dnf-icu) echo libicu-devel ;;
         apk-compiler) echo build-base ;;
         apk-libclang) echo clang-dev clang-libclang ;;
-        apk-server) echo "postgresql$3 postgresql$3-contrib postgresql$3-dev" ;;
+        apk-server) echo "postgresql$3 postgresql$3-contrib postgresql$3-dev icu-dev" ;;
+        apk-icu) echo icu-dev ;;
     esac
 }
 

@@ -86,6 +86,12 @@ server "$place/17" "17.2 (Fedora)"
 server "$place/18" 18beta1 without-headers
 expect "the newest with headers" $'17\nstatus 0' "$(said "$scripts/default-version.sh")"
 expect "that one is enough" "status 0" "$(said "$scripts/deps.sh" 17)"
+program "$machine/cc" <<<'! grep -q pg_locale.h || { echo "unicode/ucol.h: No such file or directory"; exit 1; }'
+expect "headers include ICU's, which are not there" "*missing here: ICU's headers, which PostgreSQL 17's include*status 1" \
+    "$(said "$scripts/deps.sh" 17)"
+expect "the same where it is installed" "*missing here: ICU's headers, which PostgreSQL 17's include*status 1" \
+    "$(said "$scripts/install.sh" "$place/17/bin/pg_config")"
+program "$machine/cc" <<<"exit 0"
 expect "headers are missing" "*missing here: PostgreSQL 18 with its server headers*status 1" "$(said "$scripts/deps.sh" 18)"
 expect "no server is named" "*which server?*PG_CONFIG=$place/15/bin/pg_config*PG_CONFIG=$place/18/bin/pg_config*status 2" \
     "$(said "$scripts/install.sh" "")"
@@ -95,7 +101,7 @@ expect "better without headers than none" $'18\nstatus 0' "$(said "$scripts/defa
 new_machine dnf
 echo "touch $place/18/include/postgres.h" >"$place/install-this"
 expect "dnf gets them" "deps.sh: installing postgresql-server *status 0" "$(said "$scripts/deps.sh" 18)"
-expect "their names" "-q -y install postgresql-server postgresql-contrib postgresql-server-devel" "$(cat "$place/installed")"
+expect "their names" "-q -y install postgresql-server postgresql-contrib postgresql-server-devel libicu-devel" "$(cat "$place/installed")"
 
 rm "$place/installed"
 expect "rpmbuild for a package" "deps.sh: installing rpm-build*status 0" "$(said "$scripts/deps.sh" 18 rpm)"
@@ -106,7 +112,7 @@ expect "a format that there is not" "*FORMAT='tar'*take deb or rpm*status 1" "$(
 
 new_machine apk
 rm "$place/18/include/postgres.h"
-expect "apk installs, and they are not there" "*still missing, though postgresql18 postgresql18-contrib postgresql18-dev*status 1" \
+expect "apk installs, and they are not there" "*still missing, though postgresql18 postgresql18-contrib postgresql18-dev icu-dev *status 1" \
     "$(said "$scripts/deps.sh" 18)"
 
 new_machine none
