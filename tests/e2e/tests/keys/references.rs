@@ -15,7 +15,7 @@ SELECT ttl.enable('p', 3600), ttl.enable('parts', 3600), ttl.expire_index('dated
 CREATE TABLE kid (PRIMARY KEY (id)) INHERITS (p);
 CREATE FUNCTION live(i integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT i NOT IN (2, 300)';
 CREATE FUNCTION moment(i integer) RETURNS timestamptz LANGUAGE sql AS
-    $$ SELECT CASE WHEN live(i) THEN now() + interval '1 hour' ELSE now() - interval '1 day' END $$;
+    $$ SELECT CASE WHEN live(i) THEN now() + interval '1 day' ELSE now() - interval '1 day' END $$;
 SET ttl.preserve_ts = on;
 INSERT INTO p SELECT i, i, 'b' || i, i, moment(i) FROM generate_series(1, 300) i;
 INSERT INTO parts SELECT i, moment(i) FROM generate_series(1, 300) i;
@@ -296,7 +296,7 @@ fn while_tables_change() {
     let database = server.database("app");
     let mut session = database.connect();
     session.run(TABLES);
-    session.run("CREATE TABLE c (r integer REFERENCES p, d integer REFERENCES dated)");
+    session.run("CREATE TABLE c (id bigserial PRIMARY KEY, r integer REFERENCES p, d integer REFERENCES dated)");
     let left = std::sync::atomic::AtomicI64::new(count);
     let next = || left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
     let write = || {
@@ -315,7 +315,7 @@ fn while_tables_change() {
                     "INSERT INTO c ({column}) SELECT CASE i WHEN 70 THEN {key} ELSE 1 END FROM generate_series(1, 100) i"
                 ),
                 _ => format!(
-                    "BEGIN; INSERT INTO c ({column}) VALUES (1); UPDATE c SET {column} = {key} WHERE ctid = (SELECT max(ctid) FROM c WHERE xmin::text = pg_current_xact_id()::text AND {column} = 1); COMMIT"
+                    "BEGIN; INSERT INTO c ({column}) VALUES (1); UPDATE c SET {column} = {key} WHERE id = (SELECT currval('c_id_seq')); COMMIT"
                 ),
             };
             match session.try_run(&statement) {
