@@ -73,7 +73,7 @@ demo: deps ## Three tables, some traffic, and what users see against what is on 
 demo-svg: deps ## Run the demo, and draw docs/demo.svg and docs/metrics.svg of it
 	@scripts/demo-svg.sh $(PG)
 
-test: deps-drivers ## All tests below but test-unit, -matrix and -sqlsmith (-ecosystem: Python's)
+test: deps-drivers ## All tests below but test-unit, -install, -matrix and -sqlsmith (-ecosystem: Python's)
 	@scripts/test.sh $(PG)
 
 test-lint: deps ## rustfmt, clippy and rustdoc, without a warning
