@@ -58,11 +58,6 @@ CREATE VIEW ttl.stats AS
            s.slow,
            s.last_error,
            s.last_error_at,
-           CASE WHEN s.lag_is_known THEN
-                GREATEST(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) s.oldest_expiry), 0)
-           END AS lag_seconds,
-           s.last_pass_ms OPERATOR(pg_catalog./) 1000 AS last_pass_seconds,
-           s.time_used_ms OPERATOR(pg_catalog./) 1000 AS time_used_seconds,
            s.stats_reset
       FROM ttl_internal.table_stats() AS s;
 
@@ -82,9 +77,6 @@ COMMENT ON COLUMN ttl.stats.time_used_ms IS 'time that workers have spent on the
 COMMENT ON COLUMN ttl.stats.slow IS 'whether the last work unit ran into a time limit, or took very long for few rows; tables of other owners then take precedence';
 COMMENT ON COLUMN ttl.stats.last_error IS 'last error of deletion; visible to the table''s owner and to members of pg_read_all_stats';
 COMMENT ON COLUMN ttl.stats.last_error_at IS 'time of the last error';
-COMMENT ON COLUMN ttl.stats.lag_seconds IS 'lag, in seconds';
-COMMENT ON COLUMN ttl.stats.last_pass_seconds IS 'duration of the last pass, including pauses, in seconds';
-COMMENT ON COLUMN ttl.stats.time_used_seconds IS 'time that workers have spent on the table, excluding pauses, in seconds';
 COMMENT ON COLUMN ttl.stats.stats_reset IS 'time at which the counters were last reset by ttl.reset_stats(); NULL if not since the last crash';
 
 CREATE VIEW ttl.progress AS
@@ -145,7 +137,7 @@ CREATE VIEW ttl.placements AS
            p.relation,
            p.rows_deleted,
            p.partitions_dropped,
-           p.lag_seconds,
+           p.lag,
            p.backlog_estimate,
            p.blocked_rows,
            p.last_error,
@@ -155,7 +147,7 @@ CREATE VIEW ttl.placements AS
       FROM ttl_internal.node_reports() AS r
       LEFT JOIN LATERAL pg_catalog.json_to_recordset(CASE WHEN r.success THEN r.report::pg_catalog.json END)
              AS p (relation pg_catalog.text, rows_deleted pg_catalog.int8, partitions_dropped pg_catalog.int8,
-                   lag_seconds pg_catalog.float8, backlog_estimate pg_catalog.int8, blocked_rows pg_catalog.int8,
+                   lag pg_catalog."interval", backlog_estimate pg_catalog.int8, blocked_rows pg_catalog.int8,
                    last_error pg_catalog.text, last_error_at pg_catalog.timestamptz, problems pg_catalog.text[])
         ON true;
 
@@ -165,7 +157,7 @@ COMMENT ON COLUMN ttl.placements.nodeport IS 'port of the node';
 COMMENT ON COLUMN ttl.placements.relation IS 'table; includes its shards on the node';
 COMMENT ON COLUMN ttl.placements.rows_deleted IS 'as in ttl.stats, on the node';
 COMMENT ON COLUMN ttl.placements.partitions_dropped IS 'as in ttl.stats, on the node';
-COMMENT ON COLUMN ttl.placements.lag_seconds IS 'as in ttl.stats, on the node';
+COMMENT ON COLUMN ttl.placements.lag IS 'as in ttl.stats, on the node';
 COMMENT ON COLUMN ttl.placements.backlog_estimate IS 'as in ttl.stats, on the node';
 COMMENT ON COLUMN ttl.placements.blocked_rows IS 'as in ttl.stats, on the node';
 COMMENT ON COLUMN ttl.placements.last_error IS 'as in ttl.stats, on the node';

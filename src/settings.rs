@@ -51,8 +51,8 @@ static MAX_REPLICA_LAG: GucSetting<i32> = GucSetting::<i32>::new(10);
 /// Milliseconds: the longest wait for a lock while deleting, [`lock_timeout_ms`].
 static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
 
-/// Seconds: the longest time for one batch, triggers included.
-static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60);
+/// Milliseconds: the longest time for one batch, triggers included.
+static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 
 /// The part of a table that a change of policy may expire without being confirmed (C19); 1: all.
 static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
@@ -146,7 +146,7 @@ pub(crate) fn lock_timeout_ms() -> i32 {
 
 /// The longest time for one batch.
 pub(crate) fn statement_timeout() -> Duration {
-    Duration::from_secs(u64::try_from(STATEMENT_TIMEOUT.get()).unwrap_or(0))
+    Duration::from_millis(u64::try_from(STATEMENT_TIMEOUT.get()).unwrap_or(0))
 }
 
 /// The part of a table that a change of policy may expire without being confirmed.
@@ -376,7 +376,7 @@ fn define_reload() {
         c"Maximum duration of one batch of deletions, including triggers.",
         c"A batch that takes longer is canceled and retried in smaller parts.",
         &STATEMENT_TIMEOUT,
-        (1, i32::MAX / 1000),
-        GucFlags::UNIT_S,
+        (1000, i32::MAX),
+        GucFlags::UNIT_MS,
     );
 }

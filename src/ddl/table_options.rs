@@ -124,7 +124,7 @@ fn without_namespace() -> Error {
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         "unrecognized parameter \"ttl\"",
     )
-    .hint("For the default time to live of the table write ttl.default, such as WITH (ttl.default = '30 days').")
+    .hint("For the default time to live of the table write ttl.default_ttl, such as WITH (ttl.default_ttl = '30 days').")
 }
 
 /// Whether Citus repeats an ALTER TABLE for a shard, or on another node: the node to which it was sent
@@ -179,8 +179,8 @@ impl From<OptionError> for Error {
             OptionError::Unknown(_) => {
                 shown.hint(format!("Available parameters: {}.", OptionError::known()))
             }
-            OptionError::NoValue(name) if name == "default" => {
-                shown.hint("Write ttl.default = '30 days', or -1 for TTL without a default.")
+            OptionError::NoValue(name) if name == "default_ttl" => {
+                shown.hint("Write ttl.default_ttl = '30 days', or -1 for TTL without a default.")
             }
             OptionError::NoValue(_) => shown.hint("Write a value after \"=\"."),
             OptionError::Nothing(_) => {
@@ -228,7 +228,9 @@ fn altered(stmt: Node<'_, AlterTableStmt>, options: &TableOptions) -> Option<pg_
     // PostgreSQL tells of one that does not exist.
     let table = Name::Range(stmt.node(|stmt| &stmt.relation)?).resolve()?;
     let has_clock = label_of(table).is_some_and(|policy| policy.ts_column.is_some());
-    let sets_default = options.get("default").is_some_and(|value| value.is_some());
+    let sets_default = options
+        .get("default_ttl")
+        .is_some_and(|value| value.is_some());
     let lock = if sets_default && !has_clock || options.get("document_column").is_some() {
         pg_sys::AccessExclusiveLock
     } else if catalog::class(table).is_some() && trigger_placement::will_be_created(table) {

@@ -41,7 +41,7 @@ pub(crate) enum Value {
 /// All options, in the order of their names.
 pub(crate) const OPTIONS: &[TableOption] = &[
     TableOption {
-        name: "default",
+        name: "default_ttl",
         value: Value::Default,
         set_by: SetBy::Both,
     },
@@ -58,11 +58,6 @@ pub(crate) const OPTIONS: &[TableOption] = &[
     TableOption {
         name: "drop_partitions",
         value: Value::Boolean(|policy, value| policy.drop_partitions = value.unwrap_or(false)),
-        set_by: SetBy::Both,
-    },
-    TableOption {
-        name: "granularity",
-        value: Value::Seconds(|policy, seconds| policy.ts_granularity = seconds.unwrap_or(0)),
         set_by: SetBy::Both,
     },
     TableOption {
@@ -89,6 +84,11 @@ pub(crate) const OPTIONS: &[TableOption] = &[
         name: "ts_column",
         value: Value::Built,
         set_by: SetBy::Enable,
+    },
+    TableOption {
+        name: "ts_granularity",
+        value: Value::Seconds(|policy, seconds| policy.ts_granularity = seconds.unwrap_or(0)),
+        set_by: SetBy::Both,
     },
     TableOption {
         name: "ttl_column",

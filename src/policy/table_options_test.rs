@@ -15,25 +15,25 @@ fn read(given: &[Given<'_>]) -> Result<TableOptions, OptionError> {
 #[test]
 fn values_and_resets() {
     let options = read(&[
-        ("default", Some("30 days"), false),
+        ("default_ttl", Some("30 days"), false),
         ("hidden", None, false),
-        ("granularity", None, true),
+        ("ts_granularity", None, true),
         ("ttl_column", Some("none"), false),
         ("confirm", Some("ON"), false),
     ])
     .unwrap();
-    assert_eq!(options.get("default"), Some(Some("30 days")));
+    assert_eq!(options.get("default_ttl"), Some(Some("30 days")));
     assert_eq!(options.flag("hidden", true), Ok(Some(true)));
     assert_eq!(options.flag("drop_partitions", false), Ok(None));
-    assert_eq!(options.value("granularity", "0"), Some("0"));
+    assert_eq!(options.value("ts_granularity", "0"), Some("0"));
     assert_eq!(options.value("index", "btree"), None);
     assert_eq!(options.column("ttl_column"), Some(None));
     assert_eq!(options.column("ts_column"), None);
     assert!(options.confirm && !options.revive_expired);
     assert_eq!(
         options.confirmed(|text| format!("'{text}'")),
-        "SET (ttl.default = '30 days', ttl.hidden = 'true', ttl.ttl_column = 'none', \
-         ttl.confirm = true), RESET (ttl.granularity)"
+        "SET (ttl.default_ttl = '30 days', ttl.hidden = 'true', ttl.ttl_column = 'none', \
+         ttl.confirm = true), RESET (ttl.ts_granularity)"
     );
 }
 
@@ -45,15 +45,15 @@ fn who_sets_what() {
     };
     let options = read(&[
         ("hidden", None, false),
-        ("default", Some("60"), false),
-        ("granularity", None, true),
+        ("default_ttl", Some("60"), false),
+        ("ts_granularity", None, true),
     ])
     .unwrap();
     assert!(options.enables());
     assert!(names(&options, true).is_empty());
-    assert_eq!(names(&options, false), ["hidden", "granularity"]);
+    assert_eq!(names(&options, false), ["hidden", "ts_granularity"]);
     for (name, value, enables) in [
-        ("default", None, false),
+        ("default_ttl", None, false),
         ("index", None, true),
         ("document_column", Some("doc"), true),
         ("hidden", Some("on"), false),
@@ -65,8 +65,8 @@ fn who_sets_what() {
 
 #[test]
 fn flags_in_reset() {
-    let options = read(&[("default", None, true), ("revive_expired", None, true)]).unwrap();
-    assert_eq!(options.get("default"), Some(None));
+    let options = read(&[("default_ttl", None, true), ("revive_expired", None, true)]).unwrap();
+    assert_eq!(options.get("default_ttl"), Some(None));
     assert_eq!(options.first_set(), None);
     assert!(options.revive_expired);
     let options = read(&[("hidden", None, true)]).unwrap();
@@ -82,13 +82,16 @@ fn refused() {
             OptionError::Unknown(name("defualt")),
         ),
         (
-            &[("default", Some("1"), false), ("default", None, true)],
-            OptionError::Twice(name("default")),
+            &[
+                ("default_ttl", Some("1"), false),
+                ("default_ttl", None, true),
+            ],
+            OptionError::Twice(name("default_ttl")),
         ),
-        (&[("default", Some("1"), true)], OptionError::ResetValue),
+        (&[("default_ttl", Some("1"), true)], OptionError::ResetValue),
         (
-            &[("default", None, false)],
-            OptionError::NoValue(name("default")),
+            &[("default_ttl", None, false)],
+            OptionError::NoValue(name("default_ttl")),
         ),
         (
             &[("confirm", None, false)],
@@ -104,8 +107,8 @@ fn refused() {
     let options = read(&[("hidden", Some("2"), false)]).unwrap();
     assert!(options.flag("hidden", true).is_err());
     for name in [
-        "ttl.default, ",
-        "ttl.granularity, ",
+        "ttl.default_ttl, ",
+        "ttl.ts_granularity, ",
         "ttl.index, ",
         "ttl.confirm",
     ] {

@@ -29,7 +29,7 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
     let has_default = present
         .as_ref()
         .is_some_and(|policy| policy.default_ttl.is_some());
-    let given = options.get("default");
+    let given = options.get("default_ttl");
     let default_ttl = given.flatten().map(default_ttl).transpose()?;
     let is_on = has_default || default_ttl.is_some();
     if !is_on {
@@ -71,7 +71,7 @@ fn set(
     consent: &Consent,
 ) -> Result<()> {
     let index = options.value("index", "btree").map(index_method);
-    let granularity = options.value("granularity", "0").map(read).transpose()?;
+    let granularity = options.value("ts_granularity", "0").map(read).transpose()?;
     let asked = enable::Asked {
         default_ttl,
         ts_column: options.column("ts_column").flatten(),
@@ -89,8 +89,11 @@ fn set(
 
 fn default_ttl(text: &str) -> Result<i32> {
     if text.eq_ignore_ascii_case("null") {
-        return Err(Error::from(OptionError::NoValue("default".into()))
-            .hint("Use RESET (ttl.default) to turn TTL off, or -1 for TTL without a default."));
+        return Err(
+            Error::from(OptionError::NoValue("default_ttl".into())).hint(
+                "Use RESET (ttl.default_ttl) to turn TTL off, or -1 for TTL without a default.",
+            ),
+        );
     }
     read(text)
 }
@@ -119,10 +122,10 @@ fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool)
     let table = qualified_name(relid);
     let message = format!("parameter \"ttl.{name}\" needs a time to live on table {table}");
     let hint = if is_new {
-        "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none.".to_owned()
+        "Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none.".to_owned()
     } else {
         format!(
-            "Give \"ttl.default\" in the same list, such as '30 days', or -1 for none: ALTER TABLE {table} SET (ttl.default = -1, ttl.{name} = ...)."
+            "Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none: ALTER TABLE {table} SET (ttl.default_ttl = -1, ttl.{name} = ...)."
         )
     };
     Error::new(

@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 /// A node's report: its deletion figures and problems, a JSON array with an object for each table.
 const REPORT: &str = "SELECT COALESCE(pg_catalog.json_agg(r), '[]') FROM (\
     SELECT pg_catalog.concat(pg_catalog.quote_ident(n.nspname), '.', pg_catalog.quote_ident(c.relname)) AS relation, \
-           s.rows_deleted, s.partitions_dropped, s.lag_seconds, s.backlog_estimate, s.blocked_rows, \
+           s.rows_deleted, s.partitions_dropped, s.lag, s.backlog_estimate, s.blocked_rows, \
            s.last_error, s.last_error_at, ttl.problems(s.relation) AS problems \
       FROM ttl.stats AS s \
       JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) s.relation \

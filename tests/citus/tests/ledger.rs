@@ -144,7 +144,7 @@ fn change(cluster: &Cluster, counts: &Counts, done: &AtomicBool) {
             0 => "SELECT ttl.set_default('o', 86400, revive_expired => true);",
             1 => "SELECT ttl.set_default('o', 90000, revive_expired => true);",
             2 => "SELECT ttl.pause('o', interval '2 seconds');",
-            3 => "SELECT ttl.set_option('o', 'granularity', '0');",
+            3 => "SELECT ttl.set_option('o', 'ts_granularity', '0');",
             _ => "SELECT ttl.resume('o');",
         };
         let after = match dice.throw(2) {

@@ -24,7 +24,7 @@ PGUSER=postgres sql -d sqlalchemy_other -c "CREATE EXTENSION ttl_ext; GRANT CREA
     export PGDATABASE=sqlalchemy_other
     alembic upgrade 0001
     sql -c "SELECT ttl.enable('cart', 60)" -c "SELECT ttl.set_option('cart', 'hidden', 'off')" \
-        -c "ALTER TABLE cart SET (ttl.default = '30 days', ttl.hidden = on)"
+        -c "ALTER TABLE cart SET (ttl.default_ttl = '30 days', ttl.hidden = on)"
     alembic stamp head
 )
 python same_schema.py sqlalchemy sqlalchemy_other

@@ -34,7 +34,7 @@ CREATE RULE r AS ON INSERT TO ruled DO ALSO SELECT 1;
 SELECT ttl.archive_to('t', 'ruled');
 SELECT ttl.archive_to('t', 'pg_class');
 -- one in which the rows are expired, too
-CREATE TABLE alike (LIKE t INCLUDING ALL) WITH (ttl.default = 100);
+CREATE TABLE alike (LIKE t INCLUDING ALL) WITH (ttl.default_ttl = 100);
 SELECT ttl.archive_to('t', 'alike');
 SELECT ttl.set_default('alike', '3650 days');
 SELECT ttl.archive_to('t', 'alike');

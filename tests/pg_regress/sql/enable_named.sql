@@ -40,7 +40,7 @@ SELECT ttl.enable('without');
 SELECT ttl.enable('without', -1);
 SELECT ttl.set_default('without', 'abc');
 CREATE TABLE x (id int) WITH (ttl = 60);
-CREATE TABLE x (id int) WITH (ttl.default = 'abc');
+CREATE TABLE x (id int) WITH (ttl.default_ttl = 'abc');
 ALTER TABLE without SET (ttl = 60);
 
 -- W9: what is not named stays.
@@ -64,6 +64,6 @@ DROP SCHEMA enable_named CASCADE;
 SELECT current_database() AS db \gset
 CREATE DATABASE regress_without;
 \c regress_without
-CREATE TABLE t (id int) WITH (ttl.default = 5);
+CREATE TABLE t (id int) WITH (ttl.default_ttl = 5);
 \c :db
 DROP DATABASE regress_without;

@@ -97,7 +97,7 @@ SELECT ttl.set_default('without', '1 month');
 -- Options that are misspelled, or of a table that has no time to live.
 CREATE TABLE x (id int) WITH (ttl = 60);
 CREATE TABLE x (id int) WITH (ttl.defualt = 60);
-CREATE TABLE x (id int) WITH (ttl.default = 'abc');
+CREATE TABLE x (id int) WITH (ttl.default_ttl = 'abc');
 CREATE TABLE x (id int) WITH (ttl.hidden = false);
 -- Columns of other types.
 CREATE TABLE types (id int PRIMARY KEY, s int, at timestamptz, local timestamp, words text, flag boolean);
@@ -165,7 +165,7 @@ DROP EXTENSION ttl_ext CASCADE;
 INSERT INTO t (id) VALUES (2);
 SELECT id, _ts <= now(), ttl FROM t ORDER BY id;
 -- Its options are unknown in a database without the extension.
-CREATE TABLE u (id int) WITH (ttl.default = 5);
+CREATE TABLE u (id int) WITH (ttl.default_ttl = 5);
 \c :db
 DROP DATABASE regress_dropped;
 SET client_min_messages = warning;

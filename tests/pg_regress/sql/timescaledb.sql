@@ -65,7 +65,7 @@ INSERT INTO _timescaledb_catalog.compression_settings VALUES ('readings'), ('bef
 SAVEPOINT s;
 SELECT ttl.enable('readings', 60);
 ROLLBACK TO s;
-ALTER TABLE readings SET (ttl.default = 60);
+ALTER TABLE readings SET (ttl.default_ttl = 60);
 ROLLBACK TO s;
 SELECT ttl.expire_index('readings_ends', 0);
 ROLLBACK TO s;

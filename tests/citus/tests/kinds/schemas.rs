@@ -14,13 +14,13 @@ fn created_there() {
     lives_and_expires(&app, &mut session, "tenant.o");
 }
 
-/// `CREATE TABLE … WITH (ttl.default = …)` in such a schema, and a schema that is given to Citus.
+/// `CREATE TABLE … WITH (ttl.default_ttl = …)` in such a schema, and a schema that is given to Citus.
 #[test]
 fn with_ttl_from_the_beginning() {
     let app = cluster().application("schema_ddl");
     let mut session = app.coordinator();
     session.run("SET citus.enable_schema_based_sharding = on; CREATE SCHEMA tenant");
-    session.run("CREATE TABLE tenant.o (id int PRIMARY KEY, v text) WITH (ttl.default = 3600)");
+    session.run("CREATE TABLE tenant.o (id int PRIMARY KEY, v text) WITH (ttl.default_ttl = 3600)");
     session.run_preserving(
         "INSERT INTO tenant.o (id, _ts) SELECT n, now() - n * interval '10 minutes' FROM generate_series(1, 10) AS n",
     );

@@ -95,7 +95,7 @@ fn changes_with_shards_on_the_coordinator() {
             "SELECT ttl.create_index('o', '{\"at\": 1}', '{\"expireAfterSeconds\": 3600}')",
             "SELECT ttl.disable('o')",
         ],
-        &["ALTER TABLE o SET (ttl.default = 1800)", disabled],
+        &["ALTER TABLE o SET (ttl.default_ttl = 1800)", disabled],
         &[
             "ALTER TABLE o DROP CONSTRAINT o_pkey",
             "SELECT ttl.enable('o', 3600)",

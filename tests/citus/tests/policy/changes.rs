@@ -90,7 +90,7 @@ fn options() {
     session.run("SELECT ttl.set_option('o', 'hidden', 'true')");
     assert_eq!(seen(&mut session), ids(21..=30));
     session.run_preserving("UPDATE o SET _ts = now() - interval '5 minutes'");
-    session.run("SELECT ttl.set_option('o', 'granularity', '600')");
+    session.run("SELECT ttl.set_option('o', 'ts_granularity', '600')");
     session.run("UPDATE o SET v = 'again'");
     let kept = "SELECT count(*) FROM o WHERE _ts < now() - interval '4 minutes'";
     assert_eq!(session.value(kept), "10");

@@ -103,17 +103,17 @@ fn it_is_all_or_nothing() {
 #[test]
 fn by_ddl() {
     let (app, mut session) = with_table("ddl");
-    session.run("ALTER TABLE o SET (ttl.default = '1 hour')");
+    session.run("ALTER TABLE o SET (ttl.default_ttl = '1 hour')");
     session.run_preserving(ROWS);
     assert_eq!(seen(&mut session), ids(21..=30));
-    session.run("ALTER TABLE o SET (ttl.default = '1 day')");
+    session.run("ALTER TABLE o SET (ttl.default_ttl = '1 day')");
     assert_eq!(seen(&mut session), ids(21..=30), "what had expired is gone");
     session.run_preserving("INSERT INTO o (id, _ts) VALUES (1, now() - interval '2 hours')");
     for node in 0..app.size() {
         let expected = format!("1 {}", ids(21..=30));
         assert_eq!(seen(&mut app.node(node)), expected, "node {node}");
     }
-    session.run("ALTER TABLE o RESET (ttl.default)");
+    session.run("ALTER TABLE o RESET (ttl.default_ttl)");
     session.run_preserving("UPDATE o SET _ts = now() - interval '2 days'");
     assert_eq!(seen(&mut session), format!("1 {}", ids(21..=30)));
 }

@@ -44,7 +44,7 @@ fn columnar_tables() {
     refused(&mut session, "SELECT ttl.enable('c', 60)");
     session.run("SELECT create_distributed_table('c', 'id')");
     refused(&mut session, "SELECT ttl.enable('c', 60)");
-    refused(&mut session, "ALTER TABLE c SET (ttl.default = 60)");
+    refused(&mut session, "ALTER TABLE c SET (ttl.default_ttl = 60)");
     let columns = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'c'::regclass AND attname IN ('_ts', 'ttl')";
     assert_eq!(session.value(columns), "0");
 }

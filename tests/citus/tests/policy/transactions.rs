@@ -44,7 +44,7 @@ const CHANGES: [(&str, &str); 13] = [
     ),
     (
         ENABLED,
-        "ALTER TABLE o SET (ttl.default = 1800, ttl.confirm = true)",
+        "ALTER TABLE o SET (ttl.default_ttl = 1800, ttl.confirm = true)",
     ),
     (ENABLED, "ALTER TABLE o RENAME COLUMN _ts TO written_at"),
     (

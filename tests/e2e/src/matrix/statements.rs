@@ -32,7 +32,7 @@ pub(super) const ACTS: [(&str, &str, &str); 29] = [
     ("revive_some", "SELECT ttl.revive('{s}.t', 'k > 0')", ""),
     (
         "set_option",
-        "SELECT ttl.set_option('{s}.t', 'default', '864000')",
+        "SELECT ttl.set_option('{s}.t', 'default_ttl', '864000')",
         "",
     ),
     (
@@ -55,10 +55,10 @@ pub(super) const ACTS: [(&str, &str, &str); 29] = [
     ),
     (
         "alter_set",
-        "ALTER TABLE {s}.t SET (ttl.default = 864000)",
+        "ALTER TABLE {s}.t SET (ttl.default_ttl = 864000)",
         "",
     ),
-    ("alter_reset", "ALTER TABLE {s}.t RESET (ttl.default)", ""),
+    ("alter_reset", "ALTER TABLE {s}.t RESET (ttl.default_ttl)", ""),
     ("enable_again", "SELECT ttl.enable('{s}.t', 864000)", ""),
     (
         "enable_documents",

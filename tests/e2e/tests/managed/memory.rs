@@ -166,7 +166,7 @@ fn a_huge_text_is_an_error() {
             20_000_000,
         ),
         (
-            "DO $$ BEGIN EXECUTE 'ALTER TABLE u SET (ttl.default = ''' || {} || ''')'; END $$",
+            "DO $$ BEGIN EXECUTE 'ALTER TABLE u SET (ttl.default_ttl = ''' || {} || ''')'; END $$",
             20_000_000,
         ),
     ] {

@@ -24,9 +24,9 @@ fn prepared_statements_run_twice() {
     let database = server().database("prepared");
     let mut session = database.connect();
     let mut prepare = |sql: &str| session.client.prepare(sql).expect("prepared");
-    let create = prepare("CREATE TABLE t (id int) WITH (ttl.default = 60, fillfactor = 70)");
-    let alter = prepare("ALTER TABLE t SET (ttl.default = '2 minutes', fillfactor = 80)");
-    let reset = prepare("ALTER TABLE t RESET (ttl.default)");
+    let create = prepare("CREATE TABLE t (id int) WITH (ttl.default_ttl = 60, fillfactor = 70)");
+    let alter = prepare("ALTER TABLE t SET (ttl.default_ttl = '2 minutes', fillfactor = 80)");
+    let reset = prepare("ALTER TABLE t RESET (ttl.default_ttl)");
     let drop = prepare("DROP TABLE t");
     for _ in 0..3 {
         for (statement, default_ttl) in [
@@ -76,14 +76,14 @@ fn dumps_are_those_of_the_function() {
          CREATE TABLE a.t (id int PRIMARY KEY, doc jsonb);
          SELECT ttl.enable('a.t', '30 days', document_column => 'doc', ts_granularity => 60);
          CREATE TABLE b.t (id int PRIMARY KEY, doc jsonb)
-             WITH (ttl.default = '30 days', ttl.document_column = doc, ttl.granularity = 60);",
+             WITH (ttl.default_ttl = '30 days', ttl.document_column = doc, ttl.ts_granularity = 60);",
     );
     assert_eq!(policy(&mut session, "b.t"), policy(&mut session, "a.t"));
     let by_ddl = dumped(&database, "b.t").replace("b.", "a.");
     let by_ddl = by_ddl.replace("Schema: b", "Schema: a");
     assert_eq!(by_ddl, dumped(&database, "a.t"));
     assert!(by_ddl.contains("SECURITY LABEL FOR ttl ON TABLE a.t"));
-    assert!(!by_ddl.contains("ttl.default"));
+    assert!(!by_ddl.contains("ttl.default_ttl"));
 
     // Restored: it waits for its owner.
     session.run("DROP TABLE a.t");

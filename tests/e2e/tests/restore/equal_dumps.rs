@@ -13,7 +13,7 @@ const WAYS: [(&str, &[&str]); 11] = [
         "CREATE TABLE t (id int PRIMARY KEY)",
         &[
             "SELECT ttl.enable('t', 3600)",
-            "ALTER TABLE t SET (ttl.default = '1 hour')",
+            "ALTER TABLE t SET (ttl.default_ttl = '1 hour')",
             "SELECT ttl.enable('t', 86400); INSERT INTO t SELECT generate_series(1, 9); SELECT ttl.set_default('t', 3600)",
             "SELECT ttl.enable('t', 3600); SELECT ttl.disable('t'); SELECT ttl.enable('t', 3600)",
             "SELECT ttl.enable('t', 3600); SELECT ttl.disable('t', drop_columns => true); SELECT ttl.enable('t', 3600)",
@@ -43,16 +43,16 @@ const WAYS: [(&str, &[&str]); 11] = [
     (
         "CREATE TABLE t (id int)",
         &[
-            "SELECT ttl.enable('t', 3600, ttl_column => NULL); SELECT ttl.set_option('t', 'keep_expired', '60'); SELECT ttl.set_option('t', 'notify', 'gone'); SELECT ttl.set_option('t', 'granularity', '9')",
+            "SELECT ttl.enable('t', 3600, ttl_column => NULL); SELECT ttl.set_option('t', 'keep_expired', '60'); SELECT ttl.set_option('t', 'notify', 'gone'); SELECT ttl.set_option('t', 'ts_granularity', '9')",
             "SELECT ttl.enable('t', 3600, ttl_column => NULL, ts_granularity => 9); SELECT ttl.set_option('t', 'notify', 'gone'); SELECT ttl.set_option('t', 'keep_expired', '60')",
-            "ALTER TABLE t SET (ttl.default = 3600, ttl.ttl_column = none, ttl.notify = gone, ttl.keep_expired = 60, ttl.granularity = 9)",
+            "ALTER TABLE t SET (ttl.default_ttl = 3600, ttl.ttl_column = none, ttl.notify = gone, ttl.keep_expired = 60, ttl.ts_granularity = 9)",
         ],
     ),
     (
         "CREATE TABLE t (id int, body jsonb)",
         &[
             "SELECT ttl.enable('t', 3600, document_column => 'body')",
-            "ALTER TABLE t SET (ttl.default = 60, ttl.document_column = body); ALTER TABLE t SET (ttl.default = 3600)",
+            "ALTER TABLE t SET (ttl.default_ttl = 60, ttl.document_column = body); ALTER TABLE t SET (ttl.default_ttl = 3600)",
         ],
     ),
     (
@@ -66,7 +66,7 @@ const WAYS: [(&str, &[&str]); 11] = [
         "CREATE TABLE t (id int, _ts timestamptz NOT NULL DEFAULT now(), ttl int)",
         &[
             "SELECT ttl.enable('t', 3600, ts_column => '_ts', ttl_column => 'ttl')",
-            "ALTER TABLE t SET (ttl.default = 3600, ttl.ts_column = _ts, ttl.ttl_column = ttl)",
+            "ALTER TABLE t SET (ttl.default_ttl = 3600, ttl.ts_column = _ts, ttl.ttl_column = ttl)",
         ],
     ),
     (

@@ -111,7 +111,7 @@ fn number_101_of_100() {
     for last in [
         "SELECT ttl.enable('t101', 3600)",
         "SELECT ttl.expire_index('t150_d', 0)",
-        "CREATE TABLE with_options (id int) WITH (ttl.default = 60)",
+        "CREATE TABLE with_options (id int) WITH (ttl.default_ttl = 60)",
     ] {
         let refused = session.error(last);
         assert_eq!(refused.code().code(), "53400", "{last}");

@@ -70,7 +70,7 @@ fn c23_purge_does_not_wait() {
     let mut disk = table(&database, "btree", "");
     stay_as_long_as_they_are_kept(&mut disk);
     disk.wait_until(
-        "SELECT backlog = 0 AND lag_seconds = 0 AND next_expiry < now() - interval '25 min' AND keep_expired = 3600
+        "SELECT backlog = 0 AND lag = '0' AND next_expiry < now() - interval '25 min' AND keep_expired = 3600
            FROM ttl.tables JOIN ttl.stats USING (relation) WHERE relation = 't'::regclass",
         "t",
         PATIENCE,
