@@ -39,6 +39,7 @@ mod b17_many_partitions;
 mod b18_turning_on;
 mod b19_owners;
 mod b20_expiry_forms;
+mod b21_references;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -52,7 +53,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 20] = [
+const BENCHMARKS: [(&str, &str, Run); 21] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -100,6 +101,11 @@ const BENCHMARKS: [(&str, &str, Run); 20] = [
         "B20",
         "counting by each form of expiry",
         b20_expiry_forms::run,
+    ),
+    (
+        "B21",
+        "rows that refer to a table with TTL",
+        b21_references::run,
     ),
 ];
 
