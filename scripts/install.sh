@@ -4,7 +4,7 @@
 #
 # It does not change the server's configuration and does not restart it: what
 # there is left to do is printed at the end. Called by sudo itself (`sudo make install`, PGXN's client), it
-# compiles as the user who has called sudo, if root has no Rust, and copies as root.
+# compiles as the user who has called sudo, if they have Rust, and copies as root.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$REPO/scripts/system.sh"

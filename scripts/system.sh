@@ -180,10 +180,11 @@ at_least() { # VERSION NEEDED
     [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }
 
-# Under sudo, the user who has called it, if they have Rust and root has none: that user compiles.
+# Under sudo, the user who has called it, if they have Rust: that user compiles, so that they own what is built in
+# their folder, whether root has Rust or not.
 builder() {
     local home
-    is_root && [ -n "${SUDO_USER:-}" ] && ! type -P cargo >/dev/null || return 0
+    is_root && [ -n "${SUDO_USER:-}" ] || return 0
     home=$(getent passwd "$SUDO_USER" | cut -d : -f 6)
     [ ! -x "$home/.cargo/bin/cargo" ] || printf '%s\n' "$SUDO_USER"
 }

@@ -132,4 +132,7 @@ program "$machine/sudo" <<<'[ "$1 $2 $3" = "-u ada -H" ] && shift 3 && exec "$@"
 expect "sudo of a user who has no Rust either" "*Rust * or newer is needed*status 1" "$(said env SUDO_USER=ada "$scripts/deps.sh")"
 program "$place/ada/.cargo/bin/cargo" <<<"echo 'cargo 1.95.0'"
 expect "sudo of a user who has Rust" "status 0" "$(said env SUDO_USER=ada "$scripts/deps.sh")"
+program "$machine/cargo" <<<"echo 'cargo 1.95.0'"
+expect "both have Rust: who called sudo compiles" $'ada\nstatus 0' \
+    "$(said env SUDO_USER=ada bash -c ". '$scripts/lib.sh'; . '$scripts/system.sh'; builder")"
 exit "$failed"
