@@ -38,7 +38,7 @@ pub(crate) unsafe fn before_write(stmt: *mut CopyStmt) {
         if !(*stmt).is_from
             || (*stmt).relation.is_null()
             || pg_sys::XactReadOnly
-            || !extension::is_present()
+            || extension::is_known_to_be_absent()
         {
             return;
         }

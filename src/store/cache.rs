@@ -51,7 +51,13 @@ fn is_system(relid: pg_sys::Oid) -> bool {
 
 /// The policy in force for the relation.
 pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
-    if is_system(relid) || !extension::is_present() {
+    if is_system(relid) {
+        return None;
+    }
+    if !extension::is_present() {
+        extension::check_complete(|| {
+            governing_label(relid).is_some_and(|label| label.policy.is_on())
+        });
         return None;
     }
     if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).cloned()) {

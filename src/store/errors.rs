@@ -126,6 +126,21 @@ impl Error {
         ))
     }
 
+    /// 55000: a table has a policy, and what it needs of the extension is not there.
+    pub(crate) fn incomplete_extension() -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "extension \"ttl_ext\" is not complete",
+        )
+        .detail(
+            "A function that tables with a time to live need is not where CREATE EXTENSION put it.",
+        )
+        .hint(
+            "If a function or schema of the extension was renamed, moved or replaced, undo that. \
+             If the library is newer than the extension, run: ALTER EXTENSION ttl_ext UPDATE.",
+        )
+    }
+
     /// 22023: C16, the range of a granularity.
     pub(crate) fn invalid_granularity(seconds: i32, default_ttl: Option<i32>) -> Self {
         let error = Self::new(

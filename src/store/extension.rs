@@ -1,8 +1,10 @@
 //! Whether the extension exists in this database, and its functions' OIDs.
 
 use super::dates::DateKind;
+use crate::error::Error;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{names, rows};
+use crate::pg::session;
 use crate::policy::EpochUnit;
 use pgrx::pg_sys;
 use std::cell::Cell;
@@ -67,13 +69,17 @@ enum State {
     Unknown,
     Absent,
     Present,
+    /// It is there, but not all of its functions: who may do that has renamed or replaced one, or the library is of a
+    /// later version.
+    Incomplete,
 }
 
 static STATE: Variable<Cell<State>> = Variable::new(Cell::new(State::Unknown));
 /// Set where the state is [`State::Present`].
 static FUNCTIONS: Variable<Cell<Option<Functions>>> = Variable::new(Cell::new(None));
 
-/// The extension's functions; `None` in a database without the extension.
+/// The extension's functions; `None` in a database without the extension, or where it is incomplete
+/// ([`check_complete`]).
 ///
 /// After the first call it costs one comparison, until a function or schema of the database
 /// changes.
@@ -81,17 +87,35 @@ static FUNCTIONS: Variable<Cell<Option<Functions>>> = Variable::new(Cell::new(No
 pub(crate) fn functions() -> Option<Functions> {
     match STATE.get() {
         State::Present => FUNCTIONS.get(),
-        State::Absent => None,
+        State::Absent | State::Incomplete => None,
         State::Unknown => {
             // Set first: a change that arrives during the look-up resets it.
             STATE.set(State::Absent);
             let found = look_up();
-            if found.is_some() && STATE.get() == State::Absent {
+            let state = match found {
+                Some(_) => State::Present,
+                None if is_created() => State::Incomplete,
+                None => State::Absent,
+            };
+            if STATE.get() == State::Absent {
                 FUNCTIONS.set(found);
-                STATE.set(State::Present);
+                STATE.set(state);
             }
             found
         }
+    }
+}
+
+/// Whether CREATE EXTENSION has come to its end.
+fn is_created() -> bool {
+    !session::is_creating_extension() && !session::is_binary_upgrade() && oid().is_some()
+}
+
+/// Error 55000 where the extension is incomplete: without its functions the expired rows of a table that has a policy
+/// would be seen.
+pub(crate) fn check_complete(has_policy: impl FnOnce() -> bool) {
+    if functions().is_none() && STATE.get() == State::Incomplete && has_policy() {
+        Error::incomplete_extension().raise();
     }
 }
 
@@ -107,7 +131,7 @@ pub(crate) fn epoch_unit(function: pg_sys::Oid) -> Option<EpochUnit> {
 pub(crate) fn is_present() -> bool {
     match STATE.get() {
         State::Present => true,
-        State::Absent => false,
+        State::Absent | State::Incomplete => false,
         State::Unknown => functions().is_some(),
     }
 }

@@ -52,10 +52,10 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
             || (*stmt).relation.is_null()
             || settings::show_expired()
             || citus::session::copies_shard()
+            || extension::is_known_to_be_absent()
         {
             return None;
         }
-        extension::functions()?;
         let lock = pg_sys::AccessShareLock.cast_signed();
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());
         let relid =

@@ -48,6 +48,12 @@ pub(crate) fn is_binary_upgrade() -> bool {
     unsafe { pg_sys::IsBinaryUpgrade }
 }
 
+/// Whether a statement runs that is part of CREATE EXTENSION or ALTER EXTENSION UPDATE.
+pub(crate) fn is_creating_extension() -> bool {
+    // SAFETY: a variable of this process.
+    unsafe { pg_sys::creating_extension }
+}
+
 /// What the session is called (`application_name`), in the server's encoding.
 pub(crate) fn application_name() -> Option<&'static CStr> {
     // SAFETY: null or the setting's value, which lives until it changes: not while it is compared.

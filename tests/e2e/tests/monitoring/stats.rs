@@ -12,7 +12,7 @@ fn server() -> &'static Server {
     })
 }
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 16] = [
     "relation regclass",
     "rows_deleted bigint",
     "batches bigint",

@@ -10,6 +10,69 @@ fn pretend(session: &mut Session, version: &str) {
     ));
 }
 
+/// Rows that have expired are not seen because a superuser has moved what hides them.
+#[test]
+fn not_without_its_functions() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("app");
+    let mut session = database.connect();
+    session.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         CREATE TABLE u (id integer); INSERT INTO u VALUES (1)",
+    );
+    session.run_preserving("INSERT INTO t (id, _ts) VALUES (1, now() - interval '1 day')");
+    for (change, undo) in [
+        (
+            "ALTER SCHEMA ttl RENAME TO elsewhere",
+            "ALTER SCHEMA elsewhere RENAME TO ttl",
+        ),
+        (
+            "ALTER FUNCTION ttl.live(timestamptz, integer) RENAME TO lives",
+            "ALTER FUNCTION ttl.lives(timestamptz, integer) RENAME TO live",
+        ),
+        (
+            "ALTER FUNCTION ttl_internal.locked_here(oid, tid) SET SCHEMA public",
+            "ALTER FUNCTION public.locked_here(oid, tid) SET SCHEMA ttl_internal",
+        ),
+    ] {
+        // A session that has seen it before, and a new one.
+        session.run(change);
+        for session in [&mut session, &mut database.connect()] {
+            for statement in [
+                "SELECT * FROM t",
+                "INSERT INTO t (id) VALUES (1)",
+                "UPDATE t SET id = 2",
+                "COPY t TO STDOUT",
+                "COPY t FROM STDIN",
+                "DELETE FROM u USING t",
+            ] {
+                let error = session.error(statement);
+                let code = error.code();
+                assert_eq!(
+                    *code,
+                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "{change}: {statement}"
+                );
+                assert!(
+                    error
+                        .hint()
+                        .unwrap_or_default()
+                        .contains("ALTER EXTENSION ttl_ext UPDATE")
+                );
+            }
+            assert_eq!(session.column("SELECT id FROM u"), ["1"]);
+        }
+        session.run(undo);
+        for session in [&mut session, &mut database.connect()] {
+            assert!(session.column("SELECT id FROM t").is_empty(), "{undo}");
+        }
+    }
+    // It can be dropped as it is.
+    session.run("ALTER FUNCTION ttl.cutoff(integer) RENAME TO other");
+    session.run("DROP EXTENSION ttl_ext CASCADE");
+    session.run("INSERT INTO t (id) VALUES (2)");
+}
+
 #[test]
 fn the_older_one_is_named() {
     let server = Server::start(&[("ttl.enabled", "on")]);
