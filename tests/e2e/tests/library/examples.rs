@@ -1,6 +1,6 @@
-//! The examples that users copy do what they say: README.md, `docs/recipes.md`, `docs/foreign-keys.md` and
-//! `docs/first-session.md`. In all but the last, `--> …` after a statement is what it returns
-//! (`ttl_ext_e2e::answers`).
+//! The examples that users copy do what they say: README.md, `docs/recipes.md`, `docs/foreign-keys.md`,
+//! `docs/first-session.md`, and the statements in the table of `docs/expiry-columns.md`. `--> …` after a statement is
+//! what it returns (`ttl_ext_e2e::answers`). The other pages: `pages.rs`.
 
 use ttl_ext_e2e::{Server, answers};
 
@@ -8,6 +8,7 @@ const README: &str = include_str!("../../../../README.md");
 const RECIPES: &str = include_str!("../../../../docs/recipes.md");
 const FOREIGN_KEYS: &str = include_str!("../../../../docs/foreign-keys.md");
 const FIRST_SESSION: &str = include_str!("../../../../docs/first-session.md");
+const EXPIRY_COLUMNS: &str = include_str!("../../../../docs/expiry-columns.md");
 
 /// The fenced blocks of SQL.
 fn blocks(text: &str) -> Vec<&str> {
@@ -90,6 +91,54 @@ fn what_the_readme_says_to_type() {
         session.column("SELECT default_ttl FROM ttl.tables WHERE relation = 'carts'::regclass"),
         ["∅"]
     );
+}
+
+/// "What you type" for each kind of column: of two rows, 7 has expired by all of its columns, and 8 by none.
+#[test]
+fn what_the_page_on_columns_says_to_type() {
+    let rows = EXPIRY_COLUMNS
+        .lines()
+        .filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.rsplit(" | ").next());
+    let code = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let typed: Vec<&str> = code
+        .filter(|code| code.contains("INDEX i ON") || code.contains("ttl.expire_after("))
+        .collect();
+    assert_eq!(typed.len(), 14, "{typed:#?}");
+
+    let server = Server::start(&[]);
+    server.database("app");
+    let mut session = server.connect("app", "postgres");
+    session.run(
+        "CREATE TABLE events (id integer, created_at timestamptz);
+         CREATE TABLE tokens (id integer, expires_at timestamptz);
+         CREATE TABLE session (id integer, expire timestamp);
+         CREATE TABLE cache (id integer, expires bigint);
+         CREATE TABLE s (id integer, last_activity bigint);
+         CREATE TABLE t (id integer, at timestamptz, expires_at text, expires_in integer DEFAULT 60,
+                         minutes integer DEFAULT 1, lifetime interval DEFAULT '1 minute', last_used timestamptz,
+                         status text DEFAULT 'done', data jsonb, during tstzrange,
+                         created_at timestamptz, a timestamptz, b timestamptz, done_at timestamptz, failed_at timestamptz);
+         INSERT INTO t (id, at) VALUES (7, now() - interval '1 year'), (8, now() + interval '1 day');
+         UPDATE t SET created_at = at, a = at, b = at, done_at = at, failed_at = at, during = tstzrange(NULL, at),
+                      expires_at = to_char(at, 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
+                      data = jsonb_build_object('exp', extract(epoch FROM at)::bigint);
+         INSERT INTO events SELECT id, at FROM t;
+         INSERT INTO tokens SELECT id, at FROM t;
+         INSERT INTO session SELECT id, at FROM t;
+         INSERT INTO cache SELECT id, extract(epoch FROM at) FROM t;
+         INSERT INTO s SELECT id, extract(epoch FROM at) * 1000 FROM t;",
+    );
+    for statements in typed {
+        // The page: "… is SELECT ttl.expire_index('i', 0); or other seconds".
+        session.run(&statements.replace('…', "SELECT ttl.expire_index('i', 0);"));
+        let table = session.value("SELECT relation FROM ttl.tables WHERE rules <> '[]'");
+        let seen = session.column(&format!("SELECT id FROM {table}"));
+        assert_eq!(seen, ["8"], "{statements}");
+        session.run(&format!(
+            "SELECT ttl.disable('{table}', revive_expired => true); DROP INDEX IF EXISTS i"
+        ));
+    }
 }
 
 #[test]

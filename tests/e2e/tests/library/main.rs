@@ -5,4 +5,5 @@ mod errors_unharmed;
 mod examples;
 mod hook_chain;
 mod lifecycle;
+mod pages;
 mod reference;
