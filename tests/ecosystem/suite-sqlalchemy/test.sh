@@ -1,14 +1,11 @@
 # shellcheck shell=bash
-# SQLAlchemy's own tests of what writes, reads and reflects tables; TTL_LABELS has others, such as "test/orm test/sql".
+# SQLAlchemy's own tests; TTL_LABELS is for a part of them, such as "test/orm test/sql/test_query.py".
 . "$TTL_ECOSYSTEM/suite.sh"
 use_pip
 use_source sqlalchemy "$(sed -n 's/^SQLAlchemy==//p' requirements.txt)"
 
-# What its list of differences has been made for: 4,548 of some 42,000.
-tests=(test/orm/dml test/orm/inheritance test/orm/test_unitofwork.py test/orm/test_unitofworkv2.py test/orm/test_cascade.py
-    test/orm/test_relationships.py test/sql/test_returning.py test/sql/test_insert_exec.py test/sql/test_update.py
-    test/sql/test_cte.py test/sql/test_query.py test/engine/test_reflection.py
-    test/dialect/postgresql/test_on_conflict.py test/dialect/postgresql/test_query.py)
+# All but those of speed and of types. Some fifteen minutes of processor time in each form.
+tests=(test/base test/dialect test/engine test/ext test/orm test/sql)
 
 one_form() { # FORM
     make_database sqlalchemy_tests "$1"

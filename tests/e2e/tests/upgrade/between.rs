@@ -70,7 +70,7 @@ fn not_without_its_functions() {
     // It can be dropped as it is.
     session.run("ALTER FUNCTION ttl.cutoff(integer) RENAME TO other");
     session.run("DROP EXTENSION ttl_ext CASCADE");
-    session.run("INSERT INTO t (id) VALUES (2)");
+    session.run("INSERT INTO t (id, _ts) VALUES (2, now())");
 }
 
 #[test]
