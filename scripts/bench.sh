@@ -35,9 +35,8 @@ flock -n 9 || {
 
 # A copy of the tests' tree, anew when that has changed. An extension that is in it is
 # replaced below.
-copy_tree() { # PG_CONFIG
-    local from=${1%/bin/pg_config} stamp=$tree/.complete want
-    from=${from%/lib/postgresql/*}
+copy_tree() {
+    local from=$TTL_CACHE/pg$version stamp=$tree/.complete want
     want="1 $(cat "$from/.complete")"
     [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
     say "copying PostgreSQL $version to $tree"
@@ -67,8 +66,8 @@ tree=$TTL_CACHE/bench/pg$version
 private=$("$REPO/scripts/postgres.sh" "$version" release | tail -n 1)
 [ -n "$private" ] || die "there is no PostgreSQL $version: run 'make deps PG=$version'"
 case $private in
-    */lib/postgresql/*) # the tests' copy of the system's server, whose packages fit
-        copy_tree "$private"
+    */lib/postgresql/*) # the tests' copy of the system's server, whose packages fit, or of Debian's packages of 19
+        copy_tree
         PG_CONFIG=$tree${private#"$TTL_CACHE/pg$version"}
         add_package cron pg_cron.control
         add_package partman pg_partman.control
