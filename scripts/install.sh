@@ -25,8 +25,9 @@ version=$("$pg_config" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
 check_version "$version"
 "$REPO/scripts/deps.sh"
 headers=$("$pg_config" --includedir-server)
-export TTL_PG_CONFIGS=$pg_config
-install_needs "$version" "$(lacking "$version" | tr '\n' ' ')" >&2
+needs=
+if [ ! -f "$headers/postgres.h" ]; then needs=server; elif ! has_icu "$pg_config"; then needs=icu; fi
+TTL_PG_CONFIGS=$pg_config install_needs "$version" "$needs" >&2
 [ -f "$headers/postgres.h" ] || die "$headers/postgres.h is missing: install the headers of that server"
 
 builder=$(builder)

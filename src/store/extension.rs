@@ -114,7 +114,13 @@ fn is_created() -> bool {
 /// Error 55000 where the extension is incomplete: without its functions the expired rows of a table that has a policy
 /// would be seen.
 pub(crate) fn check_complete(has_policy: impl FnOnce() -> bool) {
-    if functions().is_none() && STATE.get() == State::Incomplete && has_policy() {
+    if functions().is_some() || STATE.get() != State::Incomplete {
+        return;
+    }
+    // DROP EXTENSION takes the functions first, and no invalidation tells of its own entry.
+    if !is_created() {
+        STATE.set(State::Absent);
+    } else if has_policy() {
         Error::incomplete_extension().raise();
     }
 }
