@@ -63,6 +63,9 @@ static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
 /// The timeline on which rows are deleted in the background, [`timeline`].
 static TIMELINE: GucSetting<i32> = GucSetting::<i32>::new(0);
 
+/// Kilobytes: from this size on a table has an index for deletion, unless its policy says otherwise (C11).
+static AUTO_INDEX_MIN_SIZE: GucSetting<i32> = GucSetting::<i32>::new(128 * 1024);
+
 /// Seconds: so long an empty partition stands after its bound has passed (M11).
 static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);
 
@@ -162,6 +165,12 @@ pub(crate) fn change_delay() -> i64 {
 /// How long an empty partition stands after its bound has passed, in microseconds.
 pub(crate) fn empty_partition_age() -> i64 {
     i64::from(EMPTY_PARTITION_AGE.get()) * 1_000_000
+}
+
+/// From so many blocks on a table has an index for deletion, unless its policy says otherwise.
+pub(crate) fn auto_index_min_blocks() -> u64 {
+    let kilobytes = u64::from(AUTO_INDEX_MIN_SIZE.get().unsigned_abs());
+    kilobytes * 1024 / u64::from(pg_sys::BLCKSZ)
 }
 
 /// The timeline on which rows are deleted in the background; 0 = any.
@@ -362,6 +371,14 @@ fn define_reload() {
         &EMPTY_PARTITION_AGE,
         (0, i32::MAX),
         GucFlags::UNIT_S,
+    );
+    define(
+        c"ttl.auto_index_min_size",
+        c"Minimum size of a table for which index => 'auto' builds an index for deletion.",
+        c"Smaller tables are read, which keeps writes cheap. The size of a partitioned table is that of its partitions.",
+        &AUTO_INDEX_MIN_SIZE,
+        (0, i32::MAX),
+        GucFlags::UNIT_KB,
     );
     define(
         c"ttl.timeline",

@@ -6,6 +6,8 @@ use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
 use super::statement::{Command, Statement, table_of};
 use super::{added, needed};
 use crate::pg::catalog::{self, roles};
+use crate::policy::{IndexMethod, Policy};
+use crate::store::missing_index;
 use crate::store::{Rule, cache, expected_indexes, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
 
@@ -21,6 +23,13 @@ pub(super) fn check_drop_index(statement: &Statement<'_>) {
         let Some(clock) = policy.clock.filter(|_| !roles::reads_physically(table)) else {
             continue;
         };
+        let wants_none = |label: &Policy| !missing_index::are_wanted(policy.labelled_table, label);
+        // Without it, deletion reads the table.
+        if label_of(policy.labelled_table)
+            .is_some_and(|label| label.index == IndexMethod::Auto && wants_none(&label))
+        {
+            continue;
+        }
         for wanted in expected_indexes(&policy) {
             let serving = expiry_index::find(table, wanted, &clock.ts, clock.ttl.as_ref());
             if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {

@@ -213,6 +213,24 @@ impl Job {
         )
     }
 
+    /// Selects when the first row expires, of those that no index leads to, after those that were expired at
+    /// `cutoffs`.
+    pub(crate) fn first_read(&self, cutoffs: &[i64]) -> String {
+        let read = |key: &&ExpiryKey| key.access == Access::Scan;
+        let firsts = self.expiry_keys.iter().filter(read).map(|key| {
+            format!(
+                "pg_catalog.min(CASE WHEN {} AND {} AND {} \
+                 THEN {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval END)",
+                key.predicate,
+                key.after(cutoffs[key.number].saturating_sub(key.offset)),
+                key.before_the_end(),
+                key.instant,
+                key.offset,
+            )
+        });
+        format!("SELECT LEAST({})", firsts.collect::<Vec<_>>().join(", "))
+    }
+
     /// Selects the expired rows of the table and of all that inherit from it, each as one value: a
     /// column of that name would hide the row.
     pub(crate) fn select_expired(&self) -> String {

@@ -12,6 +12,8 @@ use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
 use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, locks, owner_session};
+use crate::policy::IndexMethod;
+use crate::store::missing_index;
 use crate::store::{TablePolicy, cache, governing_label};
 use crate::visibility::statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -83,7 +85,7 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
             });
             counted.map_or(0, |count| count.value() as u64)
         };
-        if blocks <= RANGES * RANGE {
+        if is_sampled_whole(blocks) {
             let expired = count((0, blocks));
             return Ok(Estimate { expired, blocks });
         }
@@ -126,6 +128,31 @@ pub(crate) fn unreadable(job: &Job, (mut from, mut to): (u32, u32)) -> Result<Op
     Ok(Some(from))
 }
 
+/// Whether [`estimate`] reads all of a table of so many blocks.
+pub(crate) fn is_sampled_whole(blocks: u32) -> bool {
+    blocks <= RANGES * RANGE
+}
+
+/// What the index builder is to know of a table of so many blocks that is read for lack of an index: its size, `u32::MAX`
+/// if it has left an index there that is not valid, or 0 if an index is not its business.
+pub(crate) fn size_for_builder(job: &Job, blocks: u32) -> Result<u32, Error> {
+    look(job.relid, |_| {
+        let label = governing_label(job.relid);
+        let is_auto = label.is_some_and(|label| label.policy.index == IndexMethod::Auto);
+        let is_covered = job.relid == job.policy.labelled_table
+            || catalog::class(job.relid).is_some_and(|class| class.is_partition);
+        let Some(clock) = job.policy.clock.filter(|_| is_auto && is_covered) else {
+            return Ok(0);
+        };
+        Ok(
+            match missing_index::left_over(job.relid, clock).is_empty() {
+                true => blocks,
+                false => u32::MAX,
+            },
+        )
+    })
+}
+
 /// How many blocks the table has.
 pub(crate) fn blocks(job: &Job) -> Result<u32, Error> {
     look(
@@ -149,6 +176,21 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
             })
         });
         Ok(next.map(|instant| instant.value() as i64).min())
+    })
+}
+
+/// When the next row expires after those that were expired at `cutoffs`, of those that no index leads to. Reads the
+/// table.
+pub(crate) fn first_read(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
+    if !job.reads_all() {
+        return Ok(None);
+    }
+    look(job.relid, |visit| {
+        let query = job.first_read(cutoffs);
+        let first = statement::with_expired_rows_of(job.relid, || {
+            query::first_value(visit, Sql::over(job.relid, &query), &[])
+        });
+        Ok(first.map(|instant| instant.value() as i64))
     })
 }
 

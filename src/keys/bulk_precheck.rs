@@ -8,10 +8,11 @@ use crate::pg::abi::context::Context;
 use crate::pg::catalog;
 use crate::pg::exec::relation;
 use crate::pg::exec::scan::{self, Met};
+use crate::pg::exec::table::Slot;
 use crate::pg::server::background;
 use crate::policy;
 use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::{TablePolicy, cache, expected_indexes, governing_label};
+use crate::store::{Clock, TablePolicy, cache, expected_indexes, governing_label};
 use pgrx::pg_sys;
 
 /// The most expired rows that are removed before one statement.
@@ -21,8 +22,10 @@ const MANY_ROWS: f64 = 1_000_000.0;
 /// Of the rows to be written, the part that may be removed first: a deletion costs about an
 /// eighth of what the trigger does for as many rows as come.
 const PART: f64 = 0.25;
-/// The most index entries that are read for it; they may be dead.
+/// The most index entries that are read for it, which may be dead, or rows of a table without an index.
 const FEW_ENTRIES: u32 = 20_000;
+/// A table of so many blocks is taken to have so many times as many rows.
+const ROWS_OF_A_BLOCK: u32 = 40;
 
 /// True if no row of the table is expired, after removing a few; false also where that cannot be
 /// decided quickly.
@@ -51,30 +54,46 @@ pub(super) fn has_no_expired_row(
         && policy.archive.is_none()
         && !table.deletion_concerns_others()
         && table.passes_replica_identity_check();
+    let indexes = indexes(relid, &policy, &clock);
     Context::with_current(|memory| {
-        let liveness = Liveness::of(&policy, relid, memory);
-        expected_indexes(&policy).into_iter().all(|expected| {
-            let Some(cutoff) = cutoff(expected, &policy) else {
-                return true;
-            };
-            let serving = expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
-            let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
-                expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
-            });
-            serving
+        let mut removal = Removal {
+            liveness: Liveness::of(&policy, relid, memory),
+            may_delete,
+            name: catalog::qualified_name(relid),
+            deleted: 0,
+            budget,
+        };
+        let none_left = match indexes {
+            Some(indexes) => indexes
                 .into_iter()
-                .find(|&index| catalog::is_btree(index))
-                .is_some_and(|index| {
-                    let expired = Expired {
-                        index,
-                        range: range(expected, cutoff, by_expiry_key.contains(&index)),
-                        liveness,
-                        may_delete,
-                    };
-                    remove_expired(table, &expired, budget)
-                })
-        })
+                .all(|(index, range)| removal.by_index(table, index, range)),
+            None => removal.by_reading(table),
+        };
+        removal.end();
+        none_left
     })
+}
+
+/// The B-trees that lead to all expired rows, with the first and the last key that those have; `None` if one is missing.
+fn indexes(
+    relid: pg_sys::Oid,
+    policy: &TablePolicy,
+    clock: &Clock,
+) -> Option<Vec<(pg_sys::Oid, (i64, i64))>> {
+    let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
+        expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
+    });
+    let leading = |expected| {
+        let cutoff = cutoff(expected, policy)?;
+        let serving = expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
+        let index = serving.into_iter().find(|&index| catalog::is_btree(index));
+        let range = |index| range(expected, cutoff, by_expiry_key.contains(&index));
+        Some(index.map(|index| (index, range(index))))
+    };
+    expected_indexes(policy)
+        .into_iter()
+        .filter_map(leading)
+        .collect()
 }
 
 /// Rows whose key is not above this one are expired; `None` if none can be by this index.
@@ -124,46 +143,73 @@ impl Budget {
     }
 }
 
-/// The expired rows that an index leads to.
-struct Expired<'a> {
-    index: pg_sys::Oid,
-    /// The first and the last key that expired rows have.
-    range: (i64, i64),
+/// Removes expired rows. A row that another session writes, deletes or locks is left.
+struct Removal<'a> {
     liveness: Liveness<'a>,
     /// False if DELETE has side effects, or would fail.
     may_delete: bool,
+    /// The table's name, for messages.
+    name: String,
+    deleted: u32,
+    budget: &'a mut Budget,
 }
 
-/// Removes expired rows; true if none is left. A row that another session writes, deletes or
-/// locks is left.
-///
-/// The index alone does not decide: without a predicate it also holds rows whose override may
-/// keep them live.
-fn remove_expired(table: &relation::Open, expired: &Expired<'_>, budget: &mut Budget) -> bool {
-    let (name, mut deleted) = (catalog::qualified_name(table.table().oid()), 0);
-    let none_left = scan::each_between(table, expired.index, expired.range, &mut |met| match met {
-        Met::Entry if budget.entries == 0 => false,
-        Met::Entry => {
-            budget.entries -= 1;
-            true
-        }
-        Met::Unfinished => false,
-        Met::Version(row) if expired.liveness.is_live(row) => true,
-        Met::Version(row) => {
-            if !expired.may_delete || budget.rows == 0 {
-                return false;
-            }
-            if deleted == 0 {
-                message::begin(&name);
-            }
-            budget.rows -= 1;
-            budget.deleted = true;
-            deleted += 1;
-            row.delete_if_free()
-        }
-    });
-    if deleted > 0 {
-        message::end(&name, deleted);
+impl Removal<'_> {
+    /// Removes those that an index leads to; true if none is left.
+    ///
+    /// The index alone does not decide: without a predicate it also holds rows whose override may
+    /// keep them live.
+    fn by_index(&mut self, table: &relation::Open, index: pg_sys::Oid, range: (i64, i64)) -> bool {
+        scan::each_between(table, index, range, &mut |met| match met {
+            Met::Entry => self.read(),
+            Met::Unfinished => false,
+            Met::Version(row) => self.remove(row),
+        })
     }
-    none_left
+
+    /// Removes those that are met on reading the table; true if none is left. A table that is too large for the
+    /// statement is not read.
+    fn by_reading(&mut self, table: &relation::Open) -> bool {
+        table.is_heap()
+            && table.blocks() <= self.budget.entries / ROWS_OF_A_BLOCK
+            && scan::each_row(table, &mut |row, is_unfinished| {
+                self.read()
+                    && match is_unfinished {
+                        // Whatever becomes of it.
+                        true => self.liveness.is_live(row),
+                        false => self.remove(row),
+                    }
+            })
+    }
+
+    /// Whether one more may be read.
+    fn read(&mut self) -> bool {
+        let may_read = self.budget.entries > 0;
+        self.budget.entries = self.budget.entries.saturating_sub(1);
+        may_read
+    }
+
+    /// Removes a row if it is expired; whether it is not there any more, or live.
+    fn remove(&mut self, row: Slot<'_>) -> bool {
+        if self.liveness.is_live(row) {
+            return true;
+        }
+        if !self.may_delete || self.budget.rows == 0 {
+            return false;
+        }
+        if self.deleted == 0 {
+            message::begin(&self.name);
+        }
+        self.budget.rows -= 1;
+        self.budget.deleted = true;
+        self.deleted += 1;
+        row.delete_if_free()
+    }
+
+    /// Says how many rows were removed.
+    fn end(self) {
+        if self.deleted > 0 {
+            message::end(&self.name, self.deleted.into());
+        }
+    }
 }

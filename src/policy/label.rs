@@ -88,8 +88,10 @@ pub(crate) struct Policy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum IndexMethod {
-    /// B-tree: deletion reads only expired rows; prevents HOT updates.
+    /// A B-tree, for a table that is too large to be read: `ttl.auto_index_min_size`.
     #[default]
+    Auto,
+    /// B-tree: deletion reads only expired rows; prevents HOT updates.
     Btree,
     /// BRIN: small; from PostgreSQL 16 on it allows HOT updates.
     Brin,
@@ -101,6 +103,7 @@ impl IndexMethod {
     /// The choice of that name, as `ttl.enable(…, index => …)` takes it.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
+            "auto" => Some(Self::Auto),
             "btree" => Some(Self::Btree),
             "brin" => Some(Self::Brin),
             "none" => Some(Self::None),
@@ -108,12 +111,21 @@ impl IndexMethod {
         }
     }
 
-    /// The access method to build with.
-    pub(crate) fn access_method(self) -> Option<&'static str> {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Btree => Some("btree"),
-            Self::Brin => Some("brin"),
-            Self::None => None,
+            Self::Auto => "auto",
+            Self::Btree => "btree",
+            Self::Brin => "brin",
+            Self::None => "none",
+        }
+    }
+
+    /// The access method of what is built.
+    pub(crate) fn access_method(self) -> &'static str {
+        match self {
+            Self::Brin => "brin",
+            Self::Auto | Self::Btree | Self::None => "btree",
         }
     }
 }

@@ -2,9 +2,12 @@
 //! (C21).
 
 use super::expiry_index::{self, ExpectedIndex};
-use super::{Clock, TablePolicy, expected_indexes};
+use super::{Clock, TablePolicy, cache, expected_indexes};
 use crate::pg::catalog::{self, quote_identifier};
+use crate::pg::exec::relation;
+use crate::pg::session::locks;
 use crate::policy::{IndexMethod, Policy};
+use crate::settings;
 use pgrx::pg_sys;
 
 /// What follows the table's name in the name of an index built in the background. It tells it from a user's.
@@ -14,6 +17,39 @@ const BUILT: &str = "ttl_ext_idx";
 /// does, so that two databases with the same tables have the same names.
 pub(crate) fn name_to_build(relid: pg_sys::Oid) -> String {
     catalog::free_relation_name(relid, BUILT)
+}
+
+/// Whether the table's policy wants indexes for deletion: with `auto`, where reading the table would take too long
+/// (docs/decisions/0094-no-index-where-none-is-needed.md).
+pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
+    match policy.index {
+        IndexMethod::Auto => {
+            // A shell has no rows, and its shards are on other nodes.
+            cache::policy(relid).is_some_and(|policy| policy.is_shell())
+                || blocks(relid) >= settings::auto_index_min_blocks()
+        }
+        IndexMethod::Btree | IndexMethod::Brin => true,
+        IndexMethod::None => false,
+    }
+}
+
+/// The tables that an index of the table is of: itself or its partitions.
+pub(crate) fn leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
+    let tree = catalog::all_inheritors(relid).into_iter();
+    tree.filter(move |&table| {
+        catalog::class(table).is_some_and(|class| {
+            class.relkind == pg_sys::RELKIND_RELATION && (table == relid || class.is_partition)
+        })
+    })
+}
+
+/// How many blocks they have together; those that another session has locked do not count.
+fn blocks(relid: pg_sys::Oid) -> u64 {
+    let is_free = |&table: &pg_sys::Oid| locks::try_relation(table, pg_sys::AccessShareLock);
+    let blocks = leaves(relid)
+        .filter(is_free)
+        .map(|table| u64::from(relation::Open::locked(table).blocks()));
+    blocks.sum()
 }
 
 /// What the table needs indexes on for deletion and has none, as in CREATE INDEX. Locks nothing.

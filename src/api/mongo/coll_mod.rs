@@ -72,7 +72,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
                 "ttl.create_index() with the key {\"_ts\": 1}, or ttl.enable(), sets a default.",
             ));
         };
-        enable::enable_or_change(relid, seconds, None, consent)?;
+        enable::enable_or_change(relid, seconds, policy.index, None, consent)?;
         return Ok(CollModReply::new(policy.default_ttl, seconds));
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;

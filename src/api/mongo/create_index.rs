@@ -11,7 +11,7 @@ use crate::pg::abi::values::Json;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
-use crate::policy::Policy;
+use crate::policy::{IndexMethod, Policy};
 use crate::store::dates::DateType;
 use crate::store::predicate::{self, Unusable};
 use crate::store::ttl_index::{TtlIndex, TtlKey, Unfit, read as read_index};
@@ -304,11 +304,13 @@ fn create_default(
     let count = || u32::try_from(index::list(relid).len()).unwrap_or(u32::MAX);
     let before = count();
     let policy = guard::own_policy(relid)?;
+    // It is asked for by name.
+    let index_asked_for = IndexMethod::Btree;
     match policy.as_ref().and_then(|policy| policy.default_ttl) {
         Some(same) if same == seconds => {
             let differs = |policy: Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
             if policy.is_some_and(differs) {
-                enable::enable_or_change(relid, seconds, hidden, consent)?;
+                enable::enable_or_change(relid, seconds, index_asked_for, hidden, consent)?;
             }
             return Ok(CreateIndexReply::existing(before));
         }
@@ -325,7 +327,7 @@ fn create_default(
         }
         _ => {}
     }
-    enable::enable_or_change(relid, seconds, hidden, consent)?;
+    enable::enable_or_change(relid, seconds, index_asked_for, hidden, consent)?;
     if let Some(policy) = guard::own_policy(relid)? {
         document_column::tell_if_ignored(relid, &policy);
     }

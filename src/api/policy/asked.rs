@@ -70,7 +70,7 @@ fn set(
     options: &TableOptions,
     consent: &Consent,
 ) -> Result<()> {
-    let index = options.value("index", "btree").map(index_method);
+    let index = options.value("index", "auto").map(index_method);
     let granularity = options.value("ts_granularity", "0").map(read).transpose()?;
     let asked = enable::Asked {
         default_ttl,

@@ -10,6 +10,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::{IndexMethod, Policy};
+use crate::store::missing_index;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
@@ -94,9 +95,7 @@ impl Asked {
         if let Some(seconds) = self.default_ttl {
             call += &format!(", {seconds}");
         }
-        let index = self
-            .index
-            .map(|index| index.access_method().unwrap_or("none"));
+        let index = self.index.map(IndexMethod::name);
         for (argument, value) in [
             ("ts_column", self.ts_column.as_ref().map(quoted)),
             ("ttl_column", self.ttl_column.as_ref().map(name)),
@@ -196,10 +195,15 @@ pub(in crate::api) fn turn_on(
     let resulting = || {
         let present = guard::own_policy(relid)?;
         let wanted = asked.policy(present.as_ref())?;
-        match present {
-            Some(present) => merge(relid, present, wanted, asked),
-            None => refuse_partition(relid).map(|()| wanted),
-        }
+        let mut policy = match present {
+            Some(present) => merge(relid, present, wanted, asked)?,
+            None => refuse_partition(relid).map(|()| wanted)?,
+        };
+        // A table that is small enough to be read is small enough for its constraint to be checked.
+        let builds =
+            || policy.index == IndexMethod::None || missing_index::are_wanted(relid, &policy);
+        policy.build_pending &= builds();
+        Ok(policy)
     };
     let adopted = adoption::look(relid, asked, consent)?;
     let default = match is_new {
@@ -223,11 +227,12 @@ pub(in crate::api) fn turn_on(
     Ok(is_new)
 }
 
-/// Turns TTL on with this default, or changes the table's default; and `hidden`, unless it is
+/// Turns TTL on with this default and this kind of index, or changes the table's default; and `hidden`, unless it is
 /// `None`.
 pub(in crate::api) fn enable_or_change(
     relid: pg_sys::Oid,
     default_ttl: i32,
+    index: IndexMethod,
     hidden: Option<bool>,
     consent: &Consent,
 ) -> Result<()> {
@@ -238,6 +243,7 @@ pub(in crate::api) fn enable_or_change(
     // The command does not mention the rest, which stays as it is.
     let asked = Asked {
         default_ttl: Some(default_ttl),
+        index: Some(index),
         hidden,
         ..Asked::default()
     };
@@ -277,7 +283,7 @@ pub(in crate::api) fn index_method(name: &str) -> Result<IndexMethod> {
     IndexMethod::from_name(name).ok_or_else(|| {
         let message = format!("unrecognized value for argument \"index\": \"{name}\"");
         Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-            .hint("Available values: btree, brin, none.")
+            .hint("Available values: auto, btree, brin, none.")
     })
 }
 

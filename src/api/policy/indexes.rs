@@ -4,7 +4,7 @@ use super::cluster;
 use crate::error::Result;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
-use crate::policy::{IndexMethod, Policy};
+use crate::policy::Policy;
 use crate::store::missing_index::{self, missing};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
@@ -15,9 +15,10 @@ pub(in crate::api) fn build_missing(
     policy: &Policy,
     columns: &TablePolicy,
 ) -> Result<Vec<String>> {
-    let (Some(method), Some(clock)) = (policy.index.access_method(), columns.clock) else {
+    let Some(clock) = columns.clock else {
         return Ok(vec![]);
     };
+    let method = policy.index.access_method();
     let before = index::list(relid);
     for definition in missing(relid, policy, columns, clock) {
         let table = qualified_name(relid);
@@ -35,7 +36,7 @@ pub(in crate::api) fn are_missing(
     policy: &Policy,
     columns: &TablePolicy,
 ) -> bool {
-    policy.index != IndexMethod::None
+    missing_index::are_wanted(relid, policy)
         && columns
             .clock
             .is_some_and(|clock| !missing(relid, policy, columns, clock).is_empty())

@@ -1,6 +1,7 @@
 //! `ttl.problems`: what keeps a table's TTL from working.
 
 use super::disclosure::shows_errors;
+use super::standing::need;
 use super::{
     cluster_figures, constraint_problems, deletion_problems, library, rules, trigger_problems,
 };
@@ -22,7 +23,7 @@ use crate::store::{
     TablePolicy, cache, index_of, label_of, label_provider, read_label, ttl_index,
     without_its_index,
 };
-use crate::worker::builder::{self, Standing};
+use crate::worker::builder::{self, Need, Standing};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -192,19 +193,22 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
     let Some(clock) = columns.clock else {
         return vec![];
     };
-    let choice = match policy.index {
-        IndexMethod::None => " (index => 'none')",
-        _ => "",
+    let need = need(relid, policy);
+    let choice = match need {
+        Need::None => " (index => 'none')",
+        // Reading it takes little.
+        Need::Later => return vec![],
+        Need::Now | Need::Pending => "",
     };
-    let effect = if policy.build_pending {
-        waits_for_builder(relid)
-    } else {
-        "deletion reads the whole table".to_owned()
+    let effect = match need {
+        // With `auto` it is read meanwhile.
+        Need::Pending if policy.index != IndexMethod::Auto => waits_for_builder(relid),
+        _ => "deletion reads the whole table".to_owned(),
     };
     let problem = |definition: String| {
         let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
         let text = format!("no valid index on {definition}{choice}: {effect}");
-        match policy.build_pending && settings::build_indexes() {
+        match need == Need::Pending && settings::build_indexes() {
             // A background process is at it, or tries again.
             true => {
                 Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")

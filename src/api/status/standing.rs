@@ -2,14 +2,13 @@
 
 use super::disclosure::{shows_errors, shows_figures};
 use super::stats;
-use crate::api::policy::indexes;
 use crate::pg::abi::values::Json;
 use crate::pg::server::background;
 use crate::pg::session::look;
 use crate::policy::{IndexMethod, Policy, lagging};
 use crate::settings;
-use crate::store::{cache, label_of};
-use crate::worker::builder::{self, Standing};
+use crate::store::{cache, label_of, missing_index};
+use crate::worker::builder::{self, Need, Standing};
 use crate::worker::shared::resting;
 use crate::worker::shared::standing::{self, Figures, Halt};
 use pgrx::pg_sys;
@@ -45,8 +44,12 @@ fn of(rel: pg_sys::Oid) -> Option<Value> {
 /// How the indexes for deletion stand (C21).
 fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
     let columns = cache::policy(rel).filter(|columns| columns.needs_clock());
-    let is_wanted = columns.is_some() && policy.index != IndexMethod::None;
-    let is_missing = columns.is_some_and(|columns| indexes::are_missing(rel, policy, &columns));
+    let need = columns.as_ref().map_or(Need::None, |_| need(rel, policy));
+    let is_missing = columns.is_some_and(|columns| {
+        columns
+            .clock
+            .is_some_and(|clock| !missing_index::missing(rel, policy, &columns, clock).is_empty())
+    });
     let standing = match builder::standing(rel) {
         // The message may quote rows.
         Standing::Failed(_) if !shows_errors(rel) => {
@@ -54,7 +57,18 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
         }
         standing => standing,
     };
-    builder::state(is_wanted, is_missing, policy.build_pending, standing)
+    need.state(is_missing, standing)
+}
+
+/// Whether the table is to have indexes for deletion (C11).
+pub(super) fn need(rel: pg_sys::Oid, policy: &Policy) -> Need {
+    match policy.index {
+        IndexMethod::None => Need::None,
+        _ if policy.build_pending => Need::Pending,
+        IndexMethod::Auto if builder::is_wanted(rel) => Need::Pending,
+        IndexMethod::Auto => Need::Later,
+        IndexMethod::Btree | IndexMethod::Brin => Need::Now,
+    }
 }
 
 /// Whether somebody deletes, in a word or two; `ttl.problems` says more.

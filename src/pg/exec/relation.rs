@@ -42,11 +42,16 @@ impl Open {
         self.is_plain_heap() && self.table().triggers().delete_only_queues()
     }
 
+    /// Whether its access method is PostgreSQL's own.
+    pub(crate) fn is_heap(&self) -> bool {
+        // SAFETY: open.
+        unsafe { (*(*self.0).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID }
+    }
+
     /// A heap without rules of any kind.
     fn is_plain_heap(&self) -> bool {
         // SAFETY: open.
-        let class = unsafe { &*(*self.0).rd_rel };
-        class.relam == pg_sys::HEAP_TABLE_AM_OID && !class.relhasrules
+        self.is_heap() && unsafe { !(*(*self.0).rd_rel).relhasrules }
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica

@@ -274,3 +274,32 @@ pub(crate) fn each_between(
         goes_on
     }
 }
+
+/// Reads all row versions of a table that are there, or that another transaction is writing or deleting, which `see` is
+/// told; until it returns false. Returns true at the end. Guarded.
+pub(crate) fn each_row(
+    table: &relation::Open,
+    see: &mut dyn FnMut(Slot<'_>, bool) -> bool,
+) -> bool {
+    let table = table.table();
+    // SAFETY: the table is open and locked until the scan ends.
+    unsafe {
+        let mut dirty = pg_sys::SnapshotData {
+            snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+            ..Default::default()
+        };
+        let (heap, forward) = (table.as_ptr(), pg_sys::ScanDirection::ForwardScanDirection);
+        #[cfg(not(since19))]
+        let scan = pg_sys::table_beginscan(heap, &mut dirty, 0, null_mut());
+        #[cfg(since19)]
+        let scan = pg_sys::table_beginscan(heap, &mut dirty, 0, null_mut(), 0);
+        let slot = pg_sys::table_slot_create(heap, null_mut());
+        let mut goes_on = true;
+        while goes_on && pg_sys::table_scan_getnextslot(scan, forward, slot) {
+            goes_on = see(Slot::of(slot, table), writer(&dirty).is_some());
+        }
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::table_endscan(scan);
+        goes_on
+    }
+}

@@ -5,7 +5,7 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
-use crate::policy::Policy;
+use crate::policy::{IndexMethod, Policy};
 use crate::store::expiry_index::{self, ExpectedIndex};
 use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
@@ -41,36 +41,34 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
     };
     let is_partitioned = class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
     let method = policy.index.access_method();
+    // With `auto` whatever has outgrown being read gets one, without anyone's call.
+    let builds = policy.index != IndexMethod::None && policy.build_pending
+        || policy.index == IndexMethod::Auto && missing_index::are_wanted(relid, &policy);
     let create = |table: pg_sys::Oid, how: &str, definition: &str| Statement {
         table: table.to_u32(),
         text: format!(
             "CREATE INDEX {how}{} ON {} USING {} {}",
             quote_identifier(&missing_index::name_to_build(table)),
             qualified_name(table),
-            method.unwrap_or("btree"),
+            method,
             definition
         ),
     };
-    let leaves = catalog::all_inheritors(relid).into_iter().filter(|&table| {
-        catalog::class(table).is_some_and(|class| {
-            class.relkind == pg_sys::RELKIND_RELATION && (table == relid || class.is_partition)
-        })
-    });
-    for leaf in leaves {
+    for leaf in missing_index::leaves(relid) {
         let Some((columns, clock)) = has_clock(leaf) else {
             continue;
         };
         let left_over = missing_index::left_over(leaf, clock).into_iter();
         work.left_over
             .extend(left_over.map(|index| drop_index(leaf, index)));
-        if policy.build_pending && method.is_some() {
+        if builds {
             let missing = missing_index::missing(leaf, &policy, &columns, clock);
             let missing = missing.iter();
             work.missing
                 .extend(missing.map(|it| create(leaf, "CONCURRENTLY ", it)));
         }
     }
-    if is_partitioned && policy.build_pending && method.is_some() {
+    if is_partitioned && builds {
         let missing = missing_index::missing(relid, &policy, &columns, clock);
         work.joined = missing.iter().map(|it| create(relid, "", it)).collect();
     }

@@ -14,12 +14,12 @@ use crate::pg::catalog::{self, qualified_name};
 use crate::pg::server::activity;
 use crate::pg::server::background;
 use crate::pg::session::{self, locks, owner_session, top_level};
-use crate::policy::Policy;
+use crate::policy::{IndexMethod, Policy};
 use crate::settings;
 use crate::store::missing_index;
 use crate::worker::queue::build_plan::{Statement, Step, Work};
 use crate::worker::shared::processes;
-use crate::worker::shared::state::TableKey;
+use crate::worker::shared::state::{self, TableKey};
 use crate::worker::shared::{builds, log};
 use core::ffi::c_int;
 use pgrx::prelude::*;
@@ -32,8 +32,10 @@ const STEPS: usize = 100_000;
 /// The tables among those with labels that the builder has work at, with their owners. Within a
 /// transaction.
 pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
+    let outgrown = state::outgrown(background::my_database().to_u32());
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
-        if policy.restored || !policy.build_pending {
+        let has_outgrown = policy.index == IndexMethod::Auto && outgrown.contains(&relid.to_u32());
+        if policy.restored || !(policy.build_pending || has_outgrown) {
             return false;
         }
         policy.is_on()
@@ -69,7 +71,12 @@ pub(crate) fn standing(relid: pg_sys::Oid) -> Standing {
     builds::standing(key_here(relid))
 }
 
-pub(crate) use crate::worker::queue::build_plan::{Standing, state};
+/// Whether a builder is at a table of this database, or is to come.
+pub(crate) fn is_wanted(relid: pg_sys::Oid) -> bool {
+    builds::is_wanted(key_here(relid))
+}
+
+pub(crate) use crate::worker::queue::build_plan::{Need, Standing};
 
 /// The entry point of a builder; `place` is its index in shared memory.
 #[pg_guard]
@@ -87,7 +94,10 @@ pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
     process.connect();
     prepare_session();
     match build(key) {
-        Ok(()) => builds::is_done(key),
+        Ok(()) => {
+            state::forget_sizes(key);
+            builds::is_done(key);
+        }
         Err(failure) => {
             let waits = failure.sqlstate() == "55P03";
             builds::has_failed(key, &failure.text(), waits);

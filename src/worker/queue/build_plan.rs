@@ -96,21 +96,30 @@ pub(crate) enum Standing {
     Failed(String),
 }
 
-/// `index_state` of `ttl.tables`.
-pub(crate) fn state(
-    is_wanted: bool,
-    is_missing: bool,
-    is_pending: bool,
-    standing: Standing,
-) -> Option<String> {
-    if !is_wanted {
-        return None;
+/// Whether a table is to have an index for deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Not one that is built.
+    None,
+    /// As soon as it has outgrown being read.
+    Later,
+    /// It is to have one, which nobody builds,
+    Now,
+    /// or which a builder is to build.
+    Pending,
+}
+
+impl Need {
+    /// `index_state` of `ttl.tables`.
+    pub(crate) fn state(self, is_missing: bool, standing: Standing) -> Option<String> {
+        Some(match (self, is_missing, standing) {
+            (Self::None, _, _) => return None,
+            (_, _, Standing::Building) => "building".to_owned(),
+            (Self::Pending, _, Standing::Waiting) => "waiting".to_owned(),
+            (Self::Pending, _, Standing::Failed(error)) => format!("failed: {error}"),
+            (_, false, _) => "ready".to_owned(),
+            (Self::Later, true, _) => "not needed".to_owned(),
+            (Self::Now, true, _) => "missing".to_owned(),
+        })
     }
-    Some(match (is_pending, is_missing, standing) {
-        (_, _, Standing::Building) => "building".to_owned(),
-        (false, false, _) => "ready".to_owned(),
-        (false, true, _) => "missing".to_owned(),
-        (true, _, Standing::Waiting) => "waiting".to_owned(),
-        (true, _, Standing::Failed(error)) => format!("failed: {error}"),
-    })
 }

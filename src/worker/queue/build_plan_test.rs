@@ -1,6 +1,6 @@
 //! C21: the order of the builder's steps, from every state that it can be ended in.
 
-use super::build_plan::{Standing, Statement, Step, Work, pause, state};
+use super::build_plan::{Need, Standing, Statement, Step, Work, pause};
 
 fn statement(text: &str) -> Statement {
     Statement {
@@ -92,18 +92,20 @@ fn pauses_grow_up_to_an_hour() {
 #[test]
 fn states() {
     let failed = || Standing::Failed("disk full".to_owned());
-    for (wanted, missing, pending, standing, expected) in [
-        (false, true, true, Standing::Waiting, None),
-        (true, false, false, Standing::Waiting, Some("ready")),
-        (true, true, false, Standing::Waiting, Some("missing")),
-        (true, true, true, Standing::Waiting, Some("waiting")),
-        (true, true, true, Standing::Building, Some("building")),
-        (true, false, false, Standing::Building, Some("building")),
-        (true, true, true, failed(), Some("failed: disk full")),
+    for (need, missing, standing, expected) in [
+        (Need::None, true, Standing::Waiting, None),
+        (Need::Now, false, Standing::Waiting, Some("ready")),
+        (Need::Now, true, Standing::Waiting, Some("missing")),
+        (Need::Later, true, Standing::Waiting, Some("not needed")),
+        (Need::Later, false, Standing::Waiting, Some("ready")),
+        (Need::Pending, true, Standing::Waiting, Some("waiting")),
+        (Need::Pending, true, Standing::Building, Some("building")),
+        (Need::Now, false, Standing::Building, Some("building")),
+        (Need::Pending, true, failed(), Some("failed: disk full")),
         // The index that failed is not the one that deletion goes by.
-        (true, false, false, failed(), Some("ready")),
+        (Need::Now, false, failed(), Some("ready")),
     ] {
-        let shown = state(wanted, missing, pending, standing);
+        let shown = need.state(missing, standing);
         assert_eq!(shown.as_deref(), expected);
     }
 }

@@ -332,6 +332,18 @@ pub(in crate::worker) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }
 
+/// Minimum delay between passes that read all of a table of so many blocks, at this cost: they take one part in a
+/// hundred of the time, unless that would be late. A machine that is busy with other things does not make it long.
+pub(in crate::worker) fn interval_of_reading(cost: i64, blocks: u64) -> i64 {
+    /// A read of one block from disk, and of its rows, twice.
+    const BLOCK: u64 = 200;
+    const SHARE: i64 = 100;
+    const LATE: i64 = 60_000_000;
+    let most = i64::try_from(blocks.saturating_mul(BLOCK)).unwrap_or(i64::MAX);
+    let cost = cost.min(most);
+    cost.saturating_mul(SHARE).min(LATE).max(interval(cost))
+}
+
 /// How long a row is set aside after this number of failures. The first time it is one minute, then
 /// twice as long each time, up to one hour. If another transaction was in its way, it is two seconds, up
 /// to one minute.

@@ -223,6 +223,13 @@ pub(in crate::worker) fn has_failed(key: TableKey, error: &str, waits: bool) {
     });
 }
 
+/// Whether a builder is at the table, or is to come.
+pub(in crate::worker) fn is_wanted(key: TableKey) -> bool {
+    let lock = Locked::shared();
+    let mut builds = shared::control().builds.get(&lock).iter();
+    builds.any(|build| build.key == key)
+}
+
 /// The PID of the builder at this table.
 pub(in crate::worker) fn pid_at(key: TableKey) -> Option<i32> {
     at(key.database, key.relid).map(|builder| builder.pid.load(Ordering::Acquire))

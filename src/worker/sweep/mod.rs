@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
 use crate::worker::shared::report::{self, Phase};
-use crate::worker::shared::state;
+use crate::worker::shared::{state, wakeups};
 use std::time::Duration;
 
 /// After so many rows of a pass, the other order may be better.
@@ -216,12 +216,17 @@ impl Turn<'_> {
     /// Begins a heap sweep.
     pub(super) fn begin_heap_sweep(&mut self) -> Result<(), Error> {
         let blocks = probe::blocks(&self.job)?;
+        self.note_size(blocks)?;
         self.progress.heap_swept = true;
         self.progress.sweep_began = background::now();
         self.progress.estimated = true;
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(blocks);
+        if probe::is_sampled_whole(blocks) {
+            // The sweep reads no more than an estimate would.
+            return Ok(());
+        }
         match probe::estimate(&self.job) {
             // The sweep finds out which.
             Err(failure) if failure.may_be_of_a_block() => {}
@@ -229,6 +234,19 @@ impl Turn<'_> {
                 let backlog = i64::try_from(estimate?.expired).unwrap_or(i64::MAX);
                 self.note_backlog(backlog);
             }
+        }
+        Ok(())
+    }
+
+    /// Notes how much is read for lack of an index: the builder may be called for.
+    fn note_size(&self, blocks: u32) -> Result<(), Error> {
+        let reads_all = self.job.reads_all() && !self.bypasses_indexes;
+        let size = match reads_all {
+            true => probe::size_for_builder(&self.job, blocks)?,
+            false => 0,
+        };
+        if state::note_size(self.key, size) {
+            wakeups::tell_of_change(self.key.database);
         }
         Ok(())
     }

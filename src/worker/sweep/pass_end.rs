@@ -16,8 +16,30 @@ use std::time::Instant;
 const HIDDEN: i64 = 5_000_000;
 
 impl Turn<'_> {
-    fn look_ahead(&self) -> Result<Ahead, Error> {
-        let next = probe::next_expiry(&self.job, &self.cutoffs)?;
+    /// Whether all of the table is read for lack of an index, and that takes little.
+    fn reads_little(&self) -> bool {
+        self.job.reads_all()
+            && !self.bypasses_indexes
+            && self.blocks() < settings::auto_index_min_blocks()
+    }
+
+    /// The blocks of the heap sweep.
+    fn blocks(&self) -> u64 {
+        self.progress.end_block.unsigned_abs()
+    }
+
+    /// `leaves_none`: the pass has left no expired row behind.
+    fn look_ahead(&self, leaves_none: bool) -> Result<Ahead, Error> {
+        let mut next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        if self.reads_little() {
+            // Rows that have come expired behind the sweep are among the next, unless those that it has left would be.
+            let after = match leaves_none {
+                true => i64::MIN,
+                false => self.progress.sweep_began,
+            };
+            let first = probe::first_read(&self.job, &self.job.cutoffs(after))?;
+            next = next.into_iter().chain(first).min();
+        }
         let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
         Ok(Ahead {
             expiry: next.into_iter().chain(ahead.expiry).min(),
@@ -36,8 +58,14 @@ impl Turn<'_> {
         let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
         let (referred, count_again) = self.count_referred();
+        let (locked, aside) = (
+            i64::try_from(self.progress.locked).unwrap_or(0),
+            self.aside.count + referred.rows,
+        );
+        let left_out = self.progress.leaves_out();
         let probing = Instant::now();
-        let (ahead, hidden) = match self.look_ahead() {
+        let leaves_none = locked == 0 && aside == 0 && !left_out;
+        let (ahead, hidden) = match self.look_ahead(leaves_none) {
             // What comes next is in a block that cannot be read, and others are behind it.
             Err(failure) if failure.may_be_of_a_block() => (Ahead::default(), true),
             ahead => (ahead?, false),
@@ -50,14 +78,14 @@ impl Turn<'_> {
             .into_iter()
             .flatten()
             .min();
-        let left_out = self.progress.leaves_out();
-        let (locked, aside) = (
-            i64::try_from(self.progress.locked).unwrap_or(0),
-            self.aside.count + referred.rows,
-        );
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
-        let known = ordered && !hidden && self.progress.has_come_to_all();
+        let reads_little = self.reads_little();
+        let has_come_to_all = match reads_little {
+            true => leaves_none,
+            false => ordered && self.progress.has_come_to_all(),
+        };
+        let known = has_come_to_all && !hidden;
         let written = self.written.filter(|_| known);
         state::with_table(self.key, |state| {
             state.progress.writes_seen = written.unwrap_or(-1);
@@ -88,13 +116,18 @@ impl Turn<'_> {
             leftover: locked > 0 || left_out,
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
-            interval: schedule::interval(if self.bypasses_indexes {
-                took
-            } else if all_read {
-                micros(self.began.elapsed())
+            interval: if reads_little {
+                // The sweep reads it, too.
+                schedule::interval_of_reading(probed.saturating_mul(2), self.blocks())
             } else {
-                probed
-            }),
+                schedule::interval(if self.bypasses_indexes {
+                    took
+                } else if all_read {
+                    micros(self.began.elapsed())
+                } else {
+                    probed
+                })
+            },
         })
     }
 }

@@ -12,7 +12,7 @@ CREATE VIEW indexes AS
 -- validated.
 CREATE TABLE t (id integer PRIMARY KEY, ttl integer);
 INSERT INTO t VALUES (1, 100);
-SELECT ttl.enable('t', 3600, ttl_column => 'ttl', concurrently => true);
+SELECT ttl.enable('t', 3600, ttl_column => 'ttl', concurrently => true, index => 'btree');
 SELECT * FROM state;
 SELECT * FROM indexes;
 SELECT conname, convalidated FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c';
@@ -35,15 +35,15 @@ SELECT ttl.set_default('t', 7200);
 SELECT index_state, pending FROM state;
 SELECT * FROM indexes;
 -- or until ttl.enable builds it.
-SELECT ttl.enable('t', 7200);
+SELECT ttl.enable('t', 7200, index => 'btree');
 SELECT index_state, pending FROM state;
 SELECT * FROM indexes;
 -- With an index there is nothing to wait for.
-SELECT ttl.enable('t', 7200, concurrently => true);
+SELECT ttl.enable('t', 7200, concurrently => true, index => 'btree');
 SELECT index_state, pending FROM state;
 DROP INDEX t_expiry_key_idx;
 SELECT index_state, pending FROM state;
-SELECT ttl.enable('t', 7200, concurrently => true);
+SELECT ttl.enable('t', 7200, concurrently => true, index => 'btree');
 SELECT index_state, pending FROM state;
 SELECT ttl.disable('t', drop_columns => true);
 SELECT * FROM state;
@@ -55,7 +55,7 @@ SELECT ttl.enable('n', 3600, index => 'none', concurrently => true);
 SELECT ttl.enable('n', concurrently => true);
 SELECT index_state, ttl_internal.policy('n') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'n'::regclass;
 CREATE TEMPORARY TABLE tmp (id integer);
-SELECT ttl.enable('tmp', 3600, concurrently => true);
+SELECT ttl.enable('tmp', 3600, concurrently => true, index => 'btree');
 SELECT index_state, ttl_internal.policy('tmp') ? 'build_pending' AS pending FROM ttl.tables WHERE relation = 'tmp'::regclass;
 SELECT ttl.enable('n', 3600, concurrently => NULL);
 

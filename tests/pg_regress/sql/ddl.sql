@@ -2,7 +2,7 @@
 CREATE SCHEMA ddl;
 SET search_path = ddl;
 CREATE TABLE t (id int PRIMARY KEY, doc jsonb, other int);
-SELECT ttl.enable('t', 100);
+SELECT ttl.enable('t', 100, index => 'btree');
 DROP INDEX t_expiry_key_idx;
 DROP INDEX CONCURRENTLY t_expiry_key_idx;
 DROP INDEX IF EXISTS nosuch, ddl.t_expiry_key_idx;
@@ -36,19 +36,19 @@ CLUSTER t USING t_pkey;
 SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
 -- the document of a generated override
 CREATE TABLE docs (id int, body jsonb);
-SELECT ttl.enable('docs', 100, document_column => 'body');
+SELECT ttl.enable('docs', 100, document_column => 'body', index => 'btree');
 ALTER TABLE docs DROP COLUMN body CASCADE;
 ALTER TABLE docs ALTER COLUMN body TYPE text;
 ALTER TABLE docs ALTER COLUMN ttl DROP EXPRESSION;
 -- partitions and heirs
 CREATE TABLE p (a int) PARTITION BY LIST (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
-SELECT ttl.enable('p', 100);
+SELECT ttl.enable('p', 100, index => 'btree');
 ALTER TABLE p DROP COLUMN ttl;
 DROP INDEX p_expiry_key_idx;
 CREATE TABLE par (ttl int);
 CREATE TABLE chi () INHERITS (par);
-SELECT ttl.enable('chi', 100);
+SELECT ttl.enable('chi', 100, index => 'btree');
 ALTER TABLE par DROP COLUMN ttl;
 -- whole tables may go at any time
 DROP TABLE p;
@@ -60,7 +60,7 @@ ALTER TABLE t DROP COLUMN ttl;
 SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
 SELECT count(*) FROM t;
 -- turning it on again repairs it
-SELECT ttl.enable('t', 50);
+SELECT ttl.enable('t', 50, index => 'btree');
 SELECT problems FROM ttl.tables WHERE relation = 't'::regclass;
 \d t
 -- C11 turning TTL on builds the index again
@@ -70,7 +70,7 @@ SELECT ttl.set_default('t', 60);
 SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY 1;
 -- an index that belongs to a constraint serves, and goes with its column
 CREATE TABLE a (id int, created timestamptz, PRIMARY KEY (created, id));
-SELECT ttl.enable('a', 60, ts_column => 'created', ttl_column => NULL);
+SELECT ttl.enable('a', 60, ts_column => 'created', ttl_column => NULL, index => 'btree');
 SELECT count(*) FROM pg_index WHERE indrelid = 'a'::regclass;
 SELECT ttl.disable('a', drop_columns => true);
 \d a

@@ -19,7 +19,7 @@ BEGIN
     END LOOP;
 END $$;
 CREATE TABLE t (id int PRIMARY KEY, n int DEFAULT 0);
-SELECT ttl.enable('t', 1000000);
+SELECT ttl.enable('t', 1000000, index => 'btree');
 SET ttl.show_expired = on;
 EXPLAIN (COSTS OFF) SELECT ttl.expiry_key(_ts, ttl) FROM t WHERE ttl.expiry_key(_ts, ttl) IS NOT NULL
   ORDER BY ttl.expiry_key(_ts, ttl);
@@ -72,7 +72,7 @@ COPY t (id, ttl) FROM stdin;
 7001	\N
 7002	777
 \.
-SELECT ttl.enable('t', 1000000, ts_granularity => 600);
+SELECT ttl.enable('t', 1000000, ts_granularity => 600, index => 'btree');
 UPDATE t SET n = 0;
 SELECT * FROM entries();
 DROP SCHEMA index_entries CASCADE;

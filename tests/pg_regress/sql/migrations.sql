@@ -5,7 +5,7 @@ CREATE FUNCTION problems(rel regclass) RETURNS SETOF text LANGUAGE sql AS 'SELEC
 \pset format unaligned
 \pset tuples_only on
 CREATE TABLE t (id int PRIMARY KEY, ends timestamptz);
-SELECT ttl.enable('t', 3600);
+SELECT ttl.enable('t', 3600, index => 'btree');
 CREATE INDEX ends ON t (ends);
 SELECT ttl.expire_index('ends', 0);
 -- shown in two pairs of parentheses, without which ActiveRecord cannot read it
@@ -54,7 +54,7 @@ INSERT INTO t (id, ttl) VALUES (3, 0);
 -- partitions
 CREATE TABLE p (id int) PARTITION BY LIST (id);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
-SELECT ttl.enable('p', 3600);
+SELECT ttl.enable('p', 3600, index => 'btree');
 ALTER TABLE p DROP CONSTRAINT p_ttl_check;
 ALTER TABLE p ALTER _ts DROP NOT NULL;
 ALTER TABLE p ALTER ttl TYPE integer;
