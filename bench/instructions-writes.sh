@@ -20,17 +20,14 @@ start_server "shared_preload_libraries = 'ttl_ext'" "ttl.enabled = off" "ttl.cha
 data=$WORK/data
 run() { as_server_user "$BINDIR/psql" -X -q -v ON_ERROR_STOP=1 -h "$WORK" -U postgres -d postgres -c "$1" >/dev/null; }
 
-tables=(bare by_hand ttl ttl_without_index)
+tables=(bare by_hand ttl ttl_btree)
 run "CREATE EXTENSION ttl_ext"
 for table in "${tables[@]}"; do
     run "CREATE TABLE $table (id bigint PRIMARY KEY, data text) WITH (fillfactor = 80)"
     case $table in
         by_hand) run "ALTER TABLE by_hand ADD _ts timestamptz NOT NULL DEFAULT now(), ADD ttl integer; CREATE INDEX ON by_hand (_ts)" ;;
         ttl) run "SELECT ttl.enable('ttl', 86400)" ;;
-        ttl_without_index)
-            run "SELECT ttl.enable('ttl_without_index', 86400, index => 'none')"
-            run "ALTER TABLE ttl_without_index VALIDATE CONSTRAINT ttl_without_index_ttl_check"
-            ;;
+        ttl_btree) run "SELECT ttl.enable('ttl_btree', 86400, index => 'btree')" ;;
     esac
     run "INSERT INTO $table (id, data) SELECT i * 100, md5(i::text) FROM generate_series(1, $rows) AS i"
 done

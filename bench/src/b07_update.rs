@@ -1,4 +1,4 @@
-//! B7: UPDATE of one row by its primary key, against the table as it was before TTL (*bare*), whose
+//! B7: UPDATE of one row by its primary key, in a table small enough to have no index for deletion and in one that has one, against the table as it was before TTL (*bare*), whose
 //! updates are heap-only, as nothing indexed changes; against statements that set `_ts`
 //! themselves; and against moddatetime. And the WAL of an update, alone.
 
@@ -12,9 +12,10 @@ use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 use ttl_ext_e2e::{Server, Session};
 
-const SIDES: [&str; 7] = [
+const SIDES: [&str; 8] = [
     "ours",
     "granular",
+    "btree",
     "brin",
     "by_hand",
     "bare",
@@ -35,7 +36,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b7");
     let mut session = database.connect();
     let trigger = session.try_run("CREATE EXTENSION moddatetime").is_ok();
-    let sides = &SIDES[..if trigger { 7 } else { 6 }];
+    let sides = &SIDES[..if trigger { 8 } else { 7 }];
     for side in sides {
         // Room for the new version beside the old one, as one gives a table of sessions.
         session.run(&format!(
@@ -50,9 +51,10 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 );
                 session.run(&granular);
             }
-            "brin" => {
-                let brin = format!("SELECT ttl.enable('{side}', {LIFETIME}, index => 'brin')");
-                session.run(&brin);
+            "btree" | "brin" => {
+                session.run(&format!(
+                    "SELECT ttl.enable('{side}', {LIFETIME}, index => '{side}')"
+                ));
             }
             "bare" | "twin" => {}
             _ => columns_by_hand(&mut session, side),
@@ -86,7 +88,11 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     };
     row(WHAT, "ours", BY_HAND, Some(Target::AtLeast(0.98)));
     row(WHAT, "ours", BARE, None);
-    row(&format!("{WHAT}, index => 'brin'"), "brin", BARE, None);
+    for index in ["btree", "brin"] {
+        let what = format!("{WHAT}, index => '{index}'");
+        row(&what, index, BY_HAND, None);
+        row(&what, index, BARE, None);
+    }
     let granular = format!("{WHAT}, granularity {} of {} s", GRANULAR.1, GRANULAR.0);
     row(&granular, "granular", BARE, Some(Target::AtLeast(0.97)));
     row(&format!("A/A: {WHAT}"), "twin", BARE, None);
@@ -102,11 +108,16 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "this server has no moddatetime",
         );
     }
-    let written = context.alternate(3, false, &SIDES[..5], |side| {
+    let written = context.alternate(3, false, &SIDES[..6], |side| {
         fill(&mut session, side, rows);
         alone(&server, &mut session, side, rows)
     });
-    for (side, target) in [("ours", None), ("granular", Some(1.1)), ("brin", None)] {
+    for (side, target) in [
+        ("ours", Some(1.05)),
+        ("granular", Some(1.1)),
+        ("btree", None),
+        ("brin", None),
+    ] {
         let what = format!("WAL of an UPDATE by primary key ({side})");
         for ((name, other), target) in [(BY_HAND, None), (BARE, target)] {
             let baseline = (name, written.of(other, "WAL"));
@@ -114,7 +125,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             bench.compare(&what, "bytes", written.of(side, "WAL"), baseline, target);
         }
     }
-    for side in &SIDES[..5] {
+    for side in &SIDES[..6] {
         let share = median(&written.of(side, "hot"));
         bench.note(format!("{side}: {share:.0} % of the updates are heap-only"));
     }

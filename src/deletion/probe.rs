@@ -13,6 +13,7 @@ use crate::pg::exec::relation;
 use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, locks, owner_session};
 use crate::policy::IndexMethod;
+use crate::settings;
 use crate::store::missing_index;
 use crate::store::{TablePolicy, cache, governing_label};
 use crate::visibility::statement;
@@ -179,13 +180,22 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
+/// Whether a table of so many blocks may be read once more to learn when its rows expire: eight times the size of those that
+/// are read to be spared an index, for those that wait for one.
+pub(crate) fn is_soon_read(blocks: u64) -> bool {
+    blocks < settings::auto_index_min_blocks().saturating_mul(8)
+}
+
 /// When the next row expires after those that were expired at `cutoffs`, of those that no index leads to. Reads the
-/// table.
+/// table, unless it is large.
 pub(crate) fn first_read(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
     if !job.reads_all() {
         return Ok(None);
     }
     look(job.relid, |visit| {
+        if !is_soon_read(relation::Open::locked(job.relid).blocks().into()) {
+            return Ok(None);
+        }
         let query = job.first_read(cutoffs);
         let first = statement::with_expired_rows_of(job.relid, || {
             query::first_value(visit, Sql::over(job.relid, &query), &[])
@@ -201,6 +211,10 @@ pub(crate) fn left_behind(
     cutoffs: &[i64],
     aside: &SetAside,
 ) -> Result<Option<i64>, Error> {
+    if job.reads_all() {
+        let first = first_read(job, &job.cutoffs(i64::MIN))?;
+        return Ok(first.filter(|&expiry| cutoffs.iter().any(|&cutoff| expiry <= cutoff)));
+    }
     look(job.relid, |visit| {
         for expiry_key in job
             .expiry_keys

@@ -22,10 +22,12 @@ const MANY_ROWS: f64 = 1_000_000.0;
 /// Of the rows to be written, the part that may be removed first: a deletion costs about an
 /// eighth of what the trigger does for as many rows as come.
 const PART: f64 = 0.25;
-/// The most index entries that are read for it, which may be dead, or rows of a table without an index.
+/// The most index entries that are read for it; they may be dead.
 const FEW_ENTRIES: u32 = 20_000;
-/// A table of so many blocks is taken to have so many times as many rows.
-const ROWS_OF_A_BLOCK: u32 = 40;
+/// A table without an index is read if it has no more blocks than this,
+const FEW_BLOCKS: u32 = 500;
+/// or this part of the rows to be written: to read a block costs about as much as three calls of the trigger.
+const BLOCKS_FOR_A_ROW: f64 = 0.1;
 
 /// True if no row of the table is expired, after removing a few; false also where that cannot be
 /// decided quickly.
@@ -119,6 +121,7 @@ fn range(expected: ExpectedIndex, cutoff: i64, by_expiry_key: bool) -> (i64, i64
 pub(super) struct Budget {
     rows: u32,
     entries: u32,
+    blocks: u32,
     /// A row was deleted, so the table must stay locked.
     pub(super) deleted: bool,
 }
@@ -128,6 +131,7 @@ impl Budget {
         Self {
             rows: FEW_ROWS,
             entries: FEW_ENTRIES,
+            blocks: FEW_BLOCKS,
             deleted: false,
         }
     }
@@ -138,6 +142,7 @@ impl Budget {
         Self {
             rows: rows.max(FEW_ROWS),
             entries: rows.saturating_mul(2).max(FEW_ENTRIES),
+            blocks: ((estimate * BLOCKS_FOR_A_ROW) as u32).max(FEW_BLOCKS),
             deleted: false,
         }
     }
@@ -161,7 +166,11 @@ impl Removal<'_> {
     /// keep them live.
     fn by_index(&mut self, table: &relation::Open, index: pg_sys::Oid, range: (i64, i64)) -> bool {
         scan::each_between(table, index, range, &mut |met| match met {
-            Met::Entry => self.read(),
+            Met::Entry if self.budget.entries == 0 => false,
+            Met::Entry => {
+                self.budget.entries -= 1;
+                true
+            }
             Met::Unfinished => false,
             Met::Version(row) => self.remove(row),
         })
@@ -170,23 +179,16 @@ impl Removal<'_> {
     /// Removes those that are met on reading the table; true if none is left. A table that is too large for the
     /// statement is not read.
     fn by_reading(&mut self, table: &relation::Open) -> bool {
-        table.is_heap()
-            && table.blocks() <= self.budget.entries / ROWS_OF_A_BLOCK
-            && scan::each_row(table, &mut |row, is_unfinished| {
-                self.read()
-                    && match is_unfinished {
-                        // Whatever becomes of it.
-                        true => self.liveness.is_live(row),
-                        false => self.remove(row),
-                    }
-            })
-    }
-
-    /// Whether one more may be read.
-    fn read(&mut self) -> bool {
-        let may_read = self.budget.entries > 0;
-        self.budget.entries = self.budget.entries.saturating_sub(1);
-        may_read
+        let blocks = table.blocks();
+        if !table.is_heap() || blocks > self.budget.blocks {
+            return false;
+        }
+        self.budget.blocks -= blocks;
+        scan::each_row(table, &mut |row, is_unfinished| match is_unfinished {
+            // Whatever becomes of it.
+            true => self.liveness.is_live(row),
+            false => self.remove(row),
+        })
     }
 
     /// Removes a row if it is expired; whether it is not there any more, or live.

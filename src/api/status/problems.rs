@@ -14,7 +14,7 @@ use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, timescale};
 use crate::pg::session::look;
-use crate::policy::{IndexMethod, IndexRule, Policy};
+use crate::policy::{IndexRule, Policy};
 use crate::settings;
 use crate::store::missing_index::missing;
 use crate::store::time_zone::TimeZone;
@@ -200,10 +200,10 @@ fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -
         Need::Later => return vec![],
         Need::Now | Need::Pending => "",
     };
-    let effect = match need {
-        // With `auto` it is read meanwhile.
-        Need::Pending if policy.index != IndexMethod::Auto => waits_for_builder(relid),
-        _ => "deletion reads the whole table".to_owned(),
+    let effect = if policy.build_pending {
+        waits_for_builder(relid)
+    } else {
+        "deletion reads the whole table".to_owned()
     };
     let problem = |definition: String| {
         let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");

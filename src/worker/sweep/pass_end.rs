@@ -18,9 +18,7 @@ const HIDDEN: i64 = 5_000_000;
 impl Turn<'_> {
     /// Whether all of the table is read for lack of an index, and that takes little.
     fn reads_little(&self) -> bool {
-        self.job.reads_all()
-            && !self.bypasses_indexes
-            && self.blocks() < settings::auto_index_min_blocks()
+        self.job.reads_all() && !self.bypasses_indexes && probe::is_soon_read(self.blocks())
     }
 
     /// The blocks of the heap sweep.
@@ -28,23 +26,24 @@ impl Turn<'_> {
         self.progress.end_block.unsigned_abs()
     }
 
-    /// `leaves_none`: the pass has left no expired row behind.
-    fn look_ahead(&self, leaves_none: bool) -> Result<Ahead, Error> {
+    /// What comes next, and when the first row expired of those that the pass has left behind, unless it leaves none, as
+    /// far as that is known of a table that is read.
+    fn look_ahead(&self, leaves_none: bool) -> Result<(Ahead, Option<i64>), Error> {
         let mut next = probe::next_expiry(&self.job, &self.cutoffs)?;
+        let mut oldest = None;
         if self.reads_little() {
             // Rows that have come expired behind the sweep are among the next, unless those that it has left would be.
-            let after = match leaves_none {
-                true => i64::MIN,
-                false => self.progress.sweep_began,
-            };
-            let first = probe::first_read(&self.job, &self.job.cutoffs(after))?;
+            let mut first = probe::first_read(&self.job, &self.job.cutoffs(i64::MIN))?;
+            if !leaves_none {
+                oldest = first.filter(|&expiry| expiry <= background::now());
+                let began = self.progress.sweep_began;
+                first = probe::first_read(&self.job, &self.job.cutoffs(began))?;
+            }
             next = next.into_iter().chain(first).min();
         }
         let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
-        Ok(Ahead {
-            expiry: next.into_iter().chain(ahead.expiry).min(),
-            ..ahead
-        })
+        let expiry = next.into_iter().chain(ahead.expiry).min();
+        Ok((Ahead { expiry, ..ahead }, oldest))
     }
 
     /// Ends a pass: nothing is left but locked rows and those set aside.
@@ -65,19 +64,25 @@ impl Turn<'_> {
         let left_out = self.progress.leaves_out();
         let probing = Instant::now();
         let leaves_none = locked == 0 && aside == 0 && !left_out;
-        let (ahead, hidden) = match self.look_ahead(leaves_none) {
+        let ((ahead, oldest_left), hidden) = match self.look_ahead(leaves_none) {
             // What comes next is in a block that cannot be read, and others are behind it.
-            Err(failure) if failure.may_be_of_a_block() => (Ahead::default(), true),
+            Err(failure) if failure.may_be_of_a_block() => ((Ahead::default(), None), true),
             ahead => (ahead?, false),
         };
         let next = ahead.expiry;
         let probed = micros(probing.elapsed() + self.vain);
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
-        let oldest = [oldest_locked, self.aside.oldest, referred.oldest, next]
-            .into_iter()
-            .flatten()
-            .min();
+        let oldest = [
+            oldest_locked,
+            self.aside.oldest,
+            referred.oldest,
+            oldest_left,
+            next,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
         let reads_little = self.reads_little();

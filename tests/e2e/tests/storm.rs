@@ -292,7 +292,7 @@ fn disturb(storm: &Storm<'_>, clock: &mut Clock, random: &mut Random) -> Option<
         }
         9 => {
             try_run("SELECT ttl.disable('other')");
-            try_run("SELECT ttl.enable('other', 3600, concurrently => true)");
+            try_run("SELECT ttl.enable('other', 3600, index => 'btree', concurrently => true)");
             try_run("CREATE SCHEMA s; DROP SCHEMA s");
             "policy changed"
         }

@@ -29,7 +29,7 @@ impl Kind {
 const TTL: &str = "
 CREATE FUNCTION pg_temp.enable(rel text, default_ttl integer, override boolean) RETURNS void
 LANGUAGE plpgsql AS $$ BEGIN
-    IF override THEN PERFORM ttl.enable(rel::regclass, default_ttl, ts_granularity => 3600);
+    IF override THEN PERFORM ttl.enable(rel::regclass, default_ttl, ts_granularity => 3600, index => 'btree');
     ELSE PERFORM ttl.enable(rel::regclass, default_ttl, ttl_column => NULL); END IF;
 END $$;
 CREATE FUNCTION pg_temp.enable_document(rel text, default_ttl integer) RETURNS void

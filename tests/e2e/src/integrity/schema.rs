@@ -74,6 +74,8 @@ pub(super) struct Table {
     pub(super) by_index: bool,
     /// Its updates leave a recent `_ts` (C16).
     pub(super) granular: bool,
+    /// It has an index for deletion, small as it is.
+    indexed: bool,
     /// Workers leave its expired rows on disk (C23), which no statement may notice.
     pub(super) kept: bool,
     /// What is deleted goes to a table beside it (C26).
@@ -93,8 +95,9 @@ impl Table {
         if !self.by_index {
             // Half of the shortest default and override that a sequence sets.
             let granularity = if self.granular { 30 } else { 0 };
+            let index = if self.indexed { "btree" } else { "auto" };
             return format!(
-                "SELECT ttl.enable('{name}', {ttl}, ts_granularity => {granularity}); {options}"
+                "SELECT ttl.enable('{name}', {ttl}, ts_granularity => {granularity}, index => '{index}'); {options}"
             );
         }
         format!(
@@ -247,6 +250,7 @@ impl Schema {
             ttl: random.pick(&[Some(3600), Some(3600), Some(3600), Some(-1), None]),
             by_index: false,
             granular: random.chance(0.3),
+            indexed: random.chance(0.5),
             kept: random.chance(0.2),
             archived: random.chance(0.2),
             partitioned,

@@ -127,7 +127,7 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
     script += &part("{a}", &format!("{after}\n{always}{}", attempt.arm()));
     let mut last = expire(partitions, ttl, dead);
     if ttl && builds {
-        last += "SELECT ttl.enable('{s}.t', 3600, concurrently => true, confirm => true);\n";
+        last += "SELECT ttl.enable('{s}.t', 3600, index => 'btree', concurrently => true, confirm => true);\n";
         if archive.is_some() {
             last += ARCHIVE;
         }

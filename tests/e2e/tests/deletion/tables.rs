@@ -23,7 +23,7 @@ const MATRIX_ROWS: &str = "(1, now() - interval '6000 seconds', NULL),
     (4, now() - interval '6000 seconds', 36000)";
 
 /// What `ttl.enable` builds, or nothing and then an index for each kind of row.
-const INDEXES: [&str; 4] = ["btree", "brin", "none", "two"];
+const INDEXES: [&str; 5] = ["auto", "btree", "brin", "none", "two"];
 
 /// C2, C3, C4: the matrix, with every kind of index.
 #[test]
@@ -72,7 +72,7 @@ fn matrix() {
 fn without_an_override_column() {
     let database = server().database("plain");
     let mut disk = database.disk();
-    for index in ["btree", "brin", "none"] {
+    for index in ["auto", "btree", "brin", "none"] {
         disk.run(&format!(
             "CREATE TABLE t_{index} (id integer, at timestamptz NOT NULL DEFAULT now());
              SELECT ttl.enable('t_{index}', 3600, ts_column => 'at', ttl_column => NULL, index => '{index}')"

@@ -12,8 +12,9 @@ const ROWS: u32 = 3000;
 const BLOCK: u64 = 8192;
 
 /// Each a table `t (id int, pad text)`, in which row n expires n seconds after all that are before it.
-const KINDS: [(&str, &str); 7] = [
-    ("btree", "SELECT ttl.enable('t', 3600)"),
+const KINDS: [(&str, &str); 8] = [
+    ("auto", "SELECT ttl.enable('t', 3600)"),
+    ("btree", "SELECT ttl.enable('t', 3600, index => 'btree')"),
     ("none", "SELECT ttl.enable('t', 3600, index => 'none')"),
     ("brin", "SELECT ttl.enable('t', 3600, index => 'brin')"),
     (
@@ -176,7 +177,7 @@ fn a_destroyed_index_keeps_nothing() {
     let server = Server::start_sweeping(&[]);
     let database = server.database("index");
     let mut disk = database.disk();
-    create(&mut disk, KINDS[0].1, 10);
+    create(&mut disk, KINDS[1].1, 10);
     let index = "SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 't'::regclass LIMIT 1";
     let index = disk.value(index);
     let file = disk.value(&format!("SELECT pg_relation_filepath('{index}')"));

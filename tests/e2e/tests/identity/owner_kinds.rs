@@ -192,7 +192,7 @@ pub(super) const EXPIRE: &str = "
     UPDATE {o}.archived SET _ts = now() - interval '1 day' WHERE id > 0;
     UPDATE {o}.build SET _ts = now() - interval '1 day' WHERE id > 0;
     COMMIT;
-    SELECT ttl.enable('{o}.build', 3600, concurrently => true, confirm => true);";
+    SELECT ttl.enable('{o}.build', 3600, index => 'btree', concurrently => true, confirm => true);";
 
 /// A table, what is left of it when all is well, by a query, and how many notes of triggers it has.
 pub(super) const KINDS: [(&str, &str, &str, i64); 7] = [

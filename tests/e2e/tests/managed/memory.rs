@@ -107,7 +107,7 @@ fn small_servers() {
     let mut disk = database.disk();
     disk.run(
         "CREATE TABLE t (id integer PRIMARY KEY, what text);
-         SELECT ttl.enable('t', 3600, concurrently => true); INSERT INTO t VALUES (0);
+         SELECT ttl.enable('t', 3600, index => 'btree', concurrently => true); INSERT INTO t VALUES (0);
          CREATE TABLE parts (id integer) PARTITION BY LIST (id);
          CREATE TABLE rest PARTITION OF parts DEFAULT; SELECT ttl.enable('parts', 3600)",
     );

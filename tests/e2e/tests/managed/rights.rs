@@ -24,7 +24,7 @@ fn without_superuser() {
     let server = Server::start_sweeping(&[]);
     let (_database, mut tenant) = tenant(&server);
     tenant.run(
-        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, concurrently => true);
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, index => 'btree', concurrently => true);
          CREATE TABLE d (id integer PRIMARY KEY, at timestamptz); CREATE INDEX d_at_idx ON d (at);
          SELECT ttl.expire_index('d_at_idx', 0);
          INSERT INTO t VALUES (1001); INSERT INTO d VALUES (1001, now() + interval '1 hour')",

@@ -27,7 +27,7 @@ fn five_of_eight() {
     session.run(
         "CREATE TABLE u (id integer PRIMARY KEY, _ts timestamptz NOT NULL);
          INSERT INTO u SELECT n, now() FROM generate_series(1, 10000) AS n;
-         SELECT ttl.enable('u', 3600, concurrently => true)",
+         SELECT ttl.enable('u', 3600, index => 'btree', concurrently => true)",
     );
     session.wait_until(BUILDERS, "1", PATIENCE);
     session.run(

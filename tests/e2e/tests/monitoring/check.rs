@@ -35,7 +35,7 @@ fn of_tables() {
     );
     session.run(
         "CREATE TABLE t (id int PRIMARY KEY, who text);
-         SELECT ttl.enable('t', 3600);",
+         SELECT ttl.enable('t', 3600, index => 'btree');",
     );
     let all = "SELECT problem FROM ttl.check()";
     session.wait_until("SELECT count(*) FROM ttl.check()", "0", 30);

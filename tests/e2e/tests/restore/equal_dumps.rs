@@ -84,8 +84,8 @@ const WAYS: [(&str, &[&str]); 11] = [
     (
         "CREATE TABLE t (id int)",
         &[
-            "SELECT ttl.enable('t', 3600, concurrently => true)",
-            "SELECT ttl.enable('t', 60, concurrently => true); SELECT ttl.set_default('t', 3600)",
+            "SELECT ttl.enable('t', 3600, index => 'btree', concurrently => true)",
+            "SELECT ttl.enable('t', 60, index => 'btree', concurrently => true); SELECT ttl.set_default('t', 3600)",
         ],
     ),
     (

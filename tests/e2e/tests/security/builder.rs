@@ -47,7 +47,8 @@ fn the_builder_is_no_way_to_become_superuser(trap: &str) {
     attacker.run(&format!(
         "CREATE TRIGGER t BEFORE DELETE ON ib FOR EACH ROW EXECUTE FUNCTION {trap}()"
     ));
-    attacker.run("SELECT ttl.enable('ib', 5, concurrently => true, confirm => true)");
+    attacker
+        .run("SELECT ttl.enable('ib', 5, index => 'btree', concurrently => true, confirm => true)");
     let mut boss = database.connect();
     boss.wait_until("SELECT is_called FROM sprung", "t", PATIENCE);
     // It is over: the rows are gone, or their owner is told why they stay.
@@ -76,7 +77,8 @@ fn a1_another_tables_trigger_that_waits_for_the_commit() {
 fn victims_table(database: &Database<'_>) -> Session {
     let mut victim = hostile::owner(database, "victim");
     victim.run(ADOPTED);
-    victim.run("SELECT ttl.enable('ib', 5, concurrently => true, confirm => true)");
+    victim
+        .run("SELECT ttl.enable('ib', 5, index => 'btree', concurrently => true, confirm => true)");
     victim
 }
 
@@ -111,7 +113,7 @@ fn one_owners_code_holds_no_other_owners_build(bed: &str) {
         attacker.run(&ADOPTED.replace("ib ", &format!("{table} ")));
         attacker.run(&bed.replace("{}", &table));
         attacker.run(&format!(
-            "SELECT ttl.enable('{table}', 5, concurrently => true, confirm => true)"
+            "SELECT ttl.enable('{table}', 5, index => 'btree', concurrently => true, confirm => true)"
         ));
     }
     let mut boss = here.connect();
@@ -160,7 +162,7 @@ fn a7_a_strangers_snapshot_holds_no_build_elsewhere() {
     for n in 0..6 {
         attacker.run(&ADOPTED.replace("ib ", &format!("ib{n} ")));
         attacker.run(&format!(
-            "SELECT ttl.enable('ib{n}', 5, concurrently => true, confirm => true)"
+            "SELECT ttl.enable('ib{n}', 5, index => 'btree', concurrently => true, confirm => true)"
         ));
     }
     let held = "SELECT count(*) > 0 FROM pg_stat_activity

@@ -55,6 +55,7 @@ fn c23_tables_of_all_kinds() {
         ("k_btree", "btree", String::new()),
         ("k_brin", "brin", String::new()),
         ("k_none", "none", String::new()),
+        ("k_auto", "auto", String::new()),
         ("k_before", "btree", trigger("BEFORE")),
         ("k_after", "btree", trigger("AFTER")),
     ] {

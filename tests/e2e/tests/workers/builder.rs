@@ -19,7 +19,7 @@ fn table(database: &Database<'_>) -> Session {
     session
 }
 
-const ENABLE: &str = "SELECT ttl.enable('t', 3600, concurrently => true)";
+const ENABLE: &str = "SELECT ttl.enable('t', 3600, index => 'btree', concurrently => true)";
 const STATE: &str = "SELECT index_state FROM ttl.tables WHERE relation = 't'::regclass";
 const PROBLEMS: &str =
     "SELECT array_to_string(problems, '; ') FROM ttl.tables WHERE relation = 't'::regclass";

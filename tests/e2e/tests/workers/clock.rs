@@ -54,7 +54,7 @@ fn deletion_goes_on() {
             "CREATE TABLE built_{step} (id integer PRIMARY KEY)"
         ));
         session.run(&format!(
-            "SELECT ttl.enable('built_{step}', 86400, concurrently => true)"
+            "SELECT ttl.enable('built_{step}', 86400, index => 'btree', concurrently => true)"
         ));
         if when == 2 {
             set();

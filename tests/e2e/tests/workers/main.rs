@@ -6,6 +6,7 @@ mod clock;
 mod crashes;
 mod databases;
 mod killing;
+mod outgrown;
 mod presence;
 mod resting;
 mod wakeups;
