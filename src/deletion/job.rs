@@ -213,9 +213,9 @@ impl Job {
         )
     }
 
-    /// Selects when the first row expires, of those that no index leads to, after those that were expired at
-    /// `cutoffs`.
-    pub(crate) fn first_read(&self, cutoffs: &[i64]) -> String {
+    /// Selects when the first row in these blocks expires, of those that no index leads to, after those that were
+    /// expired at `cutoffs`.
+    pub(crate) fn first_read(&self, cutoffs: &[i64], (from, to): (u32, u32)) -> String {
         let read = |key: &&ExpiryKey| key.access == Access::Scan;
         let firsts = self.expiry_keys.iter().filter(read).map(|key| {
             format!(
@@ -228,7 +228,11 @@ impl Job {
                 key.offset,
             )
         });
-        format!("SELECT LEAST({})", firsts.collect::<Vec<_>>().join(", "))
+        format!(
+            "SELECT LEAST({}) WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
+             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid",
+            firsts.collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// Selects the expired rows of the table and of all that inherit from it, each as one value: a

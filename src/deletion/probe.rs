@@ -180,7 +180,7 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
-/// Whether a table of so many blocks may be read once more to learn when its rows expire: eight times the size of those that
+/// Whether a table of so many blocks is read once more to learn when its rows expire: eight times the size of those that
 /// are read to be spared an index, for those that wait for one.
 pub(crate) fn is_soon_read(blocks: u64) -> bool {
     blocks < settings::auto_index_min_blocks().saturating_mul(8)
@@ -189,19 +189,29 @@ pub(crate) fn is_soon_read(blocks: u64) -> bool {
 /// When the next row expires after those that were expired at `cutoffs`, of those that no index leads to. Reads the
 /// table, unless it is large.
 pub(crate) fn first_read(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
-    if !job.reads_all() {
+    /// So many blocks are read in one transaction.
+    const TOGETHER: usize = 4096;
+    let blocks = match job.reads_all() {
+        true => blocks(job)?,
+        false => 0,
+    };
+    if !is_soon_read(blocks.into()) {
         return Ok(None);
     }
-    look(job.relid, |visit| {
-        if !is_soon_read(relation::Open::locked(job.relid).blocks().into()) {
-            return Ok(None);
-        }
-        let query = job.first_read(cutoffs);
-        let first = statement::with_expired_rows_of(job.relid, || {
-            query::first_value(visit, Sql::over(job.relid, &query), &[])
+    let mut firsts = Vec::new();
+    for from in (0..blocks).step_by(TOGETHER) {
+        let query = job.first_read(cutoffs, (from, from.saturating_add(TOGETHER as u32)));
+        let first = look(job.relid, |visit| {
+            Ok(statement::with_expired_rows_of(job.relid, || {
+                query::first_value(visit, Sql::over(job.relid, &query), &[])
+            }))
         });
-        Ok(first.map(|instant| instant.value() as i64))
-    })
+        firsts.extend(first?);
+    }
+    Ok(firsts
+        .into_iter()
+        .map(|instant| instant.value() as i64)
+        .min())
 }
 
 /// When a row expired that a pass has left behind and that is not set aside: it is locked, or

@@ -2,8 +2,9 @@
 //! (C21).
 
 use super::expiry_index::{self, ExpectedIndex};
-use super::{Clock, TablePolicy, cache, expected_indexes};
-use crate::pg::catalog::{self, quote_identifier};
+use super::{Clock, TablePolicy, expected_indexes};
+use crate::citus;
+use crate::pg::catalog::{self, quote_identifier, timescale};
 use crate::pg::exec::relation;
 use crate::pg::session::locks;
 use crate::policy::{IndexMethod, Policy};
@@ -24,8 +25,9 @@ pub(crate) fn name_to_build(relid: pg_sys::Oid) -> String {
 pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
     match policy.index {
         IndexMethod::Auto => {
-            // A shell has no rows, and its shards are on other nodes.
-            cache::policy(relid).is_some_and(|policy| policy.is_shell())
+            // A shell and a hypertable have no rows of their own.
+            citus::is_shell(relid)
+                || timescale::is_hypertable(relid)
                 || blocks(relid) >= settings::auto_index_min_blocks()
         }
         IndexMethod::Btree | IndexMethod::Brin => true,
@@ -43,12 +45,15 @@ pub(crate) fn leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
     })
 }
 
-/// How many blocks they have together; those that another session has locked do not count.
+/// How many blocks they have together; those that another session has locked do not count. What is no heap may have no
+/// order of blocks to read it by.
 fn blocks(relid: pg_sys::Oid) -> u64 {
     let is_free = |&table: &pg_sys::Oid| locks::try_relation(table, pg_sys::AccessShareLock);
-    let blocks = leaves(relid)
-        .filter(is_free)
-        .map(|table| u64::from(relation::Open::locked(table).blocks()));
+    let tables = leaves(relid).filter(is_free).map(relation::Open::locked);
+    let blocks = tables.map(|table| match table.is_heap() {
+        true => u64::from(table.blocks()),
+        false => u64::from(u32::MAX),
+    });
     blocks.sum()
 }
 

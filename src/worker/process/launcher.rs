@@ -26,8 +26,9 @@ use std::sync::atomic::Ordering;
 const LONGEST_SLEEP: i64 = 2_000_000;
 /// pg_database is read no more often than this.
 const DATABASES_EVERY: i64 = 1_000_000;
-/// While users write, commits do not wake the launcher more often than this, in milliseconds.
-const BETWEEN_WRITES: i64 = 10;
+/// While users write, the launcher looks this often what they have written, in milliseconds, and commits do not wake it. No
+/// row that is written expires sooner than in a second.
+const BETWEEN_WRITES: i64 = 100;
 /// A round takes at most this fraction of the time.
 const SHARE: i64 = 10;
 
@@ -90,7 +91,9 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
             background::wait(between.min(sleep / 1000));
             continue;
         }
-        shared::databases().for_each(|(_, slot)| slot.wants_wake.store(true, Ordering::SeqCst));
+        // While it is off, writes are none of its business.
+        let is_on = launcher.is_on;
+        shared::databases().for_each(|(_, slot)| slot.wants_wake.store(is_on, Ordering::SeqCst));
         // A session may have written before the flag was set.
         if !launcher.is_on || !launcher.marks.are_behind() {
             background::wait(sleep / 1000);

@@ -13,7 +13,9 @@ fn progress() {
     let server = Server::start_sweeping(&slow);
     let database = server.database("d");
     let mut disk = database.disk();
-    disk.run("CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, index => 'btree')");
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, index => 'btree')",
+    );
     disk.run(
         "CREATE ROLE guest LOGIN; CREATE ROLE monitor LOGIN; GRANT pg_read_all_stats TO monitor",
     );

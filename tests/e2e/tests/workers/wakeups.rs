@@ -194,3 +194,41 @@ fn come_and_go(database: &Database<'_>, client: usize, rounds: usize) -> Duratio
     }
     longest
 }
+
+/// Commits do not wake the launcher one by one; nor at all while deletion is off.
+#[test]
+fn writes_in_a_row() {
+    const WRITES: u64 = 3000;
+    let server = Server::start_sweeping(&SELDOM);
+    let database = server.database("d");
+    let mut disk = table_at_rest(&database, "t");
+    let launcher = disk.pids("ttl_ext launcher", None)[0];
+    let mut write = || {
+        let before = wakings(launcher);
+        for n in 0..WRITES {
+            disk.run(&format!(
+                "INSERT INTO t VALUES ({n}) ON CONFLICT DO NOTHING"
+            ));
+        }
+        wakings(launcher) - before
+    };
+    let on = write();
+    assert!(on < WRITES / 4, "{on} wakings for {WRITES} writes");
+    server.reload(&[("ttl.enabled", "off")]);
+    let off = write();
+    assert!(
+        off < WRITES / 20,
+        "{off} wakings for {WRITES} writes while it is off"
+    );
+}
+
+/// How often a process has waited.
+fn wakings(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process of ours");
+    let count = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .expect("a number")
+}
