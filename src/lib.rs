@@ -51,7 +51,7 @@ pub extern "C-unwind" fn _PG_init() {
     store::extension::init();
     store::cache::init();
     store::label_provider::init();
-    deletion::referring::init();
+    deletion::removals::init();
     keys::init();
     hooks::init();
     worker::init();

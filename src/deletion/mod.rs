@@ -11,7 +11,7 @@
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
 //! | `referred` | expired rows that live rows refer to |
-//! | `referring` | expired rows that refer to a row which goes |
+//! | `referring`, `removals` | expired rows that refer to a row which goes; the queries for it, kept |
 //! | `replanned` | a foreign key's plan that is freed while it runs |
 //! | `piecemeal`, `purge` | deletion in a session's own transaction |
 //! | `cascade` | the tables to which a deletion cascades |
@@ -44,6 +44,7 @@ pub(crate) mod reach;
 pub(crate) mod receiver;
 pub(crate) mod referred;
 pub(crate) mod referring;
+pub(crate) mod removals;
 pub(crate) mod replanned;
 pub(crate) mod set_aside;
 pub(crate) mod transaction;

@@ -6,7 +6,8 @@
 //! reaches a table, by PostgreSQL's own query for one referenced row, so that it is about the rows that
 //! are there: a table in which no row refers to the deleted one stops nothing.
 
-use super::referring::{self, Known};
+use super::referring;
+use super::removals::Known;
 use super::underway;
 use crate::error::Error;
 use crate::pg::abi::externs;

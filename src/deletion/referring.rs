@@ -9,29 +9,24 @@
 //! them is (`docs/decisions/0074-referring-rows.md`). The query then sees what is left on disk: live
 //! rows, and expired ones that a trigger has kept.
 
-use super::archive::{Locks, Target};
 use super::reach::Reach;
+use super::removals::{expired, known, parameters, partition};
 use super::{message, replanned, underway};
-use crate::error::Result;
 use crate::pg::abi::context::Mark;
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
-use crate::pg::catalog::code::{self, Change, Code};
-use crate::pg::catalog::{self, invalidation, roles};
+use crate::pg::catalog;
 use crate::pg::exec::executor::Query;
 use crate::pg::exec::kept_query::{Kept, Parameters, Statement};
 use crate::pg::session::gate::{self, Bounded};
 use crate::settings;
-use crate::store::{TablePolicy, cache, live_condition};
-use crate::visibility::referential::{self, Action, Enforced};
+use crate::store::cache;
+use crate::visibility::referential::{Action, Enforced};
 use crate::visibility::statement;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::cell::Cell;
 
 /// The table that a batch deletes from, and how many rows of it have gone in this way.
 static COUNTED: Variable<Cell<(Oid, u64)>> = Variable::new(Cell::new((pg_sys::InvalidOid, 0)));
@@ -44,68 +39,6 @@ pub(super) fn count(relid: Oid) {
 /// How many rows have gone since [`count`].
 pub(super) fn counted() -> u64 {
     COUNTED.get().1
-}
-
-/// A foreign key's query, and what is to be run before it.
-pub(super) struct Known {
-    pub(super) enforced: Enforced,
-    /// The referencing table's owner, as whom PostgreSQL runs the query.
-    owner: Oid,
-    removals: Vec<Removal>,
-    /// The code that the query itself sets off, where that has been asked.
-    pub(super) code: OnceCell<Code>,
-    /// The removals lead back to it ([`replanned::leads_back`]).
-    leads_back: bool,
-}
-
-/// The removal of one table's rows.
-struct Removal {
-    relid: Oid,
-    way: Way,
-    /// A deletion sets something off even if it meets no row.
-    looks_first: bool,
-    code: Code,
-}
-
-/// How the rows of one table are removed.
-enum Way {
-    Delete(Kept),
-    /// By this DELETE, into the archive of this policy: which table that is, and whether it may be, is asked each
-    /// time.
-    Archive(Vec<u8>, Rc<TablePolicy>),
-}
-
-impl Way {
-    fn query(&self, relid: Oid, parameters: &Parameters) -> Result<Option<Kept>> {
-        let (delete, policy) = match self {
-            Self::Delete(query) => return Ok(Some(*query)),
-            Self::Archive(delete, policy) => (delete, policy),
-        };
-        let archive = Target::of(relid, policy, Locks::Wait)?;
-        Ok(archive.map(|archive| Kept::of(archive.taking(delete), parameters)))
-    }
-}
-
-/// Those of one referencing table, by text.
-type Texts = Vec<(Vec<u8>, Rc<Known>)>;
-
-/// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
-/// queries, and each run is asked about.
-static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
-    Variable::new(RefCell::new(HashMap::with_hasher(FxBuildHasher)));
-
-/// Registers for invalidations; once, at load.
-pub(crate) fn init() {
-    invalidation::count_plans();
-    invalidation::listen(|_| KNOWN.with_borrow_mut(HashMap::clear));
-}
-
-/// At the end of a transaction: keeps no more queries than that is worth. Not earlier, since a query
-/// may be running, within whose planning or triggers others are prepared.
-pub(crate) fn at_xact_end() {
-    if Kept::free_if_many() {
-        KNOWN.take();
-    }
 }
 
 /// One query to run. `Copy`, for unguarded code.
@@ -291,87 +224,6 @@ fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
         root: reach.root,
         is_last: number + 1 == known.removals.len(),
     }))
-}
-
-fn parameters(enforced: &Enforced, query: Query<'_>) -> Option<Parameters> {
-    Parameters::of(query, enforced.first, enforced.columns())
-}
-
-fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
-    let text = query.text()?.to_bytes();
-    let find = |all: &Texts| {
-        let found = all.iter().find(|(known, _)| known == text);
-        found.map(|(_, known)| Rc::clone(known))
-    };
-    if let Some(known) = KNOWN.with_borrow(|all| all.get(&relid).and_then(find)) {
-        return (known.owner == roles::current_user()).then_some(known);
-    }
-    let before = invalidation::of_plans();
-    let enforced = referential::running(text, relid)?;
-    let parameters = parameters(&enforced, query)?;
-    let mut removals = Vec::new();
-    for (target, policy) in expiring(relid) {
-        let delete = enforced.deletion(partition(relid, target), &expired(&policy));
-        let archives = policy.archive.is_some();
-        let mut code = code::of(target, Change::Deletion);
-        if archives {
-            code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
-        }
-        let way = match archives {
-            false => Way::Delete(Kept::of(delete, &parameters)),
-            true => Way::Archive(delete, policy),
-        };
-        removals.push(Removal {
-            relid: target,
-            way,
-            looks_first: archives || code.statements.is_some() || code.planning.is_some(),
-            code,
-        });
-    }
-    let found = Rc::new(Known {
-        leads_back: removals
-            .iter()
-            .all(|removal| replanned::leads_back(removal.relid, enforced.referenced)),
-        enforced,
-        owner: roles::current_user(),
-        removals,
-        code: OnceCell::new(),
-    });
-    // What was read before an invalidation is not stored after it.
-    if invalidation::of_plans() == before {
-        KNOWN.with_borrow_mut(|all| {
-            let of_table = all.entry(relid).or_default();
-            of_table.push((text.to_vec(), Rc::clone(&found)));
-        });
-    }
-    Some(found)
-}
-
-fn partition(relid: Oid, target: Oid) -> Option<Oid> {
-    (target != relid).then_some(target)
-}
-
-/// "The row is expired", of a table with this policy.
-fn expired(policy: &TablePolicy) -> String {
-    let live = live_condition(policy.default_ttl);
-    format!("CASE WHEN {live} THEN false ELSE true END")
-}
-
-/// The tables whose rows may expire: the referencing one, if it has a policy, or each of its
-/// partitions that has.
-fn expiring(relid: Oid) -> Vec<(Oid, Rc<TablePolicy>)> {
-    let of = |relid| cache::policy(relid).filter(|policy| policy.hides() && !policy.is_shell());
-    if let Some(policy) = of(relid) {
-        return vec![(relid, policy)];
-    }
-    if cache::child_with_ttl(relid).is_none() {
-        return vec![];
-    }
-    let is_leaf = |&leaf: &Oid| {
-        catalog::class(leaf).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-    };
-    let leaves = catalog::all_inheritors(relid).into_iter().filter(is_leaf);
-    leaves.filter_map(|leaf| Some((leaf, of(leaf)?))).collect()
 }
 
 /// Whether a row is there, expired or not, that refers to the one.

@@ -3,7 +3,7 @@
 
 use crate::clock::{execution, now};
 use crate::ddl;
-use crate::deletion::referring;
+use crate::deletion::removals;
 #[cfg(since19)]
 use crate::keys::references;
 use crate::keys::{copy_from, no_action_checks};
@@ -50,13 +50,13 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     }
     match event {
         XactEvent::XACT_EVENT_COMMIT => {
-            referring::at_xact_end();
+            removals::at_xact_end();
             wakeups::at_commit();
             places::at_end(true);
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_PREPARE => {
-            referring::at_xact_end();
+            removals::at_xact_end();
             wakeups::at_other_end(true);
             places::at_end(true);
             row_locks::at_xact_end();
@@ -67,7 +67,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             copy_from::after_write();
             no_action_checks::forget();
             ddl::at_abort(0);
-            referring::at_xact_end();
+            removals::at_xact_end();
             #[cfg(since19)]
             fast_path::at_abort(0);
             wakeups::at_other_end(false);

@@ -20,7 +20,7 @@
 //! | `shared` | `mod`, `owners` | databases; the time that owners have used |
 //! | | `state`, `progress`, `claims` | tables; how far each is; which worker is at which |
 //! | | `processes`, `report` | the processes, and what each is for; what each worker is at |
-//! | | `builds` | which indexes are wanted |
+//! | | `builds`, `outgrown` | which indexes are wanted; which tables have outgrown being read |
 //! | | `blocked` | rows that cannot be deleted |
 //! | | `marks`, `wakeups`, `prepared` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `resting` | whether deletion of a table is paused, or outside its window |

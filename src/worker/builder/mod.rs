@@ -19,8 +19,8 @@ use crate::settings;
 use crate::store::missing_index;
 use crate::worker::queue::build_plan::{Statement, Step, Work};
 use crate::worker::shared::processes;
-use crate::worker::shared::state::{self, TableKey};
-use crate::worker::shared::{builds, log};
+use crate::worker::shared::state::TableKey;
+use crate::worker::shared::{builds, log, outgrown};
 use core::ffi::c_int;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -32,7 +32,7 @@ const STEPS: usize = 100_000;
 /// The tables among those with labels that the builder has work at, with their owners. Within a
 /// transaction.
 pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
-    let outgrown = state::outgrown(background::my_database().to_u32());
+    let outgrown = outgrown::of(background::my_database().to_u32());
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
         let has_outgrown = policy.index == IndexMethod::Auto && outgrown.contains(&relid.to_u32());
         if policy.restored || !(policy.build_pending || has_outgrown) {
@@ -95,7 +95,7 @@ pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
     prepare_session();
     match build(key) {
         Ok(()) => {
-            state::forget_sizes(key);
+            outgrown::forget(key);
             builds::is_done(key);
         }
         Err(failure) => {

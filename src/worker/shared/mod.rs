@@ -11,6 +11,7 @@ pub(in crate::worker) mod log;
 pub(in crate::worker) mod marks;
 #[cfg(test)]
 pub(in crate::worker) mod marks_test;
+pub(in crate::worker) mod outgrown;
 pub(in crate::worker) mod owners;
 pub(crate) mod places;
 pub(crate) mod prepared;

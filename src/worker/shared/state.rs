@@ -12,7 +12,7 @@ use crate::worker::queue::fairness::Habit;
 use crate::worker::queue::quota::{Claimant, Places, Refusal};
 use crate::worker::queue::schedule::Schedule;
 use crate::worker::shared;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The longest error text that is kept, in bytes.
 const ERROR_TEXT: usize = 286;
@@ -70,7 +70,7 @@ pub(crate) struct TableState {
     pub(in crate::worker) file: u32,
     /// How many blocks a pass reads, for lack of an index that the builder could build; `u32::MAX` if the builder is to
     /// come for another reason; 0 if it is not to come.
-    read_blocks: u32,
+    pub(in crate::worker) read_blocks: u32,
     /// A turn is going on.
     pub(in crate::worker) working: bool,
     /// The worker that was at it died in the middle of a turn.
@@ -171,53 +171,6 @@ pub(in crate::worker) fn with_table<T>(
     work: impl FnOnce(&mut TableState) -> T,
 ) -> Option<T> {
     Locked::exclusive().find_mut(&key).map(work)
-}
-
-/// The labelled tables of a database that have outgrown being read, with their partitions.
-pub(in crate::worker) fn outgrown(database: u32) -> HashSet<u32> {
-    let mut read: HashMap<u32, u64> = HashMap::new();
-    Locked::shared().for_each(|state| {
-        if state.key.database == database && state.read_blocks > 0 {
-            *read.entry(state.labelled_table).or_default() += u64::from(state.read_blocks);
-        }
-    });
-    let is_outgrown = |&(_, blocks): &(u32, u64)| blocks >= settings::auto_index_min_blocks();
-    let outgrown = read.into_iter().filter(is_outgrown);
-    outgrown.map(|(labelled_table, _)| labelled_table).collect()
-}
-
-/// Notes how many blocks a pass reads at a table. True if its labelled table has outgrown that just now.
-pub(in crate::worker) fn note_size(key: TableKey, blocks: u32) -> bool {
-    let before = with_table(key, |state| {
-        (
-            std::mem::replace(&mut state.read_blocks, blocks),
-            state.labelled_table,
-        )
-    });
-    let Some((before, labelled_table)) = before.filter(|&(before, _)| before < blocks) else {
-        return false;
-    };
-    let mut others = 0;
-    Locked::shared().for_each(|state| {
-        if (state.key.database, state.labelled_table) == (key.database, labelled_table)
-            && state.key != key
-        {
-            others += u64::from(state.read_blocks);
-        }
-    });
-    let is_large = |blocks: u32| others + u64::from(blocks) >= settings::auto_index_min_blocks();
-    is_large(blocks) && (before == 0 || !is_large(before))
-}
-
-/// The builder has been at a labelled table: its sizes are to be looked at anew.
-pub(in crate::worker) fn forget_sizes(labelled_table: TableKey) {
-    Locked::exclusive().for_each_mut(|state| {
-        if (state.key.database, state.labelled_table)
-            == (labelled_table.database, labelled_table.relid)
-        {
-            state.read_blocks = 0;
-        }
-    });
 }
 
 /// A table that is to have a state.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
 use crate::worker::shared::report::{self, Phase};
-use crate::worker::shared::{state, wakeups};
+use crate::worker::shared::{outgrown, state, wakeups};
 use std::time::Duration;
 
 /// After so many rows of a pass, the other order may be better.
@@ -245,7 +245,7 @@ impl Turn<'_> {
             true => probe::size_for_builder(&self.job, blocks)?,
             false => 0,
         };
-        if state::note_size(self.key, size) {
+        if outgrown::note(self.key, size) {
             wakeups::tell_of_change(self.key.database);
         }
         Ok(())
