@@ -5,6 +5,7 @@ mod churn;
 mod clock;
 mod crashes;
 mod databases;
+mod forgotten;
 mod killing;
 mod outgrown;
 mod presence;

@@ -1,0 +1,184 @@
+//! C7, C11: no expired row is forgotten, whatever is done to its table. Routine looks are a day apart here, so a row whose
+//! write or expiry nobody has noted stays on disk.
+//!
+//! `TTL_SEED` repeats a sequence.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use ttl_ext_e2e::diff::Random;
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop};
+
+const STEPS: usize = 60;
+
+/// Each of integers `id`, with rows that live for three seconds, or up to four.
+const TABLES: [&str; 4] = ["plain", "indexed", "defaults", "parts"];
+
+const SCHEMA: &str = "
+    CREATE TABLE plain (id integer PRIMARY KEY, filling text); SELECT ttl.enable('plain', 3);
+    CREATE TABLE indexed (id integer PRIMARY KEY, filling text); SELECT ttl.enable('indexed', 3, index => 'btree');
+    CREATE TABLE defaults (id integer PRIMARY KEY, filling text); SELECT ttl.enable('defaults', 3, ttl_column => NULL);
+    CREATE TABLE parts (id integer PRIMARY KEY, filling text) PARTITION BY RANGE (id);
+    CREATE TABLE low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (500);
+    CREATE TABLE high PARTITION OF parts FOR VALUES FROM (500) TO (MAXVALUE); SELECT ttl.enable('parts', 3);";
+
+fn with_override(table: &str) -> bool {
+    table != "defaults"
+}
+
+/// A statement that writes rows to the table.
+fn write(random: &mut Random, table: &str) -> String {
+    let from = random.pick(&[1, 200, 400, 600, 800]);
+    let to = from + random.pick(&[0, 5, 50, 300]);
+    let rows = format!("generate_series({from}, {to}) AS n");
+    let keep = "ON CONFLICT DO NOTHING";
+    let seconds = random.pick(&[1, 2, 4]);
+    match random.pick(&[0, 1, 2, 3, 4, 5]) {
+        1 if with_override(table) => {
+            format!("INSERT INTO {table} (id, ttl) SELECT n, {seconds} FROM {rows} {keep}")
+        }
+        2 => format!("UPDATE {table} SET filling = 'changed' WHERE id BETWEEN {from} AND {to}"),
+        3 if with_override(table) => {
+            format!("UPDATE {table} SET ttl = {seconds} WHERE id BETWEEN {from} AND {to}")
+        }
+        4 => {
+            let age = random.pick(&[-3, -1, 0, 2, 10]);
+            format!(
+                "SET ttl.preserve_ts = on;
+                 INSERT INTO {table} (id, _ts) SELECT n, now() - interval '{age} s' FROM {rows} {keep};
+                 RESET ttl.preserve_ts"
+            )
+        }
+        5 => format!("DELETE FROM {table} WHERE id BETWEEN {from} AND {to}"),
+        _ => format!("INSERT INTO {table} (id) SELECT n FROM {rows} {keep}"),
+    }
+}
+
+/// A statement about the table as a whole.
+fn change(random: &mut Random, table: &str) -> String {
+    let choices = [
+        format!("VACUUM FULL {table}"),
+        format!("VACUUM (FREEZE) {table}"),
+        format!("TRUNCATE {table}"),
+        format!("REINDEX TABLE {table}"),
+        format!("ALTER TABLE {table} ADD COLUMN IF NOT EXISTS more float8 DEFAULT random()"),
+        format!("ALTER TABLE {table} DROP COLUMN IF EXISTS more"),
+        format!("SELECT ttl.set_default('{table}', 2, confirm => true)"),
+        format!("SELECT ttl.set_default('{table}', 4, confirm => true)"),
+        format!("SELECT ttl.pause('{table}')"),
+        format!("SELECT ttl.resume('{table}')"),
+        format!("SELECT ttl.purge('{table}')"),
+        "SELECT pg_stat_reset()".to_owned(),
+        "ANALYZE".to_owned(),
+        "ALTER TABLE parts DETACH PARTITION high".to_owned(),
+        "ALTER TABLE parts ATTACH PARTITION high FOR VALUES FROM (500) TO (MAXVALUE)".to_owned(),
+    ];
+    let all: Vec<&str> = choices.iter().map(String::as_str).collect();
+    random.pick(&all).to_owned()
+}
+
+struct Hand<'a> {
+    session: Session,
+    /// In a transaction that has written, or has locked rows.
+    is_open: bool,
+    database: &'a Database<'a>,
+}
+
+impl<'a> Hand<'a> {
+    fn new(database: &'a Database<'a>) -> Self {
+        let mut session = database.connect();
+        session.run("SET lock_timeout = '300ms'");
+        Self {
+            session,
+            is_open: false,
+            database,
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, prepared: &mut Vec<String>, number: usize) {
+        let table = random.pick(&TABLES);
+        if self.is_open && random.chance(0.4) {
+            let name = format!("p{number}");
+            let end = match random.pick(&[0, 1, 2]) {
+                0 => "ROLLBACK".to_owned(),
+                1 => {
+                    prepared.push(name.clone());
+                    format!("PREPARE TRANSACTION '{name}'")
+                }
+                _ => "COMMIT".to_owned(),
+            };
+            // One that has failed is rolled back by either.
+            let _ = self.session.try_run(&end);
+            self.is_open = false;
+            return;
+        }
+        let statement = match random.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4]) {
+            1 if !self.is_open => change(random, table),
+            2 if !self.is_open => {
+                self.is_open = true;
+                format!("BEGIN; {}", write(random, table))
+            }
+            3 => format!("SELECT FROM {table} FOR UPDATE"),
+            4 if self.is_open => format!("SAVEPOINT s; {}; ROLLBACK TO s", write(random, table)),
+            _ => write(random, table),
+        };
+        // Locks that others hold, partitions that are detached: whatever fails, writes nothing.
+        if self.session.try_run(&statement).is_err() && self.is_open {
+            let _ = self.session.try_run("ROLLBACK");
+            self.is_open = false;
+        }
+    }
+
+    fn reconnect(&mut self) {
+        *self = Self::new(self.database);
+    }
+}
+
+#[test]
+fn no_expired_row() {
+    let server = Server::start_sweeping(&[
+        ("ttl.naptime", "1d"),
+        ("ttl.change_delay", "0"),
+        ("max_prepared_transactions", "20"),
+        ("autovacuum", "off"),
+    ]);
+    let mut random = Random::from_environment();
+    for round in 0..3 {
+        let database = server.database(&format!("round{round}"));
+        database.connect().run(SCHEMA);
+        let mut hands = [Hand::new(&database), Hand::new(&database)];
+        let mut prepared = Vec::new();
+        for number in 0..STEPS {
+            if random.chance(0.03) {
+                server.stop(random.pick(&[Stop::Immediate, Stop::Fast]));
+                server.launch();
+                hands.iter_mut().for_each(Hand::reconnect);
+            }
+            if random.chance(0.2) {
+                sleep(Duration::from_millis(random.pick(&[100, 500, 1500])));
+            }
+            let hand = usize::from(random.chance(0.5));
+            hands[hand].step(&mut random, &mut prepared, number);
+            if !prepared.is_empty() && random.chance(0.3) {
+                let name = prepared.remove(0);
+                // Unless its transaction had failed before.
+                let _ = database
+                    .connect()
+                    .try_run(&format!("COMMIT PREPARED '{name}'"));
+            }
+        }
+        drop(hands);
+        let mut disk = database.disk();
+        for name in prepared {
+            let _ = disk.try_run(&format!("COMMIT PREPARED '{name}'"));
+        }
+        let attach = "ALTER TABLE parts ATTACH PARTITION high FOR VALUES FROM (500) TO (MAXVALUE)";
+        let _ = disk.try_run(attach);
+        for table in TABLES {
+            disk.run(&format!("SELECT ttl.resume('{table}')"));
+        }
+        for table in TABLES {
+            disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
+        }
+    }
+}
