@@ -71,6 +71,11 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
     })
 }
 
+/// Whether the table has a policy that is in force.
+pub(crate) fn has_policy(relid: pg_sys::Oid) -> Result<bool, Error> {
+    transaction::run(|| Ok(governing_label(relid).is_some_and(|label| label.policy.is_on())))
+}
+
 /// The blocks of a sample: so many ranges of so many blocks, evenly spread.
 const RANGES: u32 = 20;
 const RANGE: u32 = 10;

@@ -1,7 +1,7 @@
 //! C7, C8: the schedule: naptime as the upper bound, exact expiry, back-off, writes.
 
 use super::schedule::Writes;
-use super::schedule::{Outcome, Schedule, set_aside};
+use super::schedule::{Outcome, Schedule, interval_of_reading, set_aside};
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000;
@@ -265,4 +265,22 @@ fn a_rest_ends_in_time() {
         interval: 3 * NAP,
     };
     assert_eq!(after(dear).due, NOW + 3 * NAP);
+}
+
+/// A table that is read takes one part in a hundred of the time, up to a minute late, and never more than one in twenty; a busy
+/// machine counts for no more than slow disks would.
+#[test]
+fn tables_that_are_read() {
+    const MS: i64 = 1000;
+    let megabytes = |count: u64| count * 128;
+    for (cost, blocks, expected) in [
+        (2 * MS, megabytes(1), 200 * MS),
+        (200 * MS, megabytes(100), 20 * SECOND),
+        (SECOND, megabytes(500), 60 * SECOND),
+        (4 * SECOND, megabytes(1000), 80 * SECOND),
+        // Two blocks do not take a second.
+        (SECOND, 2, 40 * MS),
+    ] {
+        assert_eq!(interval_of_reading(cost, blocks), expected, "{cost}");
+    }
 }

@@ -9,7 +9,7 @@ use super::state::{self, Entering, TableKey, Wanted};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
-use crate::store::cache;
+use crate::store::{cache, written};
 use crate::worker::queue::quota::{Claimant, Refusal};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
@@ -40,7 +40,8 @@ pub(crate) fn reserve(labelled_table: pg_sys::Oid) -> Result<()> {
 }
 
 /// As [`reserve`], for a table that has become a partition or child of one with a time to live, and
-/// what is below it. The statement is none of the extension's: it is told what follows.
+/// what is below it. The statement is none of the extension's: it is told what follows. At commit workers learn of the tables,
+/// whose rows may have expired.
 pub(crate) fn reserve_or_warn(relid: pg_sys::Oid) {
     let inherits = |table: &pg_sys::Oid| {
         cache::policy(*table)
@@ -49,6 +50,7 @@ pub(crate) fn reserve_or_warn(relid: pg_sys::Oid) {
     if !inherits(&relid) {
         return;
     }
+    written::note_policy_change();
     let mut tables = catalog::all_inheritors(relid);
     tables.retain(|table| inherits(table) && has_rows(*table));
     for table in tables {

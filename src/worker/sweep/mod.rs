@@ -22,8 +22,8 @@ use crate::worker::shared::report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
 use std::time::Duration;
 
-/// After so many rows of a pass, the other order may be better.
-pub(super) const MANY: u64 = 20_000;
+/// After so many rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
+pub(super) const MANY: u64 = 3_000;
 
 /// How long rows may have been expired, in microseconds, before they are announced: a
 /// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
@@ -219,11 +219,11 @@ impl Turn<'_> {
         self.note_size(blocks)?;
         self.progress.heap_swept = true;
         self.progress.sweep_began = background::now();
-        self.progress.estimated = true;
+        let is_estimated = std::mem::replace(&mut self.progress.estimated, true);
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(blocks);
-        if probe::is_sampled_whole(blocks) {
+        if is_estimated || probe::is_sampled_whole(blocks) {
             // The sweep reads no more than an estimate would.
             return Ok(());
         }

@@ -87,7 +87,7 @@ impl Turn<'_> {
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
         let reads_little = self.reads_little();
         let has_come_to_all = match reads_little {
-            true => leaves_none,
+            true => leaves_none && expiry_keys().all(|key| key.access == Access::Scan),
             false => ordered && self.progress.has_come_to_all(),
         };
         let known = has_come_to_all && !hidden;

@@ -137,6 +137,11 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
         return Ok(outcome);
     }
     let Some(job) = probe::job(key.relid.into())? else {
+        if !probe::has_policy(key.relid.into())? {
+            // It has left its parent, and may have come back meanwhile: whoever reads the policies begins anew with it.
+            state::with_table(key, |state| state.fingerprint = 0);
+            wakeups::tell_of_change(key.database);
+        }
         return Ok(nothing);
     };
     let began = background::now();

@@ -1,1 +1,1 @@
-SELECT ttl.enable('cart', '30 days');
+SELECT ttl.enable('cart', '30 days', index => 'btree');

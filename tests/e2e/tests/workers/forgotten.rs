@@ -108,7 +108,8 @@ impl<'a> Hand<'a> {
                 _ => "COMMIT".to_owned(),
             };
             // One that has failed is rolled back by either.
-            let _ = self.session.try_run(&end);
+            let ended = self.session.try_run(&end);
+            println!("{number}: {end}: {}", ended.is_ok());
             self.is_open = false;
             return;
         }
@@ -123,7 +124,9 @@ impl<'a> Hand<'a> {
             _ => write(random, table),
         };
         // Locks that others hold, partitions that are detached: whatever fails, writes nothing.
-        if self.session.try_run(&statement).is_err() && self.is_open {
+        let done = self.session.try_run(&statement);
+        println!("{number}: {statement}: {}", done.is_ok());
+        if done.is_err() && self.is_open {
             let _ = self.session.try_run("ROLLBACK");
             self.is_open = false;
         }
@@ -150,6 +153,7 @@ fn no_expired_row() {
         let mut prepared = Vec::new();
         for number in 0..STEPS {
             if random.chance(0.03) {
+                println!("{number}: restart");
                 server.stop(random.pick(&[Stop::Immediate, Stop::Fast]));
                 server.launch();
                 hands.iter_mut().for_each(Hand::reconnect);

@@ -5,5 +5,5 @@ def include_object(thing, name, type_, reflected, compare_to):
     if type_ == "column":
         return name not in ("_ts", "ttl")
     if type_ == "index":
-        return not name.endswith(("_expiry_key_idx", "__ts_idx"))
+        return not name.endswith(("_expiry_key_idx", "_ttl_ext_idx", "__ts_idx"))
     return True
