@@ -120,3 +120,23 @@ fn as_a_reference_table() {
     }
     app.assert_copies_equal("o");
 }
+
+/// What was small enough to be read has no index for deletion when it is distributed; another call builds it.
+#[test]
+fn its_index() {
+    let (app, mut session) = with_plain_table("before_index", "id int PRIMARY KEY, v text");
+    let state = "SELECT index_state FROM ttl.tables WHERE relation = 'o'::regclass";
+    assert_eq!(session.value(state), "not needed");
+    session.run("SELECT create_distributed_table('o', 'id')");
+    assert_eq!(session.value(state), "not needed");
+    assert_eq!(app.problems(0, "o"), "");
+    session.run("SELECT ttl.enable('o', 3600)");
+    assert_eq!(session.value(state), "ready");
+    for node in 0..app.size() {
+        let lacking = "SELECT count(*) FROM pg_class AS c
+             WHERE relname ~ '^o_[0-9]+$' AND relkind = 'r'
+               AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND pg_get_expr(indexprs, indrelid) LIKE '%expiry_key%')";
+        assert_eq!(app.node(node).value(lacking), "0", "node {node}");
+    }
+    works(&app, &mut session);
+}
