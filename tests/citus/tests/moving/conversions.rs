@@ -59,10 +59,10 @@ fn app(name: &str) -> (Application<'static>, Session) {
     (app, session)
 }
 
-/// The table anew, with TTL and a key, and so with a trigger, which Citus refuses: as it is on disk.
+/// The table anew, with TTL, an index for deletion, and a key, and so with a trigger, which Citus refuses: as it is on disk.
 fn plain(app: &Application<'_>, session: &mut Session) -> Vec<String> {
     session.run("DROP TABLE IF EXISTS o; DROP FUNCTION IF EXISTS convert_it");
-    session.run("CREATE TABLE o (id int PRIMARY KEY, v text); SELECT ttl.enable('o', 3600)");
+    session.run("CREATE TABLE o (id int PRIMARY KEY, v text); SELECT ttl.enable('o', 3600, index => 'btree')");
     fill(session);
     let mut disk = app.database(0).disk();
     disk.column("SELECT row_to_json(o)::text FROM o ORDER BY id")
