@@ -134,13 +134,13 @@ pub(crate) fn unreadable(job: &Job, (mut from, mut to): (u32, u32)) -> Result<Op
     Ok(Some(from))
 }
 
-/// Whether [`estimate`] reads all of a table of so many blocks.
+/// Whether [`estimate`] reads every block of a table with this number of blocks.
 pub(crate) fn is_sampled_whole(blocks: u32) -> bool {
     blocks <= RANGES * RANGE
 }
 
-/// What the index builder is to know of a table of so many blocks that is read for lack of an index: its size, `u32::MAX`
-/// if it has left an index there that is not valid, or 0 if an index is not its business.
+/// The size that is reported to the index builder of a table that has no index: `blocks`, its number of blocks; `u32::MAX` if
+/// the builder has left an invalid index there; 0 if the builder builds no index on this table.
 pub(crate) fn size_for_builder(job: &Job, blocks: u32) -> Result<u32, Error> {
     look(job.relid, |_| {
         let label = governing_label(job.relid);
@@ -185,8 +185,8 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
-/// Whether a table of so many blocks is read once more to learn when its rows expire: eight times the size of those that
-/// are read to be spared an index, for those that wait for one.
+/// Whether a table with this number of blocks is read to find the next expiry. The limit is eight times that of
+/// `index => 'auto'`: a table may wait for its index.
 pub(crate) fn is_soon_read(blocks: u64) -> bool {
     blocks < settings::auto_index_min_blocks().saturating_mul(8)
 }

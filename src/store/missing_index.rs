@@ -46,13 +46,19 @@ pub(crate) fn leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
 }
 
 /// How many blocks they have together; those that another session has locked do not count. What is no heap may have no
-/// order of blocks to read it by.
+/// order of blocks to read it by. No lock is kept: the caller may go on to a stronger one.
 fn blocks(relid: pg_sys::Oid) -> u64 {
-    let is_free = |&table: &pg_sys::Oid| locks::try_relation(table, pg_sys::AccessShareLock);
-    let tables = leaves(relid).filter(is_free).map(relation::Open::locked);
-    let blocks = tables.map(|table| match table.is_heap() {
-        true => u64::from(table.blocks()),
-        false => u64::from(u32::MAX),
+    let share = pg_sys::AccessShareLock;
+    let free = leaves(relid).filter(|&table| locks::try_relation(table, share));
+    let blocks = free.map(|table| {
+        let open = relation::Open::locked(table);
+        let blocks = match open.is_heap() {
+            true => open.blocks(),
+            false => u32::MAX,
+        };
+        drop(open);
+        locks::release(table, share);
+        u64::from(blocks)
     });
     blocks.sum()
 }

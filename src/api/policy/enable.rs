@@ -200,9 +200,8 @@ pub(in crate::api) fn turn_on(
             None => refuse_partition(relid).map(|()| wanted)?,
         };
         // A table that is small enough to be read is small enough for its constraint to be checked.
-        let builds =
-            || policy.index == IndexMethod::None || missing_index::are_wanted(relid, &policy);
-        policy.build_pending &= builds();
+        policy.build_pending = policy.build_pending
+            && (policy.index == IndexMethod::None || missing_index::are_wanted(relid, &policy));
         Ok(policy)
     };
     let adopted = adoption::look(relid, asked, consent)?;
