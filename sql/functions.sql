@@ -318,7 +318,7 @@ COMMENT ON FUNCTION ttl.coll_mod(pg_catalog.regclass, pg_catalog.jsonb, boolean)
     'change the seconds of a TTL index, or make an index a TTL index, like MongoDB''s collMod: {"index": {"keyPattern": {"column": 1}, "expireAfterSeconds": 100}}';
 
 CREATE FUNCTION ttl_internal.rules(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
-    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'rules_wrapper';
+    LANGUAGE c STABLE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'rules_wrapper';
 COMMENT ON FUNCTION ttl_internal.rules(pg_catalog.regclass) IS
     'TTL indexes of a table in the format of MongoDB''s listIndexes: name, key, expireAfterSeconds, partialFilterExpression';
 
@@ -392,19 +392,19 @@ CREATE FUNCTION ttl.create_live_view(
 COMMENT ON FUNCTION ttl.create_live_view(pg_catalog.regclass, pg_catalog.text, boolean) IS
     'create a view of the live rows of a table, for tables with hidden => false; with drop_with_policy, ttl.disable(drop_columns => true) drops it';
 
+-- These are STABLE, so that ttl.tables evaluates them only for queries that show what they return.
 CREATE FUNCTION ttl_internal.policy(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
-    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'policy_wrapper';
 COMMENT ON FUNCTION ttl_internal.policy(pg_catalog.regclass) IS
     'policy of a table; NULL if it has no readable label; for the view ttl.tables';
 
--- STABLE, so that ttl.tables evaluates it only for queries that show its columns.
 CREATE FUNCTION ttl_internal.standing(rel pg_catalog.regclass) RETURNS pg_catalog.jsonb
     LANGUAGE c STABLE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'standing_wrapper';
 COMMENT ON FUNCTION ttl_internal.standing(pg_catalog.regclass) IS
     'state of deletion in a table: next expiry, backlog, worker; for the view ttl.tables';
 
 CREATE FUNCTION ttl.problems(rel pg_catalog.regclass) RETURNS pg_catalog.text[]
-    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
+    LANGUAGE c STABLE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'problems_wrapper';
 COMMENT ON FUNCTION ttl.problems(pg_catalog.regclass) IS
     'problems of a table''s time to live; empty if there are none';
 

@@ -11,8 +11,9 @@ CREATE VIEW ttl.tables AS
                 WHEN p.policy IS NOT NULL THEN true END AS hidden,
            CASE WHEN p.policy IS NOT NULL
                 THEN COALESCE((p.policy OPERATOR(pg_catalog.->>) 'ts_granularity')::pg_catalog.int4, 0) END AS ts_granularity,
-           ttl_internal.rules(l.objoid::pg_catalog.regclass) AS rules,
-           ttl.problems(l.objoid::pg_catalog.regclass) AS problems,
+           CASE WHEN p.policy OPERATOR(pg_catalog.?) 'rules'
+                THEN ttl_internal.rules(l.objoid::pg_catalog.regclass) ELSE '[]' END AS rules,
+           w.problems,
            CASE WHEN (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4 OPERATOR(pg_catalog.>) 0
                 THEN pg_catalog.justify_hours(pg_catalog.make_interval(
                          secs => (p.policy OPERATOR(pg_catalog.->>) 'default_ttl')::pg_catalog.int4)) END AS default_interval,
@@ -30,10 +31,10 @@ CREATE VIEW ttl.tables AS
            p.policy OPERATOR(pg_catalog.->>) 'delete_between' AS delete_between,
            s.standing OPERATOR(pg_catalog.->>) 'index_state' AS index_state
       FROM pg_catalog.pg_seclabel AS l
-     CROSS JOIN LATERAL (SELECT ttl_internal.policy(l.objoid::pg_catalog.regclass)) AS p (policy)
-     -- OFFSET: evaluated once for its columns, and not at all without them. Their names are not those
-     -- of ttl.stats, which joins USING (relation).
+     -- OFFSET: each is evaluated once for all that is shown of it, and not at all if nothing is.
+     CROSS JOIN LATERAL (SELECT ttl_internal.policy(l.objoid::pg_catalog.regclass) OFFSET 0) AS p (policy)
      CROSS JOIN LATERAL (SELECT ttl_internal.standing(l.objoid::pg_catalog.regclass) OFFSET 0) AS s (standing)
+     CROSS JOIN LATERAL (SELECT ttl.problems(l.objoid::pg_catalog.regclass) OFFSET 0) AS w (problems)
      WHERE l.provider OPERATOR(pg_catalog.=) 'ttl'
        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
        AND l.objsubid OPERATOR(pg_catalog.=) 0;

@@ -102,7 +102,7 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// The relation's own label, as [`read_labels::label_of`] but cached.
-fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
+pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
         return known;
     }

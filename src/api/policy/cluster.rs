@@ -3,8 +3,8 @@
 use crate::citus::{self, Part};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::catalog::{self, qualified_name};
-use pgrx::{PgSqlErrorCode, Spi, pg_sys};
+use crate::pg::catalog::{self, names, qualified_name};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.
 const OLDEST: (u32, u32) = (13, 1);
@@ -30,19 +30,7 @@ pub(in crate::api) fn check(relid: pg_sys::Oid) -> Result<()> {
 }
 
 fn check_version(relid: pg_sys::Oid) -> Result<()> {
-    let query = "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus'";
-    let version = Spi::connect_mut(|client| {
-        let query = encoding::query(query);
-        client
-            .update(&query, Some(1), &[])?
-            .first()
-            .get_one::<String>()
-    });
-    let version = match version {
-        Ok(version) => version,
-        Err(pgrx::spi::Error::InvalidPosition) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let version = names::extension_version(c"citus");
     let Some(version) = version.filter(|version| is_older(version)) else {
         return Ok(());
     };

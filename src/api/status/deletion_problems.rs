@@ -7,20 +7,19 @@ use crate::citus;
 use crate::pg::catalog::{self, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
-use crate::store::label_of;
 use crate::worker::shared::places;
 use crate::worker::shared::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
 
-/// The problems of the table, if it carries a policy by which rows expire.
-pub(in crate::api) fn of(rel: pg_sys::Oid) -> Vec<Problem> {
-    found(rel, of_server)
+/// The problems of a table with this policy, if rows expire by it.
+pub(in crate::api) fn of(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
+    found(rel, policy, of_server)
 }
 
 /// The same, but for those of the server.
-pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
-    found(rel, Vec::new)
+pub(in crate::api) fn own(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
+    found(rel, policy, Vec::new)
 }
 
 /// Why nothing is deleted in this database.
@@ -28,10 +27,14 @@ pub(in crate::api) fn of_server() -> Vec<Problem> {
     standing::halted().and_then(of_halt).into_iter().collect()
 }
 
-fn found(rel: pg_sys::Oid, of_server: impl FnOnce() -> Vec<Problem>) -> Vec<Problem> {
-    let Some(policy) = label_of(rel).filter(Policy::is_on) else {
+fn found(
+    rel: pg_sys::Oid,
+    policy: &Policy,
+    of_server: impl FnOnce() -> Vec<Problem>,
+) -> Vec<Problem> {
+    if !policy.is_on() {
         return vec![];
-    };
+    }
     let tables = standing::expiring(rel);
     if tables.is_empty() && !citus::is_shell(rel) {
         return vec![];
@@ -42,7 +45,7 @@ fn found(rel: pg_sys::Oid, of_server: impl FnOnce() -> Vec<Problem>) -> Vec<Prob
         None if policy.restored => vec![],
         None => troubles(rel, &tables),
     };
-    problems.extend(paused(rel, &policy));
+    problems.extend(paused(rel, policy));
     problems.extend(without_usage(&tables, policy.drop_partitions));
     problems
 }

@@ -2,9 +2,9 @@
 
 use crate::api::policy::problem::Problem;
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
-use crate::pg::abi::values::Text;
+use crate::pg::catalog::names;
+use crate::store::extension;
 use crate::store::release::{self, LIBRARY};
 use pgrx::PgSqlErrorCode;
 use pgrx::prelude::*;
@@ -18,7 +18,7 @@ fn check_library() {
 }
 
 fn check() -> Result<()> {
-    match objects()? {
+    match objects() {
         Some(version) if release::compare(&version) == Some(Ordering::Greater) => Err(Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("ttl_ext {version} needs a newer library than the server has loaded"),
@@ -31,7 +31,7 @@ fn check() -> Result<()> {
 
 /// What `ttl.problems` says if they are not.
 pub(in crate::api) fn problem() -> Option<Problem> {
-    let version = objects().ok().flatten()?;
+    let version = objects()?;
     match release::compare(&version)? {
         Ordering::Equal => None,
         Ordering::Less => {
@@ -53,16 +53,6 @@ pub(in crate::api) fn problem() -> Option<Problem> {
 }
 
 /// The version of the extension's objects in this database.
-fn objects() -> Result<Option<String>> {
-    let query = encoding::query(
-        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'ttl_ext'",
-    );
-    let version = Spi::connect(|client| {
-        client
-            .select(&query, Some(1), &[])?
-            .map(|row| row.get::<Text>(1))
-            .next()
-            .transpose()
-    })?;
-    Ok(version.flatten().map(|version| version.0))
+fn objects() -> Option<String> {
+    names::extension_version(extension::NAME)
 }

@@ -2,8 +2,7 @@
 //! unreadable object as a problem of that object.
 
 use crate::pg::abi::values::Json;
-use crate::pg::session::look;
-use crate::store::label_of;
+use crate::store::cache;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -12,9 +11,9 @@ use pgrx::prelude::*;
 /// cannot be read (`ttl.problems` says why). Used by the view `ttl.tables`.
 #[pg_extern(sql = false)]
 fn policy(rel: pg_sys::Oid) -> Option<Json> {
-    let policy = look::at(|| label_of(rel)).ok()??;
-    let local = serde_json::to_value(policy.local).ok()?;
-    let mut shown = serde_json::to_value(policy).ok()?;
+    let policy = cache::own_label(rel)?;
+    let local = serde_json::to_value(&policy.local).ok()?;
+    let mut shown = serde_json::to_value(&*policy).ok()?;
     shown.as_object_mut()?.insert("local".to_owned(), local);
     Some(Json(shown))
 }

@@ -14,62 +14,102 @@ use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, timescale};
 use crate::pg::session::look;
-use crate::policy::{IndexRule, Policy};
+use crate::policy::{IndexRule, LabelError, Policy};
 use crate::settings;
 use crate::store::missing_index::missing;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
 use crate::store::{
-    TablePolicy, cache, index_of, label_of, label_provider, read_label, ttl_index,
-    without_its_index,
+    TablePolicy, cache, index_of, label_provider, read_label, ttl_index, without_its_index,
 };
 use crate::worker::builder::{self, Need, Standing};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::rc::Rc;
+use std::slice;
+
+/// A table's label, or why it cannot be read.
+type Label = Option<Result<Rc<Policy>, LabelError>>;
+
+/// What is looked for together, and what is said if that look fails.
+struct Part {
+    find: fn(pg_sys::Oid, &Label) -> Vec<Problem>,
+    cannot: &'static str,
+    to_do: &'static str,
+}
+
+const OF_TABLE: Part = Part {
+    find: of,
+    cannot: "the table cannot be looked at",
+    to_do: "Look again; or find who holds a lock on it, in pg_locks.",
+};
+/// Reads only catalogs and shared memory: this works even if the table cannot be opened.
+const OF_DELETION: Part = Part {
+    find: |rel, label| policy_of(label).map_or(vec![], |policy| deletion_problems::of(rel, policy)),
+    ..OF_TABLE
+};
+/// The same, but for what is the server's.
+const OWN_OF_DELETION: Part = Part {
+    find: |rel, label| {
+        policy_of(label).map_or(vec![], |policy| deletion_problems::own(rel, policy))
+    },
+    ..OF_TABLE
+};
+const OF_NODES: Part = Part {
+    find: |rel, label| policy_of(label).map_or(vec![], |_| cluster_figures::silent_nodes(rel)),
+    cannot: "the other nodes cannot be asked",
+    to_do: "SELECT * FROM ttl.placements;",
+};
+const OF_LIBRARY: Part = Part {
+    find: |_, label| {
+        let found = label.as_ref().and_then(|_| library::problem());
+        found.into_iter().collect()
+    },
+    ..OF_TABLE
+};
 
 /// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong or the relation has no TTL.
 #[pg_extern(sql = false)]
 fn problems(rel: pg_sys::Oid) -> Vec<Text> {
-    let mut found = looked_at(rel);
-    found.extend(look::at(|| deletion_problems::of(rel)).unwrap_or_default());
-    found.extend(silent_nodes(rel));
-    let versions = look::at(|| read_label(rel).and_then(|_| library::problem()));
-    found.extend(versions.ok().flatten());
-    let texts = found.into_iter().map(|problem| Text(problem.text));
-    texts.collect()
+    let found = look_at(rel, &[OF_TABLE, OF_DELETION, OF_NODES, OF_LIBRARY]).into_iter();
+    found.map(|problem| Text(problem.text)).collect()
 }
 
 /// Those of `ttl.problems` that are the table's own, and not the server's.
 pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
-    let mut found = looked_at(rel);
-    found.extend(look::at(|| deletion_problems::own(rel)).unwrap_or_default());
-    found.extend(silent_nodes(rel));
-    found
+    look_at(rel, &[OF_TABLE, OWN_OF_DELETION, OF_NODES])
 }
 
-/// What needs a look at the table. What reads only catalogs and shared memory is separate, and works
-/// even if the table cannot be opened.
-fn looked_at(rel: pg_sys::Oid) -> Vec<Problem> {
-    look::at(|| of(rel)).unwrap_or_else(|failure| {
-        let text = format!("the table cannot be looked at: {}", failure.text());
-        vec![
-            Problem::new(text)
-                .with_statement("Look again; or find who holds a lock on it, in pg_locks."),
-        ]
-    })
+/// Looks for all in one subtransaction, and for each in one of its own where that fails.
+fn look_at(rel: pg_sys::Oid, parts: &[Part]) -> Vec<Problem> {
+    let find = |parts: &[Part]| {
+        look::at(|| {
+            let label = cache::own_label(rel).map(Ok);
+            let label = label.or_else(|| Some(read_label(rel)?.map(Rc::new)));
+            let found = parts.iter().flat_map(|part| (part.find)(rel, &label));
+            found.collect()
+        })
+    };
+    let one_by_one = || {
+        let found = parts.iter().flat_map(|part| {
+            find(slice::from_ref(part)).unwrap_or_else(|failure| {
+                let text = format!("{}: {}", part.cannot, failure.text());
+                vec![Problem::new(text).with_statement(part.to_do)]
+            })
+        });
+        let mut found: Vec<Problem> = found.collect();
+        found.dedup();
+        found
+    };
+    find(parts).unwrap_or_else(|_| one_by_one())
 }
 
-/// Of a distributed table: nodes of Citus that cannot be asked.
-fn silent_nodes(rel: pg_sys::Oid) -> Vec<Problem> {
-    let asks = || label_of(rel).map_or(vec![], |_| cluster_figures::silent_nodes(rel));
-    look::at(asks).unwrap_or_else(|failure| {
-        let text = format!("the other nodes cannot be asked: {}", failure.text());
-        vec![Problem::new(text).with_statement("SELECT * FROM ttl.placements;")]
-    })
+fn policy_of(label: &Label) -> Option<&Policy> {
+    label.as_ref()?.as_deref().ok()
 }
 
-fn of(rel: pg_sys::Oid) -> Vec<Problem> {
-    let policy = match read_label(rel) {
+fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
+    let policy = match label {
         None => {
             return constraint_problems::without_policy(rel)
                 .into_iter()
@@ -85,7 +125,7 @@ fn of(rel: pg_sys::Oid) -> Vec<Problem> {
     if catalog::class(rel).is_none() {
         return vec![Problem::new("the table does not exist")];
     }
-    if label_provider::check_columns(rel, &policy).is_err() {
+    if label_provider::check_columns(rel, policy).is_err() {
         let columns = policy.columns().collect::<Vec<_>>().join(", ");
         let text = format!("a column is missing or of another type, so no row expires: {columns}");
         return vec![Problem::new(text).with_statement(remove_label(rel))];
@@ -98,22 +138,22 @@ fn of(rel: pg_sys::Oid) -> Vec<Problem> {
         problems.extend(of_citus(rel));
         problems.extend(in_columnstore(rel));
         if columns.labelled_table == rel {
-            problems.extend(unused_rules(rel, &policy));
+            problems.extend(unused_rules(rel, policy));
             problems.extend(foreign_tables(rel));
             problems.extend(half_detached(rel));
-            problems.extend(guarded(rel, &policy));
-            problems.extend(idle_drop_partitions(rel, &policy));
-            problems.extend(hidden_conditions(rel, &policy));
-            problems.extend(archive::problems(rel, &policy));
+            problems.extend(guarded(rel, policy));
+            problems.extend(idle_drop_partitions(rel, policy));
+            problems.extend(hidden_conditions(rel, policy));
+            problems.extend(archive::problems(rel, policy));
         }
         if columns.needs_clock() {
-            problems.extend(missing_indexes(rel, &policy, &columns));
+            problems.extend(missing_indexes(rel, policy, &columns));
             if columns.labelled_table == rel {
-                problems.extend(constraint_problems::of(rel, &policy, &columns));
+                problems.extend(constraint_problems::of(rel, policy, &columns));
             }
         }
         if columns.labelled_table == rel && columns.hidden {
-            problems.extend(trigger_problems::of(rel, &policy));
+            problems.extend(trigger_problems::of(rel, policy));
         }
     }
     if let (Some(document), Some(ttl)) = (

@@ -6,7 +6,7 @@ use crate::pg::catalog;
 use crate::pg::session::look;
 use crate::policy::IndexRule;
 use crate::store::ttl_index::{self, TtlKey};
-use crate::store::{index_of, label_of, predicate};
+use crate::store::{cache, index_of, predicate};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Map, Value, json};
@@ -16,18 +16,16 @@ use serde_json::{Map, Value, json};
 /// why).
 #[pg_extern(sql = false)]
 fn rules(rel: pg_sys::Oid) -> Json {
-    let rules = look::at(|| label_of(rel))
-        .ok()
-        .flatten()
-        .map_or(vec![], |policy| policy.rules);
-    let shown = rules.into_iter().map(|rule| {
+    let policy = cache::own_label(rel);
+    let rules = policy.iter().flat_map(|policy| &policy.rules);
+    let shown = rules.map(|rule| {
         let mut shown = Map::new();
         shown.insert("name".into(), json!(rule.index));
         shown.insert(
             "expireAfterSeconds".into(),
             json!(rule.expire_after_seconds),
         );
-        if let Ok(Some(further)) = look::at(|| key_and_condition(rel, &rule)) {
+        if let Ok(Some(further)) = look::at(|| key_and_condition(rel, rule)) {
             shown.extend(further);
         }
         Value::Object(shown)

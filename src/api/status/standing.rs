@@ -7,7 +7,7 @@ use crate::pg::server::background;
 use crate::pg::session::look;
 use crate::policy::{IndexMethod, Policy, lagging};
 use crate::settings;
-use crate::store::{cache, label_of, missing_index};
+use crate::store::{cache, missing_index};
 use crate::worker::builder::{self, Need, Standing};
 use crate::worker::shared::resting;
 use crate::worker::shared::standing::{self, Figures, Halt};
@@ -23,7 +23,7 @@ fn standing(rel: pg_sys::Oid) -> Option<Json> {
 }
 
 fn of(rel: pg_sys::Oid) -> Option<Value> {
-    let policy = label_of(rel).filter(Policy::is_on)?;
+    let policy = cache::own_label(rel).filter(|policy| policy.is_on())?;
     let halt = standing::halted();
     let figures = stats::figures_of(rel, &policy, halt.is_some()).filter(|_| shows_figures(rel));
     // Deletion counts from when a row is to be deleted.

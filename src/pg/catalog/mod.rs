@@ -90,6 +90,8 @@ pub(crate) struct Class {
     pub(crate) namespace: pg_sys::Oid,
     pub(crate) persistence: u8,
     pub(crate) has_rules: bool,
+    /// False: it has no partitions, and nothing inherits from it.
+    pub(crate) may_have_children: bool,
     /// The type of its rows; invalid if it has none.
     pub(crate) row_type: pg_sys::Oid,
 }
@@ -103,6 +105,7 @@ pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
         namespace: row.relnamespace,
         persistence: row.relpersistence.cast_unsigned(),
         has_rules: row.relhasrules,
+        may_have_children: row.relhassubclass,
         row_type: row.reltype,
     })
 }

@@ -7,6 +7,10 @@ use crate::pg::catalog;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
+// SAFETY: pg_extension, all of it.
+const EXTENSIONS: rows::Catalog<pg_sys::FormData_pg_extension> =
+    unsafe { rows::Catalog::new(pg_sys::ExtensionRelationId, None) };
+
 pub(in crate::pg) fn valid(oid: Oid) -> Option<Oid> {
     (oid != pg_sys::InvalidOid).then_some(oid)
 }
@@ -79,6 +83,21 @@ pub(crate) fn of_schema(schema: Oid) -> String {
 pub(crate) fn extension(name: &CStr) -> Option<Oid> {
     // SAFETY: a catalog look-up within a transaction.
     valid(unsafe { pg_sys::get_extension_oid(name.as_ptr(), true) })
+}
+
+/// The version of the extension's objects in this database, if it is here.
+pub(crate) fn extension_version(name: &CStr) -> Option<String> {
+    let mut found = None;
+    EXTENSIONS.scan(&[], &mut |row| {
+        // SAFETY: a name ends with a zero byte.
+        if unsafe { CStr::from_ptr(row.extname.data.as_ptr()) } == name {
+            let version = row.value(pg_sys::Anum_pg_extension_extversion);
+            // SAFETY: the column is a text.
+            found = version.map(|version| unsafe { encoding::from_datum(version) });
+        }
+        found.is_some()
+    });
+    found
 }
 
 /// The function with this name and these argument types, if it is in this language.

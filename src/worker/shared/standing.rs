@@ -79,6 +79,9 @@ pub(crate) fn is_worked_on() -> bool {
 /// The tables and partitions whose rows expire by this table's policy, on this node. Of those that are
 /// tables of Citus, only what the coordinator drops as a whole.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    if is_seen_alone(labelled_table) {
+        return vec![labelled_table];
+    }
     let of_rows = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
     let has_rows = |relid: &pg_sys::Oid| catalog::class(*relid).is_some_and(of_rows);
     let is_dropped = |relid| {
@@ -98,6 +101,25 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         .filter(has_rows)
         .filter(follows)
         .collect()
+}
+
+/// Whether it is a table without children in which a worker has found that rows expire by its own label. That is
+/// cheaper to find than what the catalogs say of the policy, and soon the same.
+fn is_seen_alone(relid: pg_sys::Oid) -> bool {
+    let is_alone = |class: catalog::Class| {
+        class.relkind == pg_sys::RELKIND_RELATION && !class.may_have_children
+    };
+    let is_seen = |state: TableState| state.is_target() && state.labelled_table == relid.to_u32();
+    state::get(key_of(relid)).is_some_and(is_seen)
+        && catalog::class(relid).is_some_and(is_alone)
+        && citus::part(relid).is_none()
+}
+
+fn key_of(relid: pg_sys::Oid) -> TableKey {
+    TableKey {
+        database: background::my_database().to_u32(),
+        relid: relid.to_u32(),
+    }
 }
 
 /// How deletion stands in a table, partition or child, unless it is halted everywhere.
@@ -162,10 +184,7 @@ pub(crate) fn of(relid: pg_sys::Oid) -> Standing {
     if catalog::class(relid).is_some_and(is_temporary) {
         return unknown(Some(Trouble::Temporary));
     }
-    let key = TableKey {
-        database: background::my_database().to_u32(),
-        relid: relid.to_u32(),
-    };
+    let key = key_of(relid);
     match state::get(key) {
         Some(state) if state.is_target() => return assess(&state, background::monotonic()),
         // A worker has not seen it yet.
