@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ttl_ext_e2e::diff::Random;
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop, catch_up};
 
 const STEPS: usize = 60;
 
@@ -33,7 +33,7 @@ fn write(random: &mut Random, table: &str) -> String {
     let rows = format!("generate_series({from}, {to}) AS n");
     let keep = "ON CONFLICT DO NOTHING";
     let seconds = random.pick(&[1, 2, 4]);
-    match random.pick(&[0, 1, 2, 3, 4, 5]) {
+    match random.pick(&[0, 1, 2, 3, 4, 5, 6, 7]) {
         1 if with_override(table) => {
             format!("INSERT INTO {table} (id, ttl) SELECT n, {seconds} FROM {rows} {keep}")
         }
@@ -50,13 +50,32 @@ fn write(random: &mut Random, table: &str) -> String {
             )
         }
         5 => format!("DELETE FROM {table} WHERE id BETWEEN {from} AND {to}"),
+        6 => format!("COPY {table} (id) FROM PROGRAM 'seq {from} {to}'"),
+        // As a subscription applies them: triggers do not fire.
+        7 => format!(
+            "SET session_replication_role = replica;
+             INSERT INTO {table} (id, _ts) SELECT n, now() - interval '1 s' FROM {rows} {keep};
+             RESET session_replication_role"
+        ),
         _ => format!("INSERT INTO {table} (id) SELECT n FROM {rows} {keep}"),
     }
 }
 
 /// A statement about the table as a whole.
-fn change(random: &mut Random, table: &str) -> String {
+fn change(random: &mut Random, table: &str, major: u32) -> String {
+    let rewrite = match table {
+        // It has no order of its own.
+        "parts" => "VACUUM FULL parts".to_owned(),
+        _ if major >= 19 => format!("REPACK {table} USING INDEX {table}_pkey"),
+        _ => format!("CLUSTER {table} USING {table}_pkey"),
+    };
+    // A partitioned table takes no rows that are frozen.
+    let frozen = if table == "parts" { "low" } else { table };
     let choices = [
+        rewrite,
+        format!(
+            "BEGIN; TRUNCATE {frozen}; COPY {frozen} (id) FROM PROGRAM 'seq 1 100' (FREEZE); COMMIT"
+        ),
         format!("VACUUM FULL {table}"),
         format!("VACUUM (FREEZE) {table}"),
         format!("TRUNCATE {table}"),
@@ -79,18 +98,20 @@ fn change(random: &mut Random, table: &str) -> String {
 
 struct Hand<'a> {
     session: Session,
-    /// In a transaction that has written, or has locked rows.
+    /// In a transaction that has written, has locked rows, or keeps an old snapshot.
     is_open: bool,
+    major: u32,
     database: &'a Database<'a>,
 }
 
 impl<'a> Hand<'a> {
-    fn new(database: &'a Database<'a>) -> Self {
+    fn new(database: &'a Database<'a>, major: u32) -> Self {
         let mut session = database.connect();
         session.run("SET lock_timeout = '300ms'");
         Self {
             session,
             is_open: false,
+            major,
             database,
         }
     }
@@ -113,13 +134,17 @@ impl<'a> Hand<'a> {
             self.is_open = false;
             return;
         }
-        let statement = match random.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4]) {
-            1 if !self.is_open => change(random, table),
+        let statement = match random.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4, 5]) {
+            1 if !self.is_open => change(random, table, self.major),
             2 if !self.is_open => {
                 self.is_open = true;
                 format!("BEGIN; {}", write(random, table))
             }
             3 => format!("SELECT FROM {table} FOR UPDATE"),
+            5 if !self.is_open => {
+                self.is_open = true;
+                format!("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM {table}")
+            }
             4 if self.is_open => format!("SAVEPOINT s; {}; ROLLBACK TO s", write(random, table)),
             _ => write(random, table),
         };
@@ -133,7 +158,23 @@ impl<'a> Hand<'a> {
     }
 
     fn reconnect(&mut self) {
-        *self = Self::new(self.database);
+        *self = Self::new(self.database, self.major);
+    }
+}
+
+/// Ends what is open, and waits until all rows are gone.
+fn assert_none_is_left(database: &Database<'_>, prepared: &[String]) {
+    let mut disk = database.disk();
+    for name in prepared {
+        let _ = disk.try_run(&format!("COMMIT PREPARED '{name}'"));
+    }
+    let attach = "ALTER TABLE parts ATTACH PARTITION high FOR VALUES FROM (500) TO (MAXVALUE)";
+    let _ = disk.try_run(attach);
+    for table in TABLES {
+        disk.run(&format!("SELECT ttl.resume('{table}')"));
+    }
+    for table in TABLES {
+        disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
     }
 }
 
@@ -142,6 +183,8 @@ fn no_expired_row() {
     let server = Server::start_sweeping(&[
         ("ttl.naptime", "1d"),
         ("ttl.change_delay", "0"),
+        ("wal_level", "replica"),
+        ("max_wal_senders", "4"),
         ("max_prepared_transactions", "20"),
         ("autovacuum", "off"),
     ]);
@@ -149,7 +192,10 @@ fn no_expired_row() {
     for round in 0..3 {
         let database = server.database(&format!("round{round}"));
         database.connect().run(SCHEMA);
-        let mut hands = [Hand::new(&database), Hand::new(&database)];
+        // The last round goes on there, too.
+        let standby = (round == 2).then(|| server.start_standby(&[]));
+        let hand = || Hand::new(&database, server.major());
+        let mut hands = [hand(), hand()];
         let mut prepared = Vec::new();
         for number in 0..STEPS {
             if random.chance(0.03) {
@@ -172,17 +218,11 @@ fn no_expired_row() {
             }
         }
         drop(hands);
-        let mut disk = database.disk();
-        for name in prepared {
-            let _ = disk.try_run(&format!("COMMIT PREPARED '{name}'"));
+        if let Some(standby) = standby {
+            let promoted = standby.existing_database(&format!("round{round}"));
+            catch_up(&mut database.connect(), &mut promoted.connect());
+            standby.promote();
+            assert_none_is_left(&promoted, &prepared);
         }
-        let attach = "ALTER TABLE parts ATTACH PARTITION high FOR VALUES FROM (500) TO (MAXVALUE)";
-        let _ = disk.try_run(attach);
-        for table in TABLES {
-            disk.run(&format!("SELECT ttl.resume('{table}')"));
-        }
-        for table in TABLES {
-            disk.wait_until(&format!("SELECT count(*) FROM {table}"), "0", PATIENCE);
-        }
-    }
-}
+        assert_none_is_left(&database, &prepared);
+    }}
