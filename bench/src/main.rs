@@ -40,6 +40,7 @@ mod b18_turning_on;
 mod b19_owners;
 mod b20_expiry_forms;
 mod b21_references;
+mod b22_promise;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -53,7 +54,7 @@ use results::{Benchmark, Results};
 type Run = fn(&Context, &mut Benchmark);
 
 /// Number, title, function; in the order in which they run.
-const BENCHMARKS: [(&str, &str, Run); 21] = [
+const BENCHMARKS: [(&str, &str, Run); 22] = [
     (
         "B1",
         "counting a table with a default and overrides",
@@ -106,6 +107,11 @@ const BENCHMARKS: [(&str, &str, Run); 21] = [
         "B21",
         "rows that refer to a table with TTL",
         b21_references::run,
+    ),
+    (
+        "B22",
+        "the promise without and with an index, under load",
+        b22_promise::run,
     ),
 ];
 

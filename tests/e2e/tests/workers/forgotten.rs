@@ -225,4 +225,5 @@ fn no_expired_row() {
             assert_none_is_left(&promoted, &prepared);
         }
         assert_none_is_left(&database, &prepared);
-    }}
+    }
+}

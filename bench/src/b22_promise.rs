@@ -1,0 +1,243 @@
+//! B22: the promise with `index => 'auto'` under load: how old the oldest expired row on disk is,
+//! looked at five times a second, in tables of 1 MB to 10 GB, with no writes, 1,000 and 10,000 INSERTs
+//! a second, whose rows expire in the order of the table (by its default), at random (by overrides of 1
+//! to 20 seconds), or half and half. The p99 of that age is above the p99 of the rows' own delays.
+//!
+//! Also: the share of the rows on disk that are expired, the time that workers spend on the table,
+//! and, where nothing is written, how many blocks they read.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ttl_ext_e2e::{Server, Session};
+
+use crate::context::Context;
+use crate::fixtures::{drop_databases, number, wait};
+use crate::numbers::{quantile, show};
+use crate::options::Size;
+use crate::results::{Benchmark, Target};
+
+/// The default of the tables, in seconds, and the longest override, in a full run.
+const LONGEST: u64 = 20;
+
+/// What the age is to be below: an index finds a row at once, and a table of up to 128 MB is read every 15 seconds.
+const PROMISE: Target = Target::ValueAtMost(20.0);
+
+/// How often the table is looked at.
+const STEP: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Copy)]
+struct Case {
+    megabytes: u64,
+    /// INSERTs a second.
+    writes: u64,
+    /// How many of them expire by an override: of ten.
+    scattered: u64,
+    /// The default in seconds, and the longest override.
+    longest: u64,
+}
+
+/// The benchmark.
+pub fn run(context: &Context, bench: &mut Benchmark) {
+    context.stop_server();
+    let server = context.own_server(&[
+        ("synchronous_commit", "on"),
+        ("autovacuum", "on"),
+        ("ttl.enabled", "on"),
+        ("max_wal_size", "16GB"),
+    ]);
+    bench.settings_of("own", &server);
+    let database = server.database("b22");
+    let is_full = context.options.size == Size::Full;
+    let longest = context.options.pick(LONGEST, 3);
+    let sizes: &[u64] = if is_full {
+        &[1, 100, 1_000, 10_000]
+    } else {
+        &[1, 10]
+    };
+    let rates: &[u64] = if is_full {
+        &[0, 1_000, 10_000]
+    } else {
+        &[0, 1_000]
+    };
+    let time = Duration::from_secs(context.options.pick(45, 5));
+    for &megabytes in sizes {
+        let mut session = database.connect();
+        fill(&mut session, megabytes, longest);
+        for &writes in rates {
+            for scattered in kinds(megabytes, writes) {
+                let case = Case {
+                    megabytes,
+                    writes,
+                    scattered: *scattered,
+                    longest,
+                };
+                measure(&server, &mut session, case, time, bench);
+            }
+        }
+        session.run("DROP TABLE load");
+    }
+    drop_databases(&server, &["b22"]);
+}
+
+/// All three kinds in one place; elsewhere half and half.
+fn kinds(megabytes: u64, writes: u64) -> &'static [u64] {
+    match (megabytes, writes) {
+        (100, 1_000) => &[0, 5, 10],
+        _ => &[5],
+    }
+}
+
+/// A table of live rows, whose index is there if it is to have one.
+fn fill(session: &mut Session, megabytes: u64, longest: u64) {
+    // Small rows where the table is read; larger ones, so that the others are soon there.
+    let (width, rows) = match megabytes {
+        0..=128 => (60, megabytes * 9_000),
+        _ => (950, megabytes * 1_000),
+    };
+    session.run(&format!(
+        "CREATE TABLE load (filling text, due timestamptz);
+         CREATE INDEX ON load (due) WHERE due IS NOT NULL;
+         SELECT ttl.enable('load', {longest});
+         INSERT INTO load (filling, ttl) SELECT repeat('x', {width}), -1 FROM generate_series(1, {rows})"
+    ));
+    session.run("VACUUM ANALYZE load");
+    let state = "SELECT index_state FROM ttl.tables WHERE relation = 'load'::regclass";
+    // It is noticed in a turn.
+    let expected = match megabytes {
+        0..=128 => "not needed",
+        _ => {
+            session.run(
+                "INSERT INTO load (filling, ttl, due) VALUES ('x', 1, now() + interval '1 s')",
+            );
+            "ready"
+        }
+    };
+    wait(session, state, expected, 100, 600);
+}
+
+fn measure(
+    server: &Server,
+    session: &mut Session,
+    case: Case,
+    time: Duration,
+    bench: &mut Benchmark,
+) {
+    let Case {
+        megabytes,
+        writes,
+        scattered,
+        longest,
+    } = case;
+    let settled = Duration::from_secs(longest + 5);
+    let mut pgbench = None;
+    if writes == 0 {
+        // Written at once, due one after the other.
+        let rows = 1_000 * time.as_secs();
+        let all = settled.as_secs() + time.as_secs();
+        session.run(&format!(
+            "INSERT INTO load (filling, ttl, due)
+             SELECT 'x', ttl, now() + ttl * interval '1 s'
+               FROM (SELECT (1 + random() * {all})::integer FROM generate_series(1, {rows})) AS w (ttl)"
+        ));
+    } else {
+        let script = server.dir().join("b22.sql");
+        let mut file = std::fs::File::create(&script).expect("a script");
+        write!(
+            file,
+            "\\set n random(1, {longest})\n\\set tenth random(0, 9)\n\
+             INSERT INTO load (filling, ttl, due) \
+             SELECT 'x', ttl, now() + COALESCE(ttl, {longest}) * interval '1 s' \
+               FROM (SELECT CASE WHEN :tenth::integer < {scattered} THEN :n::integer END) AS w (ttl);\n"
+        )
+        .expect("a script");
+        let mut command = server.tool("pgbench", "b22");
+        let child = command
+            .args([
+                "-n", "-c", "2", "-j", "1", "-M", "prepared", "-T", "3600", "-R",
+            ])
+            .arg(writes.to_string())
+            .arg("-f")
+            .arg(&script)
+            .current_dir(server.dir())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        pgbench = Some(child.expect("pgbench"));
+    }
+    sleep(settled);
+    let (before, began) = (counted(session), Instant::now());
+    let (mut ages, mut expired) = (Vec::new(), Vec::new());
+    while began.elapsed() < time {
+        let look = "SELECT COALESCE(extract(epoch FROM clock_timestamp() - min(due)), 0), count(*)
+                      FROM load WHERE due < clock_timestamp()";
+        let row = session
+            .rows(&format!("SET ttl.show_expired = on; {look}"))
+            .remove(0);
+        ages.push(row[0].parse::<f64>().expect("an age"));
+        expired.push(row[1].parse::<f64>().expect("a count"));
+        sleep(STEP);
+    }
+    let (after, seconds) = (counted(session), began.elapsed().as_secs_f64());
+    let written = number(session, "SELECT count(*) FROM load WHERE due IS NOT NULL");
+    session.run("RESET ttl.show_expired");
+    if let Some(mut pgbench) = pgbench {
+        let ended = pgbench.try_wait().expect("pgbench");
+        assert!(ended.is_none(), "pgbench failed");
+        session.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pgbench'");
+        pgbench.wait().expect("pgbench");
+    }
+    let kind = match scattered {
+        0 => "in order",
+        10 => "scattered",
+        _ => "mixed",
+    };
+    let size = match megabytes {
+        1_000.. => format!("{} GB", megabytes / 1_000),
+        _ => format!("{megabytes} MB"),
+    };
+    let what = format!("{size}, {} writes/s, {kind}", show(writes as f64));
+    let p99 = quantile(&ages, 0.99);
+    let text = format!("age of the oldest expired row on disk, {what}, p99");
+    bench.absolute(&text, "s", vec![p99], Some(PROMISE));
+    let read = match writes {
+        0 => format!(
+            ", {} blocks a minute",
+            show((after.blocks - before.blocks) / seconds * 60.0)
+        ),
+        _ => String::new(),
+    };
+    bench.note(format!(
+        "{what}: p50 {} s, p99 {} s, greatest {} s; expired rows on disk, p99: {} beside {} that are due; written {} a second; \
+         workers {} % of the time{read}",
+        show(quantile(&ages, 0.5)),
+        show(p99),
+        show(quantile(&ages, 1.0)),
+        show(quantile(&expired, 0.99)),
+        show(written),
+        show((after.rows - before.rows) / seconds),
+        show((after.time - before.time) / seconds / 10.0),
+    ));
+}
+
+struct Counted {
+    /// Milliseconds that workers have spent.
+    time: f64,
+    blocks: f64,
+    rows: f64,
+}
+
+fn counted(session: &mut Session) -> Counted {
+    let mut one = |sql: &str| number(session, sql);
+    // A moment later what others have counted is there.
+    sleep(Duration::from_secs(1));
+    Counted {
+        time: one("SELECT time_used_ms FROM ttl.stats WHERE relation = 'load'::regclass"),
+        blocks: one(
+            "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'load'",
+        ),
+        rows: one("SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'load'"),
+    }
+}
