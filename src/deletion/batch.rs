@@ -1,13 +1,15 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
-use super::archive::{Locks, Target};
+use super::archive::Locks;
+use super::cascade::Cascade;
+use super::deleter::Deleter;
 use super::job::{DeletionWay, Job};
-use super::receiver::{self, FoundRow, Manner, Tally};
-use super::{by_sql, message, notice, queuing, transaction, underway};
+use super::receiver::{FoundRow, Tally};
+use super::{by_sql, message, notice, transaction, underway};
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
 use crate::pg::catalog::{self, roles};
-use crate::pg::exec::relation;
+use crate::pg::exec::after_delete::AfterDelete;
 use crate::pg::server::timeout::Limit;
 use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, locks, owner_session, xact};
@@ -55,8 +57,7 @@ pub(crate) fn notify(relid: pg_sys::Oid, rows: u64) {
 
 /// What [`run`] passes to the way of deletion.
 pub(super) struct Batch<'a> {
-    pub(super) visit: &'a Visit,
-    pub(super) job: &'a Job,
+    pub(super) deleter: &'a Deleter<'a>,
     pub(super) query: &'a str,
     pub(super) limit: u32,
     pub(super) on_single: &'a dyn Fn(FoundRow),
@@ -84,28 +85,26 @@ pub(crate) fn run(
         enter(job)?;
         let visit = &owner_session::visit(job.relid)?;
         underway::set_root(roles::current_user(), None);
-        let table = relation::Open::locked(job.relid);
-        table.check_replica_identity();
+        let deleter = Deleter::new(visit, job, Locks::Try)?;
+        deleter.table.check_replica_identity();
         let batch = Batch {
-            visit,
-            job,
+            deleter: &deleter,
             query,
             limit,
             on_single,
             at_rows: &at_rows,
         };
-        let archive = Target::of(job.relid, &job.policy, Locks::Try)?;
-        let done = match deletion_way(&table, archive.as_ref()) {
-            DeletionWay::Direct => delete_directly(&batch, &table, &mut tally),
+        let done = match deleter.way() {
+            DeletionWay::Direct => delete_directly(&batch, &mut tally),
             DeletionWay::Queuing => {
                 user_code.set(true);
-                let done = queuing::delete(&batch, &table, &mut tally)?;
+                let done = queue_triggers(&batch, &mut tally);
                 begun.set(true);
                 done
             }
             DeletionWay::Sql => {
                 user_code.set(true);
-                let done = by_sql::delete(&batch, &table, archive.as_ref(), &mut tally)?;
+                let done = by_sql::delete(&batch, &mut tally)?;
                 begun.set(at_rows.get());
                 done
             }
@@ -200,35 +199,38 @@ fn enter(job: &Job) -> Result<(), Error> {
     }
 }
 
-/// A heap whose DELETE has no side effects, or only AFTER triggers, is deleted from directly.
-fn deletion_way(table: &relation::Open, archive: Option<&Target>) -> DeletionWay {
-    if archive.is_some() {
-        DeletionWay::Sql
-    } else if !table.deletion_concerns_others() {
-        DeletionWay::Direct
-    } else if table.deletion_only_queues_triggers() {
-        DeletionWay::Queuing
-    } else {
-        DeletionWay::Sql
+/// Deletes rows while the query finds them.
+fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> Done {
+    session::index_only(|| batch.deleter.rows(batch.query, None, tally));
+    Done {
+        touched: tally.deleted,
+        ..Done::default()
     }
 }
 
-/// Deletes rows while the query finds them.
-fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally) -> Done {
-    let begin = message::for_begin(&batch.job.name);
-    let manner = Manner {
-        wait: false,
-        begin: begin.as_deref(),
-        triggers: None,
-        named: &batch.job.named,
+/// The same, and then fires AFTER triggers and foreign keys: to them the batch is one DELETE.
+fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> Done {
+    let triggers = AfterDelete::begin(batch.deleter.table.table());
+    session::index_only(|| batch.deleter.rows(batch.query, Some(&triggers), tally));
+    // From here on a failure does not tell which row it is.
+    let counted = std::mem::take(tally);
+    let Some(row) = counted.last_deleted else {
+        triggers.end(false);
+        *tally = counted;
+        return Done::default();
     };
-    session::index_only(|| {
-        statement::with_expired_rows_of(batch.job.relid, || {
-            receiver::delete_selected(batch.visit, table, batch.query, manner, tally);
-        });
-    });
+    // No user-defined code has run yet.
+    let cascade = Cascade::begin(batch.deleter.job.relid);
+    batch.at_rows.set(true);
+    if counted.deleted == 1 {
+        (batch.on_single)(row);
+    }
+    triggers.end(true);
+    *tally = counted;
+    let touched = tally.deleted + cascade.touched();
+    tally.deleted += cascade.deleted();
     Done {
-        touched: tally.deleted,
+        touched,
         ..Done::default()
     }
 }
@@ -236,45 +238,36 @@ fn delete_directly(batch: &Batch<'_>, table: &relation::Open, tally: &mut Tally)
 /// Deletes all expired rows of the table in the current transaction, as the current user; waits
 /// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
 pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
-    underway::during(|| delete_expired(visit, relid))
+    let rows = match Job::of(relid) {
+        None => 0,
+        Some(job) => delete_expired(&Deleter::new(visit, &job, Locks::Wait)?),
+    };
+    Ok(Purged { rows })
 }
 
-fn delete_expired(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
-    let Some(job) = Job::of(relid) else {
-        return Ok(Purged { rows: 0 });
-    };
-    underway::set_root(roles::current_user(), None);
-    let table = relation::Open::locked(relid);
-    table.check_replica_identity();
-    let archive = Target::of(relid, &job.policy, Locks::Wait)?;
-    let rows = match deletion_way(&table, archive.as_ref()) {
-        DeletionWay::Direct => {
-            let mut tally = Tally::default();
-            let begin = message::for_begin(&job.name);
-            statement::with_expired_rows_of(relid, || {
-                let manner = Manner {
-                    wait: true,
-                    begin: begin.as_deref(),
-                    triggers: None,
-                    named: &[],
-                };
-                let query = job.remaining(&job.past());
-                receiver::delete_selected(visit, &table, &query, manner, &mut tally);
-            });
-            if tally.first.is_some() {
-                message::end(&job.name, tally.deleted);
+/// [`delete_all`] by this deleter, which waits.
+pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
+    let job = deleter.job;
+    underway::during(|| {
+        underway::set_root(roles::current_user(), None);
+        deleter.table.check_replica_identity();
+        let rows = match deleter.way() {
+            DeletionWay::Direct => {
+                let mut tally = Tally::default();
+                deleter.rows(&job.remaining(&job.past()), None, &mut tally);
+                if tally.first.is_some() {
+                    message::end(&job.name, tally.deleted);
+                }
+                tally.deleted
             }
-            tally.deleted
-        }
-        DeletionWay::Queuing | DeletionWay::Sql => {
-            message::begin(&job.name);
-            let rows = statement::in_session(|| {
-                by_sql::update(visit, &job, archive.as_ref(), &job.past(), &[])
-            });
-            message::end(&job.name, rows);
-            rows
-        }
-    };
-    xact::next_command();
-    Ok(Purged { rows })
+            DeletionWay::Queuing | DeletionWay::Sql => {
+                message::begin(&job.name);
+                let rows = statement::in_session(|| deleter.by_statement(&job.past(), &[]));
+                message::end(&job.name, rows);
+                rows
+            }
+        };
+        xact::next_command();
+        rows
+    })
 }

@@ -1,31 +1,23 @@
 //! A batch deleted by DELETE, for what only a statement does: BEFORE triggers, conditions of
 //! triggers, rules, other table access methods.
 
-use super::archive::Target;
 use super::batch::{Batch, Done};
 use super::cascade::Cascade;
 use super::job::Job;
 use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
-use crate::pg::exec::query::{self, Parameter, Sql};
-use crate::pg::exec::relation::Open;
 use crate::pg::exec::tids;
 use crate::pg::session;
-use crate::pg::session::gate::Visit;
 use crate::visibility::statement;
 
 /// Locks the rows that the query finds and no other transaction has locked, deletes them, and looks at what a
 /// trigger or rule has kept.
-pub(super) fn delete(
-    batch: &Batch<'_>,
-    table: &Open,
-    archive: Option<&Target>,
-    tally: &mut Tally,
-) -> Result<Done, Error> {
-    let job = batch.job;
+pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<Done, Error> {
+    let deleter = batch.deleter;
+    let (visit, job) = (deleter.visit, deleter.job);
     let rows = looking(job, || {
-        receiver::collect_locked(batch.visit, job, table, batch.query, batch.limit, tally)
+        receiver::collect_locked(visit, job, &deleter.table, batch.query, batch.limit, tally)
     });
     // From here on a failure does not tell which row it is.
     let mut counted = std::mem::take(tally);
@@ -40,7 +32,7 @@ pub(super) fn delete(
     }
     message::begin(&job.name);
     let tids = [tids::parameter(rows.iter().map(FoundRow::tid))];
-    let deleted = update(batch.visit, job, archive, AMONG, &tids);
+    let deleted = deleter.by_statement(AMONG, &tids);
     let mut done = Done {
         touched: deleted + cascade.touched(),
         ..Done::default()
@@ -48,7 +40,7 @@ pub(super) fn delete(
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);
         done.kept = looking(job, || {
-            receiver::collect(batch.visit, job, &kept, &tids, rows.len())
+            receiver::collect(visit, job, &kept, &tids, rows.len())
         });
     }
     counted.deleted = deleted + cascade.deleted();
@@ -63,22 +55,4 @@ const AMONG: &str = "ctid OPERATOR(pg_catalog.=) ANY ((SELECT $1)::pg_catalog.ti
 /// Runs a query of `work` that reads no more than it must.
 fn looking<T>(job: &Job, work: impl FnOnce() -> T) -> T {
     session::index_only(|| statement::with_expired_rows_of(job.relid, work))
-}
-
-/// Deletes the expired rows that meet the condition, into the archive if there is one; returns
-/// their number.
-pub(super) fn update(
-    visit: &Visit,
-    job: &Job,
-    archive: Option<&Target>,
-    condition: &str,
-    parameters: &[Parameter],
-) -> u64 {
-    match archive {
-        Some(archive) => archive.take(visit, job, condition, parameters),
-        None => statement::with_expired_rows_of(job.relid, || {
-            let query = job.expired_among(condition);
-            query::execute(visit, Sql::delete_from(job.relid, &query), parameters)
-        }),
-    }
 }

@@ -7,7 +7,8 @@
 //! | `batch_size` | how many rows a batch takes, and in which order (pure) |
 //! | `job` | what a batch needs to know of its table |
 //! | `expiry_keys` | what the table's rows expire by, each with its index |
-//! | `queuing`, `by_sql` | a batch of a table with triggers or foreign keys |
+//! | `deleter` | deletes row by row or by a statement: the worker, `ttl.purge`, what precedes DDL |
+//! | `by_sql` | a batch that only a statement can delete |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
 //! | `referred` | expired rows that live rows refer to |
@@ -30,6 +31,7 @@ pub(crate) mod batch_size;
 pub(crate) mod bounds;
 mod by_sql;
 pub(crate) mod cascade;
+mod deleter;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
 pub(crate) mod message;
@@ -38,7 +40,6 @@ pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;
 pub(crate) mod purge;
-mod queuing;
 pub(crate) mod ranges;
 pub(crate) mod reach;
 pub(crate) mod receiver;

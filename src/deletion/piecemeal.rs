@@ -1,13 +1,12 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
-use super::archive::{Locks, Target};
+use super::archive::Locks;
 use super::batch;
-use super::by_sql::update;
+use super::deleter::Deleter;
 use super::job::Job;
 use super::{message, receiver, underway};
 use crate::error::Error;
 use crate::pg::catalog::roles;
-use crate::pg::exec::relation;
 use crate::pg::session::gate::Visit;
 use crate::pg::session::{self, txn, xact};
 use crate::visibility::statement;
@@ -58,20 +57,18 @@ pub(crate) fn delete_what_can_go(
     let Some(job) = Job::of(relid) else {
         return Ok(None);
     };
-    let archive = match Target::of(relid, &job.policy, Locks::Wait) {
-        Ok(archive) => archive,
+    let deleter = match Deleter::new(visit, &job, Locks::Wait) {
+        Ok(deleter) => deleter,
         Err(failure) => return Ok(Some(failure)),
     };
-    let failure = match txn::nested(|| batch::delete_all(visit, relid)) {
+    let failure = match txn::nested(|| Ok(batch::delete_expired(&deleter))) {
         Ok(_) => return Ok(None),
         Err(failure) if is_of_rows(&failure) => failure,
         Err(failure) => return Err(failure),
     };
-    let blocks = relation::Open::locked(relid).blocks();
+    let blocks = deleter.table.blocks();
     let mut pieces = Pieces {
-        visit,
-        job: &job,
-        archive,
+        deleter: &deleter,
         remaining: MAX_FAILURES,
     };
     message::begin(&job.name);
@@ -96,9 +93,7 @@ fn is_of_rows(failure: &Error) -> bool {
 
 /// A deletion in pieces.
 struct Pieces<'a> {
-    visit: &'a Visit,
-    job: &'a Job,
-    archive: Option<Target>,
+    deleter: &'a Deleter<'a>,
     /// How many attempts may still fail.
     remaining: u32,
 }
@@ -120,8 +115,9 @@ impl Pieces<'_> {
             return Ok(self.delete_blocks(from, middle)? + self.delete_blocks(middle, to)?);
         }
         let mut deleted = 0;
-        let query = self.job.remaining(&condition);
-        for row in collect(self.visit, self.job, &query, usize::MAX) {
+        let Deleter { visit, job, .. } = self.deleter;
+        let query = job.remaining(&condition);
+        for row in collect(visit, job, &query, usize::MAX) {
             let (block, offset) = row.tid();
             let row =
                 format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");
@@ -137,7 +133,7 @@ impl Pieces<'_> {
         }
         match txn::nested(|| {
             Ok(statement::in_session(|| {
-                update(self.visit, self.job, self.archive.as_ref(), condition, &[])
+                self.deleter.by_statement(condition, &[])
             }))
         }) {
             Ok(deleted) => {

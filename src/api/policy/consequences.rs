@@ -15,14 +15,25 @@ use pgrx::prelude::*;
 /// The most objects of a kind that are named.
 const NAMED: usize = 10;
 
-/// Of a table whose rows begin to expire, and that has got these columns.
-pub(in crate::api) fn tell(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
+/// How many updated rows tell how a table is used.
+const MANY_UPDATES: u64 = 1_000;
+
+/// Of a table whose rows begin to expire, and that has got these columns; `unindexed` is the column that each UPDATE
+/// changes, if it gets no index.
+pub(in crate::api) fn tell(
+    relid: pg_sys::Oid,
+    added: &[String],
+    unindexed: Option<&str>,
+) -> Result<()> {
     session::with_safe_search_path(|| {
         if !added.is_empty() {
             row_type(relid, added)?;
             publications(relid, added)?;
         }
         replica_identity(relid);
+        if let Some(column) = unindexed {
+            room_for_updates(relid, column)?;
+        }
         foreign_keys(relid)
     })
 }
@@ -173,6 +184,45 @@ fn replica_identity(relid: pg_sys::Oid) {
             "Add a primary key, or run: ALTER TABLE {table} REPLICA IDENTITY FULL;"
         ))
         .notice();
+}
+
+/// C11: the table or partition whose UPDATEs, which also change this column, would be heap-only if its blocks had room.
+fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
+    let tables = catalog::all_inheritors(relid);
+    let tables: Vec<String> = tables
+        .iter()
+        .map(|table| table.to_u32().to_string())
+        .collect();
+    let query = format!(
+        "SELECT c.oid::pg_catalog.int8::pg_catalog.text, u.updated::pg_catalog.text, u.hot::pg_catalog.text \
+           FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL (SELECT \
+                pg_catalog.pg_stat_get_tuples_updated(c.oid), pg_catalog.pg_stat_get_tuples_hot_updated(c.oid)) AS u (updated, hot) \
+          WHERE c.oid OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.oid[]) \
+            AND c.relkind OPERATOR(pg_catalog.=) 'r' AND c.relhasindex \
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_options_to_table(c.reloptions) AS o \
+                             WHERE o.option_name OPERATOR(pg_catalog.=) 'fillfactor') \
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a \
+                                ON a.attrelid OPERATOR(pg_catalog.=) i.indrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (i.indkey) \
+                             WHERE i.indrelid OPERATOR(pg_catalog.=) c.oid AND a.attname OPERATOR(pg_catalog.=) {}) \
+            AND u.updated OPERATOR(pg_catalog.>=) {MANY_UPDATES} \
+            AND u.hot OPERATOR(pg_catalog.<) (u.updated OPERATOR(pg_catalog./) 2) \
+          ORDER BY u.hot OPERATOR(pg_catalog.-) u.updated, c.oid LIMIT 1",
+        tables.join(","),
+        quote_literal(column)
+    );
+    for [table, all, hot] in texts::<3>(&query)? {
+        let table = qualified_name(pg_sys::Oid::from(table.parse::<u32>().unwrap_or_default()));
+        Error::for_notice(format!("most UPDATEs of table {table} write to its indexes"))
+            .detail(format!(
+                "Of {all} updated rows, {hot} stayed in their block. With the time to live they still can, as no index contains column {}.",
+                quote_identifier(column)
+            ))
+            .hint(format!(
+                "If these UPDATEs change no indexed column, leave room in blocks that are written from now on: ALTER TABLE {table} SET (fillfactor = 90);"
+            ))
+            .notice();
+    }
+    Ok(())
 }
 
 /// W4: foreign keys that keep expired rows.

@@ -221,7 +221,9 @@ pub(in crate::api) fn turn_on(
         if let Some(default) = default {
             default.notice();
         }
-        consequences::tell(relid, &added)?;
+        let is_indexed = missing_index::are_wanted(relid, &wanted);
+        let unindexed = wanted.ts_column.as_deref().filter(|_| !is_indexed);
+        consequences::tell(relid, &added, unindexed)?;
     }
     Ok(is_new)
 }

@@ -142,7 +142,7 @@ pub(in crate::api) fn set_rule(
         notice.send(&key, &qualified_name(relid), &call);
     }
     if seconds.is_some() && former.is_none() {
-        consequences::tell(relid, &[])?;
+        consequences::tell(relid, &[], None)?;
     }
     Ok(former.map(|rule| rule.expire_after_seconds))
 }

@@ -68,6 +68,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "advice of ttl.check, which is shown",
     ),
     (
+        "src/api/policy/consequences.rs",
+        "SET (fillfactor = 90)",
+        "a HINT, which is shown",
+    ),
+    (
         "src/settings.rs",
         "INSERT and UPDATE do not set",
         "a description",

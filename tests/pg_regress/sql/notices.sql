@@ -151,7 +151,29 @@ SELECT ttl.expire_after('logs', 'at', '1 hour');
 SELECT ttl.expire_after('notices.logs', 'at', 3600, confirm => true);
 
 --
--- 7. What is left after DROP EXTENSION
+-- 7. UPDATEs that find no room in their block
+--
+CREATE TABLE counters (id int PRIMARY KEY, n int);
+INSERT INTO counters SELECT i, 0 FROM generate_series(1, 2000) AS i;
+CREATE TABLE roomy (LIKE counters INCLUDING ALL) WITH (fillfactor = 50);
+INSERT INTO roomy SELECT * FROM counters;
+CREATE TABLE asked (LIKE counters INCLUDING ALL);
+INSERT INTO asked SELECT * FROM counters;
+UPDATE counters SET n = 1;
+UPDATE roomy SET n = 1;
+UPDATE asked SET n = 1;
+SELECT pg_stat_force_next_flush();
+SELECT ttl.enable('counters', 60);
+SELECT ttl.enable('roomy', 60);
+-- By an index of the time of the last modification every UPDATE writes to all.
+ALTER TABLE asked ADD COLUMN changed timestamptz DEFAULT now();
+CREATE INDEX ON asked (changed);
+SELECT ttl.enable('asked', 60, ts_column => 'changed', confirm => true);
+SELECT ttl.disable('asked', revive_expired => true);
+SELECT ttl.enable('asked', 60, index => 'btree');
+
+--
+-- 8. What is left after DROP EXTENSION
 --
 SELECT current_database() AS db \gset
 CREATE DATABASE regress_dropped;

@@ -1,0 +1,78 @@
+//! Deletes expired rows of one table: one by one while a query finds them, by the table access method, or by a DELETE.
+
+use super::archive::{Locks, Target};
+use super::job::{DeletionWay, Job};
+use super::message;
+use super::receiver::{self, Manner, Tally};
+use crate::error::Error;
+use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::query::{self, Parameter, Sql};
+use crate::pg::exec::relation::Open;
+use crate::pg::session::gate::Visit;
+use crate::visibility::statement;
+
+/// What deletes in a table, which the caller has locked.
+pub(super) struct Deleter<'a> {
+    pub(super) visit: &'a Visit,
+    pub(super) job: &'a Job,
+    pub(super) table: Open,
+    archive: Option<Target>,
+    locks: Locks,
+}
+
+impl<'a> Deleter<'a> {
+    /// With `Locks::Wait` it waits for rows that others have locked, else it skips them.
+    pub(super) fn new(visit: &'a Visit, job: &'a Job, locks: Locks) -> Result<Self, Error> {
+        Ok(Self {
+            visit,
+            job,
+            table: Open::locked(job.relid),
+            archive: Target::of(job.relid, &job.policy, locks)?,
+            locks,
+        })
+    }
+
+    /// A heap whose DELETE has no side effects, or only AFTER triggers, is deleted from row by row.
+    pub(super) fn way(&self) -> DeletionWay {
+        if self.archive.is_some() {
+            DeletionWay::Sql
+        } else if !self.table.deletion_concerns_others() {
+            DeletionWay::Direct
+        } else if self.table.deletion_only_queues_triggers() {
+            DeletionWay::Queuing
+        } else {
+            DeletionWay::Sql
+        }
+    }
+
+    /// Deletes what the query finds, row by row; triggers are queued here.
+    pub(super) fn rows(&self, query: &str, triggers: Option<&AfterDelete<'_>>, tally: &mut Tally) {
+        let begin = message::for_begin(&self.job.name);
+        let manner = Manner {
+            wait: self.locks == Locks::Wait,
+            begin: begin.as_deref(),
+            triggers,
+            named: &self.job.named,
+        };
+        // The settings are for this query, not for those of the triggers.
+        statement::with_expired_rows_of(self.job.relid, || {
+            receiver::delete_selected(self.visit, &self.table, query, manner, tally);
+        });
+    }
+
+    /// Deletes the expired rows that meet the condition, into the archive if there is one, by a statement; returns
+    /// their number.
+    pub(super) fn by_statement(&self, condition: &str, parameters: &[Parameter]) -> u64 {
+        match &self.archive {
+            Some(archive) => archive.take(self.visit, self.job, condition, parameters),
+            None => statement::with_expired_rows_of(self.job.relid, || {
+                let query = self.job.expired_among(condition);
+                query::execute(
+                    self.visit,
+                    Sql::delete_from(self.job.relid, &query),
+                    parameters,
+                )
+            }),
+        }
+    }
+}
