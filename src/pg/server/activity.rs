@@ -39,6 +39,25 @@ pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
     }
 }
 
+/// Rows of these relations inserted, updated and deleted since their statistics were reset; `None` if there are none, or
+/// statistics are off. Without what sessions have not reported yet.
+pub(crate) fn rows_changed(relids: &[pg_sys::Oid]) -> Option<i64> {
+    // SAFETY: as above.
+    unsafe {
+        if !pg_sys::pgstat_track_counts {
+            return None;
+        }
+        pg_sys::pgstat_clear_snapshot();
+        let of_one = |&relid: &pg_sys::Oid| {
+            let entry = pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref();
+            entry.map_or(0, |it| {
+                it.tuples_inserted + it.tuples_updated + it.tuples_deleted
+            })
+        };
+        Some(relids.iter().map(of_one).sum()).filter(|&sum| sum > 0)
+    }
+}
+
 /// How many rows of the table this transaction has deleted or updated; 0 if statistics are off.
 pub(crate) fn rows_changed_in_transaction(relid: pg_sys::Oid) -> u64 {
     let changed = counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_DELETED, relid)

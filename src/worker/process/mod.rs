@@ -19,6 +19,7 @@ use crate::worker::queue::fairness::LONG_TURN;
 use crate::worker::shared::claims;
 use crate::worker::shared::processes::{self, Process};
 use crate::worker::shared::standing;
+use crate::worker::shared::state::TableKey;
 use crate::worker::sweep::pace::Pace;
 use crate::worker::sweep::turn;
 use core::ffi::c_int;
@@ -31,10 +32,6 @@ const LINGER: i64 = 1_500_000;
 const SHARE: i64 = 3_000_000;
 /// after this time, if the other workers are at tables of slow owners.
 const SMALL_SHARE: i64 = 1_000_000;
-/// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
-/// PostgreSQL keeps for the life of a session.
-const CACHED_TABLES: usize = 500;
-
 /// The entry point of a worker; `place` is its index in shared memory.
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -61,7 +58,7 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
     let database = background::my_database().to_u32();
     if shared::database(database).is_some_and(Database::is_held) {
         // It ended in the middle of a turn by design: nothing is wrong with the table.
-        claims::release_claims();
+        claims::release_all();
     }
     if let Some(own) = processes::own() {
         own.free();
@@ -101,7 +98,7 @@ fn work(own: &Process) -> Result<(), Error> {
         own.idle.store(false, Ordering::Release);
         let next = claims::claim_next(database, owner, settings::naptime(), now);
         if !next.claimed.is_empty() {
-            work.turns_at(slot, next.claimed);
+            work.turns_at(slot, &next.claimed);
             work.busy_at = background::monotonic();
             work.limit_caches()?;
             continue;
@@ -133,8 +130,8 @@ impl Work {
     }
 
     /// Has a turn at each claimed table, unless something intervenes.
-    fn turns_at(&mut self, slot: &Database, claimed: Vec<crate::worker::shared::state::TableKey>) {
-        for key in claimed {
+    fn turns_at(&mut self, slot: &Database, claimed: &[TableKey]) {
+        for &key in claimed {
             let now = background::monotonic();
             if session::is_reload_asked() || slot.is_held() || self.is_over_share(now) {
                 break;
@@ -145,12 +142,12 @@ impl Work {
                 break;
             }
         }
-        claims::release_claims();
+        claims::release(claimed);
     }
 
     /// Keeps the session's memory from growing with the number of tables.
     fn limit_caches(&mut self) -> Result<(), Error> {
-        if self.opened < CACHED_TABLES {
+        if self.opened < tables::CACHED_TABLES {
             return Ok(());
         }
         self.opened = 0;

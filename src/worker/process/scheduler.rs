@@ -1,5 +1,5 @@
 //! The scheduler of a database: reads the policies from the labels into shared memory, when one has
-//! changed and once in a naptime, and leaves.
+//! changed and once in a naptime, unless nobody has written to the catalogs since, and leaves.
 //!
 //! It is connected as the bootstrap superuser, since it reads all labels, and therefore runs nothing
 //! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of
@@ -98,9 +98,16 @@ fn work(database: u32) -> Result<(), Error> {
             } else {
                 Reading::Changed
             };
-            if !tables::load(reading)? {
-                give_up(slot, now);
-                return Ok(());
+            // Asked for before: what is written meanwhile counts as new.
+            let writes = tables::catalog_writes()?.unwrap_or(0);
+            let is_known = writes != 0 && writes == slot.catalogs.load(Ordering::Relaxed);
+            if changed || again || !is_known {
+                let Some(is_settled) = tables::load(reading)? else {
+                    give_up(slot, now);
+                    return Ok(());
+                };
+                let known = if is_settled { writes } else { 0 };
+                slot.catalogs.store(known, Ordering::Relaxed);
             }
             let end = background::monotonic();
             if is_due {

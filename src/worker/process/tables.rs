@@ -6,7 +6,7 @@ use crate::citus;
 use crate::deletion::transaction;
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
-use crate::pg::server::background;
+use crate::pg::server::{activity, background};
 use crate::policy::{Policy, micros};
 use crate::store::{self, Clock, TablePolicy, cache, extension};
 use crate::worker::builder;
@@ -44,8 +44,8 @@ pub(in crate::worker) enum Reading {
 }
 
 /// Reads the policies and updates the shared states: new tables and those with another policy
-/// are due now. False if the extension is absent, or no table has a policy.
-pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
+/// are due now. `None` if the extension is absent, or no table has a policy; else whether nothing has to be tried again.
+pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
@@ -111,10 +111,10 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
     let late = changes() != before;
     let Some((targets, restored, labelled_tables, unfinished)) = found else {
         if late {
-            return Ok(true);
+            return Ok(Some(false));
         }
         state::remove_tables(|state| state.key.database == database);
-        return Ok(false);
+        return Ok(None);
     };
     if !late {
         state::remove_targets(
@@ -163,7 +163,33 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<bool, Error> {
     }
     warn(full, &restored);
     builds::want(database, &unfinished);
-    Ok(true)
+    Ok(Some(!late && full == 0 && unfinished.is_empty()))
+}
+
+/// What policies are read from, and who may be who.
+const CATALOGS: [pg_sys::Oid; 14] = [
+    pg_sys::SecLabelRelationId,
+    pg_sys::RelationRelationId,
+    pg_sys::AttributeRelationId,
+    pg_sys::AttrDefaultRelationId,
+    pg_sys::InheritsRelationId,
+    pg_sys::PartitionedRelationId,
+    pg_sys::IndexRelationId,
+    pg_sys::ConstraintRelationId,
+    pg_sys::TypeRelationId,
+    pg_sys::ProcedureRelationId,
+    pg_sys::NamespaceRelationId,
+    pg_sys::ExtensionRelationId,
+    pg_sys::AuthIdRelationId,
+    pg_sys::AuthMemRelationId,
+];
+
+/// How often they have been written to, by the statistics; `None` if that is not known, or is not all (with Citus).
+pub(in crate::worker) fn catalog_writes() -> Result<Option<i64>, Error> {
+    transaction::run(|| {
+        let is_all = !citus::catalogs::is_present();
+        Ok(is_all.then(|| activity::rows_changed(&CATALOGS)).flatten())
+    })
 }
 
 /// Gives each target a state; returns those for which there is no room.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The most tables that a worker claims at a time: to search for them goes through all tables.
-const CLAIMS: usize = 128;
+const CLAIMS: usize = 512;
 /// After this time, tables are looked at again that wait because too many workers are at tables
 /// of slow owners.
 const NOT_ADMITTED: i64 = 1_000_000;
@@ -204,16 +204,29 @@ pub(in crate::worker) fn end_turn(
     first
 }
 
-/// Releases this process's claims, as if it had not had them.
-pub(in crate::worker) fn release_claims() {
+/// Releases all claims of this process, as if it had not had them.
+pub(in crate::worker) fn release_all() {
     let me = background::my_pid();
-    Locked::exclusive().for_each_mut(|state| {
-        if state.claimed_by == me {
-            state.claimed_by = 0;
-            state.working = false;
-            state.schedule.abandon_turn();
+    Locked::exclusive().for_each_mut(|state| abandon(state, me));
+}
+
+/// The same of these tables.
+pub(in crate::worker) fn release(tables: &[TableKey]) {
+    let me = background::my_pid();
+    let mut lock = Locked::exclusive();
+    for key in tables {
+        if let Some(state) = lock.find_mut(key) {
+            abandon(state, me);
         }
-    });
+    }
+}
+
+fn abandon(state: &mut TableState, me: i32) {
+    if state.claimed_by == me {
+        state.claimed_by = 0;
+        state.working = false;
+        state.schedule.abandon_turn();
+    }
 }
 
 /// An owner in a database: whose tables one worker deletes from.

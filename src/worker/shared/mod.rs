@@ -93,6 +93,8 @@ pub(super) struct Database {
     pub(super) changes: AtomicU32,
     /// Counts the times that a scheduler has read the policies.
     pub(super) loads: AtomicU32,
+    /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
+    pub(super) catalogs: AtomicI64,
     /// A prepared transaction may change a policy unnoticed.
     pub(super) keep: AtomicBool,
     /// Counts transactions that have set marks of this database's tables.
@@ -175,6 +177,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let slot = databases.get(free)?;
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
+    slot.catalogs.store(0, Ordering::Relaxed);
     slot.keep.store(false, Ordering::Relaxed);
     slot.writes.store(0, Ordering::Relaxed);
     slot.urgent.store(0, Ordering::Relaxed);
