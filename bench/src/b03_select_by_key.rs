@@ -4,10 +4,13 @@
 
 use crate::clients::{Client, compare, figures, throughput};
 use crate::context::Context;
-use crate::fixtures::{BARE, BY_HAND, LIFETIME, columns_by_hand, drop_databases, enable, settle};
+use crate::fixtures::{
+    BARE, BY_HAND, CREATED, LIFETIME, PARTITIONED, columns_by_hand, drop_databases, enable,
+    partitioned_by_hand, settle,
+};
 use crate::results::{Benchmark, Target};
 
-const SIDES: [&str; 4] = ["ours", "by_hand", "bare", "twin"];
+const SIDES: [&str; 5] = ["ours", "by_hand", "bare", "twin", "partitioned"];
 
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
@@ -17,6 +20,15 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b3");
     let mut session = database.connect();
     for table in SIDES {
+        if table == "partitioned" {
+            partitioned_by_hand(&mut session, 100);
+            session.run(&format!(
+                "INSERT INTO {table} (id, data, created_at) SELECT i, md5(i::text), {CREATED}
+                   FROM generate_series(1, {rows}) AS i"
+            ));
+            settle(&mut session, table);
+            continue;
+        }
         session.run(&format!(
             "CREATE TABLE {table} (id bigint PRIMARY KEY, data text)"
         ));
@@ -48,6 +60,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         };
         row(&what, "ours", BARE, Some(Target::AtLeast(target)));
         row(&what, "ours", BY_HAND, None);
+        row(&what, "ours", PARTITIONED, None);
         row(&format!("A/A: {what}"), "twin", BARE, None);
     }
     drop(session);

@@ -4,13 +4,24 @@
 
 use crate::clients::{Client, compare, figures, throughput};
 use crate::context::Context;
-use crate::fixtures::{BARE, BY_HAND, LIFETIME, columns_by_hand, drop_databases, enable, on_disk};
+use crate::fixtures::{
+    BARE, BY_HAND, LIFETIME, PARTITIONED, columns_by_hand, drop_databases, enable, on_disk,
+    partitioned_by_hand,
+};
 use crate::results::{Benchmark, Target};
 
 /// Rows that are there before.
 const BEFORE: u64 = 20_000;
 
-const SIDES: [&str; 6] = ["ours", "by_hand", "btree", "bare", "untouched", "twin"];
+const SIDES: [&str; 7] = [
+    "ours",
+    "by_hand",
+    "btree",
+    "bare",
+    "untouched",
+    "twin",
+    "partitioned",
+];
 
 /// The benchmark.
 pub fn run(context: &Context, bench: &mut Benchmark) {
@@ -19,10 +30,15 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b5");
     let mut session = database.connect();
     for side in SIDES {
-        session.run(&format!(
-            "CREATE TABLE {side} (id bigint PRIMARY KEY, data text);
-             CREATE SEQUENCE {side}_ids CACHE 100"
-        ));
+        match side {
+            "partitioned" => partitioned_by_hand(&mut session, 100),
+            _ => {
+                session.run(&format!(
+                    "CREATE TABLE {side} (id bigint PRIMARY KEY, data text)"
+                ));
+            }
+        }
+        session.run(&format!("CREATE SEQUENCE {side}_ids CACHE 100"));
     }
     enable(&mut session, "ours", LIFETIME as i64);
     enable(&mut session, "untouched", LIFETIME as i64);
@@ -40,7 +56,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             for table in order {
                 let age = format!(", now() - interval '2 days' * (i <= {expired})::int");
                 let (column, age) = match *table {
-                    "bare" | "twin" => ("", ""),
+                    "bare" | "twin" | "partitioned" => ("", ""),
                     _ => (", _ts", age.as_str()),
                 };
                 session.run(&format!(
@@ -77,6 +93,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         row(&indexed, "btree", BY_HAND, None);
         if sides.contains(&"bare") {
             row(&what, "ours", BARE, Some(Target::AtLeast(0.88)));
+            row(&what, "ours", PARTITIONED, None);
             let untouched = ("TTL without the trigger for keys", "untouched");
             row(&what, "ours", untouched, None);
             row(&indexed, "btree", BARE, None);

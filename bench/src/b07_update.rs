@@ -6,13 +6,14 @@ use crate::b08_delete::wal;
 use crate::clients::{Client, compare, figures, throughput};
 use crate::context::Context;
 use crate::fixtures::{
-    BARE, BY_HAND, LIFETIME, columns_by_hand, drop_databases, enable, number, settle, wait,
+    BARE, BY_HAND, CREATED, LIFETIME, PARTITIONED, columns_by_hand, drop_databases, enable, number,
+    partitioned_by_hand, settle, wait,
 };
 use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 use ttl_ext_e2e::{Server, Session};
 
-const SIDES: [&str; 8] = [
+const SIDES: [&str; 9] = [
     "ours",
     "granular",
     "btree",
@@ -20,6 +21,7 @@ const SIDES: [&str; 8] = [
     "by_hand",
     "bare",
     "twin",
+    "partitioned",
     "moddatetime",
 ];
 
@@ -36,8 +38,12 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b7");
     let mut session = database.connect();
     let trigger = session.try_run("CREATE EXTENSION moddatetime").is_ok();
-    let sides = &SIDES[..if trigger { 8 } else { 7 }];
+    let sides = &SIDES[..if trigger { 9 } else { 8 }];
     for side in sides {
+        if *side == "partitioned" {
+            partitioned_by_hand(&mut session, 85);
+            continue;
+        }
         // Room for the new version beside the old one, as one gives a table of sessions.
         session.run(&format!(
             "CREATE TABLE {side} (id bigint PRIMARY KEY, data text) WITH (fillfactor = 85)"
@@ -88,6 +94,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     };
     row(WHAT, "ours", BY_HAND, Some(Target::AtLeast(0.98)));
     row(WHAT, "ours", BARE, None);
+    row(WHAT, "ours", PARTITIONED, None);
     for index in ["btree", "brin"] {
         let what = format!("{WHAT}, index => '{index}'");
         row(&what, index, BY_HAND, None);
@@ -135,7 +142,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
 
 /// Whether rows of the side have a `_ts`.
 fn is_stamped(side: &str) -> bool {
-    !["bare", "twin"].contains(&side)
+    !["bare", "twin", "partitioned"].contains(&side)
 }
 
 /// Rows that were written a while ago.
@@ -147,6 +154,8 @@ fn fill(session: &mut Session, side: &str, rows: u64) {
             _ => "interval '20 min'",
         };
         (", _ts", format!(", date_trunc('second', now()) - {age}"))
+    } else if side == "partitioned" {
+        (", created_at", format!(", {CREATED}"))
     } else {
         ("", String::new())
     };

@@ -21,6 +21,31 @@ pub fn columns_by_hand(session: &mut Session, table: &str) {
     ));
 }
 
+/// A table as pg_partman keeps it, which drops a partition when it is over: one for each hour of a day. Its key must
+/// have the time of creation, so that nothing makes `id` unique.
+pub const PARTITIONED: (&str, &str) = ("24 partitions by time", "partitioned");
+
+/// Makes [`PARTITIONED`].
+pub fn partitioned_by_hand(session: &mut Session, fillfactor: u32) {
+    session.run(&format!(
+        "CREATE TABLE partitioned (id bigint, data text, created_at timestamptz NOT NULL DEFAULT now(),
+                                   PRIMARY KEY (id, created_at)) PARTITION BY RANGE (created_at);
+         DO $$
+         DECLARE
+             first timestamptz := date_trunc('hour', now()) - interval '21 hours';
+         BEGIN
+             FOR n IN 0..23 LOOP
+                 EXECUTE format('CREATE TABLE partitioned_%s PARTITION OF partitioned FOR VALUES FROM (%L) TO (%L)
+                                 WITH (fillfactor = {fillfactor})',
+                                n, first + n * interval '1 hour', first + (n + 1) * interval '1 hour');
+             END LOOP;
+         END $$"
+    ));
+}
+
+/// The time of creation of row `i`, in any of the partitions up to now's.
+pub const CREATED: &str = "now() - i % 21 * interval '1 hour'";
+
 /// Columns, constraint and indexes as `ttl.enable` adds them, without time to live: where only
 /// the restriction is to be measured.
 pub fn same_without_ttl(session: &mut Session, table: &str) {

@@ -167,8 +167,8 @@ impl Schedule {
 
     /// Whether this look begins at the very beginning of the index.
     pub(in crate::worker) fn begins_full(&self, naptime: i64, now: i64) -> bool {
-        // Also once in a naptime, in case something was not announced.
-        let long_ago = now.saturating_sub(self.last_full) >= naptime;
+        // Also at each routine look, in case something was not announced.
+        let long_ago = now.saturating_sub(self.last_full) >= naptime - apart(naptime);
         (self.full || long_ago) && now >= self.full_after
     }
 
@@ -321,10 +321,15 @@ impl Schedule {
 }
 
 /// An instant at or before this one, shared by many tables, so that those with nothing to do are
-/// looked at together.
+/// looked at together, and workers are not there all the time.
 fn together(latest: i64, naptime: i64) -> i64 {
-    const SECOND: i64 = 1_000_000;
-    latest - latest.rem_euclid((naptime / 10).clamp(1, SECOND))
+    latest - latest.rem_euclid(apart(naptime))
+}
+
+/// How far such instants are apart.
+fn apart(naptime: i64) -> i64 {
+    const MOST: i64 = 15_000_000;
+    (naptime / 4).clamp(1, MOST)
 }
 
 /// Minimum delay between scans of this cost: scans take at most one part in twenty of the time.

@@ -55,8 +55,8 @@ fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims due tables of this owner for this process, those due for longest first. It takes a share
-/// that leaves some to other workers of the owner, at most `CLAIMS`.
+/// Claims due tables of this owner for this process, those due for longest first, at most `CLAIMS`: a share that
+/// leaves some to other workers of the owner, and all at which a look is mere routine.
 pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let busy = Busy::now();
@@ -84,14 +84,15 @@ pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now
                 deaths += 1;
             }
         }
-        tables.push((state.schedule.due, state.habit, state.key));
+        let is_routine = state.schedule.is_routine();
+        tables.push((state.schedule.due, state.habit, is_routine, state.key));
     });
     for _ in 0..deaths {
         owners::charge(&mut lock, owner, DEATH, true, now);
     }
     let standing = owners::standing(&lock, owner, now);
-    let mut due_now = Vec::new();
-    for (due, habit, key) in tables {
+    let (mut due_now, mut routine) = (Vec::new(), Vec::new());
+    for (due, habit, is_routine, key) in tables {
         let slow = standing.has_slow_table || habit.is_suspect();
         if due > now {
             next.first_due = next.first_due.min(due);
@@ -99,12 +100,17 @@ pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now
             next.first_due = next.first_due.min(now.saturating_add(NOT_ADMITTED));
         } else {
             next.first_due = next.first_due.min(due);
-            due_now.push((due, key));
+            let list = if is_routine {
+                &mut routine
+            } else {
+                &mut due_now
+            };
+            list.push((due, key));
         }
     }
     due_now.sort_by_key(|&(due, _)| due);
-    let share = due_now.len().div_ceil(4).min(CLAIMS);
-    for (_, key) in due_now.into_iter().take(share) {
+    due_now.truncate(due_now.len().div_ceil(4));
+    for (_, key) in due_now.into_iter().chain(routine).take(CLAIMS) {
         if let Some(state) = lock.find_mut(&key) {
             state.claimed_by = me;
             next.claimed.push(key);
