@@ -33,7 +33,7 @@ impl<'a> Liveness<'a> {
     };
 
     /// As far as rows expire by the time of their last modification.
-    fn by_clock(policy: &TablePolicy) -> Self {
+    pub(super) fn by_clock(policy: &TablePolicy) -> Self {
         let clock = policy.expiring_clock();
         Self {
             default_ttl: policy.default_ttl,

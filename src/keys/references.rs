@@ -44,7 +44,7 @@ impl fast_path::Judge for Judge {
             return;
         }
         Context::with_current(|memory| {
-            let liveness = memory.put_one(Liveness::of(&policy, table, memory));
+            let liveness = &memory.put(vec![Liveness::of(&policy, table, memory)])[0];
             // SAFETY: PostgreSQL has opened the table; the memory is the trigger's.
             unsafe { fast_path::begin(table, xact::nest_level(), liveness) }
         });

@@ -66,27 +66,44 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// As [`Self::put`].
+    /// As [`Self::put`]. Unguarded: raises PostgreSQL's error when out of memory.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
     pub(crate) fn put_one<T>(self, value: T) -> &'a T {
-        &self.put(vec![value])[0]
+        const { assert!(!core::mem::needs_drop::<T>() && align_of::<T>() <= 8) };
+        // SAFETY: allocates as much as is moved; palloc aligns for any type. There is nothing to drop.
+        unsafe {
+            let moved = externs::MemoryContextAlloc(self.0, size_of::<T>()).cast::<T>();
+            moved.write(value);
+            &*moved
+        }
     }
 
-    /// Keeps the value until the context is reset.
+    /// Keeps the value until the context is reset. Unguarded, as [`Self::put_one`]: it is never freed then.
+    #[allow(
+        ffi_unwind_calls,
+        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
+    )]
     pub(crate) fn keep<T: 'static>(self, value: Rc<T>) -> &'a T {
         unsafe extern "C-unwind" fn release<T>(value: *mut c_void) {
             // SAFETY: made by `into_raw`, and released once.
             unsafe { Rc::decrement_strong_count(value.cast::<T>()) }
         }
+        let value = Rc::into_raw(value);
         // SAFETY: the callback is allocated in the context that calls it, and the value is there
-        // until then.
+        // until then. There is nothing to drop.
         unsafe {
             let size = size_of::<pg_sys::MemoryContextCallback>();
-            let callback = pg_sys::MemoryContextAllocZero(self.0, size)
-                .cast::<pg_sys::MemoryContextCallback>();
-            let value = Rc::into_raw(value);
-            (*callback).func = Some(release::<T>);
-            (*callback).arg = value.cast_mut().cast();
-            pg_sys::MemoryContextRegisterResetCallback(self.0, callback);
+            let callback = externs::MemoryContextAlloc(self.0, size);
+            let callback = callback.cast::<pg_sys::MemoryContextCallback>();
+            callback.write(pg_sys::MemoryContextCallback {
+                func: Some(release::<T>),
+                arg: value.cast_mut().cast(),
+                next: core::ptr::null_mut(),
+            });
+            externs::MemoryContextRegisterResetCallback(self.0, callback);
             &*value
         }
     }
