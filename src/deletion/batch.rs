@@ -211,6 +211,7 @@ fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> Done {
 /// The same, and then fires AFTER triggers and foreign keys: to them the batch is one DELETE.
 fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> Done {
     let triggers = AfterDelete::begin(batch.deleter.table.table());
+    // The settings are for this query, not for those of the triggers.
     session::index_only(|| batch.deleter.rows(batch.query, Some(&triggers), tally));
     // From here on a failure does not tell which row it is.
     let counted = std::mem::take(tally);

@@ -45,7 +45,7 @@ impl<'a> Deleter<'a> {
         }
     }
 
-    /// Deletes what the query finds, row by row; triggers are queued here.
+    /// Deletes what the query finds, row by row; the triggers of each are queued in `triggers`.
     pub(super) fn rows(&self, query: &str, triggers: Option<&AfterDelete<'_>>, tally: &mut Tally) {
         let begin = message::for_begin(&self.job.name);
         let manner = Manner {
@@ -54,7 +54,6 @@ impl<'a> Deleter<'a> {
             triggers,
             named: &self.job.named,
         };
-        // The settings are for this query, not for those of the triggers.
         statement::with_expired_rows_of(self.job.relid, || {
             receiver::delete_selected(self.visit, &self.table, query, manner, tally);
         });

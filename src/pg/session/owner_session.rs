@@ -63,6 +63,8 @@ pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Way, setting
             renounce(owner);
         }
     }
+    // With "snapshot", each look at a table's statistics would copy those of all tables.
+    session::force("stats_fetch_consistency", "cache");
     // The only call.
     let _ = SESSION.set(Session {
         owner,

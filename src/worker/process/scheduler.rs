@@ -68,6 +68,7 @@ fn prepare_session() {
         ("idle_in_transaction_session_timeout", "0"),
         #[cfg(since17)]
         ("transaction_timeout", "0"),
+        ("stats_fetch_consistency", "cache"),
         ("ttl.show_expired", "off"),
         ("ttl.preserve_ts", "off"),
     ] {

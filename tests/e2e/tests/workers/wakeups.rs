@@ -1,6 +1,7 @@
 //! C7: a session that writes rows which expire soon wakes the workers. Routine looks are an hour
 //! apart here, so a missed wake-up leaves rows on disk.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session, Stop, catch_up};
@@ -193,4 +194,27 @@ fn come_and_go(database: &Database<'_>, client: usize, rounds: usize) -> Duratio
         disk.run(&format!("DROP TABLE {table}"));
     }
     longest
+}
+
+/// A policy that nobody has announced is found by the next routine reading: it is left out only while nobody writes to
+/// the catalogs.
+#[test]
+fn a_policy_that_was_not_announced() {
+    let server = Server::start_sweeping(&[("ttl.naptime", "1s")]);
+    let database = server.database("d");
+    let mut disk = table_at_rest(&database, "t");
+    disk.run("CREATE TABLE u (LIKE t INCLUDING ALL)");
+    disk.run("INSERT INTO u (id, _ts) SELECT n, now() - interval '1 day' FROM generate_series(1, 9) AS n");
+    // Several of them find nothing new.
+    sleep(Duration::from_secs(4));
+    assert_eq!(disk.count("u"), 9);
+    let mut superuser = database.connect();
+    superuser.run(
+        "SET allow_system_table_mods = on;
+         INSERT INTO pg_seclabel
+         SELECT CASE l.objoid WHEN t.oid THEN u.oid ELSE u.reltype END, l.classoid, l.objsubid, l.provider, l.label
+           FROM pg_seclabel AS l, pg_class AS t, pg_class AS u
+          WHERE t.oid = 't'::regclass AND u.oid = 'u'::regclass AND l.provider = 'ttl' AND l.objoid IN (t.oid, t.reltype)",
+    );
+    is_emptied(&mut disk, "u");
 }
