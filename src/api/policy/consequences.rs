@@ -101,13 +101,15 @@ fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The OIDs of the table and of all that inherit from it, for an array.
+fn with_children(relid: pg_sys::Oid) -> String {
+    let tables = catalog::all_inheritors(relid).into_iter();
+    let oids: Vec<String> = tables.map(|table| table.to_u32().to_string()).collect();
+    oids.join(",")
+}
+
 /// Subscribers have to have the columns, too.
 fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
-    let tables = catalog::all_inheritors(relid);
-    let tables: Vec<String> = tables
-        .iter()
-        .map(|table| table.to_u32().to_string())
-        .collect();
     let sent = |column: &String| {
         format!(
             "{}::pg_catalog.name OPERATOR(pg_catalog.=) ANY (t.attnames)",
@@ -123,7 +125,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
             AND c.relnamespace OPERATOR(pg_catalog.=) n.oid \
           WHERE c.oid OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.oid[]) GROUP BY t.pubname ORDER BY t.pubname",
         sent.join(" AND "),
-        tables.join(",")
+        with_children(relid)
     );
     let table = qualified_name(relid);
     let columns = shown(added);
@@ -188,11 +190,6 @@ fn replica_identity(relid: pg_sys::Oid) {
 
 /// C11: the table or partition whose UPDATEs, which also change this column, would be heap-only if its blocks had room.
 fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
-    let tables = catalog::all_inheritors(relid);
-    let tables: Vec<String> = tables
-        .iter()
-        .map(|table| table.to_u32().to_string())
-        .collect();
     let query = format!(
         "SELECT c.oid::pg_catalog.int8::pg_catalog.text, u.updated::pg_catalog.text, u.hot::pg_catalog.text \
            FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL (SELECT \
@@ -207,7 +204,7 @@ fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
             AND u.updated OPERATOR(pg_catalog.>=) {MANY_UPDATES} \
             AND u.hot OPERATOR(pg_catalog.<) (u.updated OPERATOR(pg_catalog./) 2) \
           ORDER BY u.hot OPERATOR(pg_catalog.-) u.updated, c.oid LIMIT 1",
-        tables.join(","),
+        with_children(relid),
         quote_literal(column)
     );
     for [table, all, hot] in texts::<3>(&query)? {

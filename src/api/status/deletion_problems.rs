@@ -35,7 +35,7 @@ fn found(
     if !policy.is_on() {
         return vec![];
     }
-    let tables = standing::expiring(rel);
+    let tables = standing::expiring_by(rel, policy);
     if tables.is_empty() && !citus::is_shell(rel) {
         return vec![];
     }

@@ -134,7 +134,7 @@ pub(in crate::api) fn figures_of(
     if cluster_figures::is_elsewhere(labelled_table) {
         return cluster_figures::of(labelled_table);
     }
-    let tables = standing::expiring(labelled_table);
+    let tables = standing::expiring_by(labelled_table, policy);
     let waits = is_halted || policy.restored;
     let is_unscanned = waits && !tables.is_empty();
     for table in tables {

@@ -28,34 +28,27 @@ pub(crate) fn report_statistics() {
 /// Rows inserted and updated in a table since its statistics were reset; `None` if there are
 /// none, or statistics are off. Without what sessions have not reported yet.
 pub(crate) fn rows_written(relid: pg_sys::Oid) -> Option<i64> {
-    // SAFETY: reads settings, and a copy of the table's statistics, made anew.
+    let entry = statistics(relid)?;
+    Some(entry.tuples_inserted + entry.tuples_updated)
+}
+
+fn statistics(relid: pg_sys::Oid) -> Option<pg_sys::PgStat_StatTabEntry> {
+    // SAFETY: reads a setting, and a copy of the table's statistics, made anew.
     unsafe {
         if !pg_sys::pgstat_track_counts {
             return None;
         }
         pg_sys::pgstat_clear_snapshot();
-        let entry = pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref()?;
-        Some(entry.tuples_inserted + entry.tuples_updated)
+        pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref().copied()
     }
 }
 
 /// Rows of these relations inserted, updated and deleted since their statistics were reset; `None` if there are none, or
 /// statistics are off. Without what sessions have not reported yet.
 pub(crate) fn rows_changed(relids: &[pg_sys::Oid]) -> Option<i64> {
-    // SAFETY: as above.
-    unsafe {
-        if !pg_sys::pgstat_track_counts {
-            return None;
-        }
-        pg_sys::pgstat_clear_snapshot();
-        let of_one = |&relid: &pg_sys::Oid| {
-            let entry = pg_sys::pgstat_fetch_stat_tabentry(relid).as_ref();
-            entry.map_or(0, |it| {
-                it.tuples_inserted + it.tuples_updated + it.tuples_deleted
-            })
-        };
-        Some(relids.iter().map(of_one).sum()).filter(|&sum| sum > 0)
-    }
+    let entries = relids.iter().filter_map(|&relid| statistics(relid));
+    let changed = entries.map(|it| it.tuples_inserted + it.tuples_updated + it.tuples_deleted);
+    Some(changed.sum()).filter(|&sum| sum > 0)
 }
 
 /// How many rows of the table this transaction has deleted or updated; 0 if statistics are off.

@@ -32,6 +32,7 @@ const LINGER: i64 = 1_500_000;
 const SHARE: i64 = 3_000_000;
 /// after this time, if the other workers are at tables of slow owners.
 const SMALL_SHARE: i64 = 1_000_000;
+
 /// The entry point of a worker; `place` is its index in shared memory.
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -131,14 +132,15 @@ impl Work {
 
     /// Has a turn at each claimed table, unless something intervenes.
     fn turns_at(&mut self, slot: &Database, claimed: &[TableKey]) {
+        let began = background::monotonic();
         for &key in claimed {
             let now = background::monotonic();
             if session::is_reload_asked() || slot.is_held() || self.is_over_share(now) {
                 break;
             }
             self.opened += usize::from(turn::turn(key, &mut self.pace));
-            // No other worker waits behind the earlier claims.
-            if i128::from(background::monotonic() - now) > LONG_TURN.as_micros().cast_signed() {
+            // What is due at the others meanwhile does not wait for all of these.
+            if i128::from(background::monotonic() - began) > LONG_TURN.as_micros().cast_signed() {
                 break;
             }
         }

@@ -1,5 +1,5 @@
-//! The scheduler of a database: reads the policies from the labels into shared memory, when one has
-//! changed and once in a naptime, unless nobody has written to the catalogs since, and leaves.
+//! The scheduler of a database reads the policies from the labels into shared memory when one has changed, and leaves.
+//! Once in a naptime it does so as well, unless nobody has written to the catalogs since.
 //!
 //! It is connected as the bootstrap superuser, since it reads all labels, and therefore runs nothing
 //! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of
@@ -99,16 +99,22 @@ fn work(database: u32) -> Result<(), Error> {
             } else {
                 Reading::Changed
             };
+            // Nothing is known until the end of this reading: it can fail.
+            let known = slot.catalogs.swap(0, Ordering::AcqRel);
             // Asked for before: what is written meanwhile counts as new.
             let writes = tables::catalog_writes()?.unwrap_or(0);
-            let is_known = writes != 0 && writes == slot.catalogs.load(Ordering::Relaxed);
-            if changed || again || !is_known {
-                let Some(is_settled) = tables::load(reading)? else {
-                    give_up(slot, now);
-                    return Ok(());
-                };
-                let known = if is_settled { writes } else { 0 };
-                slot.catalogs.store(known, Ordering::Relaxed);
+            let is_known = writes != 0 && writes == known && !changed && !again;
+            let is_settled = if is_known {
+                true
+            } else if let Some(is_settled) = tables::load(reading)? {
+                // After a change they are read once more, by another process if this one ends.
+                is_settled && !changed
+            } else {
+                give_up(slot, now);
+                return Ok(());
+            };
+            if is_settled {
+                slot.catalogs.store(writes, Ordering::Release);
             }
             let end = background::monotonic();
             if is_due {

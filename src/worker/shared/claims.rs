@@ -55,8 +55,8 @@ fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims due tables of this owner for this process, those due for longest first, at most `CLAIMS`: a share that
-/// leaves some to other workers of the owner, and all at which a look is mere routine.
+/// Claims at most `CLAIMS` due tables of this owner for this process: a quarter, those due for longest, so that other
+/// workers of the owner find some; and behind them those that are due for a routine look.
 pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let busy = Busy::now();

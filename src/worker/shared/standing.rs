@@ -7,6 +7,7 @@ use super::state::{self, TableKey, TableState};
 use crate::citus;
 use crate::pg::catalog::{self, databases};
 use crate::pg::server::background;
+use crate::policy::Policy;
 use crate::settings;
 use crate::store::{cache, label_of};
 use crate::worker::shared;
@@ -79,9 +80,6 @@ pub(crate) fn is_worked_on() -> bool {
 /// The tables and partitions whose rows expire by this table's policy, on this node. Of those that are
 /// tables of Citus, only what the coordinator drops as a whole.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    if is_seen_alone(labelled_table) {
-        return vec![labelled_table];
-    }
     let of_rows = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
     let has_rows = |relid: &pg_sys::Oid| catalog::class(*relid).is_some_and(of_rows);
     let is_dropped = |relid| {
@@ -103,8 +101,15 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         .collect()
 }
 
-/// Whether it is a table without children in which a worker has found that rows expire by its own label. That is
-/// cheaper to find than what the catalogs say of the policy, and soon the same.
+/// The same, of a table with this label. Most need no look at catalogs but pg_class.
+pub(crate) fn expiring_by(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<pg_sys::Oid> {
+    match policy.default_ttl.is_some_and(|seconds| seconds > 0) && is_seen_alone(labelled_table) {
+        true => vec![labelled_table],
+        false => expiring(labelled_table),
+    }
+}
+
+/// Whether it is a table without children in which a worker has found that its own label is in force.
 fn is_seen_alone(relid: pg_sys::Oid) -> bool {
     let is_alone = |class: catalog::Class| {
         class.relkind == pg_sys::RELKIND_RELATION && !class.may_have_children
