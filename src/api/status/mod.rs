@@ -5,6 +5,7 @@ mod cluster_figures;
 pub(in crate::api) mod constraint_problems;
 pub(in crate::api) mod deletion_problems;
 pub(in crate::api) mod disclosure;
+mod index_problems;
 pub(in crate::api) mod library;
 pub(in crate::api) mod looking;
 pub(in crate::api) mod node_reports;

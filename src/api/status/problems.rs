@@ -1,28 +1,19 @@
 //! `ttl.problems`: what keeps a table's TTL from working.
 
-use super::disclosure::shows_errors;
-use super::standing::need;
 use super::{
-    cluster_figures, constraint_problems, deletion_problems, library, rules, trigger_problems,
+    cluster_figures, constraint_problems, deletion_problems, index_problems, library,
+    trigger_problems,
 };
 use crate::api::policy::columns::is_generated_from;
 use crate::api::policy::problem::Problem;
-use crate::api::policy::ttl_index::how_to_validate;
 use crate::api::policy::{archive, cluster};
 use crate::citus;
 use crate::deletion::bounds::{self, DateColumn};
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, timescale};
 use crate::pg::session::look;
-use crate::policy::{IndexRule, LabelError, Policy};
-use crate::settings;
-use crate::store::missing_index::missing;
-use crate::store::time_zone::TimeZone;
-use crate::store::ttl_index::TtlIndex;
-use crate::store::{
-    TablePolicy, cache, index_of, label_provider, read_label, ttl_index, without_its_index,
-};
-use crate::worker::builder::{self, Need, Standing};
+use crate::policy::{LabelError, Policy};
+use crate::store::{TablePolicy, cache, label_provider, read_label};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -138,16 +129,16 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
         problems.extend(of_citus(rel));
         problems.extend(in_columnstore(rel));
         if columns.labelled_table == rel {
-            problems.extend(unused_rules(rel, policy));
+            problems.extend(index_problems::unused_rules(rel, policy));
             problems.extend(foreign_tables(rel));
             problems.extend(half_detached(rel));
             problems.extend(guarded(rel, policy));
             problems.extend(idle_drop_partitions(rel, policy));
-            problems.extend(hidden_conditions(rel, policy));
+            problems.extend(index_problems::hidden_conditions(rel, policy));
             problems.extend(archive::problems(rel, policy));
         }
         if columns.needs_clock() {
-            problems.extend(missing_indexes(rel, policy, &columns));
+            problems.extend(index_problems::missing_indexes(rel, policy, &columns));
             if columns.labelled_table == rel {
                 problems.extend(constraint_problems::of(rel, policy, &columns));
             }
@@ -227,107 +218,6 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> 
             "SELECT ttl.set_option({table}, 'drop_partitions', 'false');"
         )),
     )
-}
-
-fn missing_indexes(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> Vec<Problem> {
-    let Some(clock) = columns.clock else {
-        return vec![];
-    };
-    let need = need(relid, policy);
-    let choice = match need {
-        Need::None => " (index => 'none')",
-        // Reading it takes little.
-        Need::Later => return vec![],
-        Need::Now | Need::Pending => "",
-    };
-    let effect = if policy.build_pending {
-        waits_for_builder(relid)
-    } else {
-        "deletion reads the whole table".to_owned()
-    };
-    let problem = |definition: String| {
-        let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
-        let text = format!("no valid index on {definition}{choice}: {effect}");
-        match need == Need::Pending && settings::build_indexes() {
-            // A background process is at it, or tries again.
-            true => {
-                Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
-            }
-            false => {
-                let table = catalog::qualified_name(relid);
-                let statement = format!("CREATE INDEX CONCURRENTLY ON {table} {definition};");
-                Problem::new(text).with_statement(statement)
-            }
-        }
-    };
-    let missing = missing(relid, policy, columns, clock).into_iter();
-    missing.map(problem).collect()
-}
-
-/// C21: what deletion waits for.
-fn waits_for_builder(relid: pg_sys::Oid) -> String {
-    let why = match builder::standing(relid) {
-        _ if !settings::build_indexes() => {
-            "which is not built while ttl.build_indexes is off".to_owned()
-        }
-        Standing::Building => "which is being built".to_owned(),
-        Standing::Waiting => "which is to be built".to_owned(),
-        Standing::Failed(error) if shows_errors(relid) => format!("whose building fails: {error}"),
-        Standing::Failed(_) => "whose building fails: its owner sees why".to_owned(),
-    };
-    format!("deletion waits for one, {why}")
-}
-
-/// M13: a time zone that the server does not know.
-fn unknown_zone(rule: &IndexRule, found: &TtlIndex) -> Option<String> {
-    let zone = rule.time_zone.as_deref()?;
-    let is_unknown = found.date.is_local() && TimeZone::named(zone).is_none();
-    is_unknown.then(|| format!("this server has no time zone \"{zone}\""))
-}
-
-/// M14: a table that inherits and lacks the index of an expression.
-fn unindexed_child(relid: pg_sys::Oid, found: &TtlIndex) -> Option<String> {
-    let child = catalog::qualified_name(without_its_index(relid, found)?);
-    Some(format!(
-        "table {child}, which inherits from the table, has no index on the same expression"
-    ))
-}
-
-/// M8: TTL indexes by which no row expires.
-fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
-    let problem = |rule: &IndexRule| {
-        let name = catalog::quote_identifier(&rule.index);
-        let reason = match index_of(relid, &rule.index) {
-            None => format!("there is no index {name}"),
-            Some(index) => match ttl_index::read(index)? {
-                Ok(found) if found.is_valid => {
-                    unknown_zone(rule, &found).or_else(|| unindexed_child(relid, &found))?
-                }
-                Ok(_) => {
-                    let how = how_to_validate(index);
-                    format!("index {name} is not valid. {}", how.trim_end_matches('.'))
-                }
-                Err(unfit) => format!("index {name} {}", unfit.reason()),
-            },
-        };
-        Some(Problem::new(format!(
-            "no row expires by a TTL index: {reason}"
-        )))
-    };
-    policy.rules.iter().filter_map(problem).collect()
-}
-
-/// TTL indexes whose conditions `ttl_internal.rules` cannot show now.
-fn hidden_conditions(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
-    let problem = |rule: &IndexRule| {
-        let failure = rules::condition(index_of(relid, &rule.index)?)?.err()?;
-        let name = catalog::quote_identifier(&rule.index);
-        Some(Problem::new(format!(
-            "the condition of TTL index {name} cannot be shown: {}",
-            failure.text()
-        )))
-    };
-    policy.rules.iter().filter_map(problem).collect()
 }
 
 /// Foreign tables among the partitions and children.

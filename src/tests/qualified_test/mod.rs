@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a message",
     ),
     (
-        "src/api/status/problems.rs",
+        "src/api/status/index_problems.rs",
         "FROM pg_stat_progress_create_index;",
         "advice of ttl.check, which is shown",
     ),
