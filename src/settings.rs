@@ -64,7 +64,7 @@ static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
 static TIMELINE: GucSetting<i32> = GucSetting::<i32>::new(0);
 
 /// Kilobytes: from this size on a table has an index for deletion, unless its policy says otherwise (C11).
-static AUTO_INDEX_MIN_SIZE: GucSetting<i32> = GucSetting::<i32>::new(128 * 1024);
+static AUTO_INDEX_MIN_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
 
 /// Seconds: so long an empty partition stands after its bound has passed (M11).
 static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);

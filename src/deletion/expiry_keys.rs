@@ -38,6 +38,15 @@ pub(crate) struct ExpiryKey {
     pub(crate) order: String,
 }
 
+/// Which rows expire by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Inheriting,
+    Overriding,
+    /// Those of a TTL index.
+    OfRule,
+}
+
 /// How an index orders instants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
@@ -196,6 +205,15 @@ impl ExpiryKey {
             access: access(serving),
             order: order(&self.expression, serving),
             ..self
+        }
+    }
+
+    /// Which rows expire by it.
+    pub(super) fn kind(&self) -> Kind {
+        match self.number {
+            0 => Kind::Inheriting,
+            1 => Kind::Overriding,
+            _ => Kind::OfRule,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a batch needs to know of the table that it deletes from.
 
-use super::expiry_keys::{self, ExpiryKey};
+use super::expiry_keys::{self, ExpiryKey, Kind};
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::micros;
 use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
@@ -41,6 +41,8 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) policy: Rc<TablePolicy>,
     pub(crate) expiry_keys: Vec<ExpiryKey>,
+    /// The column of overrides, quoted.
+    ttl_column: Option<String>,
     /// The tables that its queries may name, if they name any.
     pub(crate) named: Vec<pg_sys::Oid>,
     /// "The row is to be deleted, and one of this table": whatever the name means when the query runs.
@@ -87,6 +89,7 @@ impl Job {
             file: catalog::file(relid),
             name: qualified_name(relid),
             expiry_keys,
+            ttl_column: label.ttl_column.as_deref().map(catalog::quote_identifier),
             named: vec![],
             // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
@@ -213,26 +216,46 @@ impl Job {
         )
     }
 
-    /// Selects when the first row in these blocks expires, of those that no index leads to, after those that were
-    /// expired at `cutoffs`.
-    pub(crate) fn first_read(&self, cutoffs: &[i64], (from, to): (u32, u32)) -> String {
+    /// Selects when the first row in these blocks expires, of those that no index leads to, and the least override.
+    pub(crate) fn first_read(&self, (from, to): (u32, u32)) -> String {
         let read = |key: &&ExpiryKey| key.access == Access::Scan;
         let firsts = self.expiry_keys.iter().filter(read).map(|key| {
             format!(
-                "pg_catalog.min(CASE WHEN {} AND {} AND {} \
+                "pg_catalog.min(CASE WHEN {} AND {} \
                  THEN {} OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval END)",
                 key.predicate,
-                key.after(cutoffs[key.number].saturating_sub(key.offset)),
                 key.before_the_end(),
                 key.instant,
                 key.offset,
             )
         });
+        let least_override = match &self.ttl_column {
+            Some(ttl) => {
+                format!("pg_catalog.min(CASE WHEN {ttl} OPERATOR(pg_catalog.>) 0 THEN {ttl} END)")
+            }
+            None => "NULL::pg_catalog.int4".to_owned(),
+        };
         format!(
-            "SELECT LEAST({}) WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
+            "SELECT LEAST({}), {least_override} WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
              AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid",
             firsts.collect::<Vec<_>>().join(", ")
         )
+    }
+
+    /// How soon a row that is written from now on can be due, of those that no index leads to, in microseconds, if no
+    /// override is less than `least_override` seconds; `None` if it cannot.
+    pub(crate) fn soonest(&self, least_override: Option<i32>) -> Option<i64> {
+        let read = self.expiry_keys.iter();
+        let read = read.filter(|key| key.access == Access::Scan);
+        let soonest = read.filter_map(|key| match key.kind() {
+            Kind::Inheriting => Some(key.offset),
+            Kind::Overriding => {
+                least_override.map(|least| micros(least).saturating_add(key.offset))
+            }
+            // Whatever its date is.
+            Kind::OfRule => Some(0),
+        });
+        soonest.min()
     }
 
     /// Selects the expired rows of the table and of all that inherit from it, each as one value: a

@@ -185,38 +185,34 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     })
 }
 
-/// Whether a table with this number of blocks is read to find the next expiry. The limit is eight times that of
-/// `index => 'auto'`: a table may wait for its index.
-pub(crate) fn is_soon_read(blocks: u64) -> bool {
-    blocks < settings::auto_index_min_blocks().saturating_mul(8)
+/// What was read of a range of blocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct First {
+    /// When the first row expires, of those that no index leads to.
+    pub(crate) expiry: Option<i64>,
+    /// The least override, in seconds.
+    pub(crate) least_override: Option<i32>,
 }
 
-/// When the next row expires after those that were expired at `cutoffs`, of those that no index leads to. Reads the
-/// table, unless it is large.
-pub(crate) fn first_read(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
+/// Reads a range of blocks.
+pub(crate) fn first_read(job: &Job, (from, to): (u32, u32)) -> Result<First, Error> {
     /// So many blocks are read in one transaction.
     const TOGETHER: usize = 4096;
-    let blocks = match job.reads_all() {
-        true => blocks(job)?,
-        false => 0,
-    };
-    if !is_soon_read(blocks.into()) {
-        return Ok(None);
-    }
-    let mut firsts = Vec::new();
-    for from in (0..blocks).step_by(TOGETHER) {
-        let query = job.first_read(cutoffs, (from, from.saturating_add(TOGETHER as u32)));
-        let first = look(job.relid, |visit| {
+    let mut found = First::default();
+    for from in (from..to).step_by(TOGETHER) {
+        let query = job.first_read((from, from.saturating_add(TOGETHER as u32).min(to)));
+        let [expiry, least_override] = look(job.relid, |visit| {
             Ok(statement::with_expired_rows_of(job.relid, || {
-                query::first_value(visit, Sql::over(job.relid, &query), &[])
+                query::first_row::<2>(visit, Sql::over(job.relid, &query), &[])
             }))
-        });
-        firsts.extend(first?);
+        })?
+        .unwrap_or_default();
+        let expiry = expiry.map(|instant| instant.value() as i64);
+        let least_override = least_override.map(|seconds| seconds.value() as i32);
+        found.expiry = found.expiry.into_iter().chain(expiry).min();
+        found.least_override = found.least_override.into_iter().chain(least_override).min();
     }
-    Ok(firsts
-        .into_iter()
-        .map(|instant| instant.value() as i64)
-        .min())
+    Ok(found)
 }
 
 /// When a row expired that a pass has left behind and that is not set aside: it is locked, or
@@ -227,7 +223,11 @@ pub(crate) fn left_behind(
     aside: &SetAside,
 ) -> Result<Option<i64>, Error> {
     if job.reads_all() {
-        let first = first_read(job, &job.cutoffs(i64::MIN))?;
+        let blocks = blocks(job)?;
+        if u64::from(blocks) >= settings::auto_index_min_blocks() {
+            return Ok(None);
+        }
+        let first = first_read(job, (0, blocks))?.expiry;
         return Ok(first.filter(|&expiry| cutoffs.iter().any(|&cutoff| expiry <= cutoff)));
     }
     look(job.relid, |visit| {

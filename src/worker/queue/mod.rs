@@ -18,6 +18,9 @@ pub(in crate::worker) mod schedule;
 pub(in crate::worker) mod schedule_model_test;
 #[cfg(test)]
 pub(in crate::worker) mod schedule_test;
+pub(in crate::worker) mod summary;
+#[cfg(test)]
+pub(in crate::worker) mod summary_test;
 pub(in crate::worker) mod throttle;
 #[cfg(test)]
 pub(in crate::worker) mod throttle_test;

@@ -179,6 +179,13 @@ impl Schedule {
         self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
     }
 
+    /// All of the table was read, for lack of an index. Not again before `pause` is over.
+    pub(in crate::worker) fn after_reading_all(&mut self, pause: i64, now: i64) {
+        self.full = false;
+        self.last_full = now;
+        self.full_after = now.saturating_add(pause);
+    }
+
     /// Rows that cannot be deleted have taken so much time that no search from the beginning is to
     /// meet them before this. Returns when the next one may be.
     pub(in crate::worker) fn after_futile_search(&mut self, until: i64) -> i64 {

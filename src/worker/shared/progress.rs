@@ -1,6 +1,7 @@
 //! How far deletion in a table has come.
 
 use crate::deletion::expiry_keys::EXPIRY_KEYS;
+use crate::worker::queue::summary::Summary;
 
 /// How far a sweep by the ranges of a BRIN index has come, and what is known of the index.
 #[repr(C)]
@@ -87,8 +88,15 @@ pub(crate) struct Progress {
     pub(in crate::worker) oldest_locked: i64,
     /// The pass has begun a heap sweep,
     pub(in crate::worker) heap_swept: bool,
-    /// at this time.
+    /// at this time,
     pub(in crate::worker) sweep_began: i64,
+    /// and it reads the whole table, not only the ranges that are due.
+    pub(in crate::worker) reads_whole: bool,
+    /// What is known of those ranges.
+    pub(in crate::worker) summary: Summary,
+    /// How many blocks the pass has read to find the next expiry, and how long that took, in microseconds.
+    pub(in crate::worker) read_blocks: u32,
+    pub(in crate::worker) reading: i64,
     /// Rows inserted and updated, by the table's statistics, at the last look that came to all rows and left
     /// nothing to do; -1 = not known.
     pub(in crate::worker) writes_seen: i64,
@@ -129,6 +137,10 @@ impl Progress {
             oldest_locked: 0,
             heap_swept: false,
             sweep_began: 0,
+            reads_whole: false,
+            summary: Summary::new(),
+            read_blocks: 0,
+            reading: 0,
             writes_seen: -1,
             next_expiry: 0,
         }
@@ -231,6 +243,9 @@ impl Progress {
             },
             partial: resumes || !full,
             ranges: self.ranges.map(RangeSweep::for_next_pass),
+            summary: self.summary,
+            // What was seen of all rows holds as long as nothing is written.
+            writes_seen: if full { -1 } else { self.writes_seen },
             pass_began: now,
             full_search: full,
             ..Self::new()

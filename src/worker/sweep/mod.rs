@@ -18,12 +18,17 @@ use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
+use crate::worker::queue::schedule;
+use crate::worker::queue::summary::NARROWEST;
 use crate::worker::shared::report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// After so many rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
 pub(super) const MANY: u64 = 3_000;
+
+/// Of so many blocks a table is read whole in each pass.
+const LITTLE: u32 = 8 * NARROWEST;
 
 /// How long rows may have been expired, in microseconds, before they are announced: a
 /// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
@@ -56,10 +61,8 @@ impl Turn<'_> {
             if let Step::Pause = self.sweep_heap()? {
                 return Ok(Step::Pause);
             }
-            if scans {
-                // There is no index to search from its beginning.
-                let now = background::monotonic();
-                state::with_table(self.key, |state| state.schedule.after_full_search(0, now));
+            if scans && self.progress.reads_whole {
+                self.end_of_reading();
             }
             // The indexes find what has expired behind the sweep.
             if !scans {
@@ -223,6 +226,13 @@ impl Turn<'_> {
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(blocks);
+        self.progress.summary.fit(blocks);
+        self.progress.reads_whole =
+            !self.reads_ranges() || !self.progress.partial || blocks <= LITTLE;
+        if !self.progress.reads_whole {
+            return Ok(());
+        }
+        self.progress.summary.forget_overrides();
         if is_estimated || probe::is_sampled_whole(blocks) {
             // The sweep reads no more than an estimate would.
             return Ok(());
@@ -240,8 +250,7 @@ impl Turn<'_> {
 
     /// Notes how much is read for lack of an index: the builder may be called for.
     fn note_size(&self, blocks: u32) -> Result<(), Error> {
-        let reads_all = self.job.reads_all() && !self.bypasses_indexes;
-        let size = match reads_all {
+        let size = match self.reads_ranges() {
             true => probe::size_for_builder(&self.job, blocks)?,
             false => 0,
         };
@@ -251,17 +260,25 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Whether the table is read for lack of an index, range by range.
+    pub(super) fn reads_ranges(&self) -> bool {
+        self.job.reads_all() && !self.bypasses_indexes
+    }
+
     /// Deletes in heap order, from where it stopped.
     fn sweep_heap(&mut self) -> Result<Step, Error> {
         report::phase(Phase::SweepingHeap);
-        while self.progress.next_block < self.progress.end_block {
+        while let Some((from, end)) = self.next_blocks() {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
-            let from = (self.progress.next_block, self.progress.next_offset);
-            if let Some(left) = self.window(from, self.progress.end_block)? {
-                self.progress.next_block = left.block;
-                self.progress.next_offset = left.offset;
+            let Some(left) = self.window(from, end)? else {
+                continue;
+            };
+            self.progress.next_block = left.block;
+            self.progress.next_offset = left.offset;
+            if left.block >= end && self.reads_ranges() {
+                self.summarize(end)?;
             }
         }
         self.progress.next_block = -1;
@@ -276,6 +293,75 @@ impl Turn<'_> {
             self.progress.set_low(expiry_key.number, low);
         }
         Ok(Step::Finished)
+    }
+
+    /// The next blocks of the heap sweep: after which row of which block, and to before which one; `None` at its end.
+    fn next_blocks(&mut self) -> Option<((i64, u16), i64)> {
+        let reads_ranges = self.reads_ranges();
+        let progress = &mut self.progress;
+        let block = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+        if !progress.reads_whole && progress.next_offset == 0 {
+            let (next, end) = (block(progress.next_block), block(progress.end_block));
+            let next = progress.summary.next_due(next, end, background::now());
+            progress.next_block = i64::from(next);
+        }
+        if progress.next_block >= progress.end_block {
+            return None;
+        }
+        let from = (progress.next_block, progress.next_offset);
+        let end = match reads_ranges {
+            true => i64::from(progress.summary.end_of(block(from.0))).min(progress.end_block),
+            false => progress.end_block,
+        };
+        Some((from, end))
+    }
+
+    /// Notes when the range that ends there is to be read again.
+    fn summarize(&mut self, end: i64) -> Result<(), Error> {
+        let end = u32::try_from(end).unwrap_or(u32::MAX);
+        let range = (self.progress.summary.begin_of(end.saturating_sub(1)), end);
+        let began = Instant::now();
+        // A row that this does not see is written later, or by a transaction that is going on.
+        let later = background::now().saturating_sub(SLACK);
+        let first = match probe::first_read(&self.job, range) {
+            Err(failure) if failure.may_be_of_a_block() => {
+                self.progress.summary.forget(range.0);
+                return Ok(());
+            }
+            first => first?,
+        };
+        let summary = &mut self.progress.summary;
+        if let Some(seconds) = first.least_override {
+            summary.note_override(seconds);
+        }
+        let soonest = self.job.soonest(summary.least_override());
+        let later = soonest.map(|soonest| later.saturating_add(soonest));
+        summary.note(range.0, first.expiry.into_iter().chain(later).min());
+        self.progress.reading += turn::micros(began.elapsed());
+        self.progress.read_blocks = self.progress.read_blocks.saturating_add(range.1 - range.0);
+        Ok(())
+    }
+
+    /// The whole table has been read, for lack of an index.
+    fn end_of_reading(&mut self) {
+        let progress = &mut self.progress;
+        // Ranges that were read before the least override was known.
+        if let Some(soonest) = self.job.soonest(progress.summary.least_override()) {
+            let later = progress.sweep_began.saturating_sub(SLACK);
+            progress.summary.bound(later.saturating_add(soonest));
+        }
+        let pause = self.pause_of_reading();
+        let now = background::monotonic();
+        state::with_table(self.key, |state| {
+            state.schedule.after_reading_all(pause, now)
+        });
+    }
+
+    /// How long what the pass has read is not read again.
+    pub(super) fn pause_of_reading(&self) -> i64 {
+        // The sweep reads it, too.
+        let cost = self.progress.reading.saturating_mul(2);
+        schedule::interval_of_reading(cost, self.progress.read_blocks.into())
     }
 
     /// Deletes what is expired in the next blocks before `end`; `None` if that failed and is to be

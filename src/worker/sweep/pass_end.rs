@@ -16,34 +16,34 @@ use std::time::Instant;
 const HIDDEN: i64 = 5_000_000;
 
 impl Turn<'_> {
-    /// Whether all of the table is read for lack of an index, and that takes little.
-    fn reads_little(&self) -> bool {
-        self.job.reads_all() && !self.bypasses_indexes && probe::is_soon_read(self.blocks())
-    }
-
-    /// The blocks of the heap sweep.
-    fn blocks(&self) -> u64 {
-        self.progress.end_block.unsigned_abs()
-    }
-
     /// What comes next, and when the first row expired of those that the pass has left behind, unless it leaves none, as
     /// far as that is known of a table that is read.
     fn look_ahead(&self, leaves_none: bool) -> Result<(Ahead, Option<i64>), Error> {
         let mut next = probe::next_expiry(&self.job, &self.cutoffs)?;
         let mut oldest = None;
-        if self.reads_little() {
+        if self.reads_ranges() {
+            let summary = &self.progress.summary;
+            let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
+            let first = summary.next_after(i64::MIN, end);
             // Rows that have come expired behind the sweep are among the next, unless those that it has left would be.
-            let mut first = probe::first_read(&self.job, &self.job.cutoffs(i64::MIN))?;
-            if !leaves_none {
-                oldest = first.filter(|&expiry| expiry <= background::now());
-                let began = self.progress.sweep_began;
-                first = probe::first_read(&self.job, &self.job.cutoffs(began))?;
-            }
-            next = next.into_iter().chain(first).min();
+            next = match leaves_none {
+                true => next.into_iter().chain(first).min(),
+                false => {
+                    oldest = first.filter(|&expiry| expiry <= background::now());
+                    let later = summary.next_after(self.progress.sweep_began, end);
+                    next.into_iter().chain(later).min()
+                }
+            };
         }
         let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
         let expiry = next.into_iter().chain(ahead.expiry).min();
         Ok((Ahead { expiry, ..ahead }, oldest))
+    }
+
+    /// Whether a range could not be read.
+    fn has_unread_range(&self) -> bool {
+        let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
+        self.reads_ranges() && self.progress.summary.is_incomplete(end)
     }
 
     /// Ends a pass: nothing is left but locked rows and those set aside.
@@ -67,7 +67,7 @@ impl Turn<'_> {
         let ((ahead, oldest_left), hidden) = match self.look_ahead(leaves_none) {
             // What comes next is in a block that cannot be read, and others are behind it.
             Err(failure) if failure.may_be_of_a_block() => ((Ahead::default(), None), true),
-            ahead => (ahead?, false),
+            ahead => (ahead?, self.has_unread_range()),
         };
         let next = ahead.expiry;
         let probed = micros(probing.elapsed() + self.vain);
@@ -85,15 +85,19 @@ impl Turn<'_> {
         .min();
         let all_read = expiry_keys()
             .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
-        let reads_little = self.reads_little();
-        let has_come_to_all = match reads_little {
+        let reads_ranges = self.reads_ranges();
+        let has_come_to_all = match reads_ranges {
             true => leaves_none && expiry_keys().all(|key| key.access == Access::Scan),
             false => ordered && self.progress.has_come_to_all(),
         };
-        let known = has_come_to_all && !hidden;
-        let written = self.written.filter(|_| known);
+        let writes_seen = match has_come_to_all && !hidden {
+            // Of what was written since all was read, a range that was not due may have a row.
+            true if reads_ranges && !self.progress.reads_whole => self.progress.writes_seen,
+            true => self.written.unwrap_or(-1),
+            false => -1,
+        };
         state::with_table(self.key, |state| {
-            state.progress.writes_seen = written.unwrap_or(-1);
+            state.progress.writes_seen = writes_seen;
             state.progress.next_expiry = next.unwrap_or(0);
             state.progress.pass_began = 0;
             state.progress.futile = 0;
@@ -121,9 +125,8 @@ impl Turn<'_> {
             leftover: locked > 0 || left_out,
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
-            interval: if reads_little {
-                // The sweep reads it, too.
-                schedule::interval_of_reading(probed.saturating_mul(2), self.blocks())
+            interval: if reads_ranges {
+                self.pause_of_reading()
             } else {
                 schedule::interval(if self.bypasses_indexes {
                     took
