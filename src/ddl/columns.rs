@@ -8,7 +8,7 @@ use super::{added, needed};
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::missing_index;
-use crate::store::{Rule, cache, expected_indexes, expiry_index, governing_label, label_of};
+use crate::store::{Rule, cache, expiry_index, governing_label, label_of};
 use pgrx::pg_sys;
 
 /// Refuses `DROP INDEX` of an index that deletion uses, unless another index can be used.
@@ -30,13 +30,11 @@ pub(super) fn check_drop_index(statement: &Statement<'_>) {
         {
             continue;
         }
-        for wanted in expected_indexes(&policy) {
-            let serving = expiry_index::find(table, wanted, &clock.ts, clock.ttl.as_ref());
-            if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
-                let name = catalog::quote_identifier(&catalog::relation_name(dropping));
-                let what = format!("drop index {name}");
-                refuse(&what, Needed::Index, table, policy.labelled_table);
-            }
+        let serving = expiry_index::find(table, &clock.ts, clock.ttl.as_ref());
+        if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
+            let name = catalog::quote_identifier(&catalog::relation_name(dropping));
+            let what = format!("drop index {name}");
+            refuse(&what, Needed::Index, table, policy.labelled_table);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
 use super::job::Access;
-use crate::pg::catalog::{self, quote_identifier, quote_literal};
+use crate::pg::catalog::{quote_identifier, quote_literal};
 use crate::policy::{self, Policy, day_of_instant};
 use crate::store::dates::DateKind;
-use crate::store::expiry_index::{self, ExpectedIndex};
+use crate::store::expiry_index;
 use crate::store::time_zone::TimeZone;
 use crate::store::{Clock, Rule, TablePolicy, rule_applies, rule_key};
 use pgrx::pg_sys;
@@ -78,11 +78,9 @@ fn of_clock(
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };
-    let find = |expected| expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
-    let ttl = label.ttl_column.as_deref().map(quote_identifier);
-    let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
-        expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
-    });
+    let serving = expiry_index::find(relid, &clock.ts, clock.ttl.as_ref());
+    let ttl = label.ttl_column.as_deref().filter(|_| clock.ttl.is_some());
+    let ttl = ttl.map(quote_identifier);
     let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
         let expiry_key = ExpiryKey {
@@ -96,21 +94,20 @@ fn of_clock(
             access: Access::Scan,
             order: String::new(),
         };
-        expiry_keys.push(match &ttl {
-            None => expiry_key.served_by(&find(ExpectedIndex::AllByTimestamp)),
-            Some(ttl) if by_expiry_key.is_empty() => ExpiryKey {
+        let expiry_key = match &ttl {
+            None => expiry_key,
+            Some(ttl) if serving.is_empty() => ExpiryKey {
                 predicate: format!("{ttl} IS NULL"),
                 ..expiry_key
-            }
-            .served_by(&find(ExpectedIndex::InheritingByTimestamp)),
+            },
             Some(ttl) => ExpiryKey {
                 expression: format!("ttl.expiry_key({ts}, {ttl})"),
                 scale: Scale::Inheriting,
                 predicate: format!("ttl.expiry_key({ts}, {ttl}) OPERATOR(pg_catalog.>=) 0"),
                 ..expiry_key
-            }
-            .served_by(&by_expiry_key),
-        });
+            },
+        };
+        expiry_keys.push(expiry_key.served_by(&serving));
     }
     if let Some(ttl) = ttl {
         let instant = format!("ttl.expires_at({ts}, {ttl}, NULL)");
@@ -125,17 +122,16 @@ fn of_clock(
             access: Access::Scan,
             order: String::new(),
         };
-        expiry_keys.push(if by_expiry_key.is_empty() {
-            expiry_key.served_by(&find(ExpectedIndex::OverridingByExpiry))
-        } else {
-            ExpiryKey {
+        let expiry_key = match serving.is_empty() {
+            true => expiry_key,
+            false => ExpiryKey {
                 expression: format!("ttl.expiry_key({ts}, {ttl})"),
                 scale: Scale::Overriding,
                 predicate: format!("ttl.expiry_key({ts}, {ttl}) OPERATOR(pg_catalog.<) 0"),
                 ..expiry_key
-            }
-            .served_by(&by_expiry_key)
-        });
+            },
+        };
+        expiry_keys.push(expiry_key.served_by(&serving));
     }
     expiry_keys
 }
@@ -180,21 +176,13 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     }
 }
 
-/// What is no b-tree is BRIN: [`expiry_index`] finds no others.
-fn access(serving: &[pg_sys::Oid]) -> Access {
-    match serving {
-        [] => Access::Scan,
-        _ if serving.iter().any(|&index| catalog::is_btree(index)) => Access::Ordered,
-        &[index, ..] => Access::Ranges(index),
-    }
-}
-
 /// Orders by the key, NULLs where one of the indexes has them: no row that is looked for has
 /// one, but PostgreSQL would sort for it.
 fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
-    let btrees = || serving.iter().filter(|&&index| catalog::is_btree(index));
-    let nulls_first =
-        btrees().count() > 0 && !btrees().any(|&index| expiry_index::has_nulls_last(index));
+    let nulls_first = !serving.is_empty()
+        && !serving
+            .iter()
+            .any(|&index| expiry_index::has_nulls_last(index));
     format!("{key}{}", if nulls_first { " NULLS FIRST" } else { "" })
 }
 
@@ -202,7 +190,10 @@ impl ExpiryKey {
     /// With the access that these indexes give.
     fn served_by(self, serving: &[pg_sys::Oid]) -> Self {
         Self {
-            access: access(serving),
+            access: match serving.is_empty() {
+                true => Access::Scan,
+                false => Access::Ordered,
+            },
             order: order(&self.expression, serving),
             ..self
         }

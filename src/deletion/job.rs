@@ -21,12 +21,10 @@ pub(crate) enum DeletionWay {
 /// What finds the expired rows of one expiry key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// A btree, in order.
+    /// A B-tree, in order.
     Ordered,
-    /// The b-tree of one of too many expiry keys: its progress is not kept.
+    /// The B-tree of one of too many expiry keys: its progress is not kept.
     Unordered,
-    /// This BRIN index, which leads to ranges of blocks.
-    Ranges(pg_sys::Oid),
     /// No index: the table must be read.
     Scan,
 }
@@ -300,25 +298,6 @@ impl Job {
     fn gone(&self) -> String {
         let live = live_condition(self.policy.default_ttl);
         format!("CASE WHEN {live} THEN false ELSE true END")
-    }
-
-    /// Selects when the first row of an expiry key expires between two instants, in these blocks.
-    pub(crate) fn first_between(
-        &self,
-        expiry_key: &ExpiryKey,
-        (after, until): (i64, i64),
-        (from, to): (u32, u32),
-    ) -> String {
-        format!(
-            "SELECT pg_catalog.min({}) OPERATOR(pg_catalog.+) '{} microseconds'::pg_catalog.interval \
-             WHERE ctid OPERATOR(pg_catalog.>) '({from},0)'::pg_catalog.tid \
-             AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {} AND {} AND {}",
-            expiry_key.instant,
-            expiry_key.offset,
-            expiry_key.predicate,
-            expiry_key.after(after.saturating_sub(expiry_key.offset)),
-            expiry_key.at_or_before(until.saturating_sub(expiry_key.offset)),
-        )
     }
 
     /// Counts the expired rows in these blocks.

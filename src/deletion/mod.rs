@@ -20,7 +20,6 @@
 //! | `underway` | what `ttl.deleting()` says |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
-//! | `ranges` | which blocks a BRIN index leads to, and its summaries |
 //! | `bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
@@ -40,7 +39,6 @@ pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;
 pub(crate) mod purge;
-pub(crate) mod ranges;
 pub(crate) mod reach;
 pub(crate) mod receiver;
 pub(crate) mod referred;

@@ -11,8 +11,7 @@ use crate::pg::exec::scan::{self, Met};
 use crate::pg::exec::table::Slot;
 use crate::pg::server::background;
 use crate::policy;
-use crate::store::expiry_index::{self, ExpectedIndex};
-use crate::store::{Clock, TablePolicy, cache, expected_indexes, governing_label};
+use crate::store::{Clock, TablePolicy, cache, expiry_index, governing_label};
 use pgrx::pg_sys;
 
 /// The most expired rows that are removed before one statement.
@@ -56,7 +55,7 @@ pub(super) fn has_no_expired_row(
         && policy.archive.is_none()
         && !table.deletion_concerns_others()
         && table.passes_replica_identity_check();
-    let indexes = indexes(relid, &policy, &clock);
+    let indexes = expiry_index::find(relid, &clock.ts, clock.ttl.as_ref());
     Context::with_current(|memory| {
         let mut removal = Removal {
             liveness: Liveness::of(&policy, relid, memory),
@@ -65,10 +64,10 @@ pub(super) fn has_no_expired_row(
             deleted: 0,
             budget,
         };
-        let none_left = match indexes {
-            Some(indexes) => indexes
+        let none_left = match indexes.first() {
+            Some(&index) => ranges(&policy, &clock)
                 .into_iter()
-                .all(|(index, range)| removal.by_index(table, index, range)),
+                .all(|range| removal.by_index(table, index, range)),
             None => removal.by_reading(table),
         };
         removal.end();
@@ -76,44 +75,21 @@ pub(super) fn has_no_expired_row(
     })
 }
 
-/// The B-trees that lead to all expired rows, with the first and the last key that those have; `None` if one is missing.
-fn indexes(
-    relid: pg_sys::Oid,
-    policy: &TablePolicy,
-    clock: &Clock,
-) -> Option<Vec<(pg_sys::Oid, (i64, i64))>> {
-    let by_expiry_key = clock.ttl.map_or(vec![], |ttl| {
-        expiry_index::find_by_expiry_key(relid, &clock.ts, &ttl)
-    });
-    let leading = |expected| {
-        let cutoff = cutoff(expected, policy)?;
-        let serving = expiry_index::find(relid, expected, &clock.ts, clock.ttl.as_ref());
-        let index = serving.into_iter().find(|&index| catalog::is_btree(index));
-        let range = |index| range(expected, cutoff, by_expiry_key.contains(&index));
-        Some(index.map(|index| (index, range(index))))
-    };
-    expected_indexes(policy)
-        .into_iter()
-        .filter_map(leading)
-        .collect()
-}
-
-/// Rows whose key is not above this one are expired; `None` if none can be by this index.
-fn cutoff(expected: ExpectedIndex, policy: &TablePolicy) -> Option<i64> {
-    match expected {
-        ExpectedIndex::OverridingByExpiry => Some(now()),
-        ExpectedIndex::AllByTimestamp | ExpectedIndex::InheritingByTimestamp => policy
-            .expiring_default()
-            .map(|seconds| policy::cutoff(now(), seconds)),
-    }
-}
-
-/// The keys that an index has for rows up to this cutoff.
-fn range(expected: ExpectedIndex, cutoff: i64, by_expiry_key: bool) -> (i64, i64) {
-    match expected {
-        _ if !by_expiry_key => (i64::MIN, cutoff),
-        ExpectedIndex::OverridingByExpiry => (i64::MIN, policy::overriding_key(cutoff)),
-        _ => (0, policy::inheriting_key(cutoff)),
+/// The first and the last key that expired rows have in the index for deletion: of those that inherit the default, and of
+/// those that override it.
+fn ranges(policy: &TablePolicy, clock: &Clock) -> Vec<(i64, i64)> {
+    let default = policy.expiring_default();
+    let cutoff = default.map(|seconds| policy::cutoff(now(), seconds));
+    match clock.ttl {
+        None => cutoff
+            .map(|cutoff| (i64::MIN, cutoff))
+            .into_iter()
+            .collect(),
+        Some(_) => {
+            let inheriting = cutoff.map(|cutoff| (0, policy::inheriting_key(cutoff)));
+            let overriding = (i64::MIN, policy::overriding_key(now()));
+            inheriting.into_iter().chain([overriding]).collect()
+        }
     }
 }
 

@@ -93,8 +93,6 @@ pub(crate) enum IndexMethod {
     Auto,
     /// B-tree: deletion reads only expired rows; prevents HOT updates.
     Btree,
-    /// BRIN: small; from PostgreSQL 16 on it allows HOT updates.
-    Brin,
     /// None is built: the owner builds one, or deletion scans the table.
     None,
 }
@@ -105,7 +103,6 @@ impl IndexMethod {
         match name {
             "auto" => Some(Self::Auto),
             "btree" => Some(Self::Btree),
-            "brin" => Some(Self::Brin),
             "none" => Some(Self::None),
             _ => None,
         }
@@ -116,16 +113,7 @@ impl IndexMethod {
         match self {
             Self::Auto => "auto",
             Self::Btree => "btree",
-            Self::Brin => "brin",
             Self::None => "none",
-        }
-    }
-
-    /// The access method of what is built.
-    pub(crate) fn access_method(self) -> &'static str {
-        match self {
-            Self::Brin => "brin",
-            Self::Auto | Self::Btree | Self::None => "btree",
         }
     }
 }

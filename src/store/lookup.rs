@@ -331,15 +331,3 @@ pub(crate) fn without_its_index(
 fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attribute> {
     catalog::attribute(relid, name).filter(|column| column.type_oid == type_oid)
 }
-
-/// The indexes that deletion needs for rows that count from their last modification (C11).
-pub(crate) fn expected_indexes(policy: &TablePolicy) -> Vec<expiry_index::ExpectedIndex> {
-    match policy.clock {
-        None => vec![],
-        Some(Clock { ttl: None, .. }) => vec![expiry_index::ExpectedIndex::AllByTimestamp],
-        Some(Clock { ttl: Some(_), .. }) => vec![
-            expiry_index::ExpectedIndex::InheritingByTimestamp,
-            expiry_index::ExpectedIndex::OverridingByExpiry,
-        ],
-    }
-}

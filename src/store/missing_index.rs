@@ -1,8 +1,8 @@
 //! Indexes for deletion that a table lacks (C11), and the names of those built in the background
 //! (C21).
 
-use super::expiry_index::{self, ExpectedIndex};
-use super::{Clock, TablePolicy, expected_indexes};
+use super::Clock;
+use super::expiry_index;
 use crate::citus;
 use crate::pg::catalog::{self, quote_identifier, timescale};
 use crate::pg::exec::relation;
@@ -30,7 +30,7 @@ pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
                 || timescale::is_hypertable(relid)
                 || blocks(relid) >= settings::auto_index_min_blocks()
         }
-        IndexMethod::Btree | IndexMethod::Brin => true,
+        IndexMethod::Btree => true,
         IndexMethod::None => false,
     }
 }
@@ -63,31 +63,16 @@ fn blocks(relid: pg_sys::Oid) -> u64 {
     blocks.sum()
 }
 
-/// What the table needs indexes on for deletion and has none, as in CREATE INDEX. Locks nothing.
-pub(crate) fn missing(
-    relid: pg_sys::Oid,
-    policy: &Policy,
-    columns: &TablePolicy,
-    clock: Clock,
-) -> Vec<String> {
+/// What the table needs an index on for deletion, as in CREATE INDEX, if it has none. Locks nothing.
+pub(crate) fn missing(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Option<String> {
+    if !expiry_index::find(relid, &clock.ts, clock.ttl.as_ref()).is_empty() {
+        return None;
+    }
     let ts = quote_identifier(policy.ts_column.as_deref().unwrap_or_default());
-    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
-    let is_missing = |&wanted: &ExpectedIndex| {
-        expiry_index::find(relid, wanted, &clock.ts, clock.ttl.as_ref()).is_empty()
-    };
-    let definition = |wanted| match wanted {
-        ExpectedIndex::AllByTimestamp => format!("({ts})"),
-        // One for both kinds of row (docs/decisions/0042-one-index.md).
-        _ if policy.index != IndexMethod::Brin => format!("(ttl.expiry_key({ts}, {ttl}))"),
-        ExpectedIndex::InheritingByTimestamp => format!("({ts}) WHERE {ttl} IS NULL"),
-        ExpectedIndex::OverridingByExpiry => {
-            format!("(ttl.expires_at({ts}, {ttl}, NULL)) WHERE {ttl} OPERATOR(pg_catalog.>) 0")
-        }
-    };
-    let wanted = expected_indexes(columns).into_iter();
-    let mut found: Vec<String> = wanted.filter(is_missing).map(definition).collect();
-    found.dedup();
-    found
+    Some(match (&policy.ttl_column, clock.ttl) {
+        (Some(ttl), Some(_)) => format!("(ttl.expiry_key({ts}, {}))", quote_identifier(ttl)),
+        _ => format!("({ts})"),
+    })
 }
 
 /// Whether the index has a name that [`name_to_build`] gives.

@@ -21,9 +21,7 @@ pub(crate) mod ttl_index;
 pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
-pub(crate) use lookup::{
-    Clock, Inherited, Key, Rule, TablePolicy, expected_indexes, index_of, without_its_index,
-};
+pub(crate) use lookup::{Clock, Inherited, Key, Rule, TablePolicy, index_of, without_its_index};
 pub(crate) use read_labels::{all_labels, label_of, labels, read_label};
 pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
 

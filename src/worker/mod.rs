@@ -9,7 +9,6 @@
 //! | | `clients` | which owner gets the next worker |
 //! | `sweep` | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | | `mod` | the two orders: an index's, and the heap's |
-//! | | `sweep_ranges` | the blocks that a BRIN index leads to |
 //! | | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | | `unreadable` | blocks that cannot be read |
 //! | | `whole` | dropping partitions as a whole |
@@ -28,7 +27,7 @@
 //! | | `standing` | how deletion stands in a table, for views and functions |
 //! | | `evict` | leaving databases that a statement needs without connections |
 //! | | `places` | places in shared memory for tables that get a time to live |
-//! | `queue` | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock`, `emptiness`, `vain` | decisions, pure |
+//! | `queue` | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock`, `emptiness`, `summary` | decisions, pure |
 
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {

@@ -284,7 +284,7 @@ pub(in crate::api) fn index_method(name: &str) -> Result<IndexMethod> {
     IndexMethod::from_name(name).ok_or_else(|| {
         let message = format!("unrecognized value for argument \"index\": \"{name}\"");
         Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-            .hint("Available values: auto, btree, brin, none.")
+            .hint("Available values: auto, btree, none.")
     })
 }
 

@@ -6,7 +6,7 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
-use crate::store::expiry_index::{self, ExpectedIndex};
+use crate::store::expiry_index;
 use crate::store::{index_of, override_check};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -52,17 +52,9 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         return Ok(());
     };
     let ttl = column(&policy.ttl_column);
-    let wanted = [
-        ExpectedIndex::AllByTimestamp,
-        ExpectedIndex::InheritingByTimestamp,
-        ExpectedIndex::OverridingByExpiry,
-    ];
-    let wanted = wanted
-        .into_iter()
-        .filter(|&wanted| wanted == ExpectedIndex::AllByTimestamp || ttl.is_some());
-    let serving: Vec<pg_sys::Oid> = wanted
-        .flat_map(|wanted| expiry_index::find(relid, wanted, &ts, ttl.as_ref()))
-        .collect();
+    // By `_ts` alone: from before the table had an override column.
+    let mut serving = expiry_index::find(relid, &ts, None);
+    serving.extend(expiry_index::find(relid, &ts, ttl.as_ref()));
     let named = policy.added.indexes.iter();
     for built in named.filter_map(|name| index_of(relid, name)) {
         if serving.contains(&built) {

@@ -18,11 +18,10 @@ pub(in crate::api) fn build_missing(
     let Some(clock) = columns.clock else {
         return Ok(vec![]);
     };
-    let method = policy.index.access_method();
     let before = index::list(relid);
-    for definition in missing(relid, policy, columns, clock) {
+    if let Some(definition) = missing(relid, policy, clock) {
         let table = qualified_name(relid);
-        let create = format!("CREATE INDEX ON {table} USING {method} {definition}");
+        let create = format!("CREATE INDEX ON {table} {definition}");
         cluster::alter(relid, &create)?;
     }
     let after = index::list(relid).into_iter();
@@ -39,7 +38,7 @@ pub(in crate::api) fn are_missing(
     missing_index::are_wanted(relid, policy)
         && columns
             .clock
-            .is_some_and(|clock| !missing(relid, policy, columns, clock).is_empty())
+            .is_some_and(|clock| missing(relid, policy, clock).is_some())
 }
 
 /// C21: whether the builder has work at the table: to build what is missing, if that is asked for,

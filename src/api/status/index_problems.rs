@@ -20,15 +20,13 @@ pub(super) fn missing_indexes(
     relid: pg_sys::Oid,
     policy: &Policy,
     columns: &TablePolicy,
-) -> Vec<Problem> {
-    let Some(clock) = columns.clock else {
-        return vec![];
-    };
+) -> Option<Problem> {
+    let clock = columns.clock?;
     let need = need(relid, policy);
     let choice = match need {
         Need::None => " (index => 'none')",
         // Reading it takes little.
-        Need::Later => return vec![],
+        Need::Later => return None,
         Need::Now | Need::Pending => "",
     };
     let effect = if policy.build_pending {
@@ -37,7 +35,6 @@ pub(super) fn missing_indexes(
         "deletion reads the whole table".to_owned()
     };
     let problem = |definition: String| {
-        let definition = definition.replace("OPERATOR(pg_catalog.>)", ">");
         let text = format!("no valid index on {definition}{choice}: {effect}");
         match need == Need::Pending && settings::build_indexes() {
             // A background process is at it, or tries again.
@@ -51,8 +48,7 @@ pub(super) fn missing_indexes(
             }
         }
     };
-    let missing = missing(relid, policy, columns, clock).into_iter();
-    missing.map(problem).collect()
+    missing(relid, policy, clock).map(problem)
 }
 
 /// C21: what deletion waits for.

@@ -48,7 +48,7 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
     let is_missing = columns.is_some_and(|columns| {
         columns
             .clock
-            .is_some_and(|clock| !missing_index::missing(rel, policy, &columns, clock).is_empty())
+            .is_some_and(|clock| missing_index::missing(rel, policy, clock).is_some())
     });
     let standing = match builder::standing(rel) {
         // The message may quote rows.
@@ -67,7 +67,7 @@ pub(super) fn need(rel: pg_sys::Oid, policy: &Policy) -> Need {
         _ if policy.build_pending => Need::Pending,
         IndexMethod::Auto if builder::is_wanted(rel) => Need::Pending,
         IndexMethod::Auto => Need::Later,
-        IndexMethod::Btree | IndexMethod::Brin => Need::Now,
+        IndexMethod::Btree => Need::Now,
     }
 }
 

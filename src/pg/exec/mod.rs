@@ -3,7 +3,6 @@
 pub(crate) mod after_delete;
 pub(in crate::pg) mod analysis;
 pub(crate) mod assignment;
-pub(crate) mod brin;
 pub(crate) mod call;
 pub(crate) mod checks;
 pub(crate) mod composite;

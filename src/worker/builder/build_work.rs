@@ -6,7 +6,7 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::{IndexMethod, Policy};
-use crate::store::expiry_index::{self, ExpectedIndex};
+use crate::store::expiry_index;
 use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
 use crate::worker::queue::build_plan::{Statement, Step, Work};
@@ -31,8 +31,7 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
     let Some(policy) = label_of(relid).filter(|policy| !policy.restored) else {
         return Ok(None);
     };
-    let Some((columns, clock)) = has_clock(relid).filter(|(it, _)| it.labelled_table == relid)
-    else {
+    let Some((_, clock)) = has_clock(relid).filter(|(it, _)| it.labelled_table == relid) else {
         return Ok(None);
     };
     let mut work = Work {
@@ -40,37 +39,37 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
         ..Work::default()
     };
     let is_partitioned = class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
-    let method = policy.index.access_method();
     // With `auto` whatever has outgrown being read gets one, without anyone's call.
     let builds = policy.index != IndexMethod::None && policy.build_pending
         || policy.index == IndexMethod::Auto && missing_index::are_wanted(relid, &policy);
     let create = |table: pg_sys::Oid, how: &str, definition: &str| Statement {
         table: table.to_u32(),
         text: format!(
-            "CREATE INDEX {how}{} ON {} USING {} {}",
+            "CREATE INDEX {how}{} ON {} {}",
             quote_identifier(&missing_index::name_to_build(table)),
             qualified_name(table),
-            method,
             definition
         ),
     };
     for leaf in missing_index::leaves(relid) {
-        let Some((columns, clock)) = has_clock(leaf) else {
+        let Some((_, clock)) = has_clock(leaf) else {
             continue;
         };
         let left_over = missing_index::left_over(leaf, clock).into_iter();
         work.left_over
             .extend(left_over.map(|index| drop_index(leaf, index)));
         if builds {
-            let missing = missing_index::missing(leaf, &policy, &columns, clock);
-            let missing = missing.iter();
+            let missing = missing_index::missing(leaf, &policy, clock);
             work.missing
-                .extend(missing.map(|it| create(leaf, "CONCURRENTLY ", it)));
+                .extend(missing.map(|it| create(leaf, "CONCURRENTLY ", &it)));
         }
     }
     if is_partitioned && builds {
-        let missing = missing_index::missing(relid, &policy, &columns, clock);
-        work.joined = missing.iter().map(|it| create(relid, "", it)).collect();
+        let missing = missing_index::missing(relid, &policy, clock);
+        work.joined = missing
+            .map(|it| create(relid, "", &it))
+            .into_iter()
+            .collect();
     }
     if validates && policy.build_pending {
         work.checks = checks_of(relid, &policy)?;
@@ -90,21 +89,12 @@ fn drop_index(table: pg_sys::Oid, index: pg_sys::Oid) -> Statement {
 fn as_built(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Policy {
     let mut built = policy.clone();
     built.build_pending = false;
-    let kinds: &[ExpectedIndex] = match clock.ttl {
-        None => &[ExpectedIndex::AllByTimestamp],
-        Some(_) => &[
-            ExpectedIndex::InheritingByTimestamp,
-            ExpectedIndex::OverridingByExpiry,
-        ],
-    };
     let names = &mut built.added.indexes;
     names.retain(|name| index_of(relid, name).is_some());
-    for &kind in kinds {
-        for index in expiry_index::find(relid, kind, &clock.ts, clock.ttl.as_ref()) {
-            let name = catalog::relation_name(index);
-            if missing_index::is_built_name(&name) && !names.contains(&name) {
-                names.push(name);
-            }
+    for index in expiry_index::find(relid, &clock.ts, clock.ttl.as_ref()) {
+        let name = catalog::relation_name(index);
+        if missing_index::is_built_name(&name) && !names.contains(&name) {
+            names.push(name);
         }
     }
     built

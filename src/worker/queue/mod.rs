@@ -24,6 +24,3 @@ pub(in crate::worker) mod summary_test;
 pub(in crate::worker) mod throttle;
 #[cfg(test)]
 pub(in crate::worker) mod throttle_test;
-pub(in crate::worker) mod vain;
-#[cfg(test)]
-pub(in crate::worker) mod vain_test;

@@ -3,49 +3,6 @@
 use crate::deletion::expiry_keys::EXPIRY_KEYS;
 use crate::worker::queue::summary::Summary;
 
-/// How far a sweep by the ranges of a BRIN index has come, and what is known of the index.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::worker) struct RangeSweep {
-    /// When the sweep that is going on began; 0 = none is.
-    pub(in crate::worker) began: i64,
-    /// In this block,
-    pub(in crate::worker) block: u32,
-    /// only rows after this offset.
-    pub(in crate::worker) offset: u16,
-    /// Time spent on reads that found no expired row, in microseconds.
-    pub(in crate::worker) vain: i64,
-    /// When one ended in this pass; 0 = none has.
-    ended: i64,
-    /// How long that one took.
-    took: i64,
-    /// Blocks before this one have been summarised.
-    pub(in crate::worker) summarised: u32,
-    /// No summary is made anew before this time, as those of late still lead to nothing,
-    pub(in crate::worker) not_before: i64,
-    /// and this was the pause.
-    pub(in crate::worker) pause: i64,
-}
-
-impl RangeSweep {
-    /// Whether one has just ended in this pass: another would read the same blocks again. What
-    /// expires meanwhile waits for no longer than that one took, twice.
-    pub(in crate::worker) fn is_recent(&self, now: i64) -> bool {
-        let pause = self.took.saturating_mul(2);
-        self.began == 0 && self.ended != 0 && now.saturating_sub(self.ended) < pause
-    }
-
-    /// What is left for the next pass.
-    fn for_next_pass(self) -> Self {
-        Self {
-            summarised: self.summarised,
-            not_before: self.not_before,
-            pause: self.pause,
-            ..Self::default()
-        }
-    }
-}
-
 /// How far deletion in a table has come.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +19,6 @@ pub(crate) struct Progress {
     pub(in crate::worker) blocks: i64,
     /// For each expiry key: keys below this have been dealt with.
     low: [i64; EXPIRY_KEYS],
-    /// For rows that inherit and rows that override, where BRIN indexes lead to them.
-    ranges: [RangeSweep; 2],
     /// The expiry key that the next turn begins with (M9),
     pub(in crate::worker) first_expiry_key: u16,
     /// and how many before it, in a row, have come to their end in this pass.
@@ -113,17 +68,6 @@ impl Progress {
             next_offset: 0,
             blocks: 0,
             low: [i64::MIN; EXPIRY_KEYS],
-            ranges: [RangeSweep {
-                began: 0,
-                block: 0,
-                offset: 0,
-                vain: 0,
-                ended: 0,
-                took: 0,
-                summarised: 0,
-                not_before: 0,
-                pause: 0,
-            }; 2],
             first_expiry_key: 0,
             expiry_keys_done: 0,
             pass_began: 0,
@@ -156,31 +100,6 @@ impl Progress {
         if let Some(low) = self.low.get_mut(expiry_key) {
             *low = key;
         }
-    }
-
-    /// How far the sweep by ranges for this expiry key has come.
-    pub(in crate::worker) fn range_sweep(&self, expiry_key: usize) -> RangeSweep {
-        self.ranges.get(expiry_key).copied().unwrap_or_default()
-    }
-
-    /// Changes that.
-    pub(in crate::worker) fn with_range_sweep(
-        &mut self,
-        expiry_key: usize,
-        change: impl FnOnce(&mut RangeSweep),
-    ) {
-        self.ranges.get_mut(expiry_key).map(change);
-    }
-
-    /// Ends the sweep by ranges for this expiry key.
-    pub(in crate::worker) fn end_range_sweep(&mut self, expiry_key: usize, now: i64) {
-        self.with_range_sweep(expiry_key, |sweep| {
-            *sweep = RangeSweep {
-                ended: now,
-                took: now.saturating_sub(sweep.began),
-                ..sweep.for_next_pass()
-            };
-        });
     }
 
     /// Whether rows have been left out that are to be searched for again.
@@ -242,7 +161,6 @@ impl Progress {
                 self.rear
             },
             partial: resumes || !full,
-            ranges: self.ranges.map(RangeSweep::for_next_pass),
             summary: self.summary,
             // What was seen of all rows holds as long as nothing is written.
             writes_seen: if full { -1 } else { self.writes_seen },

@@ -217,15 +217,10 @@ impl Turn<'_> {
             }
             // A row that a successful batch has kept: the batch has gone on already.
             (Some(_), None) => {}
-            (None, _) => match self.in_ranges_of {
-                Some(number) => self.progress.with_range_sweep(number, |sweep| {
-                    (sweep.block, sweep.offset) = (row.block, row.offset);
-                }),
-                None => {
-                    self.progress.next_block = i64::from(row.block);
-                    self.progress.next_offset = row.offset;
-                }
-            },
+            (None, _) => {
+                self.progress.next_block = i64::from(row.block);
+                self.progress.next_offset = row.offset;
+            }
         }
     }
 

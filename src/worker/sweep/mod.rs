@@ -4,7 +4,6 @@ pub(in crate::worker) mod attempt;
 pub(in crate::worker) mod pace;
 pub(in crate::worker) mod pass_end;
 pub(in crate::worker) mod referred;
-pub(in crate::worker) mod sweep_ranges;
 pub(in crate::worker) mod turn;
 pub(in crate::worker) mod unreadable;
 pub(in crate::worker) mod whole;
@@ -34,16 +33,6 @@ const LITTLE: u32 = 8 * NARROWEST;
 /// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
 /// less.
 pub(super) const SLACK: i64 = 10_000_000;
-
-/// Where a sweep of blocks has come to: rows after this one are left.
-#[derive(Default)]
-pub(super) struct Left {
-    pub(super) block: i64,
-    pub(super) offset: u16,
-    /// There were expired rows before it.
-    pub(super) found: bool,
-    pub(super) took: Duration,
-}
 
 impl Turn<'_> {
     /// Continues where the last turn stopped.
@@ -97,7 +86,6 @@ impl Turn<'_> {
             let worked = !self.is_over();
             let step = match expiry_key.access {
                 Access::Scan => Step::Finished,
-                Access::Ranges(index) => self.sweep_ranges(expiry_key, index)?,
                 _ => self.sweep_index(expiry_key)?,
             };
             if let Step::Pause = step {
@@ -272,12 +260,12 @@ impl Turn<'_> {
             if self.is_over() {
                 return Ok(Step::Pause);
             }
-            let Some(left) = self.window(from, end)? else {
+            let Some((block, offset)) = self.window(from, end)? else {
                 continue;
             };
-            self.progress.next_block = left.block;
-            self.progress.next_offset = left.offset;
-            if left.block >= end && self.reads_ranges() {
+            self.progress.next_block = block;
+            self.progress.next_offset = offset;
+            if block >= end && self.reads_ranges() {
                 self.summarize(end)?;
             }
         }
@@ -364,23 +352,20 @@ impl Turn<'_> {
         schedule::interval_of_reading(cost, self.progress.read_blocks.into())
     }
 
-    /// Deletes what is expired in the next blocks before `end`; `None` if that failed and is to be
-    /// tried again.
+    /// Deletes what is expired in the next blocks before `end`; returns the block and the offset after which rows are left,
+    /// `None` if that failed and is to be tried again.
     pub(super) fn window(
         &mut self,
         (from, offset): (i64, u16),
         end: i64,
-    ) -> Result<Option<Left>, Error> {
+    ) -> Result<Option<(i64, u16)>, Error> {
         let limit = self.progress.batch.min(settings::batch_size());
         // Enough blocks for a batch if every row is expired; but no more than one query can
         // read in its time if few are.
         let to = (from + self.progress.blocks.max(16)).min(end);
         let to = match self.aside.first_block(from, to) {
             Some(block) if block == from => {
-                return Ok(Some(Left {
-                    block: from + 1,
-                    ..Left::default()
-                }));
+                return Ok(Some((from + 1, 0)));
             }
             first => first.unwrap_or(to),
         };
@@ -394,7 +379,7 @@ impl Turn<'_> {
         let Some(done) = done? else {
             return Ok(None);
         };
-        let (block, offset) = match done.tally.last {
+        Ok(Some(match done.tally.last {
             Some(last) if done.tally.found >= u64::from(limit) => {
                 (i64::from(last.block), last.offset)
             }
@@ -408,12 +393,6 @@ impl Turn<'_> {
                 ));
                 (to, 0)
             }
-        };
-        Ok(Some(Left {
-            block,
-            offset,
-            found: done.tally.found > 0,
-            took: done.took,
         }))
     }
 }

@@ -2,11 +2,9 @@
 
 use super::turn::{Turn, futile_pause, micros, scheduled};
 use crate::deletion::job::Access;
-use crate::deletion::ranges::Ahead;
-use crate::deletion::{probe, ranges};
+use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
-use crate::settings;
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::report::{self, Phase};
 use crate::worker::shared::{blocked, state};
@@ -18,7 +16,7 @@ const HIDDEN: i64 = 5_000_000;
 impl Turn<'_> {
     /// What comes next, and when the first row expired of those that the pass has left behind, unless it leaves none, as
     /// far as that is known of a table that is read.
-    fn look_ahead(&self, leaves_none: bool) -> Result<(Ahead, Option<i64>), Error> {
+    fn look_ahead(&self, leaves_none: bool) -> Result<(Option<i64>, Option<i64>), Error> {
         let mut next = probe::next_expiry(&self.job, &self.cutoffs)?;
         let mut oldest = None;
         if self.reads_ranges() {
@@ -35,9 +33,7 @@ impl Turn<'_> {
                 }
             };
         }
-        let ahead = ranges::ahead(&self.job, &self.cutoffs, settings::naptime())?;
-        let expiry = next.into_iter().chain(ahead.expiry).min();
-        Ok((Ahead { expiry, ..ahead }, oldest))
+        Ok((next, oldest))
     }
 
     /// Whether a range could not be read.
@@ -64,13 +60,12 @@ impl Turn<'_> {
         let left_out = self.progress.leaves_out();
         let probing = Instant::now();
         let leaves_none = locked == 0 && aside == 0 && !left_out;
-        let ((ahead, oldest_left), hidden) = match self.look_ahead(leaves_none) {
+        let ((next, oldest_left), hidden) = match self.look_ahead(leaves_none) {
             // What comes next is in a block that cannot be read, and others are behind it.
-            Err(failure) if failure.may_be_of_a_block() => ((Ahead::default(), None), true),
+            Err(failure) if failure.may_be_of_a_block() => ((None, None), true),
             ahead => (ahead?, self.has_unread_range()),
         };
-        let next = ahead.expiry;
-        let probed = micros(probing.elapsed() + self.vain);
+        let probed = micros(probing.elapsed());
         let took = now - self.progress.pass_began;
         let oldest_locked = Some(self.progress.oldest_locked).filter(|&expiry| expiry != 0);
         let oldest = [
@@ -116,10 +111,9 @@ impl Turn<'_> {
                 .after_futile_search(now.saturating_add(pause))
         });
         let aside = self.aside.next.map(|at| at.max(not_before.unwrap_or(at)));
-        let by_wall = [next, ahead.look].map(|at| at.map(scheduled));
         let look_again = hidden.then(|| now.saturating_add(HIDDEN));
-        let next_expiry = by_wall.into_iter().chain([aside, look_again, count_again]);
-        let next_expiry = next_expiry.flatten().min();
+        let next_expiry = [next.map(scheduled), aside, look_again, count_again];
+        let next_expiry = next_expiry.into_iter().flatten().min();
         Ok(Outcome::Done {
             next_expiry,
             leftover: locked > 0 || left_out,

@@ -44,8 +44,6 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) referred: Option<Referred>,
     /// The instant up to which each expiry key is done.
     pub(in crate::worker) cutoffs: Vec<i64>,
-    /// The expiry key in whose ranges of blocks the turn is.
-    pub(in crate::worker) in_ranges_of: Option<usize>,
     /// The table is read block by block, since an index leads to what cannot be read.
     pub(in crate::worker) bypasses_indexes: bool,
     /// The blocks that the batch reads: from the first one to before the second.
@@ -54,8 +52,6 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) futile: Duration,
     /// The expiry key of the row that could not be set aside last, for lack of room.
     pub(in crate::worker) crowded_by: Option<i64>,
-    /// Time that the turn has spent reading ranges of blocks without an expired row.
-    pub(in crate::worker) vain: Duration,
     /// Rows written to the table when the turn began.
     pub(in crate::worker) written: Option<i64>,
 }
@@ -307,11 +303,9 @@ impl<'a> Turn<'a> {
             pace,
             began: Instant::now(),
             rows: 0,
-            in_ranges_of: None,
             window: None,
             futile: Duration::ZERO,
             crowded_by: None,
-            vain: Duration::ZERO,
             progress,
             aside: blocked::of(key, now),
             referred: None,

@@ -3,12 +3,12 @@
 mod archive;
 mod backlog;
 mod blocked;
-mod brin;
 mod chains;
 mod graphs;
 mod locks;
 mod partitions;
 mod races;
+mod ranges;
 mod rls;
 mod tables;
 mod unreadable;
