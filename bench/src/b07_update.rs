@@ -13,11 +13,10 @@ use crate::numbers::median;
 use crate::results::{Benchmark, Target};
 use ttl_ext_e2e::{Server, Session};
 
-const SIDES: [&str; 9] = [
+const SIDES: [&str; 8] = [
     "ours",
     "granular",
     "btree",
-    "brin",
     "by_hand",
     "bare",
     "twin",
@@ -38,7 +37,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     let database = server.database("b7");
     let mut session = database.connect();
     let trigger = session.try_run("CREATE EXTENSION moddatetime").is_ok();
-    let sides = &SIDES[..if trigger { 9 } else { 8 }];
+    let sides = &SIDES[..if trigger { 8 } else { 7 }];
     for side in sides {
         if *side == "partitioned" {
             partitioned_by_hand(&mut session, 85);
@@ -57,7 +56,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
                 );
                 session.run(&granular);
             }
-            "btree" | "brin" => {
+            "btree" => {
                 session.run(&format!(
                     "SELECT ttl.enable('{side}', {LIFETIME}, index => '{side}')"
                 ));
@@ -95,11 +94,9 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     row(WHAT, "ours", BY_HAND, Some(Target::AtLeast(0.98)));
     row(WHAT, "ours", BARE, None);
     row(WHAT, "ours", PARTITIONED, None);
-    for index in ["btree", "brin"] {
-        let what = format!("{WHAT}, index => '{index}'");
-        row(&what, index, BY_HAND, None);
-        row(&what, index, BARE, None);
-    }
+    let indexed = format!("{WHAT}, index => 'btree'");
+    row(&indexed, "btree", BY_HAND, None);
+    row(&indexed, "btree", BARE, None);
     let granular = format!("{WHAT}, granularity {} of {} s", GRANULAR.1, GRANULAR.0);
     row(&granular, "granular", BARE, Some(Target::AtLeast(0.97)));
     row(&format!("A/A: {WHAT}"), "twin", BARE, None);
@@ -115,7 +112,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             "this server has no moddatetime",
         );
     }
-    let written = context.alternate(3, false, &SIDES[..6], |side| {
+    let written = context.alternate(3, false, &SIDES[..5], |side| {
         fill(&mut session, side, rows);
         alone(&server, &mut session, side, rows)
     });
@@ -123,7 +120,6 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         ("ours", Some(1.05)),
         ("granular", Some(1.1)),
         ("btree", None),
-        ("brin", None),
     ] {
         let what = format!("WAL of an UPDATE by primary key ({side})");
         for ((name, other), target) in [(BY_HAND, None), (BARE, target)] {
@@ -132,7 +128,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
             bench.compare(&what, "bytes", written.of(side, "WAL"), baseline, target);
         }
     }
-    for side in &SIDES[..6] {
+    for side in &SIDES[..5] {
         let share = median(&written.of(side, "hot"));
         bench.note(format!("{side}: {share:.0} % of the updates are heap-only"));
     }

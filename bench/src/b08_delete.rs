@@ -43,7 +43,7 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
         &format!("(i * 7919) % {few} + 1"),
         "btree",
     );
-    template(&server, "b8_brin", few, "i", "brin");
+    template(&server, "b8_read", few, "i", "none");
 
     let runs = context.alternate(5, false, &["ttl", "delete"], |side| {
         measure(&server, "b8_many", many / 2, side)
@@ -71,10 +71,10 @@ pub fn run(context: &Context, bench: &mut Benchmark) {
     );
 
     few_rows(context, bench, &server, few, cron);
-    brin(context, bench, &server, few);
+    without_index(context, bench, &server, few);
     drop_databases(
         &server,
-        &["b8_run", "b8_many", "b8_few", "b8_mixed", "b8_brin"],
+        &["b8_run", "b8_many", "b8_few", "b8_mixed", "b8_read"],
     );
 }
 
@@ -174,62 +174,23 @@ fn few_rows(
     }
 }
 
-/// By BRIN; and what a pass reads that finds nothing.
-fn brin(context: &Context, bench: &mut Benchmark, server: &Server, rows: u64) {
-    let runs = context.alternate(5, false, &["ttl brin", "delete brin"], |side| {
-        measure(server, "b8_brin", rows / 2, side)
+/// Of a table without an index, which is read by ranges.
+fn without_index(context: &Context, bench: &mut Benchmark, server: &Server, rows: u64) {
+    let runs = context.alternate(5, false, &["ttl read", "delete read"], |side| {
+        measure(server, "b8_read", rows / 2, side)
     });
     let what = format!(
-        "deletion of {} of {} rows, in order, BRIN",
+        "deletion of {} of {} rows, in order, without an index",
         show(rows as f64 / 2.0),
         show(rows as f64)
     );
     bench.compare(
         &what,
         "rows/s",
-        runs.of("ttl brin", "rows/s"),
-        ("one DELETE", runs.of("delete brin", "rows/s")),
+        runs.of("ttl read", "rows/s"),
+        ("one DELETE", runs.of("delete read", "rows/s")),
         Some(Target::AtLeast(0.95)),
     );
-    let runs = context.alternate(3, false, &["pass", "table"], |side| {
-        vec![("blocks", blocks(server, side))]
-    });
-    bench.compare(
-        "blocks read by a pass that finds nothing, in order, BRIN",
-        "blocks",
-        runs.of("pass", "blocks"),
-        ("the table", runs.of("table", "blocks")),
-        None,
-    );
-}
-
-/// The blocks of the table, or those that a pass reads after all is deleted, on average of ten.
-fn blocks(server: &Server, side: &str) -> f64 {
-    const READ: &str =
-        "SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 'victim'";
-    let mut session = copy_database(server, "b8_brin", "b8_run");
-    if side == "table" {
-        return number(&mut session, "SELECT pg_relation_size('victim') / 8192");
-    }
-    set(server, "ttl.naptime", "1");
-    worker_on(server);
-    let passes = |session: &mut Session, more: u64| {
-        let query = "SELECT passes FROM ttl.stats WHERE relation = 'victim'::regclass";
-        let begun = number(session, query) as u64;
-        let done = format!("SELECT ({query}) >= {}", begun + more);
-        wait(session, &done, "t", 100, 600);
-        number(session, query) - begun as f64
-    };
-    let any = "SELECT passes > 0 FROM ttl.stats WHERE relation = 'victim'::regclass";
-    wait(&mut session, any, "t", 100, 600);
-    // Summaries are made anew meanwhile.
-    passes(&mut session, 10);
-    let before = number(&mut session, READ);
-    let done = passes(&mut session, 10);
-    let read = number(&mut session, READ) - before;
-    worker_off(server);
-    set(server, "ttl.naptime", "DEFAULT");
-    read / done
 }
 
 /// A database with a table whose older half is expired; times are whole seconds, 1,000

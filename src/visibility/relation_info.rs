@@ -124,9 +124,8 @@ fn follows_parent(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     true
 }
 
-/// The index for deletion is on `ttl.expiry_key(_ts, ttl)`; a table may have two partial ones by
-/// the override column instead (`docs/decisions/0042-one-index.md`). A query that does not mention
-/// that column uses neither, but the planner looks at each of them
+/// The index for deletion is on `ttl.expiry_key(_ts, ttl)` (`docs/decisions/0042-one-index.md`). A query that does not
+/// mention the override column does not use it, but the planner would look at it
 /// (`docs/decisions/0021-what-benchmarks-changed.md`).
 fn leave_out_indexes(
     table: PlannedTable<'_>,

@@ -23,19 +23,17 @@ pub(super) fn missing_indexes(
 ) -> Option<Problem> {
     let clock = columns.clock?;
     let need = need(relid, policy);
-    let choice = match need {
-        Need::None => " (index => 'none')",
-        // Reading it takes little.
-        Need::Later => return None,
-        Need::Now | Need::Pending => "",
-    };
+    // The table is read instead: as its owner wants, or since that takes little.
+    if matches!(need, Need::None | Need::Later) {
+        return None;
+    }
     let effect = if policy.build_pending {
         waits_for_builder(relid)
     } else {
-        "deletion reads the whole table".to_owned()
+        "deletion reads the table".to_owned()
     };
     let problem = |definition: String| {
-        let text = format!("no valid index on {definition}{choice}: {effect}");
+        let text = format!("no valid index on {definition}: {effect}");
         match need == Need::Pending && settings::build_indexes() {
             // A background process is at it, or tries again.
             true => {

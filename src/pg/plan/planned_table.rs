@@ -175,14 +175,11 @@ impl<'a> PlannedTable<'a> {
         }
     }
 
-    /// Removes indexes that only a query about this column can use, if no condition (WHERE, JOIN,
-    /// row security), computed column, order or group of the query mentions it, or the whole row:
-    /// those on a call of `function` with it, and partial ones whose predicate is on it alone.
-    /// `queried` is the relation that the query names: this one, or an ancestor, of which only the
-    /// former kind is removed, as numbers of columns may differ.
+    /// Removes indexes on a call of `function` with this column, if no condition (WHERE, JOIN, row security), computed
+    /// column, order or group of the query mentions it, or the whole row. `queried` is the relation that the query
+    /// names: this one, or an ancestor.
     ///
-    /// No plan is lost: such an index is used only for a condition, an order or statistics of that
-    /// call, and a partial one, also as a proof of uniqueness, only if its predicate is implied.
+    /// No plan is lost: such an index is used only for a condition, an order or statistics of that call.
     pub(crate) fn leave_out_indexes_about(
         self,
         queried: Entry<'_>,
@@ -193,11 +190,7 @@ impl<'a> PlannedTable<'a> {
         // SAFETY: the list of indexes was just read, and nothing else refers to it. The conditions
         // and columns are preprocessed and contain no query.
         unsafe {
-            let is_named = queried.varno() == (*rel).relid;
-            let is_theirs = |index: &IndexOptInfo| {
-                is_on_call(index, function)
-                    || is_named && is_about(index.indpred, attno).unwrap_or(false)
-            };
+            let is_theirs = |index: &IndexOptInfo| is_on_call(index, function);
             let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
             if !indexes.any(|index| is_theirs(&*index)) {
                 return;
@@ -272,33 +265,6 @@ unsafe fn is_on_call(index: &IndexOptInfo, function: pg_sys::Oid) -> bool {
                 (*key).type_ == NodeTag::T_FuncExpr
                     && (*key.cast::<pg_sys::FuncExpr>()).funcid == function
             })
-    }
-}
-
-/// Whether the predicate is `column IS [NOT] NULL` or a comparison of the column to a constant.
-///
-/// # Safety
-/// The predicate of an index, a list of conditions or null.
-unsafe fn is_about(predicate: *mut List, attno: i16) -> Option<bool> {
-    // SAFETY: as required of the caller; a node's tag tells its type.
-    unsafe {
-        let condition = lists::nth::<Expr>(predicate, 0)?;
-        let (arg, other) = match (*condition).type_ {
-            NodeTag::T_NullTest => ((*condition.cast::<pg_sys::NullTest>()).arg, None),
-            NodeTag::T_OpExpr => {
-                let args = (*condition.cast::<pg_sys::OpExpr>()).args;
-                (
-                    lists::nth::<Expr>(args, 0)?,
-                    Some(lists::nth::<Expr>(args, 1)?),
-                )
-            }
-            _ => return None,
-        };
-        let is_column = nodes::tag(arg) == Some(NodeTag::T_Var)
-            && (*arg.cast::<pg_sys::Var>()).varattno == attno;
-        let is_alone = lists::len(predicate) == 1
-            && other.is_none_or(|other| (*other).type_ == NodeTag::T_Const);
-        Some(is_column && is_alone)
     }
 }
 

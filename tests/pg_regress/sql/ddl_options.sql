@@ -16,7 +16,7 @@ SELECT replace(label('a')::text, 'a_', 'b_') = label('b')::text AS as_the_functi
 CREATE TABLE c (id int, "My time" timestamptz, seconds int, doc jsonb) WITH (ttl.default_ttl = -1, ttl.ts_column = "My time",
     ttl.ttl_column = 'seconds', ttl.hidden = off, ttl.index = none);
 SELECT label('c');
-CREATE TABLE d (id int, doc jsonb) WITH (ttl.document_column = doc, ttl.default_ttl = 60, ttl.index = brin);
+CREATE TABLE d (id int, doc jsonb) WITH (ttl.document_column = doc, ttl.default_ttl = 60, ttl.index = btree);
 SELECT label('d');
 CREATE TABLE e (id int) WITH (ttl.default_ttl = 60, ttl.ttl_column = none);
 SELECT label('e');
@@ -67,7 +67,7 @@ ALTER TABLE t SET (ttl.default_ttl = '1 hour', fillfactor = 80), ADD COLUMN note
 SELECT label('t'), reloptions FROM pg_class WHERE oid = 't'::regclass;
 ALTER TABLE t SET (ttl.hidden = false);
 ALTER TABLE t SET (ttl.default_ttl = 7200);
-ALTER TABLE t SET (ttl.index = brin);
+ALTER TABLE t SET (ttl.index = none);
 ALTER TABLE t SET (ttl.drop_partitions = false);
 SELECT label('t') - 'added' AS t;
 ALTER TABLE t SET (ttl.index = btree), RESET (ttl.hidden, ttl.ts_granularity);
@@ -88,7 +88,7 @@ ALTER TABLE t RESET (ttl.default_ttl, ttl.revive_expired);
 SELECT id FROM t;
 -- while TTL is off
 ALTER TABLE t SET (ttl.hidden = false);
-ALTER TABLE t SET (ttl.index = brin);
+ALTER TABLE t SET (ttl.index = none);
 ALTER TABLE t RESET (ttl.hidden, ttl.index);
 ALTER TABLE t SET (ttl.default_ttl = 60);
 SELECT id FROM t;

@@ -58,7 +58,7 @@ SELECT shape('a');
 
 -- the user's own DEFAULT, constraint and index stay, also a DEFAULT that came later
 CREATE TABLE own (at timestamptz NOT NULL DEFAULT clock_timestamp(), ttl int CHECK (ttl > 0 OR ttl = -1));
-CREATE INDEX own_first ON own (at) WHERE ttl IS NULL;
+CREATE INDEX own_first ON own (ttl.expiry_key(at, ttl));
 SELECT ttl.enable('own', 100, ts_column => 'at', index => 'btree');
 SELECT added FROM added WHERE rel = 'own'::regclass;
 SELECT ttl.disable('own', drop_columns => true);

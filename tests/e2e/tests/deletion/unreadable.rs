@@ -12,11 +12,10 @@ const ROWS: u32 = 3000;
 const BLOCK: u64 = 8192;
 
 /// Each a table `t (id int, pad text)`, in which row n expires n seconds after all that are before it.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 7] = [
     ("auto", "SELECT ttl.enable('t', 3600)"),
     ("btree", "SELECT ttl.enable('t', 3600, index => 'btree')"),
     ("none", "SELECT ttl.enable('t', 3600, index => 'none')"),
-    ("brin", "SELECT ttl.enable('t', 3600, index => 'brin')"),
     (
         "date",
         "ALTER TABLE t ADD _ts timestamptz; CREATE INDEX t_ts ON t (_ts); SELECT ttl.expire_index('t_ts', 3600)",

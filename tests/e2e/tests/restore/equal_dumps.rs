@@ -72,8 +72,8 @@ const WAYS: [(&str, &[&str]); 11] = [
     (
         "CREATE TABLE t (id int)",
         &[
-            "SELECT ttl.enable('t', 3600, index => 'brin')",
-            "SELECT ttl.enable('t', 3600, index => 'none'); ALTER TABLE t VALIDATE CONSTRAINT t_ttl_check; SELECT ttl.enable('t', 3600, index => 'brin')",
+            "SELECT ttl.enable('t', 3600, index => 'btree')",
+            "SELECT ttl.enable('t', 3600, index => 'none'); ALTER TABLE t VALIDATE CONSTRAINT t_ttl_check; SELECT ttl.enable('t', 3600, index => 'btree')",
         ],
     ),
     (
@@ -91,8 +91,8 @@ const WAYS: [(&str, &[&str]); 11] = [
     (
         "CREATE TABLE t (id int) PARTITION BY RANGE (id); CREATE TABLE p PARTITION OF t FOR VALUES FROM (0) TO (9); CREATE TABLE t_ttl_ext_idx (id int)",
         &[
-            "SELECT ttl.enable('t', 3600, index => 'brin', concurrently => true)",
-            "SELECT ttl.enable('t', 60, index => 'brin', concurrently => true); SELECT ttl.set_default('t', 3600)",
+            "SELECT ttl.enable('t', 3600, index => 'btree', concurrently => true)",
+            "SELECT ttl.enable('t', 60, index => 'btree', concurrently => true); SELECT ttl.set_default('t', 3600)",
         ],
     ),
 ];

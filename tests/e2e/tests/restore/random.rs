@@ -25,7 +25,7 @@ SELECT ttl.enable('log', 3600, drop_partitions => true);
 CREATE TABLE hashed (id int) PARTITION BY HASH (id);
 CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-SELECT ttl.enable('hashed', 3600, index => 'brin');
+SELECT ttl.enable('hashed', 3600, index => 'btree');
 CREATE TABLE \"kept: all\" (id int);
 CREATE TABLE gone (LIKE \"kept: all\");
 SELECT ttl.enable('\"kept: all\"', 3600);

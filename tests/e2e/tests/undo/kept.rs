@@ -53,7 +53,6 @@ fn c23_tables_of_all_kinds() {
     };
     for (name, index, more) in [
         ("k_btree", "btree", String::new()),
-        ("k_brin", "brin", String::new()),
         ("k_none", "none", String::new()),
         ("k_auto", "auto", String::new()),
         ("k_before", "btree", trigger("BEFORE")),

@@ -6,7 +6,7 @@ const TABLES: &str = r#"
 CREATE TABLE plain (id integer PRIMARY KEY, note text);
 SELECT ttl.enable('plain', 3600);
 CREATE TABLE blocks (id integer);
-SELECT ttl.enable('blocks', default_ttl => 3600, index => 'brin');
+SELECT ttl.enable('blocks', default_ttl => 3600, index => 'none');
 CREATE TABLE documents (id integer PRIMARY KEY, body jsonb);
 SELECT ttl.enable('documents', 3600, document_column => 'body');
 CREATE TABLE parts (id integer) PARTITION BY RANGE (id);
