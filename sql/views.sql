@@ -125,7 +125,7 @@ COMMENT ON COLUMN ttl.tables.problems IS 'problems of the time to live, each wit
 COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL if never, or if time to live is disabled';
 COMMENT ON COLUMN ttl.tables.next_expiry IS 'time at which the next row expires, or the oldest row on disk has expired; NULL if none does, if no worker scans the table, or if no B-tree index provides it';
 COMMENT ON COLUMN ttl.tables.backlog IS 'estimated number of expired rows on disk, as ttl.stats.backlog_estimate; NULL if no worker scans the table';
-COMMENT ON COLUMN ttl.tables.index_state IS 'state of the indexes for deletion: ready, building, waiting, missing, or failed with the reason; NULL if none is needed, or if time to live is disabled';
+COMMENT ON COLUMN ttl.tables.index_state IS 'state of the index for deletion: ready, building, waiting, missing, failed with the reason, not needed, or none; NULL if rows expire by other indexes, or if time to live is disabled';
 COMMENT ON COLUMN ttl.tables.worker IS 'running, sleeping until a row is due, or the reason why no worker removes rows; NULL if time to live is disabled';
 COMMENT ON COLUMN ttl.tables.keep_expired IS 'seconds for which an expired row is kept on disk, where ttl.expired() returns it and ttl.revive() makes it live again';
 COMMENT ON COLUMN ttl.tables.deletion_waits_until IS 'time before which workers remove no rows, because a change of the policy can still be taken back; NULL if there is none';

@@ -3,7 +3,7 @@ SELECT ttl.enable('by_default', 3600);
 SELECT ttl.enable('by_override', 3600);
 SELECT ttl.enable('by_document', 3600, document_column => 'doc');
 SELECT ttl.enable('seen', 3600, hidden => false);
-SELECT ttl.enable('unlogged', 3600, index => 'brin');
+SELECT ttl.enable('unlogged', 3600, index => 'none');
 SELECT ttl.expire_index('by_index_at', 60);
 SELECT ttl.expire_index('by_index_plain', 60);
 SELECT ttl.expire_index('by_index_day', 60);

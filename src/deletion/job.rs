@@ -245,10 +245,14 @@ impl Job {
     pub(crate) fn soonest(&self, least_override: Option<i32>) -> Option<i64> {
         let read = self.expiry_keys.iter();
         let read = read.filter(|key| key.access == Access::Scan);
+        // An UPDATE may leave a `_ts` that is so old (C16).
+        let granularity = self.policy.ts_granularity;
         let soonest = read.filter_map(|key| match key.kind() {
-            Kind::Inheriting => Some(key.offset),
+            Kind::Inheriting => Some(key.offset - micros(granularity)),
             Kind::Overriding => {
-                least_override.map(|least| micros(least).saturating_add(key.offset))
+                let least = least_override?;
+                let written = micros(least - granularity.min(least / 2));
+                Some(written.saturating_add(key.offset))
             }
             // Whatever its date is.
             Kind::OfRule => Some(0),

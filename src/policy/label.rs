@@ -93,7 +93,7 @@ pub(crate) enum IndexMethod {
     Auto,
     /// B-tree: deletion reads only expired rows; prevents HOT updates.
     Btree,
-    /// None is built: the owner builds one, or deletion scans the table.
+    /// None is built: deletion reads the table, unless its owner builds one.
     None,
 }
 

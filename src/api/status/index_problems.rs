@@ -24,7 +24,7 @@ pub(super) fn missing_indexes(
     let clock = columns.clock?;
     let need = need(relid, policy);
     // The table is read instead: as its owner wants, or since that takes little.
-    if matches!(need, Need::None | Need::Later) {
+    if matches!(need, Need::None | Need::Never | Need::Later) {
         return None;
     }
     let effect = if policy.build_pending {

@@ -63,7 +63,7 @@ fn index_state(rel: pg_sys::Oid, policy: &Policy) -> Option<String> {
 /// Whether the table is to have indexes for deletion (C11).
 pub(super) fn need(rel: pg_sys::Oid, policy: &Policy) -> Need {
     match policy.index {
-        IndexMethod::None => Need::None,
+        IndexMethod::None => Need::Never,
         _ if policy.build_pending => Need::Pending,
         IndexMethod::Auto if builder::is_wanted(rel) => Need::Pending,
         IndexMethod::Auto => Need::Later,

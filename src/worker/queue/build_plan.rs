@@ -99,8 +99,10 @@ pub(crate) enum Standing {
 /// Whether a table is to have an index for deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Not one that is built.
+    /// Its rows do not expire by it.
     None,
+    /// Its owner wants none to be built.
+    Never,
     /// As soon as it has outgrown being read.
     Later,
     /// It is to have one, which nobody builds,
@@ -118,6 +120,7 @@ impl Need {
             (Self::Pending, _, Standing::Waiting) => "waiting".to_owned(),
             (Self::Pending, _, Standing::Failed(error)) => format!("failed: {error}"),
             (_, false, _) => "ready".to_owned(),
+            (Self::Never, true, _) => "none".to_owned(),
             (Self::Later, true, _) => "not needed".to_owned(),
             (Self::Now, true, _) => "missing".to_owned(),
         })

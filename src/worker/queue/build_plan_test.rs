@@ -94,6 +94,8 @@ fn states() {
     let failed = || Standing::Failed("disk full".to_owned());
     for (need, missing, standing, expected) in [
         (Need::None, true, Standing::Waiting, None),
+        (Need::Never, true, Standing::Waiting, Some("none")),
+        (Need::Never, false, Standing::Waiting, Some("ready")),
         (Need::Now, false, Standing::Waiting, Some("ready")),
         (Need::Now, true, Standing::Waiting, Some("missing")),
         (Need::Later, true, Standing::Waiting, Some("not needed")),

@@ -4,15 +4,15 @@
 use crate::policy::micros;
 
 /// How many ranges a table has at most,
-pub(in crate::worker) const RANGES: usize = 64;
+pub(in crate::worker) const RANGES: usize = 32;
 /// and how many blocks a range has at least.
 pub(in crate::worker) const NARROWEST: u32 = 256;
 
-/// For each range of blocks the earliest time at which it has to be read: in seconds since 2000, so that it fits into
-/// the table's state.
+/// For each range of blocks when its first row expires, of those that were visible when it was read: in seconds since
+/// 2000, so that it fits into the table's state.
 ///
-/// It holds for rows that were visible when the range was read, and for those that are written later, as far as their
-/// time to live is known ([`Self::bound`]). What it does not hold for is found when all of the table is read.
+/// Rows that are written later expire later than the table was read by as much as they live, and so not before
+/// [`Self::is_complete`] says. What neither is true of is found when all of the table is read again, in a naptime.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::worker) struct Summary {
@@ -20,6 +20,8 @@ pub(in crate::worker) struct Summary {
     width: u32,
     /// The least override that was seen, in seconds; 0 = none.
     least_override: i32,
+    /// Before this time no row is due that was written since all of the table was read.
+    complete_until: i64,
     due: [u32; RANGES],
 }
 
@@ -34,6 +36,7 @@ impl Summary {
         Self {
             width: NARROWEST,
             least_override: 0,
+            complete_until: i64::MIN,
             due: [UNKNOWN; RANGES],
         }
     }
@@ -75,7 +78,7 @@ impl Summary {
         ((block / self.width) as usize).min(RANGES - 1)
     }
 
-    /// The range of a block is to be read again at this instant, rounded up to a second; `None`: not until all is read.
+    /// The first row in the range of a block expires at this instant, which is rounded up to a second; `None`: no row does.
     pub(in crate::worker) fn note(&mut self, block: u32, due: Option<i64>) {
         self.due[self.range(block)] = due.map_or(NEVER, |due| {
             seconds(due.saturating_add(micros(1) - 1)).max(1)
@@ -87,15 +90,17 @@ impl Summary {
         self.due[self.range(block)] = UNKNOWN;
     }
 
-    /// All ranges are to be read again at this instant at the latest.
-    pub(in crate::worker) fn bound(&mut self, due: i64) {
-        let due = seconds(due).max(1);
-        for range in &mut self.due {
-            *range = (*range).min(due);
-        }
+    /// Whether the ranges that are due are all that is to be read at `now`.
+    pub(in crate::worker) fn is_complete(&self, now: i64) -> bool {
+        now < self.complete_until
     }
 
-    /// When the first of the ranges before `end` is to be read again that is not to be read up to `after`.
+    /// All of the table was read. Rows that have been written since are due at `until` at the earliest.
+    pub(in crate::worker) fn complete(&mut self, until: i64) {
+        self.complete_until = until;
+    }
+
+    /// When the first row expires that expires after `after`, of the first rows of all ranges before `end`.
     pub(in crate::worker) fn next_after(&self, after: i64, end: u32) -> Option<i64> {
         let ranges = self.due.iter().take(end.div_ceil(self.width) as usize);
         let later = ranges.filter(|&&due| due != NEVER && due > seconds(after));
@@ -121,8 +126,9 @@ impl Summary {
     }
 
     /// Before all of the table is read: overrides that are gone do not count.
-    pub(in crate::worker) fn forget_overrides(&mut self) {
+    pub(in crate::worker) fn begin_anew(&mut self) {
         self.least_override = 0;
+        self.complete_until = i64::MIN;
     }
 }
 

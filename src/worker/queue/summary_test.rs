@@ -28,20 +28,22 @@ fn ranges_are_read_when_they_are_due() {
     assert_eq!(summary.next_after(i64::MIN, end), Some(51 * SECOND));
     assert_eq!(summary.next_after(51 * SECOND, end), Some(100 * SECOND));
     assert_eq!(summary.next_after(i64::MIN, NARROWEST), Some(100 * SECOND));
-    summary.bound(60 * SECOND);
-    assert_eq!(summary.next_due(0, end, 60 * SECOND), 0);
     summary.forget(NARROWEST);
     assert!(summary.is_incomplete(end));
 }
 
 #[test]
-fn overrides() {
+fn written_later() {
     let mut summary = Summary::new();
     assert_eq!(summary.least_override(), None);
     summary.note_override(60);
     summary.note_override(600);
     assert_eq!(summary.least_override(), Some(60));
-    summary.forget_overrides();
+    assert!(!summary.is_complete(0));
+    summary.complete(60 * SECOND);
+    assert!(summary.is_complete(59 * SECOND) && !summary.is_complete(60 * SECOND));
+    summary.begin_anew();
+    assert!(!summary.is_complete(0));
     assert_eq!(summary.least_override(), None);
 }
 
@@ -52,16 +54,13 @@ enum Step {
     Grow(u32),
     /// The range of this block was read, whose first row expires then.
     Read(u32, Option<i64>),
-    Bound(i64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let instant = 1..100_000_000i64;
     prop_oneof![
         (0..2_000_000u32).prop_map(Step::Grow),
-        (0..1_000_000u32, prop::option::of(instant.clone()))
+        (0..1_000_000u32, prop::option::of(1..100_000_000i64))
             .prop_map(|(block, due)| Step::Read(block, due)),
-        instant.prop_map(Step::Bound),
     ]
 }
 
@@ -89,10 +88,6 @@ proptest! {
                     summary.note(block, first);
                     due.retain(|(known, _)| known.start < range.start || known.end > range.end);
                     due.push((range, first.unwrap_or(i64::MAX)));
-                }
-                Step::Bound(instant) => {
-                    summary.bound(instant);
-                    due.iter_mut().for_each(|(_, first)| *first = instant.min(*first));
                 }
             }
         }

@@ -215,12 +215,17 @@ impl Turn<'_> {
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(blocks);
         self.progress.summary.fit(blocks);
-        self.progress.reads_whole =
-            !self.reads_ranges() || !self.progress.partial || blocks <= LITTLE;
-        if !self.progress.reads_whole {
+        let by_ranges = self.reads_ranges()
+            && self.progress.partial
+            && blocks > LITTLE
+            && self.progress.summary.is_complete(background::now());
+        self.progress.reads_whole = !by_ranges;
+        if by_ranges {
             return Ok(());
         }
-        self.progress.summary.forget_overrides();
+        if self.reads_ranges() {
+            self.progress.summary.begin_anew();
+        }
         if is_estimated || probe::is_sampled_whole(blocks) {
             // The sweep reads no more than an estimate would.
             return Ok(());
@@ -309,8 +314,6 @@ impl Turn<'_> {
         let end = u32::try_from(end).unwrap_or(u32::MAX);
         let range = (self.progress.summary.begin_of(end.saturating_sub(1)), end);
         let began = Instant::now();
-        // A row that this does not see is written later, or by a transaction that is going on.
-        let later = background::now().saturating_sub(SLACK);
         let first = match probe::first_read(&self.job, range) {
             Err(failure) if failure.may_be_of_a_block() => {
                 self.progress.summary.forget(range.0);
@@ -322,9 +325,7 @@ impl Turn<'_> {
         if let Some(seconds) = first.least_override {
             summary.note_override(seconds);
         }
-        let soonest = self.job.soonest(summary.least_override());
-        let later = soonest.map(|soonest| later.saturating_add(soonest));
-        summary.note(range.0, first.expiry.into_iter().chain(later).min());
+        summary.note(range.0, first.expiry);
         self.progress.reading += turn::micros(began.elapsed());
         self.progress.read_blocks = self.progress.read_blocks.saturating_add(range.1 - range.0);
         Ok(())
@@ -333,11 +334,11 @@ impl Turn<'_> {
     /// The whole table has been read, for lack of an index.
     fn end_of_reading(&mut self) {
         let progress = &mut self.progress;
-        // Ranges that were read before the least override was known.
-        if let Some(soonest) = self.job.soonest(progress.summary.least_override()) {
-            let later = progress.sweep_began.saturating_sub(SLACK);
-            progress.summary.bound(later.saturating_add(soonest));
-        }
+        // A row that this has not seen was written later, or by a transaction that was going on.
+        let soonest = self.job.soonest(progress.summary.least_override());
+        let later = progress.sweep_began.saturating_sub(SLACK);
+        let until = soonest.map_or(i64::MAX, |soonest| later.saturating_add(soonest));
+        progress.summary.complete(until);
         let pause = self.pause_of_reading();
         let now = background::monotonic();
         state::with_table(self.key, |state| {
