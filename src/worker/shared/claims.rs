@@ -55,8 +55,7 @@ fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims at most `CLAIMS` due tables of this owner for this process: a quarter, those due for longest, so that other
-/// workers of the owner find some; and behind them those that are due for a routine look.
+/// Claims due tables of this owner for this process, at most [`CLAIMS`], in the order of [`fairness::next_tables`].
 pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> Next {
     let me = background::my_pid();
     let busy = Busy::now();
@@ -100,17 +99,13 @@ pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now
             next.first_due = next.first_due.min(now.saturating_add(NOT_ADMITTED));
         } else {
             next.first_due = next.first_due.min(due);
-            let list = if is_routine {
-                &mut routine
-            } else {
-                &mut due_now
-            };
-            list.push((due, key));
+            match is_routine {
+                true => routine.push((due, key)),
+                false => due_now.push((due, key)),
+            }
         }
     }
-    due_now.sort_by_key(|&(due, _)| due);
-    due_now.truncate(due_now.len().div_ceil(4));
-    for (_, key) in due_now.into_iter().chain(routine).take(CLAIMS) {
+    for key in fairness::next_tables(due_now, routine).take(CLAIMS) {
         if let Some(state) = lock.find_mut(&key) {
             state.claimed_by = me;
             next.claimed.push(key);
