@@ -1,7 +1,8 @@
 //! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
-    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch, rank,
+    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch,
+    next_tables, rank,
 };
 use std::time::Duration;
 
@@ -161,7 +162,6 @@ fn who_was_refused_a_while_ago_is_first() {
 
 #[test]
 fn routine_looks_come_later_but_come() {
-    const SECOND: i64 = 1_000_000;
     let order = |due: &[(i64, u32)], routine: &[(i64, u32)]| -> Vec<u32> {
         next_tables(due.to_vec(), routine.to_vec()).collect()
     };
