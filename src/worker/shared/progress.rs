@@ -52,8 +52,9 @@ pub(crate) struct Progress {
     /// How many blocks the pass has read to find the next expiry, and how long that took, in microseconds.
     pub(in crate::worker) read_blocks: u32,
     pub(in crate::worker) reading: i64,
-    /// Rows inserted and updated, by the table's statistics, at the last look that came to all rows and left
-    /// nothing to do; -1 = not known.
+    /// Rows inserted and updated, by the table's statistics, when the pass began; -1 = not known.
+    pub(in crate::worker) written: i64,
+    /// The same when the last pass began that came to all rows and left nothing to do.
     pub(in crate::worker) writes_seen: i64,
     /// When the next row expires, by that look.
     pub(in crate::worker) next_expiry: i64,
@@ -85,6 +86,7 @@ impl Progress {
             summary: Summary::new(),
             read_blocks: 0,
             reading: 0,
+            written: -1,
             writes_seen: -1,
             next_expiry: 0,
         }
@@ -149,7 +151,7 @@ impl Progress {
 
     /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
     /// has tried in vain comes last.
-    pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool) {
+    pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool, written: i64) {
         let resumes = full && self.rear.iter().any(|&rear| rear != i64::MIN);
         *self = Self {
             // The rows there have failed, or are next to such.
@@ -166,6 +168,7 @@ impl Progress {
             writes_seen: if full { -1 } else { self.writes_seen },
             pass_began: now,
             full_search: full,
+            written,
             ..Self::new()
         };
     }
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_left_out_comes_next_time() {
         let mut progress = Progress::new();
-        progress.begin_pass(1, true);
+        progress.begin_pass(1, true, 0);
         assert!(!progress.partial && !progress.leaves_out());
         assert!(progress.has_come_to_all());
         progress.set_low(0, 100);
@@ -194,17 +197,17 @@ mod tests {
         assert!(progress.partial && progress.leaves_out());
         // What has expired since comes first,
         let front = progress.low(0);
-        progress.begin_pass(2, false);
+        progress.begin_pass(2, false, 0);
         assert_eq!(progress.low(0), front);
         assert!(progress.partial && progress.leaves_out());
         assert!(!progress.has_come_to_all());
         // then what was left out, with single rows,
         progress.batch = 500;
-        progress.begin_pass(3, true);
+        progress.begin_pass(3, true, 0);
         assert_eq!((progress.low(0), progress.batch), (100, 1));
         assert!(progress.partial && !progress.leaves_out());
         // and then all.
-        progress.begin_pass(4, true);
+        progress.begin_pass(4, true, 0);
         assert_eq!(progress.low(0), i64::MIN);
         assert!(!progress.partial);
     }
@@ -214,7 +217,7 @@ mod tests {
         let mut progress = Progress::new();
         for expected in [500, 501, 502] {
             progress.leave_out(0, TOP, LITTLE, Some(500));
-            progress.begin_pass(1, true);
+            progress.begin_pass(1, true, 0);
             assert_eq!(progress.low(0), expected);
         }
     }

@@ -88,7 +88,7 @@ impl Turn<'_> {
         let writes_seen = match has_come_to_all && !hidden {
             // Of what was written since all was read, a range that was not due may have a row.
             true if reads_ranges && !self.progress.reads_whole => self.progress.writes_seen,
-            true => self.written.unwrap_or(-1),
+            true => self.progress.written,
             false => -1,
         };
         state::with_table(self.key, |state| {

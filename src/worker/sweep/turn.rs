@@ -52,8 +52,6 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) futile: Duration,
     /// The expiry key of the row that could not be set aside last, for lack of room.
     pub(in crate::worker) crowded_by: Option<i64>,
-    /// Rows written to the table when the turn began.
-    pub(in crate::worker) written: Option<i64>,
 }
 
 /// How a step of a turn ends.
@@ -267,7 +265,7 @@ impl<'a> Turn<'a> {
                     state.progress.search_from_the_beginning();
                 }
                 let full = state.schedule.begins_full(settings::naptime(), now) || counts;
-                state.progress.begin_pass(now, full);
+                state.progress.begin_pass(now, full, written.unwrap_or(-1));
             }
             if state.progress.batch == 0 {
                 state.progress.batch = batch_size::first(settings::batch_size());
@@ -297,7 +295,6 @@ impl<'a> Turn<'a> {
         }
         let mut turn = Self {
             key,
-            written,
             cutoffs: job.cutoffs(background::now()),
             job,
             pace,
