@@ -49,7 +49,9 @@ pub(crate) struct Progress {
     pub(in crate::worker) reads_whole: bool,
     /// What is known of those ranges.
     pub(in crate::worker) summary: Summary,
-    /// How many blocks the pass has read to find the next expiry, and how long that took, in microseconds.
+    /// When the first row expires of those that the pass has read in them, exactly; `i64::MAX` = none does.
+    pub(in crate::worker) first_read: i64,
+    /// How many blocks the pass has read to find that, and how long it took, in microseconds.
     pub(in crate::worker) read_blocks: u32,
     pub(in crate::worker) reading: i64,
     /// Rows inserted and updated, by the table's statistics, when the pass began; -1 = not known.
@@ -84,6 +86,7 @@ impl Progress {
             sweep_began: 0,
             reads_whole: false,
             summary: Summary::new(),
+            first_read: i64::MAX,
             read_blocks: 0,
             reading: 0,
             written: -1,

@@ -23,15 +23,16 @@ impl Turn<'_> {
             let summary = &self.progress.summary;
             let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
             let first = summary.next_after(i64::MIN, end);
+            let exact = Some(self.progress.first_read).filter(|&expiry| expiry != i64::MAX);
             // Rows that have come expired behind the sweep are among the next, unless those that it has left would be.
-            next = match leaves_none {
-                true => next.into_iter().chain(first).min(),
+            let later = match leaves_none {
+                true => first,
                 false => {
                     oldest = first.filter(|&expiry| expiry <= background::now());
-                    let later = summary.next_after(self.progress.sweep_began, end);
-                    next.into_iter().chain(later).min()
+                    summary.next_after(self.progress.sweep_began, end)
                 }
             };
+            next = next.into_iter().chain(later).chain(exact).min();
         }
         Ok((next, oldest))
     }
