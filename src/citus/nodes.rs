@@ -1,7 +1,6 @@
 //! The same query on each node, as the current user: by Citus's own function, on connections and in
 //! transactions of their own.
 
-use super::catalogs;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
@@ -33,25 +32,29 @@ impl Answer {
 }
 
 /// Whether the session is one that asks for another node: it asks no further.
-pub(crate) fn is_asked() -> bool {
+pub(super) fn is_asked() -> bool {
     session::application_name().is_some_and(|name| name.to_bytes().starts_with(CONNECTIONS))
 }
 
-/// Asks all nodes; this server alone without Citus. Waits less than a second for those out of reach.
-pub(crate) fn ask(query: &str) -> Result<Vec<Answer>> {
-    let query = if catalogs::is_present() {
-        format!(
-            "SELECT n.nodename, n.nodeport, r.success, r.result \
-               FROM pg_catalog.run_command_on_all_nodes({}) AS r \
-               LEFT JOIN pg_catalog.pg_dist_node AS n ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid",
-            catalog::quote_literal(query)
-        )
-    } else {
-        format!(
-            "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({query})::pg_catalog.text"
-        )
-    };
-    let query = encoding::query(&query);
+/// Asks all nodes. Waits less than a second for those out of reach.
+pub(super) fn ask(query: &str) -> Result<Vec<Answer>> {
+    answers(&format!(
+        "SELECT n.nodename, n.nodeport, r.success, r.result \
+           FROM pg_catalog.run_command_on_all_nodes({}) AS r \
+           LEFT JOIN pg_catalog.pg_dist_node AS n ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid",
+        catalog::quote_literal(query)
+    ))
+}
+
+/// Asks this server alone.
+pub(super) fn ask_alone(query: &str) -> Result<Vec<Answer>> {
+    answers(&format!(
+        "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({query})::pg_catalog.text"
+    ))
+}
+
+fn answers(query: &str) -> Result<Vec<Answer>> {
+    let query = encoding::query(query);
     let rows = session::with_setting(c"citus.node_connection_timeout", PATIENCE, || {
         Spi::connect_mut(|client| {
             let found = client.update(&query, None, &[])?;

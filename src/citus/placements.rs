@@ -20,7 +20,7 @@ pub(crate) struct Answer {
 }
 
 /// Calls `function`, whose first argument is a shard, and whose others are these (SQL).
-pub(crate) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Result<Vec<Answer>> {
+pub(super) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Result<Vec<Answer>> {
     let arguments: String = others.iter().map(|other| format!(", {other}")).collect();
     let arguments = arguments.replace('%', "%%");
     // Citus names shards without the schema `public`.

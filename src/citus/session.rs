@@ -36,11 +36,11 @@ const MAKING: &CStr = c"worker_apply_shard_ddl_command";
 /// What a function of Citus is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// Rows go to another place as they are on disk.
+    /// A shard goes to another place as it is on disk: all its rows are read.
     Copying,
-    /// Rows go into another kind of table, as they are.
+    /// Rows go into another kind of table: they keep their time.
     Converting,
-    /// A shard gets what its table has.
+    /// A shard gets what its table has; it may be a copy that Citus has only begun to make.
     Making,
 }
 
@@ -48,32 +48,21 @@ pub(crate) enum Doing {
 static RUNNING: Scoped<Doing> = Scoped::new();
 
 /// Whether the session is a connection of Citus between nodes.
-pub(crate) fn is_of_citus() -> bool {
+pub(super) fn is_of_citus() -> bool {
     catalogs::is_present()
         && session::application_name()
             .is_some_and(|name| CONNECTIONS.iter().any(|of| name.to_bytes().starts_with(of)))
 }
 
-/// Whether a shard is being copied to another place: all its rows are read.
+/// Whether a function of Citus is running that does this.
 #[inline]
-pub(crate) fn copies_shard() -> bool {
-    RUNNING.current() == Some(Doing::Copying)
-}
-
-/// Whether rows are brought into another kind of table: they keep their time.
-#[inline]
-pub(crate) fn converts_table() -> bool {
-    RUNNING.current() == Some(Doing::Converting)
-}
-
-/// Whether a statement is for a shard, which may be a copy that Citus has only begun to make.
-pub(crate) fn makes_shard() -> bool {
-    RUNNING.current() == Some(Doing::Making)
+pub(super) fn is_doing(what: Doing) -> bool {
+    RUNNING.current() == Some(what)
 }
 
 /// Called before such a function is called, [`leave`] after it. Returns what begins with it; `None` within
 /// another.
-pub(crate) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
+pub(super) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
     if !RUNNING.is_empty() {
         return None;
     }
@@ -82,7 +71,7 @@ pub(crate) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
 }
 
 /// What the function does, if it is one of these.
-pub(crate) fn doing(function: pg_sys::Oid) -> Option<Doing> {
+pub(super) fn doing(function: pg_sys::Oid) -> Option<Doing> {
     if function.to_u32() < pg_sys::FirstNormalObjectId || !catalogs::is_present() {
         return None;
     }
@@ -97,28 +86,33 @@ pub(crate) fn doing(function: pg_sys::Oid) -> Option<Doing> {
     }
 }
 
-/// Whether the function takes a schema, not a table.
-pub(crate) fn takes_schema(function: pg_sys::Oid) -> bool {
-    let of_schemas = [c"citus_schema_distribute", c"citus_schema_undistribute"];
-    names::built_in(function).is_some_and(|name| of_schemas.iter().any(|of| **of == *name))
+/// What is special about a function that converts tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Conversion {
+    /// It takes a schema, not a table.
+    pub(crate) of_schema: bool,
+    /// It gives the table another access method.
+    pub(crate) changes_method: bool,
+    /// It converts tables that are colocated with the given one, too, if it is told so.
+    pub(crate) of_colocated: bool,
+    /// It does so in transactions of its own.
+    pub(crate) commits_within: bool,
 }
 
-/// Whether the function gives the table another access method.
-pub(crate) fn changes_method(function: pg_sys::Oid) -> bool {
-    names::built_in(function).is_some_and(|name| *name == *c"alter_table_set_access_method")
-}
-
-/// Whether the function converts tables that are colocated with the given one, too, if it is told so.
-pub(crate) fn converts_colocated(function: pg_sys::Oid) -> bool {
-    names::built_in(function).is_some_and(|name| *name == *c"alter_distributed_table")
-}
-
-/// Whether the function, one of those that convert a table, does so in transactions of its own.
-pub(crate) fn commits_within(function: pg_sys::Oid) -> bool {
-    names::built_in(function).is_some_and(|name| *name == *c"create_distributed_table_concurrently")
+pub(super) fn conversion(function: pg_sys::Oid) -> Conversion {
+    let Some(name) = names::built_in(function) else {
+        return Conversion::default();
+    };
+    let is = |of: &CStr| *of == *name;
+    Conversion {
+        of_schema: is(c"citus_schema_distribute") || is(c"citus_schema_undistribute"),
+        changes_method: is(c"alter_table_set_access_method"),
+        of_colocated: is(c"alter_distributed_table"),
+        commits_within: is(c"create_distributed_table_concurrently"),
+    }
 }
 
 /// Ends what [`enter`] began. Calls no function of PostgreSQL.
-pub(crate) fn leave(scope: Scope) {
+pub(super) fn leave(scope: Scope) {
     RUNNING.leave(scope);
 }

@@ -3,7 +3,7 @@
 //! (`docs/decisions/0063-citus.md`).
 
 use super::execution;
-use crate::citus::{self, transaction};
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::abi::externs;
 use crate::pg::catalog;
@@ -26,7 +26,7 @@ pub(crate) fn begin(plan: Plan<'_>) -> Result<()> {
     let Some(relid) = reference_shard(plan) else {
         return Ok(());
     };
-    if let Some(begun) = transaction::begun_at() {
+    if let Some(begun) = citus::here().begun_at() {
         check(relid, begun)?;
         execution::give(begun);
     }
@@ -38,7 +38,7 @@ pub(crate) fn check_age(plan: Plan<'_>) -> Result<()> {
     if citus::is_known_to_be_absent() {
         return Ok(());
     }
-    match reference_shard(plan).zip(transaction::begun_at()) {
+    match reference_shard(plan).zip(citus::here().begun_at()) {
         Some((relid, begun)) => check(relid, begun),
         None => Ok(()),
     }

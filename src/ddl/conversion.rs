@@ -2,7 +2,7 @@
 //! and shards come without. The trigger for keys goes before, and comes where it belongs after.
 
 use super::statement::{Command, Kind, Statement};
-use crate::citus::{self, transaction};
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, roles};
@@ -18,26 +18,25 @@ thread_local! {
 
 /// Before a function of Citus that is given this object.
 pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Result<()> {
+    let conversion = citus::here().conversion(function);
     let tables = match object {
-        Some(schema) if citus::session::takes_schema(function) => tables_in(schema),
+        Some(schema) if conversion.of_schema => tables_in(schema),
         object => object.into_iter().collect(),
     };
-    let changes_method = citus::session::changes_method(function);
     let mut left = with_labels();
     for relid in tables.into_iter().filter(|&relid| is_own(relid)) {
-        if changes_method && is_kept_by_rows(relid) {
+        if conversion.changes_method && is_kept_by_rows(relid) {
             return Err(refuse_method(relid));
         }
         if label_of(relid).is_some() {
-            make_ready(relid, citus::session::commits_within(function))?;
+            make_ready(relid, conversion.commits_within)?;
             // Its shards change, whatever it is now.
             left.retain(|&(table, _)| table != relid);
         }
     }
     // One of them may be among those that go along.
-    if citus::session::converts_colocated(function) && left.iter().any(|&(table, _)| is_own(table))
-    {
-        transaction::one_at_a_time()?;
+    if conversion.of_colocated && left.iter().any(|&(table, _)| is_own(table)) {
+        citus::here().one_at_a_time()?;
     }
     BEFORE.set(left);
     Ok(())
@@ -46,7 +45,7 @@ pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Resu
 fn with_labels() -> Vec<(pg_sys::Oid, bool)> {
     let labels = labels().into_iter();
     labels
-        .map(|(relid, _)| (relid, citus::is_shell(relid)))
+        .map(|(relid, _)| (relid, citus::here().is_shell(relid)))
         .collect()
 }
 
@@ -55,12 +54,12 @@ pub(super) fn before_set_schema(statement: &Statement<'_>) -> Result<bool> {
     let has_part = |&relid: &pg_sys::Oid| {
         is_own(relid)
             && label_of(relid).is_some()
-            && (citus::is_shell(relid) || trigger_placement::has(relid))
+            && (citus::here().is_shell(relid) || trigger_placement::has(relid))
     };
     // Citus repeats it on the other nodes.
     let is_it = statement.kind == Kind::SetSchema
-        && citus::catalogs::is_present()
-        && !citus::session::is_of_citus();
+        && citus::here().is_present()
+        && !citus::here().is_of_citus();
     let Some(relid) = statement.relation.filter(|_| is_it).filter(has_part) else {
         return Ok(false);
     };
@@ -91,7 +90,7 @@ fn tables_in(schema: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 fn make_ready(relid: pg_sys::Oid, commits_within: bool) -> Result<()> {
     if !commits_within {
-        transaction::use_one_session(relid)?;
+        citus::here().use_one_session(relid)?;
     }
     if trigger_placement::has(relid) {
         if commits_within {

@@ -2,7 +2,7 @@
 //! each node by one session.
 
 use super::statement::{Command, Kind, Statement, table_of};
-use crate::citus::{self, transaction};
+use crate::citus;
 use crate::error::Result;
 use crate::pg::catalog;
 use crate::policy::Policy;
@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 
 /// Before the statement; 25001 if a node has several sessions of the transaction.
 pub(super) fn before(statement: &Statement<'_>) -> Result<()> {
-    if citus::is_known_to_be_absent() {
+    if !citus::here().is_present() {
         return Ok(());
     }
     if statement.kind != Kind::SetLabel {
@@ -19,22 +19,22 @@ pub(super) fn before(statement: &Statement<'_>) -> Result<()> {
         let of_indexes = statement.indexes.iter().map(|&index| table_of(index));
         let mut tables = of_indexes.chain(statement.table);
         let changes = |&relid: &pg_sys::Oid| {
-            citus::is_shell(relid) && label_of(relid).is_some_and(|label| names(&label, statement))
+            citus::here().is_shell(relid) && label_of(relid).is_some_and(|label| names(&label, statement))
         };
         let changed = tables
             .find(changes)
-            .filter(|_| !citus::session::is_of_citus());
-        return changed.map_or(Ok(()), transaction::use_one_session);
+            .filter(|_| !citus::here().is_of_citus());
+        return changed.map_or(Ok(()), |relid| citus::here().use_one_session(relid));
     }
-    let Some(relid) = statement.table.filter(|&relid| citus::is_shell(relid)) else {
+    let Some(relid) = statement.table.filter(|&relid| citus::here().is_shell(relid)) else {
         return Ok(());
     };
     if !seclabel::is_own_statement() {
-        return transaction::use_one_session(relid);
+        return citus::here().use_one_session(relid);
     }
     // The node that sends the label has checked all nodes before; this may be one of them.
-    transaction::check_only_session(relid)?;
-    transaction::one_at_a_time()
+    citus::here().check_only_session(relid)?;
+    citus::here().one_at_a_time()
 }
 
 /// Whether the policy names what the statement renames or drops, and follows it.

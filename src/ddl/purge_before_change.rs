@@ -1,7 +1,7 @@
 //! A change of policy does not revive expired rows, unless the user asks for that
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
-use crate::citus::{self, placements};
+use crate::citus;
 use crate::deletion::purge;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, timescale};
@@ -50,9 +50,9 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
             " Or let them live again: ttl.disable(..., revive_expired => true).",
         ));
     }
-    if citus::is_shell(relid) {
+    if citus::here().is_shell(relid) {
         // Before this transaction locks anything that a shard's might wait for.
-        let purged = placements::call(relid, "ttl_internal.purge_strictly", &[]);
+        let purged = citus::here().call(relid, "ttl_internal.purge_strictly", &[]);
         return purged.map(drop).map_err(|error| error.or_hint(HINT));
     }
     purge::lock_tree(relid, children_lock);

@@ -33,7 +33,7 @@ pub(super) fn check(statement: &Statement<'_>) {
     {
         return;
     }
-    if statement.kind == Kind::RenameTrigger && citus::catalogs::has_shard_name(table) {
+    if statement.kind == Kind::RenameTrigger && citus::here().has_shard_name(table) {
         taken_by_citus(table).raise();
     }
     if let Some(policy) = cache::policy(table) {

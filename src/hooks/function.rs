@@ -1,8 +1,7 @@
 //! The hook around calls of functions: those of Citus that copy shards, or convert tables, whatever makes the
 //! call.
 
-use crate::citus;
-use crate::citus::session::{self, Doing};
+use crate::citus::{self, Doing};
 use crate::ddl::conversion;
 use crate::pg::abi::report::or_raise;
 use crate::pg::exec::function_hook::{self, Around, Call};
@@ -37,13 +36,13 @@ unsafe impl Around for Hooks {
 
 #[pg_guard]
 extern "C-unwind" fn is_of_citus(function: Oid) -> bool {
-    session::doing(function).is_some()
+    citus::here().doing(function).is_some()
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn begin(call: Call<'_>) -> Option<(Doing, Scope)> {
-    let (doing, scope) = session::enter(call.function())?;
+    let (doing, scope) = citus::here().enter(call.function())?;
     if doing == Doing::Converting {
         or_raise(conversion::before(call.function(), call.object()));
     }
@@ -53,7 +52,7 @@ extern "C-unwind" fn begin(call: Call<'_>) -> Option<(Doing, Scope)> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn end(doing: Doing, scope: Scope) {
-    session::leave(scope);
+    citus::here().leave(scope);
     if doing == Doing::Converting {
         conversion::after();
     }

@@ -3,7 +3,7 @@
 //! hides expired rows from it as from any other.
 
 use super::liveness::Liveness;
-use crate::citus;
+use crate::citus::{self, Doing};
 use crate::clock::{execution, moment};
 use crate::error::{Error, Result};
 use crate::pg::abi::context::Context;
@@ -37,7 +37,7 @@ impl fast_path::Judge for Judge {
             return;
         };
         if settings::show_expired()
-            || citus::session::copies_shard()
+            || citus::here().is_doing(Doing::Copying)
             || roles::reads_physically(table) && !externs::InSecurityRestrictedOperation()
             || referential::is_validated_by_ddl(table)
         {

@@ -19,6 +19,8 @@ use std::fmt;
 #[cfg(test)]
 mod coll_mod_test;
 #[cfg(test)]
+mod create_index_any_test;
+#[cfg(test)]
 mod create_index_test;
 #[cfg(test)]
 mod reply_test;

@@ -56,6 +56,8 @@ mod expiry_test;
 #[cfg(test)]
 mod instants_test;
 #[cfg(test)]
+mod label_rules_test;
+#[cfg(test)]
 mod label_test;
 #[cfg(test)]
 mod options_test;

@@ -1,7 +1,7 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
 use super::{label_of, labels as all_labels, seclabel};
-use crate::citus;
+use crate::citus::{self, Doing};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -31,7 +31,7 @@ fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
     let policy = Policy::parse(label?).ok()?;
     // A shard follows its table. Until it is one, it has no policy in force: rows of a copy are not to be
     // deleted before all that has happened to them since the copy began has arrived.
-    if citus::session::makes_shard() {
+    if citus::here().is_doing(Doing::Making) {
         return None;
     }
     if session::is_binary_upgrade() {
@@ -64,7 +64,7 @@ fn predecessor(relid: pg_sys::Oid) -> Option<Policy> {
     }
     let mut all = all_labels().into_iter();
     let found =
-        all.find(|(of, policy)| !policy.restored && citus::catalogs::is_successor(relid, *of));
+        all.find(|(of, policy)| !policy.restored && citus::here().is_successor(relid, *of));
     found.map(|(_, policy)| policy)
 }
 

@@ -2,7 +2,7 @@
 //! in no scan. One that is expired, and still there since a trigger keeps it, is not returned.
 
 use super::{restriction, row_locks};
-use crate::citus;
+use crate::citus::{self, Doing};
 use crate::pg::catalog::nodes;
 use crate::pg::plan::planner_input::Query;
 use crate::settings;
@@ -10,7 +10,7 @@ use crate::store::{cache, extension};
 
 /// Adds the restriction to the condition of such a statement, and of those in its WITH clause.
 pub(crate) fn hide_expired(query: Query<'_>) {
-    if settings::show_expired() || citus::session::copies_shard() {
+    if settings::show_expired() || citus::here().is_doing(Doing::Copying) {
         return;
     }
     for query in query.with_queries().chain([query]) {

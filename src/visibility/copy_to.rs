@@ -2,7 +2,7 @@
 //! `COPY (SELECT its columns FROM ONLY table) TO`, as PostgreSQL itself does for
 //! tables with row-level security.
 
-use crate::citus;
+use crate::citus::{self, Doing};
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog::{self, replication, roles};
 use crate::settings;
@@ -51,7 +51,7 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
         if (*stmt).is_from
             || (*stmt).relation.is_null()
             || settings::show_expired()
-            || citus::session::copies_shard()
+            || citus::here().is_doing(Doing::Copying)
             || extension::is_known_to_be_absent()
         {
             return None;

@@ -2,7 +2,7 @@
 //! (`docs/decisions/0001-relation-info-hook.md`).
 
 use super::{restriction, row_locks, statement};
-use crate::citus;
+use crate::citus::{self, Doing};
 use crate::pg::abi::externs;
 use crate::pg::catalog::{nodes, roles};
 use crate::pg::plan::planned_table::PlannedTable;
@@ -21,7 +21,7 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return;
     };
-    let sees_all = settings::show_expired() || citus::session::copies_shard();
+    let sees_all = settings::show_expired() || citus::here().is_doing(Doing::Copying);
     let Some(functions) = extension::functions().filter(|_| !sees_all) else {
         return;
     };

@@ -60,7 +60,7 @@ pub(in crate::api) fn change(
 /// away. With more than so many partitions, or one that is locked, that is taken for granted.
 fn may_have_rows(relid: pg_sys::Oid) -> bool {
     const TABLES: usize = 100;
-    if citus::is_shell(relid) {
+    if citus::here().is_shell(relid) {
         return true;
     }
     let tables = catalog::all_inheritors(relid);

@@ -2,7 +2,7 @@
 
 use crate::api::policy::counts::{self, Counts};
 use crate::api::policy::guard;
-use crate::citus::placements;
+use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal};
@@ -66,7 +66,7 @@ fn count_in_shards(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Count
     let default = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
     let (mut seen, mut total, mut expired) = (HashSet::new(), 0, 0);
     let mut oldest: Option<TimestampWithTimeZone> = None;
-    for answer in placements::call(relid, "ttl.preview", &[default])? {
+    for answer in citus::here().call(relid, "ttl.preview", &[default])? {
         if !seen.insert(answer.shard) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! How deletion stands in a distributed table: the coordinator of Citus asks the other nodes, once a statement.
 
 use crate::api::policy::problem::Problem;
-use crate::citus::{self, nodes};
+use crate::citus;
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
@@ -44,7 +44,7 @@ static ASKED: Variable<RefCell<Option<Answered>>> = Variable::new(RefCell::new(N
 /// Whether the figures of the table are those of other nodes: this one is the coordinator, and the session
 /// does not answer another node.
 pub(super) fn is_elsewhere(relid: pg_sys::Oid) -> bool {
-    citus::is_shell(relid) && citus::catalogs::is_coordinator() && !nodes::is_asked()
+    citus::here().is_shell(relid) && citus::here().is_coordinator() && !citus::here().is_asked()
 }
 
 /// The sum of the backlogs, and the largest age; `None` where a node does not know, or is silent.
@@ -104,7 +104,7 @@ fn ask() -> Cluster {
         figures: vec![],
         silent: vec![],
     };
-    for answer in or_raise(nodes::ask(FIGURES)) {
+    for answer in or_raise(citus::here().ask(FIGURES)) {
         let node = answer.name();
         let figures = answer.text.and_then(|text| {
             serde_json::from_str(text.as_deref().unwrap_or("{}"))

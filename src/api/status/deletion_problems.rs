@@ -36,7 +36,7 @@ fn found(
         return vec![];
     }
     let tables = standing::expiring_by(rel, policy);
-    if tables.is_empty() && !citus::is_shell(rel) {
+    if tables.is_empty() && !citus::here().is_shell(rel) {
         return vec![];
     }
     let mut problems = match standing::halted() {

@@ -1,6 +1,6 @@
 //! `ttl_internal.node_reports`: what `ttl.placements` shows, from each node of Citus.
 
-use crate::citus::nodes;
+use crate::citus;
 use crate::error::Result;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
@@ -38,7 +38,7 @@ fn node_reports() -> TableIterator<
 }
 
 fn reports() -> Result<Vec<Report>> {
-    let answers = nodes::ask(REPORT)?.into_iter();
+    let answers = citus::here().ask(REPORT)?.into_iter();
     Ok(answers
         .map(|answer| {
             let (name, port) = answer

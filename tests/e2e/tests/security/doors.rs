@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use super::arguments::arguments;
 use ttl_ext_e2e::{Database, Server, Session, hostile};
 
 const DOCUMENT: &str = include_str!(concat!(
@@ -105,107 +106,6 @@ fn public_may_execute_what_the_document_lists() {
         "USAGE of schema ttl_internal",
     ];
     assert_eq!(more, expected);
-}
-
-/// Arguments of each type, the worst that SQL can write. The table `sal` is another user's.
-fn arguments(type_name: &str) -> &'static [&'static str] {
-    match type_name {
-        "boolean" => &["NULL", "true", "false"],
-        "integer" => &["NULL", "-2147483648", "-1", "0", "1", "100", "2147483647"],
-        "oid" => &[
-            "NULL",
-            "0",
-            "1",
-            "4294967295",
-            "'public.sal'::regclass",
-            "'public.sal_pkey'::regclass",
-            "'public.barrier'::regclass",
-            "'public.parted'::regclass",
-            "'pg_class'::regclass",
-            "(SELECT reltoastrelid FROM pg_class WHERE oid = 'public.sal'::regclass)",
-            "(SELECT dropped FROM public.dropped)",
-        ],
-        "tid" => &[
-            "NULL",
-            "'(0,0)'",
-            "'(0,1)'",
-            "'(0,65535)'",
-            "'(4294967294,1)'",
-            "'(4294967295,0)'",
-        ],
-        "timestamp with time zone" | "timestamp without time zone" => &[
-            "NULL",
-            "'-infinity'",
-            "'infinity'",
-            "'4714-11-24 00:00:00+00 BC'",
-            "'294276-12-31 23:59:59.999999+00'",
-            "'2000-01-01'",
-            "'epoch'",
-        ],
-        "date" => &[
-            "NULL",
-            "'-infinity'",
-            "'infinity'",
-            "'4714-11-24 BC'",
-            "'5874897-12-31'",
-            "'2000-01-01'",
-        ],
-        "timestamp with time zone[]" | "timestamp without time zone[]" => &[
-            "NULL",
-            "'{}'",
-            "'{NULL}'",
-            "'{infinity,-infinity,NULL}'",
-            "'{{2000-01-01,infinity},{NULL,294276-12-31 23:59:59.999999}}'",
-            "'[5:6]={4714-11-24 00:00:00 BC,2000-01-01}'",
-        ],
-        "date[]" => &[
-            "NULL",
-            "'{}'",
-            "'{NULL}'",
-            "'{infinity,-infinity,NULL}'",
-            "'{{4714-11-24 BC,5874897-12-31}}'",
-            "'[5:5]={2000-01-01}'",
-        ],
-        "bigint" => &[
-            "NULL",
-            "-9223372036854775808",
-            "-1",
-            "0",
-            "946684800",
-            "9223372036854775807",
-        ],
-        "double precision" => &[
-            "NULL",
-            "'NaN'",
-            "'-Infinity'",
-            "'Infinity'",
-            "-1e308",
-            "1e-308",
-            "0.5",
-            "9.3e12",
-        ],
-        "interval" => &[
-            "NULL",
-            "'0'",
-            "'1 month'",
-            "'-2147483648 days'",
-            "'2147483647 days 2562047788:00:54.775807'",
-        ],
-        "text" => &[
-            "NULL",
-            "''",
-            "'UTC'",
-            "'America/New_York'",
-            "'<+24>-24'",
-            "'../../etc/passwd'",
-            "'posixrules'",
-            "'XXX167YYY'",
-            "'9999-12-31T23:59:59.999999-15:59'",
-            "'2000-02-30T00:00:00Z'",
-            "repeat('9', 100000)",
-        ],
-        other => panic!("no arguments of type {other}"),
-    }
 }
 
 /// The victim's secret, behind row-level security and a view with a barrier.
