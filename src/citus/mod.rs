@@ -1,6 +1,6 @@
 //! Citus, where it is installed: which relations are its tables and their shards, and what it is
-//! doing in this session. By its catalogs and the names of its functions, without its symbols; a
-//! server without it pays one comparison (`docs/decisions/0063-citus.md`).
+//! doing in this session. By its catalogs and the names of its functions, without its symbols. Other rooms ask
+//! [`here`], and nothing else; without Citus that is one comparison (`docs/decisions/0063-citus.md`).
 //!
 //! | file | what |
 //! |---|---|

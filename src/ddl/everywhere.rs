@@ -19,14 +19,18 @@ pub(super) fn before(statement: &Statement<'_>) -> Result<()> {
         let of_indexes = statement.indexes.iter().map(|&index| table_of(index));
         let mut tables = of_indexes.chain(statement.table);
         let changes = |&relid: &pg_sys::Oid| {
-            citus::here().is_shell(relid) && label_of(relid).is_some_and(|label| names(&label, statement))
+            citus::here().is_shell(relid)
+                && label_of(relid).is_some_and(|label| names(&label, statement))
         };
         let changed = tables
             .find(changes)
             .filter(|_| !citus::here().is_of_citus());
         return changed.map_or(Ok(()), |relid| citus::here().use_one_session(relid));
     }
-    let Some(relid) = statement.table.filter(|&relid| citus::here().is_shell(relid)) else {
+    let Some(relid) = statement
+        .table
+        .filter(|&relid| citus::here().is_shell(relid))
+    else {
         return Ok(());
     };
     if !seclabel::is_own_statement() {

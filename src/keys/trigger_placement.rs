@@ -48,7 +48,8 @@ fn is_on(relid: pg_sys::Oid) -> bool {
 
 /// Whether the table waits for `ttl.resume`. What Citus makes for a shard does not: no dump brings its trigger.
 fn is_restored(relid: pg_sys::Oid) -> bool {
-    !citus::here().is_doing(Doing::Making) && cache::policy(relid).is_some_and(|policy| policy.is_restored)
+    !citus::here().is_doing(Doing::Making)
+        && cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it

@@ -63,8 +63,7 @@ fn predecessor(relid: pg_sys::Oid) -> Option<Policy> {
         return None;
     }
     let mut all = all_labels().into_iter();
-    let found =
-        all.find(|(of, policy)| !policy.restored && citus::here().is_successor(relid, *of));
+    let found = all.find(|(of, policy)| !policy.restored && citus::here().is_successor(relid, *of));
     found.map(|(_, policy)| policy)
 }
 

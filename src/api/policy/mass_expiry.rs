@@ -148,7 +148,8 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
             class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
         })
     };
-    let all: Vec<_> = citus::here().with_shards(&[relid])
+    let all: Vec<_> = citus::here()
+        .with_shards(&[relid])
         .into_iter()
         .filter(has_rows)
         .collect();

@@ -51,5 +51,7 @@ fn purge_shards(relid: pg_sys::Oid) -> Result<i64> {
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
-    citus::here().call(relid, "ttl.purge", &[]).and_then(|answers| placements::sum(&answers))
+    citus::here()
+        .call(relid, "ttl.purge", &[])
+        .and_then(|answers| placements::sum(&answers))
 }

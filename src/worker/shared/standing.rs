@@ -94,7 +94,8 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
                 && (!policy.is_shell() || is_dropped(*relid))
         })
     };
-    citus::here().with_shards(&[labelled_table])
+    citus::here()
+        .with_shards(&[labelled_table])
         .into_iter()
         .filter(has_rows)
         .filter(follows)

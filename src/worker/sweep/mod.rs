@@ -327,7 +327,9 @@ impl Turn<'_> {
         }
         summary.note(range.0, first.expiry);
         // Of rows that the pass leaves, the range tells.
-        let later = first.expiry.filter(|&expiry| expiry > self.progress.sweep_began);
+        let later = first
+            .expiry
+            .filter(|&expiry| expiry > self.progress.sweep_began);
         self.progress.first_read = self.progress.first_read.min(later.unwrap_or(i64::MAX));
         self.progress.reading += turn::micros(began.elapsed());
         self.progress.read_blocks = self.progress.read_blocks.saturating_add(range.1 - range.0);

@@ -1,7 +1,7 @@
 //! S9, C26: an archive has its table's owner, with all of its partitions, until the end of the transaction that writes to it.
 
 use super::archives::{TABLES, is_sprung, problem, trigger, wait_for_refusal};
-use ttl_ext_e2e::{Database, PATIENCE, Session, hostile};
+use ttl_ext_e2e::{PATIENCE, Session, hostile};
 
 /// A partition of the archive, one of the table, and a table of which the archive is a partition: the owner of
 /// one of them could have code run by the others' owner.
