@@ -344,16 +344,20 @@ pub(in crate::worker) fn interval(cost: i64) -> i64 {
     cost.saturating_mul(FULL_SEARCH_SHARE)
 }
 
-/// Minimum delay between passes that read all of a table of so many blocks, at this cost: they take one part in a
-/// hundred of the time, unless that would be late. A machine that is busy with other things does not make it long.
-pub(in crate::worker) fn interval_of_reading(cost: i64, blocks: u64) -> i64 {
+/// A table is not read for this long, if that is more than its due.
+pub(in crate::worker) const LATE: i64 = 60_000_000;
+/// The same of all of the table, for what no range tells of.
+pub(in crate::worker) const VERY_LATE: i64 = 600_000_000;
+
+/// Minimum delay between passes that read so many blocks, at this cost: they take one part in a hundred of the time,
+/// unless that would be later than `late`. A machine that is busy with other things does not make it long.
+pub(in crate::worker) fn interval_of_reading(cost: i64, blocks: u64, late: i64) -> i64 {
     /// A read of one block from disk, and of its rows, twice.
     const BLOCK: u64 = 200;
     const SHARE: i64 = 100;
-    const LATE: i64 = 60_000_000;
     let most = i64::try_from(blocks.saturating_mul(BLOCK)).unwrap_or(i64::MAX);
     let cost = cost.min(most);
-    cost.saturating_mul(SHARE).min(LATE).max(interval(cost))
+    cost.saturating_mul(SHARE).min(late).max(interval(cost))
 }
 
 /// How long a row is set aside after this number of failures. The first time it is one minute, then

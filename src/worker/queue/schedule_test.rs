@@ -1,7 +1,7 @@
 //! C7, C8: the schedule: naptime as the upper bound, exact expiry, back-off, writes.
 
 use super::schedule::Writes;
-use super::schedule::{Outcome, Schedule, interval_of_reading, set_aside};
+use super::schedule::{LATE, Outcome, Schedule, VERY_LATE, interval_of_reading, set_aside};
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000;
@@ -282,6 +282,10 @@ fn tables_that_are_read() {
         // Two blocks do not take a second.
         (SECOND, 2, 40 * MS),
     ] {
-        assert_eq!(interval_of_reading(cost, blocks), expected, "{cost}");
+        assert_eq!(interval_of_reading(cost, blocks, LATE), expected, "{cost}");
     }
+    let all = |cost| interval_of_reading(cost, megabytes(10_000), VERY_LATE);
+    assert_eq!(all(SECOND), 100 * SECOND);
+    assert_eq!(all(20 * SECOND), 600 * SECOND);
+    assert_eq!(all(40 * SECOND), 800 * SECOND);
 }

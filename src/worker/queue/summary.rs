@@ -107,6 +107,13 @@ impl Summary {
         later.min().map(|&due| micros_of(due))
     }
 
+    /// What part of the ranges before `end` is due at `then`.
+    pub(in crate::worker) fn part_due(&self, then: i64, end: u32) -> f64 {
+        let ranges = self.due.iter().take(end.div_ceil(self.width) as usize);
+        let all = ranges.len().max(1);
+        ranges.filter(|&&due| due <= seconds(then)).count() as f64 / all as f64
+    }
+
     /// Whether one of the ranges before `end` could not be read.
     pub(in crate::worker) fn is_incomplete(&self, end: u32) -> bool {
         let mut ranges = self.due.iter().take(end.div_ceil(self.width) as usize);

@@ -28,6 +28,9 @@ fn ranges_are_read_when_they_are_due() {
     assert_eq!(summary.next_after(i64::MIN, end), Some(51 * SECOND));
     assert_eq!(summary.next_after(51 * SECOND, end), Some(100 * SECOND));
     assert_eq!(summary.next_after(i64::MIN, NARROWEST), Some(100 * SECOND));
+    assert_eq!(summary.part_due(50 * SECOND, end), 0.0);
+    assert_eq!(summary.part_due(51 * SECOND, end), 1.0 / 3.0);
+    assert_eq!(summary.part_due(i64::MAX, end), 1.0);
     summary.forget(NARROWEST);
     assert!(summary.is_incomplete(end));
 }

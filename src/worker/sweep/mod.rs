@@ -344,18 +344,32 @@ impl Turn<'_> {
         let later = progress.sweep_began.saturating_sub(SLACK);
         let until = soonest.map_or(i64::MAX, |soonest| later.saturating_add(soonest));
         progress.summary.complete(until);
-        let pause = self.pause_of_reading();
+        let pause = self.pause_of_reading(schedule::VERY_LATE);
         let now = background::monotonic();
         state::with_table(self.key, |state| {
             state.schedule.after_reading_all(pause, now)
         });
     }
 
-    /// How long what the pass has read is not read again.
-    pub(super) fn pause_of_reading(&self) -> i64 {
+    /// How long what the pass has read is not read again, unless that is more than `late`.
+    fn pause_of_reading(&self, late: i64) -> i64 {
         // The sweep reads it, too.
         let cost = self.progress.reading.saturating_mul(2);
-        schedule::interval_of_reading(cost, self.progress.read_blocks.into())
+        schedule::interval_of_reading(cost, self.progress.read_blocks.into(), late)
+    }
+
+    /// How long to wait before the next pass.
+    pub(super) fn pause_before_ranges(&self) -> i64 {
+        let pause = self.pause_of_reading(schedule::LATE);
+        let then = background::now().saturating_add(pause);
+        let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
+        let summary = &self.progress.summary;
+        if self.progress.reads_whole && end > LITTLE && summary.is_complete(then) {
+            // That pass reads less.
+            (pause as f64 * summary.part_due(then, end)) as i64
+        } else {
+            pause
+        }
     }
 
     /// Deletes what is expired in the next blocks before `end`; returns the block and the offset after which rows are left,

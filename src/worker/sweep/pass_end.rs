@@ -121,7 +121,7 @@ impl Turn<'_> {
             // The rows that one index led to are dead in the others, beyond what has expired by
             // those: a search for the next row reads past them.
             interval: if reads_ranges {
-                self.pause_of_reading()
+                self.pause_before_ranges()
             } else {
                 schedule::interval(if self.bypasses_indexes {
                     took
