@@ -9,6 +9,7 @@
 //! | | `clients` | which owner gets the next worker |
 //! | `sweep` | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | | `mod` | the two orders: an index's, and the heap's |
+//! | | `ranges` | reading a table without an index, range by range |
 //! | | `attempt` | a batch within a turn: its size, its failure, what it counts |
 //! | | `unreadable` | blocks that cannot be read |
 //! | | `whole` | dropping partitions as a whole |

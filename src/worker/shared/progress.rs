@@ -47,6 +47,8 @@ pub(crate) struct Progress {
     pub(in crate::worker) sweep_began: i64,
     /// and it reads the whole table, not only the ranges that are due.
     pub(in crate::worker) reads_whole: bool,
+    /// It has noted of all ranges so far when they are due.
+    pub(in crate::worker) summarizes: bool,
     /// What is known of those ranges.
     pub(in crate::worker) summary: Summary,
     /// When the first row expires of those that the pass has read in them, exactly; `i64::MAX` = none does.
@@ -85,6 +87,7 @@ impl Progress {
             heap_swept: false,
             sweep_began: 0,
             reads_whole: false,
+            summarizes: false,
             summary: Summary::new(),
             first_read: i64::MAX,
             read_blocks: 0,

@@ -3,6 +3,7 @@
 pub(in crate::worker) mod attempt;
 pub(in crate::worker) mod pace;
 pub(in crate::worker) mod pass_end;
+pub(in crate::worker) mod ranges;
 pub(in crate::worker) mod referred;
 pub(in crate::worker) mod turn;
 pub(in crate::worker) mod unreadable;
@@ -17,17 +18,12 @@ use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
-use crate::worker::queue::schedule;
-use crate::worker::queue::summary::NARROWEST;
 use crate::worker::shared::report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// After so many rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
 pub(super) const MANY: u64 = 3_000;
-
-/// Of so many blocks a table is read whole in each pass.
-const LITTLE: u32 = 8 * NARROWEST;
 
 /// How long rows may have been expired, in microseconds, before they are announced: a
 /// transaction may commit after its rows have expired. [`crate::worker::shared::wakeups::LONG_TRANSACTION`] is
@@ -214,17 +210,9 @@ impl Turn<'_> {
         self.progress.next_block = 0;
         self.progress.next_offset = 0;
         self.progress.end_block = i64::from(blocks);
-        self.progress.summary.fit(blocks);
-        let by_ranges = self.reads_ranges()
-            && self.progress.partial
-            && blocks > LITTLE
-            && self.progress.summary.is_complete(background::now());
-        self.progress.reads_whole = !by_ranges;
-        if by_ranges {
+        self.begin_ranges(blocks);
+        if !self.progress.reads_whole {
             return Ok(());
-        }
-        if self.reads_ranges() {
-            self.progress.summary.begin_anew();
         }
         if is_estimated || probe::is_sampled_whole(blocks) {
             // The sweep reads no more than an estimate would.
@@ -251,11 +239,6 @@ impl Turn<'_> {
             wakeups::tell_of_change(self.key.database);
         }
         Ok(())
-    }
-
-    /// Whether the table is read for lack of an index, range by range.
-    pub(super) fn reads_ranges(&self) -> bool {
-        self.job.reads_all() && !self.bypasses_indexes
     }
 
     /// Deletes in heap order, from where it stopped.
@@ -286,90 +269,6 @@ impl Turn<'_> {
             self.progress.set_low(expiry_key.number, low);
         }
         Ok(Step::Finished)
-    }
-
-    /// The next blocks of the heap sweep: after which row of which block, and to before which one; `None` at its end.
-    fn next_blocks(&mut self) -> Option<((i64, u16), i64)> {
-        let reads_ranges = self.reads_ranges();
-        let progress = &mut self.progress;
-        let block = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
-        if !progress.reads_whole && progress.next_offset == 0 {
-            let (next, end) = (block(progress.next_block), block(progress.end_block));
-            let next = progress.summary.next_due(next, end, background::now());
-            progress.next_block = i64::from(next);
-        }
-        if progress.next_block >= progress.end_block {
-            return None;
-        }
-        let from = (progress.next_block, progress.next_offset);
-        let end = match reads_ranges {
-            true => i64::from(progress.summary.end_of(block(from.0))).min(progress.end_block),
-            false => progress.end_block,
-        };
-        Some((from, end))
-    }
-
-    /// Notes when the range that ends there is to be read again.
-    fn summarize(&mut self, end: i64) -> Result<(), Error> {
-        let end = u32::try_from(end).unwrap_or(u32::MAX);
-        let range = (self.progress.summary.begin_of(end.saturating_sub(1)), end);
-        let began = Instant::now();
-        let first = match probe::first_read(&self.job, range) {
-            Err(failure) if failure.may_be_of_a_block() => {
-                self.progress.summary.forget(range.0);
-                return Ok(());
-            }
-            first => first?,
-        };
-        let summary = &mut self.progress.summary;
-        if let Some(seconds) = first.least_override {
-            summary.note_override(seconds);
-        }
-        summary.note(range.0, first.expiry);
-        // Of rows that the pass leaves, the range tells.
-        let later = first
-            .expiry
-            .filter(|&expiry| expiry > self.progress.sweep_began);
-        self.progress.first_read = self.progress.first_read.min(later.unwrap_or(i64::MAX));
-        self.progress.reading += turn::micros(began.elapsed());
-        self.progress.read_blocks = self.progress.read_blocks.saturating_add(range.1 - range.0);
-        Ok(())
-    }
-
-    /// The whole table has been read, for lack of an index.
-    fn end_of_reading(&mut self) {
-        let progress = &mut self.progress;
-        // A row that this has not seen was written later, or by a transaction that was going on.
-        let soonest = self.job.soonest(progress.summary.least_override());
-        let later = progress.sweep_began.saturating_sub(SLACK);
-        let until = soonest.map_or(i64::MAX, |soonest| later.saturating_add(soonest));
-        progress.summary.complete(until);
-        let pause = self.pause_of_reading(schedule::VERY_LATE);
-        let now = background::monotonic();
-        state::with_table(self.key, |state| {
-            state.schedule.after_reading_all(pause, now)
-        });
-    }
-
-    /// How long what the pass has read is not read again, unless that is more than `late`.
-    fn pause_of_reading(&self, late: i64) -> i64 {
-        // The sweep reads it, too.
-        let cost = self.progress.reading.saturating_mul(2);
-        schedule::interval_of_reading(cost, self.progress.read_blocks.into(), late)
-    }
-
-    /// How long to wait before the next pass.
-    pub(super) fn pause_before_ranges(&self) -> i64 {
-        let pause = self.pause_of_reading(schedule::LATE);
-        let then = background::now().saturating_add(pause);
-        let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
-        let summary = &self.progress.summary;
-        if self.progress.reads_whole && end > LITTLE && summary.is_complete(then) {
-            // That pass reads less.
-            (pause as f64 * summary.part_due(then, end)) as i64
-        } else {
-            pause
-        }
     }
 
     /// Deletes what is expired in the next blocks before `end`; returns the block and the offset after which rows are left,

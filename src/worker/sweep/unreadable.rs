@@ -13,6 +13,7 @@ impl Turn<'_> {
     pub(in crate::worker) fn bypass_indexes(&mut self) {
         self.job.read_all();
         self.bypasses_indexes = true;
+        self.progress.summarizes = false;
     }
 
     /// After an error in these blocks that may be one's: sets that block aside. False if all can be
