@@ -15,7 +15,7 @@ use crate::worker::shared;
 use std::collections::HashSet;
 
 /// The longest error text that is kept, in bytes.
-const ERROR_TEXT: usize = 286;
+const ERROR_TEXT: usize = 262;
 
 /// The key of a table's state.
 #[repr(C)]
