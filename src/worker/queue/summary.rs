@@ -20,8 +20,8 @@ pub(in crate::worker) struct Summary {
     width: u32,
     /// The least override that was seen, in seconds; 0 = none.
     least_override: i32,
-    /// Before this time no row is due that was written since all of the table was read.
-    complete_until: i64,
+    /// Rows that were written after all of the table was read have no earlier time than this; `i64::MIN` = it was not read.
+    written_since: i64,
     due: [u32; RANGES],
 }
 
@@ -36,12 +36,12 @@ impl Summary {
         Self {
             width: NARROWEST,
             least_override: 0,
-            complete_until: i64::MIN,
+            written_since: i64::MIN,
             due: [UNKNOWN; RANGES],
         }
     }
 
-    /// Makes the ranges so wide that they cover so many blocks.
+    /// Widens the ranges until they cover a table of this number of blocks.
     pub(in crate::worker) fn fit(&mut self, blocks: u32) {
         while u64::from(self.width) * (RANGES as u64) < u64::from(blocks) {
             for range in 0..RANGES / 2 {
@@ -90,14 +90,18 @@ impl Summary {
         self.due[self.range(block)] = UNKNOWN;
     }
 
-    /// Whether the ranges that are due are all that is to be read at `now`.
-    pub(in crate::worker) fn is_complete(&self, now: i64) -> bool {
-        now < self.complete_until
+    /// Whether the ranges that are due are all that is to be read at `now`, if a row is due `soonest` microseconds after
+    /// it was written at the earliest, or never.
+    pub(in crate::worker) fn is_complete(&self, now: i64, soonest: Option<i64>) -> bool {
+        let until = soonest.map_or(i64::MAX, |soonest| {
+            self.written_since.saturating_add(soonest)
+        });
+        self.written_since != i64::MIN && now < until
     }
 
-    /// All of the table was read. Rows that have been written since are due at `until` at the earliest.
-    pub(in crate::worker) fn complete(&mut self, until: i64) {
-        self.complete_until = until;
+    /// All of the table was read. Rows that were written after it have no earlier time than this.
+    pub(in crate::worker) fn complete(&mut self, written_since: i64) {
+        self.written_since = written_since;
     }
 
     /// When the first row expires that expires after `after`, of the first rows of all ranges before `end`.
@@ -135,7 +139,7 @@ impl Summary {
     /// Before all of the table is read: overrides that are gone do not count.
     pub(in crate::worker) fn begin_anew(&mut self) {
         self.least_override = 0;
-        self.complete_until = i64::MIN;
+        self.written_since = i64::MIN;
     }
 }
 

@@ -42,18 +42,22 @@ fn written_later() {
     summary.note_override(60);
     summary.note_override(600);
     assert_eq!(summary.least_override(), Some(60));
-    assert!(!summary.is_complete(0));
-    summary.complete(60 * SECOND);
-    assert!(summary.is_complete(59 * SECOND) && !summary.is_complete(60 * SECOND));
+    let is_complete = |summary: &Summary, second, soonest: Option<i64>| {
+        summary.is_complete(second * SECOND, soonest.map(|soonest| soonest * SECOND))
+    };
+    assert!(!is_complete(&summary, 0, None));
+    summary.complete(10 * SECOND);
+    assert!(is_complete(&summary, 59, Some(50)) && !is_complete(&summary, 60, Some(50)));
+    assert!(!is_complete(&summary, 59, Some(40)) && is_complete(&summary, 1000, None));
     summary.begin_anew();
-    assert!(!summary.is_complete(0));
+    assert!(!is_complete(&summary, 0, Some(50)));
     assert_eq!(summary.least_override(), None);
 }
 
 /// What is done to a summary.
 #[derive(Debug, Clone)]
 enum Step {
-    /// The table has so many blocks.
+    /// The table grows to this number of blocks.
     Grow(u32),
     /// The range of this block was read, whose first row expires then.
     Read(u32, Option<i64>),

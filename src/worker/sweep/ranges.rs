@@ -11,7 +11,7 @@ use crate::worker::queue::summary::NARROWEST;
 use crate::worker::shared::state;
 use std::time::Instant;
 
-/// Of so many blocks a table is read whole in each pass.
+/// A table of up to this number of blocks is read whole in each pass.
 const LITTLE: u32 = 8 * NARROWEST;
 
 impl Turn<'_> {
@@ -23,12 +23,10 @@ impl Turn<'_> {
     /// Decides whether the sweep reads only the ranges that are due.
     pub(super) fn begin_ranges(&mut self, blocks: u32) {
         let reads_ranges = self.reads_ranges();
+        let is_complete = self.is_complete(background::now());
         let progress = &mut self.progress;
         progress.summary.fit(blocks);
-        let by_ranges = reads_ranges
-            && progress.partial
-            && blocks > LITTLE
-            && progress.summary.is_complete(background::now());
+        let by_ranges = reads_ranges && progress.partial && blocks > LITTLE && is_complete;
         progress.reads_whole = !by_ranges;
         progress.summarizes = reads_ranges && progress.reads_whole;
         if progress.summarizes {
@@ -89,16 +87,20 @@ impl Turn<'_> {
         let progress = &mut self.progress;
         if progress.summarizes {
             // A row that this has not seen was written later, or by a transaction that was going on.
-            let soonest = self.job.soonest(progress.summary.least_override());
             let later = progress.sweep_began.saturating_sub(SLACK);
-            let until = soonest.map_or(i64::MAX, |soonest| later.saturating_add(soonest));
-            progress.summary.complete(until);
+            progress.summary.complete(later);
         }
         let pause = self.pause_of_reading(schedule::VERY_LATE);
         let now = background::monotonic();
         state::with_table(self.key, |state| {
             state.schedule.after_reading_all(pause, now)
         });
+    }
+
+    /// Whether the ranges that are due by then are all that is to be read.
+    fn is_complete(&self, then: i64) -> bool {
+        let summary = &self.progress.summary;
+        summary.is_complete(then, self.job.soonest(summary.least_override()))
     }
 
     /// How long what the pass has read is not read again, unless that is more than `late`.
@@ -114,7 +116,7 @@ impl Turn<'_> {
         let then = background::now().saturating_add(pause);
         let end = u32::try_from(self.progress.end_block).unwrap_or(u32::MAX);
         let summary = &self.progress.summary;
-        if self.progress.reads_whole && end > LITTLE && summary.is_complete(then) {
+        if self.progress.reads_whole && end > LITTLE && self.is_complete(then) {
             // That pass reads less.
             (pause as f64 * summary.part_due(then, end)) as i64
         } else {
