@@ -273,13 +273,13 @@ impl Cluster for Present {
     }
 }
 
-/// Whoever answers in this database. Without Citus its room is not asked, once it is known that it is absent.
+/// The answers for this database: where Citus is not installed, those of the trait.
 #[inline]
 pub(crate) fn here() -> &'static dyn Cluster {
-    if is_known_to_be_absent() || !catalogs::is_present() {
-        &Absent
-    } else {
+    if catalogs::is_present() {
         &Present
+    } else {
+        &Absent
     }
 }
 

@@ -1,5 +1,5 @@
 //! The scheduler of a database reads the policies from the labels into shared memory when one has changed, and leaves.
-//! Once in a naptime it does so as well, unless nobody has written to the catalogs since.
+//! It also reads them once in each naptime, unless no catalog was written to since the last time.
 //!
 //! It is connected as the bootstrap superuser, since it reads all labels, and therefore runs nothing
 //! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of

@@ -349,8 +349,8 @@ pub(in crate::worker) const LATE: i64 = 60_000_000;
 /// The same of all of the table, for what no range tells of.
 pub(in crate::worker) const VERY_LATE: i64 = 600_000_000;
 
-/// Minimum delay between passes that read so many blocks, at this cost: they take one part in a hundred of the time,
-/// unless that would be later than `late`. A machine that is busy with other things does not make it long.
+/// Minimum delay before a table without an index is read again, after a pass that read this number of blocks at this
+/// cost: passes take one part in a hundred of the time, unless that would be later than `late`. A machine that is busy with other things does not make it long.
 pub(in crate::worker) fn interval_of_reading(cost: i64, blocks: u64, late: i64) -> i64 {
     /// A read of one block from disk, and of its rows, twice.
     const BLOCK: u64 = 200;
