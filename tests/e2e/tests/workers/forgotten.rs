@@ -70,7 +70,10 @@ fn change(random: &mut Random, table: &str, major: u32) -> String {
     let rewrite = match table {
         // It has no order of its own.
         "parts" => "VACUUM FULL parts".to_owned(),
-        _ if major >= 19 => format!("REPACK {table} USING INDEX {table}_pkey"),
+        _ if major >= 19 => {
+            let how = random.pick(&["", " (CONCURRENTLY)"]);
+            format!("REPACK{how} {table} USING INDEX {table}_pkey")
+        }
         _ => format!("CLUSTER {table} USING {table}_pkey"),
     };
     // A partitioned table takes no rows that are frozen.
@@ -98,6 +101,76 @@ fn change(random: &mut Random, table: &str, major: u32) -> String {
     ];
     let all: Vec<&str> = choices.iter().map(String::as_str).collect();
     random.pick(&all).to_owned()
+}
+
+/// The tables of another database, without time to live, to which those of a round are subscribed. Some have a `_ts` of
+/// their own; with others, the subscriber's default counts. Their rows have ids that nobody else inserts, so that no
+/// conflict stops the apply worker for good.
+const FEED: &str = "
+    CREATE TABLE plain (id integer PRIMARY KEY, filling text, _ts timestamptz DEFAULT now(), ttl integer);
+    CREATE TABLE wide (id integer PRIMARY KEY, filling text, _ts timestamptz DEFAULT now(), ttl integer);
+    CREATE TABLE indexed (id integer PRIMARY KEY, filling text);
+    CREATE TABLE defaults (id integer PRIMARY KEY, filling text);
+    CREATE TABLE parts (id integer PRIMARY KEY, filling text);
+    CREATE PUBLICATION feed FOR ALL TABLES";
+
+struct Feed {
+    database: String,
+    session: Session,
+}
+
+impl Feed {
+    fn new(server: &Server, subscriber: &Database<'_>, round: usize) -> Self {
+        let name = format!("feed{round}");
+        let mut session = server.plain_database(&name).connect();
+        session.run(FEED);
+        session.run(&format!(
+            "SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')"
+        ));
+        // A server that is its own publisher would wait for itself if the command made the slot.
+        subscriber.connect().run(&format!(
+            "CREATE SUBSCRIPTION feed CONNECTION '{}' PUBLICATION feed
+               WITH (create_slot = false, slot_name = '{name}', copy_data = false)",
+            server.conninfo(&name)
+        ));
+        Self {
+            database: name,
+            session,
+        }
+    }
+
+    fn write(&mut self, random: &mut Random, number: usize) {
+        let table = random.pick(&TABLES);
+        let from = random.pick(&[5001, 5200, 5400]);
+        let to = from + random.pick(&[0, 5, 50, 300]);
+        let rows = format!("generate_series({from}, {to}) AS n");
+        let (columns, values) = match table {
+            "plain" | "wide" => (", _ts, ttl", ", now() - interval '1 s', 1 + n % 4"),
+            _ => ("", ""),
+        };
+        let statement = match random.pick(&[0, 0, 0, 1, 2]) {
+            1 => {
+                format!("UPDATE {table} SET filling = 'changed' WHERE id BETWEEN {from} AND {to}")
+            }
+            2 => format!("DELETE FROM {table} WHERE id BETWEEN {from} AND {to}"),
+            _ => format!(
+                "INSERT INTO {table} (id{columns}) SELECT n{values} FROM {rows} ON CONFLICT DO NOTHING"
+            ),
+        };
+        println!("{number}: {}: {statement}", self.database);
+        self.session.run(&statement);
+    }
+
+    /// Waits until the subscriber has applied all, and ends the subscription.
+    fn end(mut self, subscriber: &Database<'_>) {
+        let written = self.session.value("SELECT pg_current_wal_insert_lsn()");
+        let applied = format!(
+            "SELECT confirmed_flush_lsn >= '{written}' FROM pg_replication_slots WHERE slot_name = '{}'",
+            self.database
+        );
+        self.session.wait_until(&applied, "t", PATIENCE);
+        subscriber.connect().run("DROP SUBSCRIPTION feed");
+    }
 }
 
 struct Hand<'a> {
@@ -167,7 +240,7 @@ impl<'a> Hand<'a> {
 }
 
 /// Ends what is open, and waits until all rows are gone.
-fn assert_none_is_left(database: &Database<'_>, prepared: &[String]) {
+fn assert_none_is_left(database: &Database<'_>, prepared: &[String], feed: Option<Feed>) {
     let mut disk = database.disk();
     for name in prepared {
         let _ = disk.try_run(&format!("COMMIT PREPARED '{name}'"));
@@ -176,6 +249,9 @@ fn assert_none_is_left(database: &Database<'_>, prepared: &[String]) {
     let _ = disk.try_run(attach);
     for table in TABLES {
         disk.run(&format!("SELECT ttl.resume('{table}')"));
+    }
+    if let Some(feed) = feed {
+        feed.end(database);
     }
     for table in TABLES {
         let left = format!("SELECT count(*) FROM {table} WHERE id <= 10000");
@@ -188,8 +264,8 @@ fn no_expired_row() {
     let server = Server::start_sweeping(&[
         ("ttl.naptime", "1d"),
         ("ttl.change_delay", "0"),
-        ("wal_level", "replica"),
-        ("max_wal_senders", "4"),
+        ("wal_level", "logical"),
+        ("max_wal_senders", "6"),
         ("max_prepared_transactions", "20"),
         ("autovacuum", "off"),
     ]);
@@ -197,6 +273,7 @@ fn no_expired_row() {
     for round in 0..3 {
         let database = server.database(&format!("round{round}"));
         database.connect().run(SCHEMA);
+        let mut feed = Feed::new(&server, &database, round);
         // The last round goes on there, too.
         let standby = (round == 2).then(|| server.start_standby(&[]));
         let hand = || Hand::new(&database, server.major());
@@ -208,6 +285,10 @@ fn no_expired_row() {
                 server.stop(random.pick(&[Stop::Immediate, Stop::Fast]));
                 server.launch();
                 hands.iter_mut().for_each(Hand::reconnect);
+                feed.session = server.existing_database(&feed.database).connect();
+            }
+            if random.chance(0.2) {
+                feed.write(&mut random, number);
             }
             if random.chance(0.2) {
                 sleep(Duration::from_millis(random.pick(&[100, 500, 1500])));
@@ -227,8 +308,12 @@ fn no_expired_row() {
             let promoted = standby.existing_database(&format!("round{round}"));
             catch_up(&mut database.connect(), &mut promoted.connect());
             standby.promote();
-            assert_none_is_left(&promoted, &prepared);
+            // The slot is the primary's.
+            promoted
+                .connect()
+                .run("ALTER SUBSCRIPTION feed DISABLE");
+            assert_none_is_left(&promoted, &prepared, None);
         }
-        assert_none_is_left(&database, &prepared);
+        assert_none_is_left(&database, &prepared, Some(feed));
     }
 }
