@@ -3,7 +3,7 @@
 use super::shard_name;
 use crate::pg::abi::encoding;
 use crate::pg::abi::variable::Variable;
-use crate::pg::catalog::rows::{self, Catalog, Key};
+use crate::pg::catalog::rows::{self, Catalog, KeyDatum};
 use crate::pg::catalog::{self, names};
 use core::ffi::c_char;
 use pgrx::pg_sys;
@@ -13,7 +13,7 @@ const PG_CATALOG: pg_sys::Oid = pg_sys::Oid::from_u32(pg_sys::PG_CATALOG_NAMESPA
 
 /// What a relation is to Citus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum CitusRole {
     /// A shell: a distributed or reference table, or a local one in Citus's metadata. Its rows are
     /// in shards.
     Shell,
@@ -32,13 +32,13 @@ struct Catalogs {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum CitusState {
     Unknown,
     Absent,
     Present(Catalogs),
 }
 
-static STATE: Variable<Cell<State>> = Variable::new(Cell::new(State::Unknown));
+static STATE: Variable<Cell<CitusState>> = Variable::new(Cell::new(CitusState::Unknown));
 
 /// Only superusers make tables in `pg_catalog`.
 fn look_up() -> Option<Catalogs> {
@@ -56,14 +56,14 @@ fn look_up() -> Option<Catalogs> {
 #[inline]
 fn catalogs() -> Option<Catalogs> {
     match STATE.get() {
-        State::Present(catalogs) => Some(catalogs),
-        State::Absent => None,
-        State::Unknown => {
+        CitusState::Present(catalogs) => Some(catalogs),
+        CitusState::Absent => None,
+        CitusState::Unknown => {
             // Set first: a change that arrives during the look-up resets it.
-            STATE.set(State::Absent);
+            STATE.set(CitusState::Absent);
             let found = look_up();
-            if let (Some(catalogs), State::Absent) = (found, STATE.get()) {
-                STATE.set(State::Present(catalogs));
+            if let (Some(catalogs), CitusState::Absent) = (found, STATE.get()) {
+                STATE.set(CitusState::Present(catalogs));
             }
             found
         }
@@ -79,7 +79,7 @@ pub(super) fn is_present() -> bool {
 /// Whether it is known not to be. Calls no function of PostgreSQL.
 #[inline]
 pub(crate) fn is_known_to_be_absent() -> bool {
-    matches!(STATE.get(), State::Absent)
+    matches!(STATE.get(), CitusState::Absent)
 }
 
 /// Whether this is the node that coordinates the cluster: DDL of tables of Citus is for that alone.
@@ -127,7 +127,7 @@ pub(super) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
     // SAFETY: Citus's catalog has these columns, and the index is on shardid.
     let placements: Catalog<FormPlacement> = unsafe { Catalog::new(relation, Some(index)) };
     let (here, mut is_here) = (local_group(), false);
-    placements.scan(&[(ANUM_SHARDID, Key::Int8(number))], &mut |row| {
+    placements.scan(&[(ANUM_SHARDID, KeyDatum::Int8(number))], &mut |row| {
         is_here = Some(row.groupid) == here;
         is_here
     });
@@ -143,7 +143,7 @@ pub(super) fn init() {
 }
 
 unsafe extern "C-unwind" fn on_change(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
-    STATE.set(State::Unknown);
+    STATE.set(CitusState::Unknown);
 }
 
 /// The first columns of pg_dist_partition.
@@ -194,7 +194,7 @@ fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
         return false;
     };
     let mut found = false;
-    let key = (ANUM_LOGICALRELID, Key::Oid(relid));
+    let key = (ANUM_LOGICALRELID, KeyDatum::Oid(relid));
     catalogs.partitions().scan(&[key], &mut |row| {
         let model = row.value(ANUM_REPMODEL);
         found = is_kind(model.map_or(0, |model| model.value() as u8));
@@ -210,7 +210,7 @@ pub(super) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let catalogs = catalogs()?;
     let number = shard_name::number(&catalog::relation_name(relid))?;
     let mut shell = None;
-    let key = (ANUM_SHARDID, Key::Int8(number));
+    let key = (ANUM_SHARDID, KeyDatum::Int8(number));
     catalogs.shards(catalogs.shard_id).scan(&[key], &mut |row| {
         shell = Some(row.logicalrelid);
         true
@@ -270,7 +270,7 @@ pub(super) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         return vec![];
     };
     let mut numbers = Vec::new();
-    let key = (ANUM_LOGICALRELID, Key::Oid(relid));
+    let key = (ANUM_LOGICALRELID, KeyDatum::Oid(relid));
     catalogs
         .shards(catalogs.shard_table)
         .scan(&[key], &mut |row| {
@@ -298,10 +298,10 @@ pub(super) fn with_shards(relids: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
 }
 
 /// What the relation is to Citus; `None` if it is nothing to it, or there is no Citus.
-pub(super) fn part(relid: pg_sys::Oid) -> Option<Part> {
+pub(super) fn part(relid: pg_sys::Oid) -> Option<CitusRole> {
     catalogs()?;
     if is_shell(relid) {
-        return Some(Part::Shell);
+        return Some(CitusRole::Shell);
     }
-    shell_of(relid).map(Part::Shard)
+    shell_of(relid).map(CitusRole::Shard)
 }

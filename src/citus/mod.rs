@@ -17,15 +17,15 @@
 //! (`docs/decisions/0008-topmost-policy-wins.md`), and invalidation of children, hold for them, too.
 
 mod catalogs;
+mod distributed_transaction;
 pub(crate) mod nodes;
 pub(crate) mod placements;
 mod session;
 mod shard_name;
 #[cfg(test)]
 mod shard_name_test;
-mod transaction;
 
-pub(crate) use catalogs::{Part, is_known_to_be_absent};
+pub(crate) use catalogs::{CitusRole, is_known_to_be_absent};
 pub(crate) use session::{Conversion, Doing};
 
 use crate::error::Result;
@@ -46,7 +46,7 @@ pub(crate) trait Cluster {
     }
 
     /// What the relation is to Citus; `None` if it is nothing to it.
-    fn part(&self, _relid: Oid) -> Option<Part> {
+    fn part(&self, _relid: Oid) -> Option<CitusRole> {
         None
     }
 
@@ -151,7 +151,7 @@ pub(crate) trait Cluster {
     }
 
     /// Asks all nodes.
-    fn ask(&self, query: &str) -> Result<Vec<nodes::Answer>> {
+    fn ask(&self, query: &str) -> Result<Vec<nodes::NodeAnswer>> {
         nodes::ask_alone(query)
     }
 
@@ -161,7 +161,7 @@ pub(crate) trait Cluster {
         _shell: Oid,
         _function: &str,
         _others: &[String],
-    ) -> Result<Vec<placements::Answer>> {
+    ) -> Result<Vec<placements::PlacementAnswer>> {
         Ok(vec![])
     }
 }
@@ -172,9 +172,9 @@ struct Absent;
 impl Cluster for Absent {}
 
 /// One with it.
-struct Present;
+struct WithCitus;
 
-impl Cluster for Present {
+impl Cluster for WithCitus {
     fn is_present(&self) -> bool {
         catalogs::is_present()
     }
@@ -183,7 +183,7 @@ impl Cluster for Present {
         catalogs::is_coordinator()
     }
 
-    fn part(&self, relid: Oid) -> Option<Part> {
+    fn part(&self, relid: Oid) -> Option<CitusRole> {
         catalogs::part(relid)
     }
 
@@ -240,26 +240,26 @@ impl Cluster for Present {
     }
 
     fn begun_at(&self) -> Option<i64> {
-        transaction::begun_at()
+        distributed_transaction::begun_at()
     }
 
     fn use_one_session(&self, relid: Oid) -> Result<()> {
-        transaction::use_one_session(relid)
+        distributed_transaction::use_one_session(relid)
     }
 
     fn check_only_session(&self, relid: Oid) -> Result<()> {
-        transaction::check_only_session(relid)
+        distributed_transaction::check_only_session(relid)
     }
 
     fn one_at_a_time(&self) -> Result<()> {
-        transaction::one_at_a_time()
+        distributed_transaction::one_at_a_time()
     }
 
     fn is_asked(&self) -> bool {
         nodes::is_asked()
     }
 
-    fn ask(&self, query: &str) -> Result<Vec<nodes::Answer>> {
+    fn ask(&self, query: &str) -> Result<Vec<nodes::NodeAnswer>> {
         nodes::ask(query)
     }
 
@@ -268,7 +268,7 @@ impl Cluster for Present {
         shell: Oid,
         function: &str,
         others: &[String],
-    ) -> Result<Vec<placements::Answer>> {
+    ) -> Result<Vec<placements::PlacementAnswer>> {
         placements::call(shell, function, others)
     }
 }
@@ -277,7 +277,7 @@ impl Cluster for Present {
 #[inline]
 pub(crate) fn here() -> &'static dyn Cluster {
     if catalogs::is_present() {
-        &Present
+        &WithCitus
     } else {
         &Absent
     }

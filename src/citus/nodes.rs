@@ -16,14 +16,14 @@ const PATIENCE: &CStr = c"800";
 const CONNECTIONS: &[u8] = b"citus_run_command gpid=";
 
 /// What a node has said.
-pub(crate) struct Answer {
+pub(crate) struct NodeAnswer {
     /// Host and port, as in pg_dist_node; `None` without Citus.
     pub(crate) node: Option<(String, i32)>,
     /// The first column of the first row, or the error.
     pub(crate) text: std::result::Result<Option<String>, String>,
 }
 
-impl Answer {
+impl NodeAnswer {
     /// The node's name.
     pub(crate) fn name(&self) -> String {
         let named = |(host, port): &(String, i32)| format!("{host}:{port}");
@@ -37,7 +37,7 @@ pub(super) fn is_asked() -> bool {
 }
 
 /// Asks all nodes. Waits less than a second for those out of reach.
-pub(super) fn ask(query: &str) -> Result<Vec<Answer>> {
+pub(super) fn ask(query: &str) -> Result<Vec<NodeAnswer>> {
     answers(&format!(
         "SELECT n.nodename, n.nodeport, r.success, r.result \
            FROM pg_catalog.run_command_on_all_nodes({}) AS r \
@@ -47,13 +47,13 @@ pub(super) fn ask(query: &str) -> Result<Vec<Answer>> {
 }
 
 /// Asks this server alone.
-pub(super) fn ask_alone(query: &str) -> Result<Vec<Answer>> {
+pub(super) fn ask_alone(query: &str) -> Result<Vec<NodeAnswer>> {
     answers(&format!(
         "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({query})::pg_catalog.text"
     ))
 }
 
-fn answers(query: &str) -> Result<Vec<Answer>> {
+fn answers(query: &str) -> Result<Vec<NodeAnswer>> {
     let query = encoding::query(query);
     let rows = session::with_setting(c"citus.node_connection_timeout", PATIENCE, || {
         Spi::connect_mut(|client| {
@@ -64,7 +64,7 @@ fn answers(query: &str) -> Result<Vec<Answer>> {
                     let (host, port) = (text(row.get(1)?), row.get::<i32>(2)?);
                     let said = text(row.get(4)?);
                     let success = row.get(3)?.unwrap_or(false);
-                    Ok(Answer {
+                    Ok(NodeAnswer {
                         node: host.zip(port),
                         text: if success {
                             Ok(said)

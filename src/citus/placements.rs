@@ -14,13 +14,17 @@ const LOCK_TIMEOUT: &str = "5s";
 const SHARD: &str = "%L";
 
 /// What a call has returned at one copy.
-pub(crate) struct Answer {
+pub(crate) struct PlacementAnswer {
     pub(crate) shard: i64,
     text: String,
 }
 
 /// Calls `function`, whose first argument is a shard, and whose others are these (SQL).
-pub(super) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Result<Vec<Answer>> {
+pub(super) fn call(
+    shell: pg_sys::Oid,
+    function: &str,
+    others: &[String],
+) -> Result<Vec<PlacementAnswer>> {
     let arguments: String = others.iter().map(|other| format!(", {other}")).collect();
     let arguments = arguments.replace('%', "%%");
     // Citus names shards without the schema `public`.
@@ -48,14 +52,14 @@ pub(super) fn call(shell: pg_sys::Oid, function: &str, others: &[String]) -> Res
 }
 
 /// What Citus returns for one copy.
-struct Row {
+struct PlacementRow {
     node: String,
     shard: i64,
     success: bool,
     result: String,
 }
 
-fn rows(query: &str) -> Result<Vec<Row>> {
+fn rows(query: &str) -> Result<Vec<PlacementRow>> {
     let query = encoding::query(query);
     let rows = Spi::connect_mut(|client| {
         let found = client.update(&query, None, &[])?;
@@ -63,7 +67,7 @@ fn rows(query: &str) -> Result<Vec<Row>> {
         found
             .map(|row| {
                 let (name, port) = (text(row.get(1)?), row.get::<i32>(2)?);
-                Ok(Row {
+                Ok(PlacementRow {
                     node: format!("{name}:{}", port.unwrap_or(0)),
                     shard: row.get(3)?.unwrap_or(0),
                     success: row.get(4)?.unwrap_or(false),
@@ -75,9 +79,9 @@ fn rows(query: &str) -> Result<Vec<Row>> {
     rows.map_err(Error::from)
 }
 
-fn answer(row: Row) -> Result<Answer> {
+fn answer(row: PlacementRow) -> Result<PlacementAnswer> {
     if row.success {
-        return Ok(Answer {
+        return Ok(PlacementAnswer {
             shard: row.shard,
             text: row.result,
         });
@@ -92,7 +96,7 @@ fn answer(row: Row) -> Result<Answer> {
 }
 
 /// The sum of what shards have returned; copies of one shard count once.
-pub(crate) fn sum(answers: &[Answer]) -> Result<i64> {
+pub(crate) fn sum(answers: &[PlacementAnswer]) -> Result<i64> {
     let mut largest = std::collections::BTreeMap::new();
     for answer in answers {
         let value = answer.json()?.as_i64().ok_or_else(|| answer.unreadable())?;
@@ -102,7 +106,7 @@ pub(crate) fn sum(answers: &[Answer]) -> Result<i64> {
     Ok(largest.values().sum())
 }
 
-impl Answer {
+impl PlacementAnswer {
     /// What was returned.
     pub(crate) fn json(&self) -> Result<serde_json::Value> {
         serde_json::from_str(&self.text).map_err(|_| self.unreadable())

@@ -7,13 +7,13 @@ use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::abi::externs;
 use crate::pg::catalog;
-use crate::pg::exec::executor::Plan;
+use crate::pg::exec::executor::StatementPlan;
 use crate::policy::micros;
 use crate::store::cache;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// A copy of a reference table that has a time to live and that the statement writes to.
-fn reference_shard(plan: Plan<'_>) -> Option<pg_sys::Oid> {
+fn reference_shard(plan: StatementPlan<'_>) -> Option<pg_sys::Oid> {
     let is_one = |&relid: &pg_sys::Oid| {
         cache::policy(relid).is_some_and(|policy| policy.is_reference_shard && policy.expires())
     };
@@ -22,7 +22,7 @@ fn reference_shard(plan: Plan<'_>) -> Option<pg_sys::Oid> {
 
 /// Before such a statement starts: it gets its transaction's time. Outside a distributed transaction
 /// there is but one copy.
-pub(crate) fn begin(plan: Plan<'_>) -> Result<()> {
+pub(crate) fn begin(plan: StatementPlan<'_>) -> Result<()> {
     let Some(relid) = reference_shard(plan) else {
         return Ok(());
     };
@@ -34,7 +34,7 @@ pub(crate) fn begin(plan: Plan<'_>) -> Result<()> {
 }
 
 /// After it: what an older transaction would have found may be deleted from a copy by now.
-pub(crate) fn check_age(plan: Plan<'_>) -> Result<()> {
+pub(crate) fn check_age(plan: StatementPlan<'_>) -> Result<()> {
     if citus::is_known_to_be_absent() {
         return Ok(());
     }

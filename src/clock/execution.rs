@@ -6,7 +6,7 @@
 use super::now::statement_now;
 use crate::pg::abi::context::{Context, Mark};
 use crate::pg::abi::variable::Variable;
-use crate::pg::exec::executor::Query;
+use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::server::parallel;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 use pgrx::pg_sys;
@@ -20,16 +20,17 @@ static GIVEN: AtomicI64 = AtomicI64::new(0);
 static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::null_mut());
 
 /// What was running when each open subtransaction began, the outermost first.
-static AT_SUBXACT_START: Variable<RefCell<Vec<Running>>> = Variable::new(RefCell::new(Vec::new()));
+static AT_SUBXACT_START: Variable<RefCell<Vec<RunningQuery>>> =
+    Variable::new(RefCell::new(Vec::new()));
 
 /// The running query. `Copy`: the hooks own no values with destructors.
 #[derive(Clone, Copy)]
-pub(crate) struct Running {
+pub(crate) struct RunningQuery {
     time: i64,
     snapshot: pg_sys::Snapshot,
 }
 
-impl Running {
+impl RunningQuery {
     /// No query is running.
     const NONE: Self = Self {
         time: 0,
@@ -74,20 +75,20 @@ pub(crate) fn time() -> Option<i64> {
 
 /// A query begins, with the time of its statement. If it shares the snapshot of the running
 /// query (a function that is not VOLATILE), it has that one's time.
-pub(crate) fn begin(query: Query<'_>) -> Running {
-    let (outer, snapshot) = (Running::current(), query.snapshot());
+pub(crate) fn begin(query: ExecutorQuery<'_>) -> RunningQuery {
+    let (outer, snapshot) = (RunningQuery::current(), query.snapshot());
     let inherits = outer.time != 0 && !snapshot.is_null() && outer.snapshot == snapshot;
     let time = if inherits {
         outer.time
     } else {
         statement_now()
     };
-    Running { time, snapshot }.replace()
+    RunningQuery { time, snapshot }.replace()
 }
 
 /// The query has been started: its executor state keeps the time. It fails for want of memory
 /// only.
-pub(crate) fn keep(query: Query<'_>) {
+pub(crate) fn keep(query: ExecutorQuery<'_>) {
     if let Some(memory) = query.memory() {
         KEPT.keep(memory, TIME.load(Relaxed));
     }
@@ -103,13 +104,13 @@ pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
 }
 
 /// A query goes on, by the time that it keeps.
-pub(crate) fn go_on(query: Query<'_>) -> Running {
+pub(crate) fn go_on(query: ExecutorQuery<'_>) -> RunningQuery {
     match query.memory().and_then(|memory| KEPT.find(memory)) {
         Some(time) => {
             let snapshot = query.snapshot();
-            Running { time, snapshot }.replace()
+            RunningQuery { time, snapshot }.replace()
         }
-        None => Running::current(),
+        None => RunningQuery::current(),
     }
 }
 
@@ -122,9 +123,9 @@ pub(super) fn is_kept_in(memory: Context<'_>) -> bool {
 /// [`Running::resume`] what is kept of it, until [`forget_given`] that a wait does not count.
 pub(super) fn give(time: i64) {
     GIVEN.store(time, Relaxed);
-    let given = Running {
+    let given = RunningQuery {
         time,
-        ..Running::current()
+        ..RunningQuery::current()
     };
     given.resume();
 }
@@ -143,21 +144,21 @@ pub(crate) fn forget_given() {
 
 /// The running query has waited: from here on it judges rows by this time, until
 /// [`Running::resume`].
-pub(crate) fn advance(time: i64) -> Running {
-    let outer = Running::current();
-    Running { time, ..outer }.replace()
+pub(crate) fn advance(time: i64) -> RunningQuery {
+    let outer = RunningQuery::current();
+    RunningQuery { time, ..outer }.replace()
 }
 
 /// A utility statement runs. COPY and DDL go by the time of their statement, also inside a
 /// function that a query calls.
-pub(crate) fn suspend() -> Running {
-    Running::NONE.replace()
+pub(crate) fn suspend() -> RunningQuery {
+    RunningQuery::NONE.replace()
 }
 
 /// The transaction was aborted. Raises no error.
 pub(crate) fn at_abort() {
     AT_SUBXACT_START.with_borrow_mut(Vec::clear);
-    Running::NONE.resume();
+    RunningQuery::NONE.resume();
 }
 
 /// A subtransaction has begun. Raises no error.
@@ -165,8 +166,8 @@ pub(crate) fn at_subxact_start(level: i32) {
     AT_SUBXACT_START.with_borrow_mut(|started| {
         let depth = usize::try_from(level).unwrap_or(0);
         started.truncate(depth);
-        started.resize(depth, Running::NONE);
-        started.push(Running::current());
+        started.resize(depth, RunningQuery::NONE);
+        started.push(RunningQuery::current());
     });
 }
 
@@ -174,5 +175,5 @@ pub(crate) fn at_subxact_start(level: i32) {
 pub(crate) fn at_subxact_abort(level: i32) {
     let depth = usize::try_from(level).unwrap_or(0);
     let outer = AT_SUBXACT_START.with_borrow(|started| started.get(depth).copied());
-    outer.unwrap_or(Running::NONE).resume();
+    outer.unwrap_or(RunningQuery::NONE).resume();
 }

@@ -68,7 +68,7 @@ pub(crate) fn present_stamp() -> i64 {
 
 /// A stamp that is kept until the query ends or waits for a lock.
 #[derive(Clone, Copy)]
-struct Kept {
+struct KeptStamp {
     statement_start: i64,
     /// When this session had last begun to wait for a lock.
     waited: i64,
@@ -114,7 +114,7 @@ pub(crate) extern "C-unwind" fn ttl_refreshed_ts(call: Call<'_, (i64, i32, i32)>
 fn stamp_of_call<A>(mut call: Call<'_, A>) -> i64 {
     let statement_start = externs::GetCurrentStatementStartTimestamp();
     let waited = externs::last_wait();
-    let present = || Kept {
+    let present = || KeptStamp {
         statement_start,
         waited,
         stamp: stamp(statement_start),

@@ -1,7 +1,7 @@
 //! Functions of Citus that make a table of its own of a table, or the other way: they refuse triggers,
 //! and shards come without. The trigger for keys goes before, and comes where it belongs after.
 
-use super::statement::{Command, Kind, Statement};
+use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -50,14 +50,14 @@ fn with_labels() -> Vec<(pg_sys::Oid, bool)> {
 }
 
 /// Before ALTER TABLE … SET SCHEMA: whether [`after`] is to follow.
-pub(super) fn before_set_schema(statement: &Statement<'_>) -> Result<bool> {
+pub(super) fn before_set_schema(statement: &UtilityStatement<'_>) -> Result<bool> {
     let has_part = |&relid: &pg_sys::Oid| {
         is_own(relid)
             && label_of(relid).is_some()
             && (citus::here().is_shell(relid) || trigger_placement::has(relid))
     };
     // Citus repeats it on the other nodes.
-    let is_it = statement.kind == Kind::SetSchema
+    let is_it = statement.kind == StatementKind::SetSchema
         && citus::here().is_present()
         && !citus::here().is_of_citus();
     let Some(relid) = statement.relation.filter(|_| is_it).filter(has_part) else {
@@ -71,10 +71,10 @@ pub(super) fn before_set_schema(statement: &Statement<'_>) -> Result<bool> {
 }
 
 /// Refuses the same by ALTER TABLE.
-pub(super) fn check(statement: &Statement<'_>) -> Result<()> {
+pub(super) fn check(statement: &UtilityStatement<'_>) -> Result<()> {
     let relid = statement
         .relation
-        .filter(|_| statement.commands.contains(&Command::Columnar));
+        .filter(|_| statement.commands.contains(&AlterCommand::Columnar));
     match relid.filter(|&relid| is_own(relid) && is_kept_by_rows(relid)) {
         Some(relid) => Err(refuse_method(relid)),
         None => Ok(()),

@@ -2,10 +2,10 @@
 //! lives again (docs/decisions/0018-turning-off-purges-first.md).
 
 use super::purge_before_change;
-use super::statement::{Command, Statement};
-use super::sync_label::TtlIndex;
+use super::sync_label::IndexBefore;
+use super::utility_statement::{AlterCommand, UtilityStatement};
 use crate::citus;
-use crate::deletion::purge;
+use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, index, roles};
@@ -17,7 +17,7 @@ use pgrx::pg_sys;
 use pgrx::spi::Spi;
 
 /// A table that loses TTL indexes.
-struct Ending {
+struct LosingTable {
     labelled_table: pg_sys::Oid,
     names: Vec<String>,
     /// DROP INDEX CONCURRENTLY: nothing may be written before it in its transaction.
@@ -25,16 +25,19 @@ struct Ending {
 }
 
 /// Deletes the rows that are expired by those of the noted indexes that the statement drops.
-pub(super) fn keep_from_reviving(statement: &Statement<'_>, noted: &[TtlIndex]) -> Result<()> {
+pub(super) fn keep_from_reviving(
+    statement: &UtilityStatement<'_>,
+    noted: &[IndexBefore],
+) -> Result<()> {
     let concurrently = statement.concurrent;
-    let mut endings: Vec<Ending> = vec![];
+    let mut endings: Vec<LosingTable> = vec![];
     for noted in noted.iter().filter(|noted| drops(statement, noted)) {
         match endings
             .iter_mut()
             .find(|e| e.labelled_table == noted.labelled_table)
         {
             Some(ending) => ending.names.push(noted.name.clone()),
-            None => endings.push(Ending {
+            None => endings.push(LosingTable {
                 labelled_table: noted.labelled_table,
                 names: vec![noted.name.clone()],
                 concurrently,
@@ -45,16 +48,18 @@ pub(super) fn keep_from_reviving(statement: &Statement<'_>, noted: &[TtlIndex]) 
 }
 
 /// Whether the statement drops the index: by its name, or with a column or constraint.
-fn drops(statement: &Statement<'_>, noted: &TtlIndex) -> bool {
-    let &TtlIndex {
+fn drops(statement: &UtilityStatement<'_>, noted: &IndexBefore) -> bool {
+    let &IndexBefore {
         labelled_table,
         index,
         ..
     } = noted;
     statement.indexes.contains(&index)
         || statement.commands.iter().any(|command| match command {
-            Command::DropColumn(name) => or_raise(goes_with_column(index, labelled_table, name)),
-            Command::DropConstraint(name) => {
+            AlterCommand::DropColumn(name) => {
+                or_raise(goes_with_column(index, labelled_table, name))
+            }
+            AlterCommand::DropConstraint(name) => {
                 index::of_constraint(labelled_table, name) == Some(index)
             }
             _ => false,
@@ -63,8 +68,8 @@ fn drops(statement: &Statement<'_>, noted: &TtlIndex) -> bool {
 
 /// Deletes the rows that would live again. Does nothing if the user may not drop the index:
 /// PostgreSQL raises the error.
-fn keep_from_coming_back(ending: &Ending) -> Result<()> {
-    let Ending {
+fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
+    let LosingTable {
         labelled_table,
         names,
         ..
@@ -107,7 +112,7 @@ fn keep_from_coming_back(ending: &Ending) -> Result<()> {
     };
     if ending.concurrently {
         let tree = catalog::all_inheritors(labelled_table);
-        if tree.into_iter().any(purge::has_expired) {
+        if tree.into_iter().any(purge_tables::has_expired) {
             return Err(rows_in_the_way(labelled_table, names));
         }
         return Ok(());

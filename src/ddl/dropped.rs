@@ -4,7 +4,7 @@
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::sync_label;
-use crate::pg::catalog::object_access::Calls;
+use crate::pg::catalog::object_access::DropCallbacks;
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The callbacks that are installed.
-pub(super) const CALLS: Calls = Calls {
+pub(super) const CALLS: DropCallbacks = DropCallbacks {
     relation: note,
     extension: stop_deletion,
 };

@@ -17,26 +17,26 @@
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
 //! | `databases` | statements for which no session may be connected to a database |
 
-mod added;
-mod columns;
+mod all_nodes;
 pub(crate) mod conversion;
-pub(crate) mod databases;
 mod drop_index;
 mod dropped;
-mod everywhere;
-pub(crate) mod incoming;
+pub(crate) mod exclusive_database;
+pub(crate) mod incoming_rows;
 mod lost_default;
-mod needed;
+mod needed_constraints;
 mod parse;
+mod protected_columns;
 pub(crate) mod purge_before_change;
 mod purge_before_ddl;
 mod reads;
 mod refusal;
-mod statement;
+mod sync_added;
 mod sync_label;
 mod sync_trigger;
-pub(crate) mod table_options;
 mod trigger_guard;
+mod utility_statement;
+pub(crate) mod with_options;
 
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::syntax::Node;
@@ -47,14 +47,14 @@ use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
 use crate::worker::shared::places;
 use pgrx::pg_sys;
-use statement::{Command, Kind, Statement};
+use utility_statement::{AlterCommand, StatementKind, UtilityStatement};
 
 /// A statement that is running.
-struct Running {
+struct RunningStatement {
     /// What `sync_trigger::before` returned: whether this is the outermost statement that it
     /// tracks.
     trigger: Option<bool>,
-    noted: sync_label::Noted,
+    noted: sync_label::LabelBefore,
     /// ALTER: what `constraint_ddl::leave` needs.
     constraint_ddl: Option<Scope>,
     /// The table whose parents it changes: what sessions have cached of inherited policies is
@@ -66,21 +66,21 @@ struct Running {
     converts: bool,
 }
 
-static RUNNING: Scoped<Running> = Scoped::new();
+static RUNNING: Scoped<RunningStatement> = Scoped::new();
 
 /// Called before a utility statement. Returns what [`after`] needs; `None` if it has nothing to do.
 pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
-    let statement = Statement::of(node)?;
+    let statement = UtilityStatement::of(node)?;
     trigger_guard::check(&statement);
     or_raise(conversion::check(&statement));
-    or_raise(everywhere::before(&statement));
+    or_raise(all_nodes::before(&statement));
     let converts = or_raise(conversion::before_set_schema(&statement));
     // First, as it takes the strongest lock.
     let trigger = sync_trigger::before(&statement);
-    if statement.kind == Kind::AlterTable {
-        columns::check_alter_table(&statement);
+    if statement.kind == StatementKind::AlterTable {
+        protected_columns::check_alter_table(&statement);
     }
-    columns::check_drop_index(&statement);
+    protected_columns::check_drop_index(&statement);
     purge_before_ddl::delete_expired(&statement);
     let reparented = reparented(&statement);
     // Before and after the statement: first for the old ancestors, then for the new ones.
@@ -88,19 +88,24 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     // After the checks above: they may refuse the statement.
     let noted = sync_label::before(&statement);
     // Last: the deletions above are not part of the statement.
-    let altered = [Kind::AlterTable, Kind::AlterType, Kind::AlterOther].contains(&statement.kind);
+    let altered = [
+        StatementKind::AlterTable,
+        StatementKind::AlterType,
+        StatementKind::AlterOther,
+    ]
+    .contains(&statement.kind);
     let constraint_ddl = altered.then(|| {
         constraint_ddl::enter(ConstraintDdl {
             user: roles::current_user(),
             tables: [statement.relation, statement.partition()],
         })
     });
-    let running = Running {
+    let running = RunningStatement {
         trigger,
         noted,
         constraint_ddl,
         reparented,
-        incoming: incoming::table(&statement),
+        incoming: incoming_rows::table(&statement),
         converts,
     };
     Some(RUNNING.enter(running))
@@ -125,7 +130,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
     running
         .incoming
         .into_iter()
-        .for_each(incoming::after_attach);
+        .for_each(incoming_rows::after_attach);
     if running.converts {
         conversion::after();
     }
@@ -140,11 +145,11 @@ pub(crate) fn at_abort(level: i32) {
 /// The table whose parents the statement changes, or whose index is attached, which can make a TTL
 /// index valid. Of a table that is attached or detached only what is below it gets another policy:
 /// not its siblings, of which there may be thousands.
-fn reparented(statement: &Statement<'_>) -> Option<pg_sys::Oid> {
-    let changes = |command: &Command| {
+fn reparented(statement: &UtilityStatement<'_>) -> Option<pg_sys::Oid> {
+    let changes = |command: &AlterCommand| {
         matches!(
             command,
-            Command::Inherit | Command::Attach(_) | Command::Detach(_)
+            AlterCommand::Inherit | AlterCommand::Attach(_) | AlterCommand::Detach(_)
         )
     };
     let table = statement

@@ -2,10 +2,10 @@
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
 use crate::citus;
-use crate::deletion::purge;
+use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, timescale};
-use crate::pg::exec::relation::Open;
+use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::txn;
 use crate::policy::Policy;
@@ -55,7 +55,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
         let purged = citus::here().call(relid, "ttl_internal.purge_strictly", &[]);
         return purged.map(drop).map_err(|error| error.or_hint(HINT));
     }
-    purge::lock_tree(relid, children_lock);
+    purge_tables::lock_tree(relid, children_lock);
     for (table, label) in tree.iter().filter_map(revived) {
         policy_lock::lock_policy_for_change(label.labelled_table);
         clear(table, &label, to)?;
@@ -67,7 +67,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
 /// if one stays.
 fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u64> {
     if label.policy.restored {
-        if purge::has_expired(table) {
+        if purge_tables::has_expired(table) {
             return Err(Error::restored_rows_in_the_way(label.labelled_table));
         }
         return Ok(0);
@@ -75,12 +75,12 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
     let waits = label
         .policy
         .waits_until(background::now(), settings::change_delay());
-    if waits.is_some() && purge::has_expired(table) {
+    if waits.is_some() && purge_tables::has_expired(table) {
         return Err(held_back(label.labelled_table, to));
     }
     let deleted = txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
     let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
-    if is_copy && purge::has_any_expired(table) {
+    if is_copy && purge_tables::has_any_expired(table) {
         return Err(kept_in_copies(label.labelled_table));
     }
     Ok(deleted)
@@ -104,7 +104,7 @@ fn kept_in_copies(relid: pg_sys::Oid) -> Error {
 /// that is expired by the present policy stays. The caller has locked it.
 pub(crate) fn clear_shard(relid: pg_sys::Oid) -> Result<u64> {
     let mut deleted = 0;
-    for table in purge::lock_tree(relid, pg_sys::RowExclusiveLock) {
+    for table in purge_tables::lock_tree(relid, pg_sys::RowExclusiveLock) {
         if let Some(label) = governing_label(table) {
             deleted += clear(table, &label, None)?;
         }
@@ -140,15 +140,15 @@ fn held_back(relid: pg_sys::Oid, to: Option<&Policy>) -> Error {
 fn empty(relid: pg_sys::Oid) -> Result<u64> {
     let mut deleted = 0;
     for _ in 0..ROUNDS {
-        if !purge::has_expired(relid) {
+        if !purge_tables::has_expired(relid) {
             return Ok(deleted);
         }
-        match purge::delete_from(relid)? {
+        match purge_tables::delete_from(relid)? {
             0 => break,
             rows => deleted += rows,
         }
     }
-    if purge::has_expired(relid) {
+    if purge_tables::has_expired(relid) {
         return Err(kept(relid));
     }
     Ok(deleted)
@@ -157,7 +157,7 @@ fn empty(relid: pg_sys::Oid) -> Result<u64> {
 /// The error if no row could be deleted: the owner's triggers keep the rows, or they were changed
 /// after the transaction's snapshot was taken.
 fn kept(relid: pg_sys::Oid) -> Error {
-    let table = Open::locked(relid);
+    let table = OpenRelation::locked(relid);
     if !table.deletion_concerns_others() {
         return Error::new(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,

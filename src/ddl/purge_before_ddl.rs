@@ -4,10 +4,10 @@
 //! These are `CREATE UNIQUE INDEX`, `ALTER TABLE` that adds or validates constraints or computes
 //! columns anew, and new partitions. They read the heap without the planner's filter.
 
-use super::reads::Extent;
-use super::statement::{Command, Kind, Statement};
+use super::reads::RowsRead;
+use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
 use crate::citus;
-use crate::deletion::{piecemeal, purge};
+use crate::deletion::{piecemeal, purge_tables};
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::{locks, owner_session, txn, xact};
@@ -18,7 +18,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// Deletes the expired rows that the statement would read. Does nothing if the user does not own
 /// the table, for whom PostgreSQL raises the error; on a table whose policy was restored, as
 /// pg_restore adds constraints after the data; and for a session that sees expired rows.
-pub(super) fn delete_expired(statement: &Statement<'_>) {
+pub(super) fn delete_expired(statement: &UtilityStatement<'_>) {
     if xact::is_read_only() || settings::show_expired() {
         return;
     }
@@ -38,15 +38,15 @@ pub(super) fn delete_expired(statement: &Statement<'_>) {
     }
     // ATTACH PARTITION checks the rows of the new partition.
     for command in &statement.commands {
-        if let Command::Attach(Some(partition)) = *command
-            && statement.kind == Kind::AlterTable
+        if let AlterCommand::Attach(Some(partition)) = *command
+            && statement.kind == StatementKind::AlterTable
             && concerns(partition)
         {
             let lock = pg_sys::AccessExclusiveLock;
             locks::relation(partition, lock);
             // The owner may have changed while the lock was waited for.
             if concerns(partition) {
-                let tables = purge::lock_tree(partition, lock);
+                let tables = purge_tables::lock_tree(partition, lock);
                 tables.into_iter().for_each(delete_from);
             }
         }
@@ -68,17 +68,21 @@ fn concerns(relid: pg_sys::Oid) -> bool {
 }
 
 /// Locks the tables that the statement reads, and returns them.
-fn affected(relid: pg_sys::Oid, extent: Extent, statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
+fn affected(
+    relid: pg_sys::Oid,
+    extent: RowsRead,
+    statement: &UtilityStatement<'_>,
+) -> Vec<pg_sys::Oid> {
     let partitioned = catalog::class(relid)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    if extent == Extent::DefaultPartition {
+    if extent == RowsRead::DefaultPartition {
         let default = catalog::default_partition(relid).filter(|_| partitioned);
         return default.map_or(vec![], |default| {
-            purge::lock_tree(default, pg_sys::AccessExclusiveLock)
+            purge_tables::lock_tree(default, pg_sys::AccessExclusiveLock)
         });
     }
-    if statement.recurses && (partitioned || extent == Extent::Children) {
-        purge::lock_tree(relid, statement.lock)
+    if statement.recurses && (partitioned || extent == RowsRead::Children) {
+        purge_tables::lock_tree(relid, statement.lock)
     } else {
         vec![relid]
     }
@@ -88,13 +92,15 @@ fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
     let restored = governing_label(relid).is_none_or(|label| label.policy.restored);
     // Look first: a DELETE that finds no row still fires statement triggers.
-    if !in_force || restored || xact::is_trigger_pending(relid) || !purge::has_expired(relid) {
+    if !in_force || restored || xact::is_trigger_pending(relid) || !purge_tables::has_expired(relid)
+    {
         return;
     }
     let deleted = txn::nested(|| {
-        let kept = purge::as_owner(relid, |visit| piecemeal::delete_what_can_go(visit, relid))
-            .transpose()?
-            .flatten();
+        let kept =
+            purge_tables::as_owner(relid, |visit| piecemeal::delete_what_can_go(visit, relid))
+                .transpose()?
+                .flatten();
         // PostgreSQL refuses such statements while trigger events are pending.
         if xact::is_trigger_pending(relid) {
             let reason = "deferred triggers would be pending";

@@ -5,7 +5,7 @@ use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
 /// Which tables are read beside the named one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Extent {
+pub(crate) enum RowsRead {
     /// Only its default partition, to check that no row belongs to the new one.
     DefaultPartition,
     /// Its partitions, but not inheriting tables: each of those has indexes of its own.
@@ -15,7 +15,7 @@ pub(crate) enum Extent {
 }
 
 /// Whose rows a command of ALTER TABLE reads.
-pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
+pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<RowsRead> {
     let definition = cmd.node(|cmd| &cmd.def);
     let of =
         |constraint: Node<'_, Constraint>| checked(constraint.contype, constraint.skip_validation);
@@ -30,31 +30,31 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<Extent> {
         AlterTableType::AT_AttachPartition => {
             let partition = definition?.cast::<pg_sys::PartitionCmd>()?;
             let bound = partition.node(|partition| &partition.bound)?;
-            (!bound.is_default).then_some(Extent::DefaultPartition)
+            (!bound.is_default).then_some(RowsRead::DefaultPartition)
         }
         #[cfg(since17)]
-        AlterTableType::AT_SetExpression => Some(Extent::Children),
+        AlterTableType::AT_SetExpression => Some(RowsRead::Children),
         #[cfg(since18)]
         AlterTableType::AT_AlterConstraint => {
             let change = definition?.cast::<pg_sys::ATAlterConstraint>()?;
-            (change.alterEnforceability && change.is_enforced).then_some(Extent::Partitions)
+            (change.alterEnforceability && change.is_enforced).then_some(RowsRead::Partitions)
         }
         AlterTableType::AT_ValidateConstraint
         | AlterTableType::AT_SetNotNull
-        | AlterTableType::AT_AlterColumnType => Some(Extent::Children),
+        | AlterTableType::AT_AlterColumnType => Some(RowsRead::Children),
         _ => None,
     }
 }
 
 /// What adding a constraint reads. A primary key also makes the columns of children NOT NULL.
-fn checked(kind: ConstrType::Type, not_valid: bool) -> Option<Extent> {
+fn checked(kind: ConstrType::Type, not_valid: bool) -> Option<RowsRead> {
     match kind {
-        ConstrType::CONSTR_UNIQUE | ConstrType::CONSTR_EXCLUSION => Some(Extent::Partitions),
-        ConstrType::CONSTR_PRIMARY | ConstrType::CONSTR_GENERATED => Some(Extent::Children),
+        ConstrType::CONSTR_UNIQUE | ConstrType::CONSTR_EXCLUSION => Some(RowsRead::Partitions),
+        ConstrType::CONSTR_PRIMARY | ConstrType::CONSTR_GENERATED => Some(RowsRead::Children),
         ConstrType::CONSTR_CHECK | ConstrType::CONSTR_NOTNULL => {
-            (!not_valid).then_some(Extent::Children)
+            (!not_valid).then_some(RowsRead::Children)
         }
-        ConstrType::CONSTR_FOREIGN => (!not_valid).then_some(Extent::Partitions),
+        ConstrType::CONSTR_FOREIGN => (!not_valid).then_some(RowsRead::Partitions),
         _ => None,
     }
 }
@@ -69,17 +69,17 @@ mod tests {
         for (kind, valid, not_valid) in [
             (
                 ConstrType::CONSTR_UNIQUE,
-                Some(Extent::Partitions),
-                Some(Extent::Partitions),
+                Some(RowsRead::Partitions),
+                Some(RowsRead::Partitions),
             ),
             (
                 ConstrType::CONSTR_PRIMARY,
-                Some(Extent::Children),
-                Some(Extent::Children),
+                Some(RowsRead::Children),
+                Some(RowsRead::Children),
             ),
-            (ConstrType::CONSTR_CHECK, Some(Extent::Children), None),
-            (ConstrType::CONSTR_NOTNULL, Some(Extent::Children), None),
-            (ConstrType::CONSTR_FOREIGN, Some(Extent::Partitions), None),
+            (ConstrType::CONSTR_CHECK, Some(RowsRead::Children), None),
+            (ConstrType::CONSTR_NOTNULL, Some(RowsRead::Children), None),
+            (ConstrType::CONSTR_FOREIGN, Some(RowsRead::Partitions), None),
             (ConstrType::CONSTR_DEFAULT, None, None),
             (ConstrType::CONSTR_NULL, None, None),
             (ConstrType::CONSTR_IDENTITY, None, None),
@@ -92,6 +92,6 @@ mod tests {
     /// Of several commands, the one that reads most counts.
     #[test]
     fn the_widest_extent_counts() {
-        assert!(Extent::Children > Extent::Partitions);
+        assert!(RowsRead::Children > RowsRead::Partitions);
     }
 }

@@ -4,8 +4,8 @@
 //! their new names (docs/decisions/0019-ttl-indexes-by-name.md). `dropped` reports the dropped
 //! ones.
 
-use super::statement::{Command, Kind, Statement, is_index, table_of};
-use super::{added, drop_index};
+use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement, is_index, table_of};
+use super::{drop_index, sync_added};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::xact;
@@ -16,9 +16,9 @@ use std::collections::HashSet;
 
 /// What a statement may change of what labels name.
 #[derive(Default)]
-pub(super) struct Noted {
+pub(super) struct LabelBefore {
     /// TTL indexes of the tables that the statement changes.
-    pub(super) indexes: Vec<TtlIndex>,
+    pub(super) indexes: Vec<IndexBefore>,
     /// The table of an index that is built: afterwards a TTL index may exist or be valid.
     building: Option<pg_sys::Oid>,
     /// What it renames: a column, or if the number is 0 an index that `ttl.enable` built; its old
@@ -27,7 +27,7 @@ pub(super) struct Noted {
 }
 
 /// A TTL index before a statement.
-pub(super) struct TtlIndex {
+pub(super) struct IndexBefore {
     pub(super) labelled_table: pg_sys::Oid,
     pub(super) index: pg_sys::Oid,
     pub(super) name: String,
@@ -35,18 +35,18 @@ pub(super) struct TtlIndex {
 
 /// Notes what the statement may rename, and deletes the rows that are expired by TTL indexes that
 /// it drops.
-pub(super) fn before(statement: &Statement<'_>) -> Noted {
-    let mut noted = Noted {
+pub(super) fn before(statement: &UtilityStatement<'_>) -> LabelBefore {
+    let mut noted = LabelBefore {
         renames: renamed(statement),
-        ..Noted::default()
+        ..LabelBefore::default()
     };
-    if let Kind::CreateIndex { .. } | Kind::Reindex = statement.kind {
+    if let StatementKind::CreateIndex { .. } | StatementKind::Reindex = statement.kind {
         let names_indexes =
             |&table: &pg_sys::Oid| label_of(table).is_some_and(|policy| !policy.rules.is_empty());
         noted.building = statement.table.filter(names_indexes);
         return noted;
     }
-    if statement.kind == Kind::RenameRelation {
+    if statement.kind == StatementKind::RenameRelation {
         lock_for_rename(statement);
     }
     let tables = indexed_tables(statement).into_iter();
@@ -59,31 +59,35 @@ pub(super) fn before(statement: &Statement<'_>) -> Noted {
 
 /// What the statement renames: the table's OID, the column's number (0 for an index that
 /// `ttl.enable` built), and the old name.
-fn renamed(statement: &Statement<'_>) -> Option<(pg_sys::Oid, i16, String)> {
+fn renamed(statement: &UtilityStatement<'_>) -> Option<(pg_sys::Oid, i16, String)> {
     let relid = statement.relation?;
     match statement.kind {
-        Kind::RenameColumn => {
+        StatementKind::RenameColumn => {
             let column = catalog::attribute(relid, &statement.column)?;
             Some((relid, column.attno, statement.column.clone()))
         }
-        Kind::RenameRelation if is_index(relid) => {
+        StatementKind::RenameRelation if is_index(relid) => {
             let name = catalog::relation_name(relid);
-            added::is_index(table_of(relid), &name).then_some((relid, 0, name))
+            sync_added::is_index(table_of(relid), &name).then_some((relid, 0, name))
         }
         _ => None,
     }
 }
 
 /// The tables of which the statement may rename an index or drops one by name.
-fn indexed_tables(statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
-    let drops =
-        |command: &Command| matches!(command, Command::DropColumn(_) | Command::DropConstraint(_));
+fn indexed_tables(statement: &UtilityStatement<'_>) -> Vec<pg_sys::Oid> {
+    let drops = |command: &AlterCommand| {
+        matches!(
+            command,
+            AlterCommand::DropColumn(_) | AlterCommand::DropConstraint(_)
+        )
+    };
     // ADD CONSTRAINT … USING INDEX renames the index to the constraint's name.
-    let adds = |command: &Command| matches!(command, Command::AddConstraint(_));
+    let adds = |command: &AlterCommand| matches!(command, AlterCommand::AddConstraint(_));
     let tables = statement.table.into_iter();
     match statement.kind {
-        Kind::RenameRelation | Kind::RenameConstraint => tables.collect(),
-        Kind::DropIndex => {
+        StatementKind::RenameRelation | StatementKind::RenameConstraint => tables.collect(),
+        StatementKind::DropIndex => {
             let tables: HashSet<_> = statement.indexes.iter().map(|&i| table_of(i)).collect();
             let mut tables: Vec<_> = tables.into_iter().collect();
             tables.sort_unstable_by_key(|table| table.to_u32());
@@ -99,7 +103,7 @@ fn indexed_tables(statement: &Statement<'_>) -> Vec<pg_sys::Oid> {
 
 /// Locks the policy that names an index, before the statement locks the index: DROP INDEX and a
 /// change of the rule take the locks in this order.
-fn lock_for_rename(statement: &Statement<'_>) {
+fn lock_for_rename(statement: &UtilityStatement<'_>) {
     let Some(index) = statement.relation.filter(|&relid| is_index(relid)) else {
         return;
     };
@@ -113,7 +117,7 @@ fn lock_for_rename(statement: &Statement<'_>) {
 }
 
 /// Updates the labels after the statement.
-pub(super) fn after(noted: &Noted) {
+pub(super) fn after(noted: &LabelBefore) {
     if noted.renames.is_none() && noted.building.is_none() && noted.indexes.is_empty() {
         return;
     }
@@ -144,7 +148,7 @@ fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
     if attno == 0 {
         let new = catalog::relation_name(relid);
         if !new.is_empty() {
-            added::rename_index(table_of(relid), old, &new);
+            sync_added::rename_index(table_of(relid), old, &new);
         }
         return;
     }
@@ -162,7 +166,7 @@ fn follow_rename(relid: pg_sys::Oid, attno: i16, old: &str) {
 }
 
 /// Stores the present names of a table's indexes in its label.
-fn follow_indexes(noted: &[TtlIndex]) {
+fn follow_indexes(noted: &[IndexBefore]) {
     let Some(labelled_table) = noted.first().map(|noted| noted.labelled_table) else {
         return;
     };
@@ -219,13 +223,13 @@ fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
 }
 
 /// The TTL indexes that the table's own label names.
-fn ttl_indexes(labelled_table: pg_sys::Oid) -> Vec<TtlIndex> {
+fn ttl_indexes(labelled_table: pg_sys::Oid) -> Vec<IndexBefore> {
     let rules = label_of(labelled_table).map_or(vec![], |policy| policy.rules);
     let index = |name: &str| index_of(labelled_table, name);
     rules
         .into_iter()
         .filter_map(|rule| {
-            Some(TtlIndex {
+            Some(IndexBefore {
                 labelled_table,
                 index: index(&rule.index)?,
                 name: rule.index,

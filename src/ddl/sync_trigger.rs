@@ -5,7 +5,7 @@
 //! statements, and those of event triggers, only add to the notes: until the outermost ends, the
 //! tables are in use. `dropped` reports what they drop.
 
-use super::statement::{Command, Kind, Statement};
+use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
 use super::{dropped, lost_default};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
@@ -28,13 +28,16 @@ thread_local! {
 
 /// Notes the tables that the statement changes. `None` if it cannot matter here; otherwise whether
 /// it is the outermost tracked statement.
-pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
+pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
     let relation = statement.relation;
     match statement.kind {
-        Kind::CreateIndex { unique: true } | Kind::CreateTable => {}
-        Kind::AlterTable | Kind::AlterType | Kind::DropOwned => {}
-        Kind::DropIndex | Kind::DropTrigger | Kind::DropExtension | Kind::DropOther => {}
-        Kind::CreateTrigger { .. } | Kind::SetLabel => {}
+        StatementKind::CreateIndex { unique: true } | StatementKind::CreateTable => {}
+        StatementKind::AlterTable | StatementKind::AlterType | StatementKind::DropOwned => {}
+        StatementKind::DropIndex
+        | StatementKind::DropTrigger
+        | StatementKind::DropExtension
+        | StatementKind::DropOther => {}
+        StatementKind::CreateTrigger { .. } | StatementKind::SetLabel => {}
         _ => return None,
     }
     let outermost = LEVEL.get() == 0;
@@ -43,18 +46,23 @@ pub(super) fn before(statement: &Statement<'_>) -> Option<bool> {
         LEVEL.set(xact::nest_level());
     }
     match statement.kind {
-        Kind::CreateIndex { .. } => before_index(statement, outermost),
-        Kind::CreateTable => {}
+        StatementKind::CreateIndex { .. } => before_index(statement, outermost),
+        StatementKind::CreateTable => {}
         // The trigger comes from a dump, or a user created it.
-        Kind::CreateTrigger { .. } => note(&TABLES, relation),
+        StatementKind::CreateTrigger { .. } => note(&TABLES, relation),
         // The policy ends.
-        Kind::SetLabel => note(&REDUCED, relation),
+        StatementKind::SetLabel => note(&REDUCED, relation),
         _ => {
             object_access::install(dropped::CALLS);
-            if statement.kind == Kind::DropExtension {
+            if statement.kind == StatementKind::DropExtension {
                 dropped::before_drop_extension();
             }
-            if outermost && matches!(statement.kind, Kind::DropExtension | Kind::DropOwned) {
+            if outermost
+                && matches!(
+                    statement.kind,
+                    StatementKind::DropExtension | StatementKind::DropOwned
+                )
+            {
                 lost_default::note();
             }
             for command in &statement.commands {
@@ -138,7 +146,7 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
 /// For a unique index, creates the trigger first: an index that is built concurrently rejects rows
 /// long before the statement ends. Its lock is also stronger than the statement's, so it must be
 /// taken first.
-fn before_index(statement: &Statement<'_>, outermost: bool) {
+fn before_index(statement: &UtilityStatement<'_>, outermost: bool) {
     let Some(table) = statement.relation else {
         return;
     };
@@ -155,20 +163,22 @@ fn before_index(statement: &Statement<'_>, outermost: bool) {
     }
 }
 
-fn before_command(statement: &Statement<'_>, command: &Command) {
+fn before_command(statement: &UtilityStatement<'_>, command: &AlterCommand) {
     let relation = statement.relation;
     match command {
-        Command::AddColumn | Command::AddConstraint(_) | Command::Triggers { .. } => {
+        AlterCommand::AddColumn
+        | AlterCommand::AddConstraint(_)
+        | AlterCommand::Triggers { .. } => {
             note(&TABLES, relation);
         }
-        Command::Inherit => note(&REDUCED, relation),
-        Command::Attach(partition) => {
+        AlterCommand::Inherit => note(&REDUCED, relation),
+        AlterCommand::Attach(partition) => {
             note(&REDUCED, *partition);
             if let (Some(parent), Some(partition)) = (relation, *partition) {
                 before_attach(parent, partition);
             }
         }
-        Command::Detach(partition) => note(&REDUCED, *partition),
+        AlterCommand::Detach(partition) => note(&REDUCED, *partition),
         _ => {}
     }
 }

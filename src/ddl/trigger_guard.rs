@@ -4,7 +4,7 @@
 //! again at once.
 
 use super::refusal::{Needed, refuse};
-use super::statement::{Command, Kind, Statement};
+use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
 use crate::citus;
 use crate::error::Error;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
@@ -14,12 +14,13 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Refuses to drop, disable, rename or replace the trigger by its name, if the table has it and TTL
 /// is on.
-pub(super) fn check(statement: &Statement<'_>) {
-    let takes = |command: &Command| matches!(command, Command::Triggers { takes_ours: true });
+pub(super) fn check(statement: &UtilityStatement<'_>) {
+    let takes =
+        |command: &AlterCommand| matches!(command, AlterCommand::Triggers { takes_ours: true });
     let verb = match statement.kind {
-        Kind::DropTrigger => "drop",
-        Kind::RenameTrigger => "rename",
-        Kind::CreateTrigger { replace: true } => "replace",
+        StatementKind::DropTrigger => "drop",
+        StatementKind::RenameTrigger => "rename",
+        StatementKind::CreateTrigger { replace: true } => "replace",
         _ if statement.commands.iter().any(takes) => "disable",
         _ => return,
     };
@@ -33,7 +34,7 @@ pub(super) fn check(statement: &Statement<'_>) {
     {
         return;
     }
-    if statement.kind == Kind::RenameTrigger && citus::here().has_shard_name(table) {
+    if statement.kind == StatementKind::RenameTrigger && citus::here().has_shard_name(table) {
         taken_by_citus(table).raise();
     }
     if let Some(policy) = cache::policy(table) {

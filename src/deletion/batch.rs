@@ -1,28 +1,28 @@
 //! One batch: a transaction that deletes expired rows of one table, as its owner.
 
-use super::archive::Locks;
-use super::cascade::Cascade;
+use super::archiving::Locks;
+use super::cascade_size::Cascade;
 use super::deleter::Deleter;
 use super::job::{DeletionWay, Job};
 use super::receiver::{FoundRow, Tally};
-use super::{by_sql, message, notice, transaction, underway};
+use super::{by_sql, message, notice, underway, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
 use crate::pg::catalog::{self, roles};
 use crate::pg::exec::after_delete::AfterDelete;
-use crate::pg::server::timeout::Limit;
-use crate::pg::session::gate::Visit;
+use crate::pg::server::timeout::TimeLimit;
+use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{self, locks, owner_session, xact};
 use crate::settings;
 use crate::store::{cache, policy_lock};
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// What a batch has done.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct BatchResult {
     pub(crate) tally: Tally,
     /// Rows changed, including those changed by cascades.
     pub(crate) touched: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Done {
 
 /// Why a batch was rolled back.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum BatchFailure {
     /// The table could not be worked on: locked, changed, gone, no resources.
     Table(Error),
     /// A row could not be deleted: this one, if it is known.
@@ -43,7 +43,7 @@ pub(crate) enum Trouble {
 }
 
 /// What `ttl.purge` has done to one table.
-pub(crate) struct Purged {
+pub(crate) struct PurgeResult {
     /// Rows deleted in the table itself, without cascades.
     pub(crate) rows: u64,
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(
     query: &str,
     limit: u32,
     on_single: &dyn Fn(FoundRow),
-) -> Result<Done, Trouble> {
+) -> Result<BatchResult, BatchFailure> {
     let began = Instant::now();
     let mut tally = Tally::default();
     let at_rows = Cell::new(false);
@@ -81,7 +81,7 @@ pub(crate) fn run(
     let former = underway::begin();
     // Until after the commit, which has the origin, too.
     let origin = (!settings::replicate_deletions()).then(Origin::of_none);
-    let result = transaction::run(|| {
+    let result = worker_transaction::run(|| {
         enter(job)?;
         let visit = &owner_session::visit(job.relid)?;
         underway::set_root(roles::current_user(), None);
@@ -118,15 +118,15 @@ pub(crate) fn run(
     drop(origin);
     // After the commit, so that deferred triggers know, too.
     underway::end(former);
-    let too_long = Limit::exceeded();
+    let too_long = TimeLimit::exceeded();
     if user_code.get()
-        && let Err(failure) = transaction::discard()
+        && let Err(failure) = worker_transaction::discard()
     {
         // The next batch would meet what this one has left: better to end the process.
         failure.raise_fatal();
     }
     match result {
-        Ok(done) => Ok(Done {
+        Ok(done) => Ok(BatchResult {
             tally,
             took: began.elapsed(),
             ..done
@@ -136,7 +136,7 @@ pub(crate) fn run(
 }
 
 /// Whether a row, the table or the server caused the failure.
-fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Trouble {
+fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> BatchFailure {
     let reached_rows = at_rows || tally.last.is_some();
     // Connections (of a foreign table), resources, shutdown, cancellation, the system.
     let of_the_server = ["08", "53", "57", "58", "HV"]
@@ -149,20 +149,20 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Tro
             Ok(())
         };
         failure.code == PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED
-            && transaction::run(write).is_err()
+            && worker_transaction::run(write).is_err()
     };
     if too_long && reached_rows {
-        Trouble::Slow(failure)
+        BatchFailure::Slow(failure)
     } else if of_the_server || is_read_only() {
-        Trouble::Table(failure)
+        BatchFailure::Table(failure)
     } else if at_rows {
         // Also at commit, by a deferred trigger.
-        Trouble::Row(failure, None)
+        BatchFailure::Row(failure, None)
     } else if tally.last.is_some() {
         // The table access method failed at this row.
-        Trouble::Row(failure, tally.last)
+        BatchFailure::Row(failure, tally.last)
     } else {
-        Trouble::Table(failure)
+        BatchFailure::Table(failure)
     }
 }
 
@@ -200,16 +200,16 @@ fn enter(job: &Job) -> Result<(), Error> {
 }
 
 /// Deletes rows while the query finds them.
-fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> Done {
+fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
     session::index_only(|| batch.deleter.rows(batch.query, None, tally));
-    Done {
+    BatchResult {
         touched: tally.deleted,
-        ..Done::default()
+        ..BatchResult::default()
     }
 }
 
 /// The same, and then fires AFTER triggers and foreign keys: to them the batch is one DELETE.
-fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> Done {
+fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
     let triggers = AfterDelete::begin(batch.deleter.table.table());
     // The settings are for this query, not for those of the triggers.
     session::index_only(|| batch.deleter.rows(batch.query, Some(&triggers), tally));
@@ -218,7 +218,7 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> Done {
     let Some(row) = counted.last_deleted else {
         triggers.end(false);
         *tally = counted;
-        return Done::default();
+        return BatchResult::default();
     };
     // No user-defined code has run yet.
     let cascade = Cascade::begin(batch.deleter.job.relid);
@@ -230,20 +230,20 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> Done {
     *tally = counted;
     let touched = tally.deleted + cascade.touched();
     tally.deleted += cascade.deleted();
-    Done {
+    BatchResult {
         touched,
-        ..Done::default()
+        ..BatchResult::default()
     }
 }
 
 /// Deletes all expired rows of the table in the current transaction, as the current user; waits
 /// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
-pub(crate) fn delete_all(visit: &Visit, relid: pg_sys::Oid) -> Result<Purged, Error> {
+pub(crate) fn delete_all(visit: &GateVisit, relid: pg_sys::Oid) -> Result<PurgeResult, Error> {
     let rows = match Job::of(relid) {
         None => 0,
         Some(job) => delete_expired(&Deleter::new(visit, &job, Locks::Wait)?),
     };
-    Ok(Purged { rows })
+    Ok(PurgeResult { rows })
 }
 
 /// [`delete_all`] by this deleter, which waits.
@@ -263,7 +263,7 @@ pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
             }
             DeletionWay::Queuing | DeletionWay::Sql => {
                 message::begin(&job.name);
-                let rows = statement::in_session(|| deleter.by_statement(&job.past(), &[]));
+                let rows = planned_statement::in_session(|| deleter.by_statement(&job.past(), &[]));
                 message::end(&job.name, rows);
                 rows
             }

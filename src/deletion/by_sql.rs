@@ -1,19 +1,19 @@
 //! A batch deleted by DELETE, for what only a statement does: BEFORE triggers, conditions of
 //! triggers, rules, other table access methods.
 
-use super::batch::{Batch, Done};
-use super::cascade::Cascade;
+use super::batch::{Batch, BatchResult};
+use super::cascade_size::Cascade;
 use super::job::Job;
 use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
 use crate::pg::exec::tids;
 use crate::pg::session;
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 
 /// Locks the rows that the query finds and no other transaction has locked, deletes them, and looks at what a
 /// trigger or rule has kept.
-pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<Done, Error> {
+pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<BatchResult, Error> {
     let deleter = batch.deleter;
     let (visit, job) = (deleter.visit, deleter.job);
     let rows = looking(job, || {
@@ -23,7 +23,7 @@ pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<Done, Error
     let mut counted = std::mem::take(tally);
     if rows.is_empty() {
         *tally = counted;
-        return Ok(Done::default());
+        return Ok(BatchResult::default());
     }
     let cascade = Cascade::begin(job.relid);
     batch.at_rows.set(true);
@@ -33,9 +33,9 @@ pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<Done, Error
     message::begin(&job.name);
     let tids = [tids::parameter(rows.iter().map(FoundRow::tid))];
     let deleted = deleter.by_statement(AMONG, &tids);
-    let mut done = Done {
+    let mut done = BatchResult {
         touched: deleted + cascade.touched(),
-        ..Done::default()
+        ..BatchResult::default()
     };
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);
@@ -54,5 +54,5 @@ const AMONG: &str = "ctid OPERATOR(pg_catalog.=) ANY ((SELECT $1)::pg_catalog.ti
 
 /// Runs a query of `work` that reads no more than it must.
 fn looking<T>(job: &Job, work: impl FnOnce() -> T) -> T {
-    session::index_only(|| statement::with_expired_rows_of(job.relid, work))
+    session::index_only(|| planned_statement::with_expired_rows_of(job.relid, work))
 }

@@ -1,33 +1,33 @@
 //! Deletes expired rows of one table: one by one while a query finds them, by the table access method, or by a DELETE.
 
-use super::archive::{Locks, Target};
+use super::archiving::{ArchiveTable, Locks};
 use super::job::{DeletionWay, Job};
 use super::message;
-use super::receiver::{self, Manner, Tally};
+use super::receiver::{self, ReceiverOptions, Tally};
 use crate::error::Error;
 use crate::pg::exec::after_delete::AfterDelete;
 use crate::pg::exec::query::{self, Parameter, Sql};
-use crate::pg::exec::relation::Open;
-use crate::pg::session::gate::Visit;
-use crate::visibility::statement;
+use crate::pg::exec::relation::OpenRelation;
+use crate::pg::session::gate::GateVisit;
+use crate::visibility::planned_statement;
 
 /// What deletes in a table, which the caller has locked.
 pub(super) struct Deleter<'a> {
-    pub(super) visit: &'a Visit,
+    pub(super) visit: &'a GateVisit,
     pub(super) job: &'a Job,
-    pub(super) table: Open,
-    archive: Option<Target>,
+    pub(super) table: OpenRelation,
+    archive: Option<ArchiveTable>,
     locks: Locks,
 }
 
 impl<'a> Deleter<'a> {
     /// With `Locks::Wait` it waits for rows that others have locked, else it skips them.
-    pub(super) fn new(visit: &'a Visit, job: &'a Job, locks: Locks) -> Result<Self, Error> {
+    pub(super) fn new(visit: &'a GateVisit, job: &'a Job, locks: Locks) -> Result<Self, Error> {
         Ok(Self {
             visit,
             job,
-            table: Open::locked(job.relid),
-            archive: Target::of(job.relid, &job.policy, locks)?,
+            table: OpenRelation::locked(job.relid),
+            archive: ArchiveTable::of(job.relid, &job.policy, locks)?,
             locks,
         })
     }
@@ -48,13 +48,13 @@ impl<'a> Deleter<'a> {
     /// Deletes what the query finds, row by row; the triggers of each are queued in `triggers`.
     pub(super) fn rows(&self, query: &str, triggers: Option<&AfterDelete<'_>>, tally: &mut Tally) {
         let begin = message::for_begin(&self.job.name);
-        let manner = Manner {
+        let manner = ReceiverOptions {
             wait: self.locks == Locks::Wait,
             begin: begin.as_deref(),
             triggers,
             named: &self.job.named,
         };
-        statement::with_expired_rows_of(self.job.relid, || {
+        planned_statement::with_expired_rows_of(self.job.relid, || {
             receiver::delete_selected(self.visit, &self.table, query, manner, tally);
         });
     }
@@ -64,7 +64,7 @@ impl<'a> Deleter<'a> {
     pub(super) fn by_statement(&self, condition: &str, parameters: &[Parameter]) -> u64 {
         match &self.archive {
             Some(archive) => archive.take(self.visit, self.job, condition, parameters),
-            None => statement::with_expired_rows_of(self.job.relid, || {
+            None => planned_statement::with_expired_rows_of(self.job.relid, || {
                 let query = self.job.expired_among(condition);
                 query::execute(
                     self.visit,

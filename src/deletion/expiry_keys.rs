@@ -40,7 +40,7 @@ pub(crate) struct ExpiryKey {
 
 /// Which rows expire by a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ExpiryKind {
     Inheriting,
     Overriding,
     /// Those of a TTL index.
@@ -200,11 +200,11 @@ impl ExpiryKey {
     }
 
     /// Which rows expire by it.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ExpiryKind {
         match self.number {
-            0 => Kind::Inheriting,
-            1 => Kind::Overriding,
-            _ => Kind::OfRule,
+            0 => ExpiryKind::Inheriting,
+            1 => ExpiryKind::Overriding,
+            _ => ExpiryKind::OfRule,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a batch needs to know of the table that it deletes from.
 
-use super::expiry_keys::{self, ExpiryKey, Kind};
+use super::expiry_keys::{self, ExpiryKey, ExpiryKind};
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::micros;
 use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
@@ -248,14 +248,14 @@ impl Job {
         // An UPDATE may leave a `_ts` that is so old (C16).
         let granularity = self.policy.ts_granularity;
         let soonest = read.filter_map(|key| match key.kind() {
-            Kind::Inheriting => Some(key.offset - micros(granularity)),
-            Kind::Overriding => {
+            ExpiryKind::Inheriting => Some(key.offset - micros(granularity)),
+            ExpiryKind::Overriding => {
                 let least = least_override?;
                 let written = micros(least - granularity.min(least / 2));
                 Some(written.saturating_add(key.offset))
             }
             // Whatever its date is.
-            Kind::OfRule => Some(0),
+            ExpiryKind::OfRule => Some(0),
         });
         soonest.min()
     }

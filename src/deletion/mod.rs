@@ -24,21 +24,21 @@
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 
-pub(crate) mod archive;
+pub(crate) mod archiving;
 pub(crate) mod batch;
 pub(crate) mod batch_size;
-pub(crate) mod bounds;
 mod by_sql;
-pub(crate) mod cascade;
+pub(crate) mod cascade_size;
 mod deleter;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
 pub(crate) mod message;
 mod notice;
+pub(crate) mod partition_bounds;
 pub(crate) mod partitions;
 pub(crate) mod piecemeal;
 pub(crate) mod probe;
-pub(crate) mod purge;
+pub(crate) mod purge_tables;
 pub(crate) mod reach;
 pub(crate) mod receiver;
 pub(crate) mod referred;
@@ -46,10 +46,10 @@ pub(crate) mod referring;
 pub(crate) mod removals;
 pub(crate) mod replanned;
 pub(crate) mod set_aside;
-pub(crate) mod transaction;
 pub(crate) mod underway;
+pub(crate) mod worker_transaction;
 
 #[cfg(test)]
 mod batch_size_test;
 #[cfg(test)]
-mod bounds_test;
+mod partition_bounds_test;

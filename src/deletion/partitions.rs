@@ -12,10 +12,10 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::cascade;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::exec::query::{self, Sql};
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use crate::pg::session::locks;
 use crate::store::TablePolicy;
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Locks the partition's parent and then the partition, ACCESS EXCLUSIVE, until the
@@ -56,7 +56,7 @@ pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// Sees everything committed at the time of the call. Under the locks of [`lock_for_drop`] the
 /// answer stays true until the transaction's end, except for rows that expire meanwhile.
 /// `ttl.now()` is the start of the current statement; an early one errs on the side of live.
-pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
+pub(crate) fn has_live_row(visit: &GateVisit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
     if policy.is_shell() {
         return has_live_row_in_shards(leaf, policy);
     }
@@ -65,7 +65,8 @@ pub(crate) fn has_live_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolic
         job::still_kept(policy, policy.keep_expired)
     );
     let query = Sql::over(leaf, &query);
-    statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
+    planned_statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[]))
+        .is_some()
 }
 
 /// The size of a columnar shard without rows: a page with its metadata, and an empty one.
@@ -75,7 +76,7 @@ const EMPTY_COLUMNAR_SHARD: u32 = 2 * pg_sys::BLCKSZ;
 ///
 /// Of the shards of Citus, which hide expired rows from here, it is enough that they take more space than
 /// [`EMPTY_COLUMNAR_SHARD`].
-pub(crate) fn has_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
+pub(crate) fn has_row(visit: &GateVisit, leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
     if policy.is_shell() {
         let empty = if catalog::is_heap(leaf) {
             0
@@ -93,7 +94,8 @@ pub(crate) fn has_row(visit: &Visit, leaf: pg_sys::Oid, policy: &TablePolicy) ->
         return encoding::first_bool(&query).ok().flatten() == Some(true);
     }
     let query = Sql::over(leaf, "SELECT true LIMIT 1");
-    statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[])).is_some()
+    planned_statement::with_expired_rows_of(leaf, || query::first_value(visit, query, &[]))
+        .is_some()
 }
 
 /// As [`has_live_row`], of a partition whose rows are in shards of Citus: what their filters let
@@ -123,7 +125,7 @@ pub(crate) fn lock_everywhere(leaf: pg_sys::Oid) -> Result<()> {
 /// partition. RESTRICT: only what belongs to the partition goes with it. No DELETE trigger
 /// fires, and logical replication does not tell subscribers; event triggers fire, as that owner.
 /// Older snapshots (REPEATABLE READ) no longer see the rows, as after any DROP.
-pub(crate) fn drop_whole(_as_owner: &Visit, leaf: pg_sys::Oid) -> Result<()> {
+pub(crate) fn drop_whole(_as_owner: &GateVisit, leaf: pg_sys::Oid) -> Result<()> {
     let gone = || {
         let message = format!("table {} is not a partition", qualified_name(leaf));
         Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)

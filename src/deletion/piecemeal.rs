@@ -1,15 +1,15 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
-use super::archive::Locks;
+use super::archiving::Locks;
 use super::batch;
 use super::deleter::Deleter;
 use super::job::Job;
 use super::{message, receiver, underway};
 use crate::error::Error;
 use crate::pg::catalog::roles;
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{self, txn, xact};
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 
 /// The most attempts that may fail before the rest is left.
@@ -17,19 +17,19 @@ const MAX_FAILURES: u32 = 1000;
 
 /// Whether an expired row is still in the table. The caller holds a lock on the table, and is
 /// its owner.
-pub(crate) fn has_expired(visit: &Visit, relid: pg_sys::Oid) -> bool {
+pub(crate) fn has_expired(visit: &GateVisit, relid: pg_sys::Oid) -> bool {
     Job::of(relid).is_some_and(|job| has_row_of(visit, &job))
 }
 
 /// Whether a row is still in the table that a job would delete.
-pub(super) fn has_row_of(visit: &Visit, job: &Job) -> bool {
+pub(super) fn has_row_of(visit: &GateVisit, job: &Job) -> bool {
     let query = format!("{} LIMIT 1", job.remaining(&job.past()));
     // By the indexes, whatever the planner expects to find early in the table.
     !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
 }
 
 /// Whether one of them comes from this transaction.
-pub(super) fn has_own_row_of(visit: &Visit, job: &Job) -> bool {
+pub(super) fn has_own_row_of(visit: &GateVisit, job: &Job) -> bool {
     let own = "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid";
     let query = format!(
         "{} LIMIT 1",
@@ -38,8 +38,8 @@ pub(super) fn has_own_row_of(visit: &Visit, job: &Job) -> bool {
     !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
 }
 
-fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
-    statement::with_expired_rows_of(job.relid, || {
+fn collect(visit: &GateVisit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
+    planned_statement::with_expired_rows_of(job.relid, || {
         receiver::collect(visit, job, query, &[], limit)
     })
 }
@@ -51,7 +51,7 @@ fn collect(visit: &Visit, job: &Job, query: &str, limit: usize) -> Vec<receiver:
 /// First all at once. If that fails, by halves of the table, down to the single row: one row
 /// that a foreign key holds must not keep the others.
 pub(crate) fn delete_what_can_go(
-    visit: &Visit,
+    visit: &GateVisit,
     relid: pg_sys::Oid,
 ) -> Result<Option<Error>, Error> {
     let Some(job) = Job::of(relid) else {
@@ -132,7 +132,7 @@ impl Pieces<'_> {
             return Ok(None);
         }
         match txn::nested(|| {
-            Ok(statement::in_session(|| {
+            Ok(planned_statement::in_session(|| {
                 self.deleter.by_statement(condition, &[])
             }))
         }) {

@@ -5,18 +5,18 @@ use super::expiry_keys::ExpiryKey;
 use super::job::{Access, Job};
 use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
-use super::transaction;
+use super::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{self, locks, owner_session};
 use crate::policy::IndexMethod;
 use crate::settings;
 use crate::store::missing_index;
 use crate::store::{TablePolicy, cache, governing_label};
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
@@ -37,9 +37,9 @@ impl Estimate {
 /// if that needs no waiting.
 pub(super) fn look<T>(
     relid: pg_sys::Oid,
-    look: impl FnOnce(&Visit) -> Result<T, Error>,
+    look: impl FnOnce(&GateVisit) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    transaction::run(|| {
+    worker_transaction::run(|| {
         if !locks::try_relation(relid, pg_sys::AccessShareLock) {
             return Err(Error::new(
                 PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -57,7 +57,7 @@ pub(super) fn look<T>(
 /// What a sweep of the table needs; `None` if nothing in it can expire, or its policy has been
 /// restored meanwhile.
 pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
-    transaction::run(|| {
+    worker_transaction::run(|| {
         // C21: nor while its indexes are still to be built.
         let bound = governing_label(relid)
             .is_some_and(|label| !label.policy.build_pending && !label.policy.restored);
@@ -73,7 +73,7 @@ pub(crate) fn job(relid: pg_sys::Oid) -> Result<Option<Job>, Error> {
 
 /// Whether the table has a policy that is in force.
 pub(crate) fn has_policy(relid: pg_sys::Oid) -> Result<bool, Error> {
-    transaction::run(|| Ok(governing_label(relid).is_some_and(|label| label.policy.is_on())))
+    worker_transaction::run(|| Ok(governing_label(relid).is_some_and(|label| label.policy.is_on())))
 }
 
 /// The blocks of a sample: so many ranges of so many blocks, evenly spread.
@@ -83,10 +83,10 @@ const RANGE: u32 = 10;
 /// Estimates from a sample of some 200 blocks how many rows are expired.
 pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
     look(job.relid, |visit| {
-        let blocks = relation::Open::locked(job.relid).blocks();
+        let blocks = relation::OpenRelation::locked(job.relid).blocks();
         let count = |blocks: (u32, u32)| {
             let query = job.count_in(blocks);
-            let counted = statement::with_expired_rows_of(job.relid, || {
+            let counted = planned_statement::with_expired_rows_of(job.relid, || {
                 query::first_value(visit, Sql::over(job.relid, &query), &[])
             });
             counted.map_or(0, |count| count.value() as u64)
@@ -110,7 +110,7 @@ pub(crate) fn unreadable(job: &Job, (mut from, mut to): (u32, u32)) -> Result<Op
     let is_readable = |blocks| {
         let read = look(job.relid, |visit| {
             let query = job.count_in(blocks);
-            statement::with_expired_rows_of(job.relid, || {
+            planned_statement::with_expired_rows_of(job.relid, || {
                 query::first_value(visit, Sql::over(job.relid, &query), &[]);
             });
             Ok(())
@@ -161,10 +161,9 @@ pub(crate) fn size_for_builder(job: &Job, blocks: u32) -> Result<u32, Error> {
 
 /// How many blocks the table has.
 pub(crate) fn blocks(job: &Job) -> Result<u32, Error> {
-    look(
-        job.relid,
-        |_| Ok(relation::Open::locked(job.relid).blocks()),
-    )
+    look(job.relid, |_| {
+        Ok(relation::OpenRelation::locked(job.relid).blocks())
+    })
 }
 
 /// When the next row expires after those that were expired at `cutoffs`, as far as ordered
@@ -177,7 +176,7 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     look(job.relid, |visit| {
         let next = job.expiry_keys.iter().filter(ordered).filter_map(|key| {
             let query = job.next_key(key, cutoffs[key.number]);
-            statement::with_expired_rows_of(job.relid, || {
+            planned_statement::with_expired_rows_of(job.relid, || {
                 query::first_value(visit, Sql::over(job.relid, &query), &[])
             })
         });
@@ -187,7 +186,7 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
 
 /// What was read of a range of blocks.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct First {
+pub(crate) struct FirstExpiry {
     /// When the first row expires, of those that no index leads to.
     pub(crate) expiry: Option<i64>,
     /// The least override, in seconds.
@@ -195,14 +194,14 @@ pub(crate) struct First {
 }
 
 /// Reads a range of blocks.
-pub(crate) fn first_read(job: &Job, (from, to): (u32, u32)) -> Result<First, Error> {
+pub(crate) fn first_read(job: &Job, (from, to): (u32, u32)) -> Result<FirstExpiry, Error> {
     /// So many blocks are read in one transaction.
     const TOGETHER: usize = 4096;
-    let mut found = First::default();
+    let mut found = FirstExpiry::default();
     for from in (from..to).step_by(TOGETHER) {
         let query = job.first_read((from, from.saturating_add(TOGETHER as u32).min(to)));
         let [expiry, least_override] = look(job.relid, |visit| {
-            Ok(statement::with_expired_rows_of(job.relid, || {
+            Ok(planned_statement::with_expired_rows_of(job.relid, || {
                 query::first_row::<2>(visit, Sql::over(job.relid, &query), &[])
             }))
         })?
@@ -243,7 +242,7 @@ pub(crate) fn left_behind(
                 &aside.exclusion(),
                 1,
             );
-            let rows = statement::with_expired_rows_of(job.relid, || {
+            let rows = planned_statement::with_expired_rows_of(job.relid, || {
                 receiver::collect(visit, job, &query, &[], 1)
             });
             if let Some(row) = rows.first() {
@@ -257,7 +256,7 @@ pub(crate) fn left_behind(
 /// The first row that `query` selects.
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
-        let rows = statement::with_expired_rows_of(job.relid, || {
+        let rows = planned_statement::with_expired_rows_of(job.relid, || {
             receiver::collect(visit, job, query, &[], 1)
         });
         Ok(rows.first().copied())

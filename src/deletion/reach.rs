@@ -7,14 +7,14 @@
 //! are there: a table in which no row refers to the deleted one stops nothing.
 
 use super::referring;
-use super::removals::Known;
+use super::removals::KnownQuery;
 use super::underway;
 use crate::error::Error;
 use crate::pg::abi::externs;
 use crate::pg::catalog::code::{self, Change, Code};
 use crate::pg::catalog::{self, roles};
 use crate::pg::exec::kept_query::Parameters;
-use crate::pg::plan::planner_input::Query;
+use crate::pg::plan::planner_input::QueryTree;
 use crate::visibility::referential::{Action, Enforced};
 use pgrx::pg_sys::Oid;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -55,7 +55,7 @@ impl Reach {
     /// Before PostgreSQL's query runs for a row that the extension has deleted: raises 42501 if it
     /// would set off code of another owner. True if such code would run although the query meets no
     /// row (triggers for statements): then the query is left out.
-    pub(super) fn skips(&self, known: &Known, parameters: &Parameters) -> bool {
+    pub(super) fn skips(&self, known: &KnownQuery, parameters: &Parameters) -> bool {
         if !self.is_own || self.stranger.is_none() {
             return false;
         }
@@ -93,7 +93,7 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
 
 /// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
 /// table of another owner must run none of their code while it is planned. Raises 42501.
-pub(crate) fn before_planning(query: Query<'_>) {
+pub(crate) fn before_planning(query: QueryTree<'_>) {
     let Some(root) = underway::root() else {
         return;
     };

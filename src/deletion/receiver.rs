@@ -8,9 +8,9 @@ use super::job::Job;
 use super::message;
 use crate::pg::exec::after_delete::AfterDelete;
 use crate::pg::exec::query::{self, Parameter, SentRow, Sql};
-use crate::pg::exec::relation::Open;
+use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::wal;
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use pgrx::pg_sys::{self, TM_Result};
 use std::ffi::CStr;
 
@@ -46,7 +46,7 @@ pub(crate) struct Tally {
 
 /// How [`delete_selected`] deletes.
 #[derive(Clone, Copy)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct ReceiverOptions<'a> {
     /// Wait for locked rows, or skip them.
     pub(crate) wait: bool,
     /// Written to the WAL before the first deletion.
@@ -65,10 +65,10 @@ pub(crate) struct Manner<'a> {
 /// has no side effects but the queued triggers. After an error, `tally.last` is the row that it
 /// happened at.
 pub(crate) fn delete_selected(
-    visit: &Visit,
-    relation: &Open,
+    visit: &GateVisit,
+    relation: &OpenRelation,
     query: &str,
-    manner: Manner<'_>,
+    manner: ReceiverOptions<'_>,
     tally: &mut Tally,
 ) {
     let receive = |sent: SentRow<'_>| {
@@ -114,7 +114,7 @@ pub(crate) fn delete_selected(
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
 pub(crate) fn collect(
-    visit: &Visit,
+    visit: &GateVisit,
     job: &Job,
     query: &str,
     parameters: &[Parameter],
@@ -142,9 +142,9 @@ pub(crate) fn collect(
 /// Runs such a query, of at most `limit` rows, and collects those that it could lock; others are
 /// counted.
 pub(crate) fn collect_locked(
-    visit: &Visit,
+    visit: &GateVisit,
     job: &Job,
-    relation: &Open,
+    relation: &OpenRelation,
     query: &str,
     limit: u32,
     tally: &mut Tally,

@@ -9,7 +9,7 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, foreign_key};
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
-use crate::visibility::{referential, statement};
+use crate::visibility::{planned_statement, referential};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -61,7 +61,7 @@ impl Referred {
             self.condition()
         );
         probe::look(job.relid, |visit| {
-            let rows = statement::with_expired_rows_of(job.relid, || {
+            let rows = planned_statement::with_expired_rows_of(job.relid, || {
                 receiver::collect(visit, job, &query, &[], 1)
             });
             Ok(!rows.is_empty())
@@ -82,7 +82,7 @@ impl Referred {
                 }
                 let cutoff = cutoffs[expiry_key.number];
                 let query = job.index_sweep(expiry_key, i64::MIN, cutoff, &condition, MOST);
-                let rows = statement::with_expired_rows_of(job.relid, || {
+                let rows = planned_statement::with_expired_rows_of(job.relid, || {
                     receiver::collect(visit, job, &query, &[], MOST as usize)
                 });
                 distinct.extend(rows.iter().map(FoundRow::tid));
@@ -92,9 +92,9 @@ impl Referred {
             }
             found.rows = distinct.len() as i64;
             if !job.expiry_keys.iter().all(|key| ordered(key.access)) {
-                let blocks = relation::Open::locked(job.relid).blocks();
+                let blocks = relation::OpenRelation::locked(job.relid).blocks();
                 let query = job.count_in((0, blocks)) + &condition;
-                let counted = statement::with_expired_rows_of(job.relid, || {
+                let counted = planned_statement::with_expired_rows_of(job.relid, || {
                     let query = Sql::over(job.relid, &query).among(&self.tables);
                     query::first_value(visit, query, &[])
                 });

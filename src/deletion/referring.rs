@@ -17,13 +17,13 @@ use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
-use crate::pg::exec::executor::Query;
-use crate::pg::exec::kept_query::{Kept, Parameters, Statement};
+use crate::pg::exec::executor::ExecutorQuery;
+use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
 use crate::pg::session::gate::{self, Bounded};
 use crate::settings;
 use crate::store::cache;
+use crate::visibility::planned_statement;
 use crate::visibility::referential::{Action, Enforced};
-use crate::visibility::statement;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -43,12 +43,12 @@ pub(super) fn counted() -> u64 {
 
 /// One query to run. `Copy`, for unguarded code.
 #[derive(Clone, Copy)]
-struct Step {
+struct ReferringQuery {
     /// Its triggers need not fire here.
     joins: bool,
     relid: Oid,
     /// `None`: there is no row.
-    query: Option<Kept>,
+    query: Option<KeptQuery>,
     parameters: Parameters,
     /// Whose rows are deleted.
     root: Oid,
@@ -58,15 +58,15 @@ struct Step {
 /// What is next. `Copy`, for unguarded code.
 #[derive(Clone, Copy)]
 #[allow(clippy::large_enum_variant, reason = "Copy, for unguarded code")]
-enum Next {
-    Step(Step),
+enum NextQuery {
+    Step(ReferringQuery),
     Nothing,
     /// PostgreSQL's query would meet no row, and is left out.
     Skip,
 }
 
-impl Next {
-    fn step(self) -> Option<Step> {
+impl NextQuery {
+    fn step(self) -> Option<ReferringQuery> {
         match self {
             Self::Step(step) => Some(step),
             Self::Nothing | Self::Skip => None,
@@ -78,7 +78,7 @@ impl Next {
 /// must not count are removed. Whether the query is not to be run at all ([`Reach::skips`]).
 ///
 /// Unguarded, with nothing to drop: errors of triggers keep their fields.
-pub(crate) fn before(query: Query<'_>) -> bool {
+pub(crate) fn before(query: ExecutorQuery<'_>) -> bool {
     if !externs::InNoForceRLSOperation() {
         return false;
     }
@@ -90,9 +90,9 @@ pub(crate) fn before(query: Query<'_>) -> bool {
         return false;
     };
     let first = match step(query, relid, 0) {
-        Next::Step(first) => first,
-        Next::Nothing => return false,
-        Next::Skip => return true,
+        NextQuery::Step(first) => first,
+        NextQuery::Nothing => return false,
+        NextQuery::Skip => return true,
     };
     // SAFETY: nothing needs dropping.
     unsafe { run(query, relid, first) };
@@ -105,14 +105,14 @@ pub(crate) fn before(query: Query<'_>) -> bool {
 static LEFT_OUT: Mark<()> = Mark::new();
 
 /// Notes that the query, which has been started, is not to be run.
-pub(crate) fn leave_out(query: Query<'_>) {
+pub(crate) fn leave_out(query: ExecutorQuery<'_>) {
     if let Some(memory) = query.memory() {
         LEFT_OUT.keep(memory, ());
     }
 }
 
 /// Whether that has been noted.
-pub(crate) fn is_left_out(query: Query<'_>) -> bool {
+pub(crate) fn is_left_out(query: ExecutorQuery<'_>) -> bool {
     externs::InNoForceRLSOperation()
         && query
             .memory()
@@ -130,19 +130,19 @@ fn may_concern((relid, kind): (Oid, u8)) -> Option<Oid> {
 ///
 /// # Safety
 /// Unguarded: nothing needs dropping where an error may pass.
-unsafe fn run(query: Query<'_>, relid: Oid, first: Step) {
+unsafe fn run(query: ExecutorQuery<'_>, relid: Oid, first: ReferringQuery) {
     let former = underway::begin();
     underway::set_root(first.root, Some(relid));
     let (mut next, mut number) = (Some(first), 0);
     let lent = lend(first);
     // SAFETY: as required of the caller.
     unsafe {
-        let statement = Statement::begin(first.joins);
+        let statement = CascadeStatement::begin(first.joins);
         while let Some(step) = next {
             if let Some(removal) = step.query {
-                let own = statement::begin_removal(step.relid, removal.text());
+                let own = planned_statement::begin_removal(step.relid, removal.text());
                 let rows = removal.run(&step.parameters);
-                statement::end_removal(own);
+                planned_statement::end_removal(own);
                 if rows > 0 {
                     done(step.relid, rows);
                 }
@@ -171,7 +171,7 @@ unsafe fn run(query: Query<'_>, relid: Oid, first: Step) {
 /// Prepares for code of the owner whose rows are deleted, in another user's session.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn lend(first: Step) -> Option<Bounded> {
+extern "C-unwind" fn lend(first: ReferringQuery) -> Option<Bounded> {
     let removes = first.query.is_some() || !first.is_last;
     (removes && gate::is_untrusted(first.root)).then(|| gate::lend_to_foreign_key(first.root))
 }
@@ -186,16 +186,16 @@ extern "C-unwind" fn end(lent: Bounded) {
 /// The query with this number for the foreign key that `query` enforces.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn step(query: Query<'_>, relid: Oid, number: usize) -> Next {
-    next(query, relid, number).unwrap_or(Next::Nothing)
+extern "C-unwind" fn step(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> NextQuery {
+    next(query, relid, number).unwrap_or(NextQuery::Nothing)
 }
 
-fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
+fn next(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> Option<NextQuery> {
     let known = known(query, relid)?;
     let parameters = parameters(&known.enforced, query)?;
     let reach = Reach::of(relid, &known.enforced);
     if number == 0 && reach.skips(&known, &parameters) {
-        return Some(Next::Skip);
+        return Some(NextQuery::Skip);
     }
     if known.enforced.action == Action::Delete || settings::show_expired() {
         return None;
@@ -216,7 +216,7 @@ fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
         }
         query = or_raise(removal.way.query(target, &parameters));
     }
-    Some(Next::Step(Step {
+    Some(NextQuery::Step(ReferringQuery {
         joins: known.leads_back || underway::root().is_some(),
         relid: target,
         query,
@@ -228,10 +228,10 @@ fn next(query: Query<'_>, relid: Oid, number: usize) -> Option<Next> {
 
 /// Whether a row is there, expired or not, that refers to the one.
 pub(super) fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool {
-    let search = Kept::of(enforced.search(None, "true"), parameters);
-    let own = statement::begin_removal(relid, search.text());
+    let search = KeptQuery::of(enforced.search(None, "true"), parameters);
+    let own = planned_statement::begin_removal(relid, search.text());
     let found = search.run_guarded(parameters) > 0;
-    statement::end_removal(own);
+    planned_statement::end_removal(own);
     found
 }
 
@@ -244,10 +244,10 @@ fn meets_any(
 ) -> Option<bool> {
     let condition = expired(&*cache::policy(target)?);
     let search = enforced.search(partition(relid, target), &condition);
-    let search = Kept::of(search, parameters);
-    let own = statement::begin_removal(target, search.text());
+    let search = KeptQuery::of(search, parameters);
+    let own = planned_statement::begin_removal(target, search.text());
     let found = search.run_guarded(parameters) > 0;
-    statement::end_removal(own);
+    planned_statement::end_removal(own);
     Some(found)
 }
 

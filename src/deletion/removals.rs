@@ -1,14 +1,14 @@
 //! What is to be deleted before a query of a foreign key, kept for the session: each run of such a query is asked
 //! about, and PostgreSQL keeps its plan.
 
-use super::archive::{Locks, Target};
+use super::archiving::{ArchiveTable, Locks};
 use super::replanned;
 use crate::error::Result;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::code::{self, Change, Code};
 use crate::pg::catalog::{self, invalidation, roles};
-use crate::pg::exec::executor::Query;
-use crate::pg::exec::kept_query::{Kept, Parameters};
+use crate::pg::exec::executor::ExecutorQuery;
+use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::store::{TablePolicy, cache, live_condition};
 use crate::visibility::referential::{self, Enforced};
 use pgrx::pg_sys::{self, Oid};
@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A foreign key's query, and what is to be run before it.
-pub(super) struct Known {
+pub(super) struct KnownQuery {
     pub(super) enforced: Enforced,
     /// The referencing table's owner, as whom PostgreSQL runs the query.
     owner: Oid,
-    pub(super) removals: Vec<Removal>,
+    pub(super) removals: Vec<TableRemoval>,
     /// The code that the query itself sets off, where that has been asked.
     pub(super) code: OnceCell<Code>,
     /// The removals lead back to it ([`replanned::leads_back`]).
@@ -30,35 +30,35 @@ pub(super) struct Known {
 }
 
 /// The removal of one table's rows.
-pub(super) struct Removal {
+pub(super) struct TableRemoval {
     pub(super) relid: Oid,
-    pub(super) way: Way,
+    pub(super) way: RemovalMethod,
     /// A deletion sets something off even if it meets no row.
     pub(super) looks_first: bool,
     pub(super) code: Code,
 }
 
 /// How the rows of one table are removed.
-pub(super) enum Way {
-    Delete(Kept),
+pub(super) enum RemovalMethod {
+    Delete(KeptQuery),
     /// By this DELETE, into the archive of this policy: which table that is, and whether it may be, is asked each
     /// time.
     Archive(Vec<u8>, Rc<TablePolicy>),
 }
 
-impl Way {
-    pub(super) fn query(&self, relid: Oid, parameters: &Parameters) -> Result<Option<Kept>> {
+impl RemovalMethod {
+    pub(super) fn query(&self, relid: Oid, parameters: &Parameters) -> Result<Option<KeptQuery>> {
         let (delete, policy) = match self {
             Self::Delete(query) => return Ok(Some(*query)),
             Self::Archive(delete, policy) => (delete, policy),
         };
-        let archive = Target::of(relid, policy, Locks::Wait)?;
-        Ok(archive.map(|archive| Kept::of(archive.taking(delete), parameters)))
+        let archive = ArchiveTable::of(relid, policy, Locks::Wait)?;
+        Ok(archive.map(|archive| KeptQuery::of(archive.taking(delete), parameters)))
     }
 }
 
 /// Those of one referencing table, by text.
-type Texts = Vec<(Vec<u8>, Rc<Known>)>;
+type Texts = Vec<(Vec<u8>, Rc<KnownQuery>)>;
 
 /// Those that have been recognised, by referencing table and text: PostgreSQL keeps the plans of its
 /// queries, and each run is asked about.
@@ -74,16 +74,16 @@ pub(crate) fn init() {
 /// At the end of a transaction: keeps no more queries than that is worth. Not earlier, since a query
 /// may be running, within whose planning or triggers others are prepared.
 pub(crate) fn at_xact_end() {
-    if Kept::free_if_many() {
+    if KeptQuery::free_if_many() {
         KNOWN.take();
     }
 }
 
-pub(super) fn parameters(enforced: &Enforced, query: Query<'_>) -> Option<Parameters> {
+pub(super) fn parameters(enforced: &Enforced, query: ExecutorQuery<'_>) -> Option<Parameters> {
     Parameters::of(query, enforced.first, enforced.columns())
 }
 
-pub(super) fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
+pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuery>> {
     let text = query.text()?.to_bytes();
     let find = |all: &Texts| {
         let found = all.iter().find(|(known, _)| known == text);
@@ -104,17 +104,17 @@ pub(super) fn known(query: Query<'_>, relid: Oid) -> Option<Rc<Known>> {
             code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
         }
         let way = match archives {
-            false => Way::Delete(Kept::of(delete, &parameters)),
-            true => Way::Archive(delete, policy),
+            false => RemovalMethod::Delete(KeptQuery::of(delete, &parameters)),
+            true => RemovalMethod::Archive(delete, policy),
         };
-        removals.push(Removal {
+        removals.push(TableRemoval {
             relid: target,
             way,
             looks_first: archives || code.statements.is_some() || code.planning.is_some(),
             code,
         });
     }
-    let found = Rc::new(Known {
+    let found = Rc::new(KnownQuery {
         leads_back: removals
             .iter()
             .all(|removal| replanned::leads_back(removal.relid, enforced.referenced)),

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::pg::abi::report;
 use crate::pg::catalog::code::{self, Change};
 use crate::pg::catalog::{self, invalidation, triggers};
-use crate::pg::exec::executor::Query;
+use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::store::cache;
 use pgrx::PgSqlErrorCode;
@@ -53,7 +53,7 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
 
 /// The query of a foreign key before which triggers fire.
 #[derive(Clone, Copy)]
-struct Running {
+struct RunningCheck {
     /// A hash of its text.
     query: u64,
     /// Invalidations of plans before.
@@ -62,16 +62,16 @@ struct Running {
     again: bool,
 }
 
-static RUNNING: Scoped<Running> = Scoped::new();
+static RUNNING: Scoped<RunningCheck> = Scoped::new();
 
-fn hash(query: Query<'_>) -> u64 {
+fn hash(query: ExecutorQuery<'_>) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(query.text().map_or(&[], |text| text.to_bytes()));
     hasher.finish()
 }
 
 /// Notes that a query is started in the security context of foreign keys.
-pub(super) fn note(query: Query<'_>) {
+pub(super) fn note(query: ExecutorQuery<'_>) {
     if !RUNNING.is_empty() {
         let started = hash(query);
         RUNNING.for_each(|running| running.again |= running.query == started);
@@ -79,8 +79,8 @@ pub(super) fn note(query: Query<'_>) {
 }
 
 /// Before triggers fire, ahead of this query.
-pub(super) fn begin(query: Query<'_>) -> Scope {
-    RUNNING.enter(Running {
+pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
+    RUNNING.enter(RunningCheck {
         query: hash(query),
         invalidations: invalidation::of_plans(),
         again: false,
@@ -91,7 +91,7 @@ pub(super) fn begin(query: Query<'_>) -> Scope {
 pub(super) fn end(scope: Scope) {
     let ended = RUNNING.leave(scope);
     let is_freed =
-        |running: Running| running.again && running.invalidations != invalidation::of_plans();
+        |running: RunningCheck| running.again && running.invalidations != invalidation::of_plans();
     if ended.is_some_and(is_freed) {
         refuse();
     }

@@ -44,12 +44,12 @@ pub(crate) fn end(scope: Scope) {
 
 /// Runs `work` as part of a deletion.
 pub(crate) fn during<T>(work: impl FnOnce() -> T) -> T {
-    struct Ends(Scope);
-    impl Drop for Ends {
+    struct DeletionScope(Scope);
+    impl Drop for DeletionScope {
         fn drop(&mut self) {
             end(self.0);
         }
     }
-    let _ends = Ends(begin());
+    let _ends = DeletionScope(begin());
     work()
 }

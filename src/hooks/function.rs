@@ -4,27 +4,27 @@
 use crate::citus::{self, Doing};
 use crate::ddl::conversion;
 use crate::pg::abi::report::or_raise;
-use crate::pg::exec::function_hook::{self, Around, Call};
+use crate::pg::exec::function_hook::{self, Around, HookedCall};
 use crate::pg::session::scoped::Scope;
 use pgrx::pg_sys::{Datum, Oid};
 use pgrx::prelude::*;
 
 /// Installs the hooks; once, at load.
 pub(super) fn init() {
-    function_hook::init::<Hooks>();
+    function_hook::init::<FunctionHooks>();
 }
 
-struct Hooks;
+struct FunctionHooks;
 
-// SAFETY: nothing needs dropping. After an error the callbacks in `transaction.rs` clean up.
-unsafe impl Around for Hooks {
+// SAFETY: nothing needs dropping. After an error the callbacks in `transaction_end.rs` clean up.
+unsafe impl Around for FunctionHooks {
     /// A server without Citus pays one comparison.
     #[inline]
     fn concerns(function: Oid) -> bool {
         !citus::is_known_to_be_absent() && is_of_citus(function)
     }
 
-    fn call(call: Call<'_>, run: impl FnOnce() -> Datum) -> Datum {
+    fn call(call: HookedCall<'_>, run: impl FnOnce() -> Datum) -> Datum {
         let begun = begin(call);
         let returned = run();
         if let Some((doing, scope)) = begun {
@@ -41,7 +41,7 @@ extern "C-unwind" fn is_of_citus(function: Oid) -> bool {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn begin(call: Call<'_>) -> Option<(Doing, Scope)> {
+extern "C-unwind" fn begin(call: HookedCall<'_>) -> Option<(Doing, Scope)> {
     let (doing, scope) = citus::here().enter(call.function())?;
     if doing == Doing::Converting {
         or_raise(conversion::before(call.function(), call.object()));

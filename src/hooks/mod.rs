@@ -1,19 +1,19 @@
 //! All hooks, installed here: each calls the modules below in a fixed order and decides nothing.
 //! Only background processes and SQL functions enter the library another way.
 
-pub(crate) mod executor;
+pub(crate) mod executor_hooks;
 pub(crate) mod function;
 pub(crate) mod planner;
 pub(crate) mod relation_info;
-pub(crate) mod transaction;
+pub(crate) mod transaction_end;
 pub(crate) mod utility;
 
 /// Installs the hooks; called once, at load.
 pub(crate) fn init() {
-    transaction::init();
+    transaction_end::init();
     relation_info::init();
     planner::init();
     utility::init();
-    executor::init();
+    executor_hooks::init();
     function::init();
 }

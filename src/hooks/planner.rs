@@ -5,12 +5,12 @@
 
 use crate::deletion::reach;
 use crate::pg::abi::externs;
-use crate::pg::plan::planner_input::Query;
+use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::scoped::Scope;
 use crate::stamp;
 #[cfg(since19)]
 use crate::visibility::conflict_select;
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use core::ffi::{c_char, c_int};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -41,12 +41,12 @@ unsafe extern "C-unwind" fn trampoline(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        let query = Query::new(parse);
+        let query = QueryTree::new(parse);
         // Most statements are neither a foreign key's nor a write, and need no guard.
-        let outer = if statement::may_be_referential() || stamp::may_write(query) {
+        let outer = if planned_statement::may_be_referential() || stamp::may_write(query) {
             inspect(query, query_string)
         } else {
-            statement::enter_ordinary(query, query_string)
+            planned_statement::enter_ordinary(query, query_string)
         };
         let plan_it = PREVIOUS.unwrap_or(externs::standard_planner);
         let plan = plan_it(
@@ -57,7 +57,7 @@ unsafe extern "C-unwind" fn trampoline(
             #[cfg(since19)]
             explain,
         );
-        if statement::leave(outer) {
+        if planned_statement::leave(outer) {
             (*plan).dependsOnRole = true;
         }
         plan
@@ -65,9 +65,9 @@ unsafe extern "C-unwind" fn trampoline(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn inspect(query: Query<'_>, text: *const c_char) -> Scope {
+unsafe extern "C-unwind" fn inspect(query: QueryTree<'_>, text: *const c_char) -> Scope {
     // SAFETY: the planner's arguments.
-    let outer = unsafe { statement::enter(query, text) };
+    let outer = unsafe { planned_statement::enter(query, text) };
     reach::before_planning(query);
     stamp::stamp_query(query);
     #[cfg(since19)]

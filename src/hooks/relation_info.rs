@@ -4,7 +4,7 @@
 
 use crate::pg::plan::planned_table::PlannedTable;
 use crate::store::cache;
-use crate::visibility::relation_info;
+use crate::visibility::restrict_relation;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo};
 use pgrx::prelude::*;
 
@@ -73,5 +73,5 @@ unsafe extern "C-unwind" fn trampoline(
 
 #[pg_guard]
 extern "C-unwind" fn restrict(table: PlannedTable<'_>, relid: pg_sys::Oid) {
-    relation_info::hide_expired(table, relid);
+    restrict_relation::hide_expired(table, relid);
 }

@@ -1,8 +1,8 @@
 //! The ProcessUtility hook: one trampoline for all code that handles utility statements.
 
-use crate::api::policy::asked;
+use crate::api::policy::apply_options;
 use crate::clock::execution;
-use crate::ddl::{self, databases, table_options};
+use crate::ddl::{self, exclusive_database, with_options};
 use crate::keys::copy_from;
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
@@ -10,7 +10,7 @@ use crate::pg::catalog::syntax::Node;
 use crate::pg::session::scoped::Scope;
 use crate::store::label_provider;
 use crate::visibility::copy_to;
-use crate::worker::shared::{evict, prepared};
+use crate::worker::shared::{leave_database, prepared_transactions};
 use core::ffi::c_char;
 use pgrx::pg_sys::{self, NodeTag, PlannedStmt, TransactionStmt, TransactionStmtKind};
 use pgrx::prelude::*;
@@ -28,7 +28,7 @@ pub(super) fn init() {
 
 /// What to do around a statement. `Copy`, as the trampoline must own no values with destructors.
 #[derive(Clone, Copy)]
-struct Around {
+struct UtilityHooks {
     /// The statement to run: the given one or a replacement.
     statement: *mut PlannedStmt,
     /// A statement that can affect TTL: what `ddl::after` needs.
@@ -76,7 +76,7 @@ unsafe extern "C-unwind" fn trampoline(
             dest,
             qc,
         );
-        let Around {
+        let UtilityHooks {
             ddl,
             options,
             copies,
@@ -101,11 +101,11 @@ unsafe extern "C-unwind" fn trampoline(
 fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
     match stmt.kind {
         TransactionStmtKind::TRANS_STMT_PREPARE => {
-            prepared::begin(stmt.text(|stmt| &stmt.gid)?);
+            prepared_transactions::begin(stmt.text(|stmt| &stmt.gid)?);
             None
         }
         TransactionStmtKind::TRANS_STMT_COMMIT_PREPARED => {
-            prepared::before_commit(stmt.text(|stmt| &stmt.gid)?);
+            prepared_transactions::before_commit(stmt.text(|stmt| &stmt.gid)?);
             Some(true)
         }
         TransactionStmtKind::TRANS_STMT_ROLLBACK_PREPARED => Some(false),
@@ -115,8 +115,8 @@ fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char) -> Around {
-    let mut around = Around {
+unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char) -> UtilityHooks {
+    let mut around = UtilityHooks {
         statement: pstmt,
         ddl: None,
         options: None,
@@ -130,7 +130,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
     let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
         return around;
     };
-    if let Some(taken) = table_options::before(planned, node) {
+    if let Some(taken) = with_options::before(planned, node) {
         around.statement = taken.statement;
         around.options = Some(taken.place);
         around.is_for_us_alone = taken.is_for_us_alone;
@@ -155,8 +155,8 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
         | NodeTag::T_CreatedbStmt
         | NodeTag::T_AlterDatabaseStmt
         | NodeTag::T_RenameStmt => {
-            around.vacated = databases::wanted_database(node);
-            around.vacated.into_iter().for_each(evict::vacate);
+            around.vacated = exclusive_database::wanted_database(node);
+            around.vacated.into_iter().for_each(leave_database::vacate);
         }
         _ => {}
     }
@@ -169,12 +169,12 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-unsafe extern "C-unwind" fn after(around: &Around) {
+unsafe extern "C-unwind" fn after(around: &UtilityHooks) {
     if around.copies {
         copy_from::after_write();
     }
     if let Some(database) = around.vacated {
-        evict::readmit(database);
+        leave_database::readmit(database);
     }
     // SAFETY: the statement lives as long as the call of the hook.
     let Some(node) = unsafe { Node::new(around.statement) }.and_then(utility_statement) else {
@@ -184,14 +184,14 @@ unsafe extern "C-unwind" fn after(around: &Around) {
         && let Some(stmt) = node.cast::<TransactionStmt>()
         && let Some(identifier) = stmt.text(|stmt| &stmt.gid)
     {
-        prepared::end(identifier, commits);
+        prepared_transactions::end(identifier, commits);
     }
     if let Some(place) = around.ddl {
         ddl::after(place, node);
     }
     if let Some(place) = around.options
-        && let Some(asked) = table_options::after(place, node)
+        && let Some(asked) = with_options::after(place, node)
     {
-        or_raise(asked::carry_out(&asked));
+        or_raise(apply_options::carry_out(&asked));
     }
 }

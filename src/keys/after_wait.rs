@@ -1,6 +1,6 @@
 //! The stamp of a row whose write had to wait for another session (C14).
 
-use super::row::New;
+use super::row::NewRow;
 use crate::clock::now::present_stamp;
 use crate::pg::abi::externs;
 use crate::pg::catalog::roles;
@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 /// The `_ts` with which the row is written after a wait, if it is another than it has: the row
 /// counts from now on, or it might come expired. A `_ts` that the statement has given stays; one
 /// that an UPDATE has left as recent is looked at again (C16).
-pub(super) fn stamp(new: &New<'_>, clock: &Clock, granularity: i32) -> Option<i64> {
+pub(super) fn stamp(new: &NewRow<'_>, clock: &Clock, granularity: i32) -> Option<i64> {
     if settings::preserve_ts() || (new.is_inserted() && keeps_times(new.row.table().oid())) {
         return None;
     }

@@ -7,7 +7,7 @@ use crate::deletion::message;
 use crate::pg::abi::context::Context;
 use crate::pg::catalog;
 use crate::pg::exec::relation;
-use crate::pg::exec::scan::{self, Met};
+use crate::pg::exec::scan::{self, ScannedRow};
 use crate::pg::exec::table::Slot;
 use crate::pg::server::background;
 use crate::policy;
@@ -31,7 +31,7 @@ const BLOCKS_FOR_A_ROW: f64 = 0.1;
 /// True if no row of the table is expired, after removing a few; false also where that cannot be
 /// decided quickly.
 pub(super) fn has_no_expired_row(
-    table: &relation::Open,
+    table: &relation::OpenRelation,
     relid: pg_sys::Oid,
     budget: &mut Budget,
 ) -> bool {
@@ -57,7 +57,7 @@ pub(super) fn has_no_expired_row(
         && table.passes_replica_identity_check();
     let indexes = expiry_index::find(relid, &clock.ts, clock.ttl.as_ref());
     Context::with_current(|memory| {
-        let mut removal = Removal {
+        let mut removal = BulkRemoval {
             liveness: Liveness::of(&policy, relid, memory),
             may_delete,
             name: catalog::qualified_name(relid),
@@ -125,7 +125,7 @@ impl Budget {
 }
 
 /// Removes expired rows. A row that another session writes, deletes or locks is left.
-struct Removal<'a> {
+struct BulkRemoval<'a> {
     liveness: Liveness<'a>,
     /// False if DELETE has side effects, or would fail.
     may_delete: bool,
@@ -135,26 +135,31 @@ struct Removal<'a> {
     budget: &'a mut Budget,
 }
 
-impl Removal<'_> {
+impl BulkRemoval<'_> {
     /// Removes those that an index leads to; true if none is left.
     ///
     /// The index alone does not decide: without a predicate it also holds rows whose override may
     /// keep them live.
-    fn by_index(&mut self, table: &relation::Open, index: pg_sys::Oid, range: (i64, i64)) -> bool {
+    fn by_index(
+        &mut self,
+        table: &relation::OpenRelation,
+        index: pg_sys::Oid,
+        range: (i64, i64),
+    ) -> bool {
         scan::each_between(table, index, range, &mut |met| match met {
-            Met::Entry if self.budget.entries == 0 => false,
-            Met::Entry => {
+            ScannedRow::Entry if self.budget.entries == 0 => false,
+            ScannedRow::Entry => {
                 self.budget.entries -= 1;
                 true
             }
-            Met::Unfinished => false,
-            Met::Version(row) => self.remove(row),
+            ScannedRow::Unfinished => false,
+            ScannedRow::Version(row) => self.remove(row),
         })
     }
 
     /// Removes those that are met on reading the table; true if none is left. A table that is too large for the
     /// statement is not read.
-    fn by_reading(&mut self, table: &relation::Open) -> bool {
+    fn by_reading(&mut self, table: &relation::OpenRelation) -> bool {
         let blocks = table.blocks();
         if !table.is_heap() || blocks > self.budget.blocks {
             return false;

@@ -100,19 +100,19 @@ fn hide_triggers(columns: &[String], relid: pg_sys::Oid) {
 /// Hides the trigger of one table, in which no row comes expired, if no row of it is expired. The
 /// table is locked.
 fn hide_idle_trigger(relid: pg_sys::Oid, functions: &Functions, budget: &mut Budget) {
-    let open = relation::Open::locked(relid);
+    let open = relation::OpenRelation::locked(relid);
     if has_only_trigger(&open, functions) && has_no_expired_row(&open, relid, budget) {
         hide_trigger(&open);
     }
 }
 
 /// Whether the trigger is the only BEFORE INSERT trigger for rows.
-fn has_only_trigger(open: &relation::Open, functions: &Functions) -> bool {
+fn has_only_trigger(open: &relation::OpenRelation, functions: &Functions) -> bool {
     let triggers = open.table().triggers();
     triggers.fire_only(pg_sys::TRIGGER_TYPE_INSERT, functions.free_expired_keys)
 }
 
-fn hide_trigger(open: &relation::Open) {
+fn hide_trigger(open: &relation::OpenRelation) {
     let table = open.table();
     table.triggers().hide(pg_sys::TRIGGER_TYPE_INSERT);
     HIDDEN.with_borrow_mut(|hidden| hidden.push(table.oid()));

@@ -7,11 +7,11 @@
 mod after_wait;
 pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
+mod key_lookup;
 mod liveness;
-mod lookup;
 pub(crate) mod no_action_checks;
 mod plan;
-mod prepared;
+mod prepared_plan;
 #[cfg(since19)]
 pub(crate) mod references;
 mod removal;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// A unique or exclusion index.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct UniqueKey {
     pub(super) unique: Unique,
     /// The columns that the key and its predicate depend on: an UPDATE that changes none of them
     /// needs no look-up.
@@ -27,7 +27,7 @@ pub(super) struct Key {
 pub(super) struct KeyPlan {
     pub(super) policy: Rc<TablePolicy>,
     pub(super) deletion: Deletion,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<UniqueKey>,
     /// Generated columns of keys, which are not computed yet when BEFORE triggers fire.
     pub(super) generated: Vec<i16>,
 }
@@ -103,14 +103,14 @@ fn read(table: Table<'_>) -> Option<KeyPlan> {
     (!plan.keys.is_empty()).then_some(plan)
 }
 
-fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> Key {
+fn key(table: Table<'_>, unique: Unique, generated: &mut Vec<i16>) -> UniqueKey {
     let is_generated = |attno| {
         table
             .column(attno)
             .is_some_and(|column| column.attgenerated != 0)
     };
     let mut columns = unique.columns.clone();
-    let mut key = Key {
+    let mut key = UniqueKey {
         unique,
         sources: vec![],
         always_changes: false,

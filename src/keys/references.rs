@@ -21,12 +21,12 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Installs the hook; once, at load.
 pub(super) fn init() {
-    fast_path::init::<Judge>();
+    fast_path::init::<ReferenceJudge>();
 }
 
-struct Judge;
+struct ReferenceJudge;
 
-impl fast_path::Judge for Judge {
+impl fast_path::Judge for ReferenceJudge {
     fn may_mind(table: pg_sys::Oid) -> bool {
         !cache::is_known_to_have_none(table)
     }

@@ -3,7 +3,7 @@
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 use super::{same_xact_children, with_triggers};
-use crate::deletion::{archive, message, underway};
+use crate::deletion::{archiving, message, underway};
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
@@ -25,7 +25,7 @@ pub(super) struct Deletion {
 
 /// The outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removal {
+pub(super) enum RemovalOutcome {
     /// The row is gone.
     Gone,
     /// Another session has changed or deleted it first.
@@ -46,7 +46,7 @@ impl Deletion {
 
 /// Removes a row that the caller has found expired, to make room for a new one. Waits for a
 /// session that has locked it, as that one may extend its life.
-pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
+pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> RemovalOutcome {
     row.end_command_if_own();
     // A transaction that has written nothing has no ID.
     let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;
@@ -63,7 +63,7 @@ pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> Removal {
 
 /// Locks the row for deletion and reads it again, or returns what has become of it. The DELETE
 /// that follows then meets no other session, which REPEATABLE READ would not survive.
-fn lock(row: Slot<'_>) -> Option<Removal> {
+fn lock(row: Slot<'_>) -> Option<RemovalOutcome> {
     let result = row.lock(0);
     (result != Some(TM_Result::TM_Ok)).then(|| outcome(result))
 }
@@ -74,7 +74,7 @@ pub(super) fn archives(relid: pg_sys::Oid) -> bool {
 }
 
 /// The transaction has locked the row, unless nothing but the deletion itself happens.
-fn delete(row: Slot<'_>, deletion: Deletion) -> Removal {
+fn delete(row: Slot<'_>, deletion: Deletion) -> RemovalOutcome {
     let table = row.table();
     table.check_replica_identity();
     announce(table.oid(), false);
@@ -85,7 +85,7 @@ fn delete(row: Slot<'_>, deletion: Deletion) -> Removal {
     } else {
         delete_directly(row, None)
     };
-    if removal == Removal::Gone {
+    if removal == RemovalOutcome::Gone {
         if deletion.archives {
             archive_row(row);
         }
@@ -100,22 +100,22 @@ fn delete(row: Slot<'_>, deletion: Deletion) -> Removal {
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn archive_row(row: Slot<'_>) {
     if let Some(policy) = cache::policy(row.table().oid()) {
-        or_raise(archive::take_row(row, &policy));
+        or_raise(archiving::take_row(row, &policy));
     }
 }
 
 /// Deletes the row, and nothing else. What the transaction has done to it since `command` began,
 /// or the present one, counts as a change.
-pub(super) fn delete_directly(row: Slot<'_>, command: Option<pg_sys::CommandId>) -> Removal {
+pub(super) fn delete_directly(row: Slot<'_>, command: Option<pg_sys::CommandId>) -> RemovalOutcome {
     outcome(row.delete(command))
 }
 
 /// The outcome, by the table access method's answer.
-fn outcome(result: Option<TM_Result::Type>) -> Removal {
+fn outcome(result: Option<TM_Result::Type>) -> RemovalOutcome {
     match result {
-        Some(TM_Result::TM_Ok | TM_Result::TM_Deleted) => Removal::Gone,
-        Some(_) => Removal::Changed,
-        None => Removal::Kept,
+        Some(TM_Result::TM_Ok | TM_Result::TM_Deleted) => RemovalOutcome::Gone,
+        Some(_) => RemovalOutcome::Changed,
+        None => RemovalOutcome::Kept,
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::roles;
-use crate::pg::plan::planned::Plan;
+use crate::pg::plan::planned::PlannerResult;
 use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};
@@ -38,7 +38,7 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
 /// A plan of the planner.
 pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
     // SAFETY: as required of the caller.
-    let plan = unsafe { Plan::new(plan) };
+    let plan = unsafe { PlannerResult::new(plan) };
     let Some(functions) = extension::functions() else {
         return;
     };

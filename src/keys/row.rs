@@ -1,20 +1,20 @@
 //! The new row, and the one it replaces.
 
-use super::plan::Key;
-use super::prepared::Evaluation;
+use super::plan::UniqueKey;
+use super::prepared_plan::Evaluation;
 use crate::pg::exec::call::BeforeWrite;
 use crate::pg::exec::table::Slot;
 use pgrx::pg_sys::{Datum, ItemPointerData};
 
 /// The row that is about to be written.
 #[derive(Clone, Copy)]
-pub(super) struct New<'a> {
+pub(super) struct NewRow<'a> {
     pub(super) row: Slot<'a>,
     /// The version that an UPDATE replaces, and its TID.
     old: Option<(Slot<'a>, ItemPointerData)>,
 }
 
-impl<'a> New<'a> {
+impl<'a> NewRow<'a> {
     pub(super) fn of(write: BeforeWrite<'a>) -> Self {
         Self {
             row: write.new_row(),
@@ -40,7 +40,7 @@ impl<'a> New<'a> {
     }
 
     /// Whether the row's key may differ from that of the version it replaces.
-    pub(super) fn changes(&self, key: &Key) -> bool {
+    pub(super) fn changes(&self, key: &UniqueKey) -> bool {
         self.old.is_none_or(|(old, _)| {
             let differs = |&source| !self.row.has_same(old, source);
             key.always_changes || key.sources.iter().any(differs)

@@ -28,15 +28,15 @@ pub(super) struct Question(());
 /// Allows [`ttl_written_here`] for rows of the table. If an error leaves it allowed, the user
 /// who profits is the table's owner, as whom the query ran.
 pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -> T) -> T {
-    struct Restore(pg_sys::Oid, bool, HashSet<Version>);
-    impl Drop for Restore {
+    struct AskedScope(pg_sys::Oid, bool, HashSet<Version>);
+    impl Drop for AskedScope {
         fn drop(&mut self) {
             ASKED_ABOUT.set(self.0);
             NOTING.set(self.1);
             LEFT_OUT.set(core::mem::take(&mut self.2));
         }
     }
-    let _outer = Restore(
+    let _outer = AskedScope(
         ASKED_ABOUT.replace(table),
         NOTING.replace(false),
         LEFT_OUT.take(),
@@ -47,14 +47,14 @@ pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -
 impl Question {
     /// From here on, the versions of rows that `work` asks about do not count.
     pub(super) fn leave_out_versions_of(&self, work: impl FnOnce()) {
-        struct Restore;
-        impl Drop for Restore {
+        struct LeftOutScope;
+        impl Drop for LeftOutScope {
             fn drop(&mut self) {
                 NOTING.set(false);
             }
         }
         NOTING.set(true);
-        let _counting = Restore;
+        let _counting = LeftOutScope;
         work();
     }
 }

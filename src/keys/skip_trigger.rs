@@ -8,7 +8,7 @@
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::plan;
 use crate::pg::catalog::roles;
-use crate::pg::exec::firing::Target;
+use crate::pg::exec::firing::TriggerTable;
 use crate::pg::exec::relation;
 use crate::pg::exec::table::Compared;
 use crate::settings;
@@ -67,7 +67,7 @@ pub(crate) unsafe fn skip(estate: *mut EState, skip_for: SkipFor, functions: &Fu
     }
     let (insert, update) = (pg_sys::TRIGGER_TYPE_INSERT, pg_sys::TRIGGER_TYPE_UPDATE);
     // SAFETY: as required of the caller.
-    for target in unsafe { Target::all(estate) } {
+    for target in unsafe { TriggerTable::all(estate) } {
         if matches!(skip_for, SkipFor::Updates | SkipFor::Both)
             && target
                 .triggers()
@@ -93,12 +93,12 @@ fn inserts_live_rows_only(relid: pg_sys::Oid, estimate: f64) -> bool {
     if settings::show_expired() || settings::preserve_ts() || roles::reads_physically(relid) {
         return false;
     }
-    let table = relation::Open::locked(relid);
+    let table = relation::OpenRelation::locked(relid);
     has_no_expired_row(&table, relid, &mut Budget::for_rows(estimate))
 }
 
 /// Whether the statement assigns to a column that a key depends on.
-fn updates_a_key(target: Target<'_>) -> bool {
+fn updates_a_key(target: TriggerTable<'_>) -> bool {
     let Some(plan) = plan::of(target.table()) else {
         // No row can expire.
         return false;

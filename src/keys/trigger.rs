@@ -1,7 +1,7 @@
 //! `ttl.free_expired_keys()`, the trigger's function.
 
-use super::row::New;
-use super::{after_wait, lookup, prepared};
+use super::row::NewRow;
+use super::{after_wait, key_lookup, prepared_plan};
 use crate::error::Error;
 use crate::pg::abi::fmgr;
 use crate::pg::exec::call::TriggerCall;
@@ -27,12 +27,12 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
         refuse();
     };
     // SAFETY: the only thing that this function keeps.
-    let prepared = unsafe { write.kept(|memory| prepared::prepare(write.table(), memory)) };
+    let prepared = unsafe { write.kept(|memory| prepared_plan::prepare(write.table(), memory)) };
     let Some(plan) = prepared.plan else {
         return pg_sys::Datum::from(write.tuple());
     };
-    let new = New::of(write);
-    let waited = lookup::free_keys(&new, prepared, plan);
+    let new = NewRow::of(write);
+    let waited = key_lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
         Some(clock) if waited => {
             match after_wait::stamp(&new, &clock, plan.policy.ts_granularity) {

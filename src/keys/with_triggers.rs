@@ -10,10 +10,10 @@
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 use super::no_action_checks;
-use super::removal::{self, Removal};
+use super::removal::{self, RemovalOutcome};
 use crate::deletion::underway;
 use crate::pg::abi::error_context;
-use crate::pg::exec::firing::{Firing, Statement};
+use crate::pg::exec::firing::{DeleteStatement, Firing};
 use crate::pg::exec::table::Slot;
 use crate::pg::session::gate::{self, Bounded};
 use crate::pg::{catalog, session};
@@ -22,7 +22,7 @@ use std::ffi::c_int;
 
 /// What is to be undone afterwards.
 #[derive(Clone, Copy)]
-struct Around {
+struct DeleteScopes {
     /// The nest level of settings.
     settings: Option<c_int>,
     /// What restricts other people's code.
@@ -31,7 +31,7 @@ struct Around {
 
 /// Deletes the row, which the transaction has locked, to make room for a new one: foreign keys with
 /// NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
-pub(super) fn delete(row: Slot<'_>) -> Removal {
+pub(super) fn delete(row: Slot<'_>) -> RemovalOutcome {
     let (statement, around) = begin(row);
     let (removal, firing) =
         error_context::explaining_references(&no_action_checks::REMOVAL, || {
@@ -39,20 +39,20 @@ pub(super) fn delete(row: Slot<'_>) -> Removal {
                 // By the command ID from before the triggers: one of them may have changed the row
                 // itself.
                 let removal = removal::delete_directly(row, Some(command));
-                (removal, removal == Removal::Gone)
+                (removal, removal == RemovalOutcome::Gone)
             })
         });
     end(firing, around.bounds);
-    if removal == Some(Removal::Gone) {
+    if removal == Some(RemovalOutcome::Gone) {
         no_action_checks::queue(row);
     }
     end_as_origin(around.settings);
-    removal.unwrap_or(Removal::Kept)
+    removal.unwrap_or(RemovalOutcome::Kept)
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn begin(row: Slot<'_>) -> (Statement<'_>, Around) {
+extern "C-unwind" fn begin(row: Slot<'_>) -> (DeleteStatement<'_>, DeleteScopes) {
     let table = row.table();
     let settings = session::begin_as_origin();
     let owner = catalog::class(table.oid()).map(|class| class.owner);
@@ -61,7 +61,7 @@ extern "C-unwind" fn begin(row: Slot<'_>) -> (Statement<'_>, Around) {
     }
     let fires = table.triggers().fire_own_at_delete();
     let bounds = owner.filter(|_| fires).and_then(gate::lend);
-    let around = Around { settings, bounds };
+    let around = DeleteScopes { settings, bounds };
     (
         Firing::begin_statement(row, no_action_checks::is_one),
         around,

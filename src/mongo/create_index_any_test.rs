@@ -1,6 +1,6 @@
 //! M1, M7, M12: `ttl.create_index` with any numbers, names and texts.
 
-use super::create_index_test::seconds;
+use super::create_index_command_test::seconds;
 use super::*;
 use proptest::prelude::*;
 

@@ -4,24 +4,24 @@
 //! Only the form is checked here. Whether the column or index exists, and which range of seconds
 //! applies, is up to the caller.
 
-mod coll_mod;
-mod create_index;
+mod coll_mod_command;
+mod create_index_command;
 mod json;
 mod reply;
 mod value;
 
-pub(crate) use coll_mod::{CollMod, IndexRef};
-pub(crate) use create_index::CreateIndex;
+pub(crate) use coll_mod_command::{CollMod, IndexRef};
+pub(crate) use create_index_command::CreateIndex;
 pub(crate) use reply::{CollModReply, CreateIndexReply};
 
 use std::fmt;
 
 #[cfg(test)]
-mod coll_mod_test;
+mod coll_mod_command_test;
 #[cfg(test)]
 mod create_index_any_test;
 #[cfg(test)]
-mod create_index_test;
+mod create_index_command_test;
 #[cfg(test)]
 mod reply_test;
 

@@ -64,12 +64,12 @@ impl<'de> Deserialize<'de> for WholeSeconds {
 
 /// The only key of a TTL index (M7): a column and its direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct IndexKey {
     pub(super) column: String,
     pub(super) descending: bool,
 }
 
-impl Key {
+impl IndexKey {
     /// Reads `{"column": 1}`, which stands at `path`.
     pub(super) fn parse(text: &str, path: &str) -> Result<Self, CommandError> {
         let keys: BTreeMap<String, &RawValue> = object(text, path)?;
@@ -103,9 +103,9 @@ impl Key {
 
 /// The name of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name(pub(super) String);
+pub(super) struct IndexName(pub(super) String);
 
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for IndexName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
             let name = string(text).map_err(|_| must_be(NAME, text))?;
@@ -118,9 +118,9 @@ impl<'de> Deserialize<'de> for Name {
 
 /// True or false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Flag(pub(super) bool);
+pub(super) struct Boolean(pub(super) bool);
 
-impl<'de> Deserialize<'de> for Flag {
+impl<'de> Deserialize<'de> for Boolean {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| match text {
             "true" => Ok(Self(true)),
@@ -132,9 +132,9 @@ impl<'de> Deserialize<'de> for Flag {
 
 /// A string that says something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text(pub(super) String);
+pub(super) struct NonEmptyText(pub(super) String);
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for NonEmptyText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| filled(string(text)?).map(Self))
     }
@@ -142,9 +142,9 @@ impl<'de> Deserialize<'de> for Text {
 
 /// M4: the predicate of a partial index, in SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Predicate(pub(super) String);
+pub(super) struct PartialFilter(pub(super) String);
 
-impl<'de> Deserialize<'de> for Predicate {
+impl<'de> Deserialize<'de> for PartialFilter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         checked(deserializer, |text| {
             if text.starts_with('{') {

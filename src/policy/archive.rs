@@ -9,19 +9,19 @@ pub(crate) struct Archive {
     /// Its name, qualified and quoted, as of the call: for messages.
     pub(crate) name: String,
     /// Which table it is; `None` in a label that came from elsewhere: then any table may have that name.
-    pub(crate) chosen: Option<Chosen>,
+    pub(crate) chosen: Option<ArchiveChoice>,
 }
 
 /// The archive as it was chosen (docs/decisions/0075-archives-by-identity.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Chosen {
+pub(crate) struct ArchiveChoice {
     pub(crate) table: u32,
     /// The role to which both tables belonged, and have to belong whenever a row goes there.
     pub(crate) owner: u32,
 }
 
-impl Chosen {
+impl ArchiveChoice {
     /// Of tables and their owners: whether all are as they were when it was chosen. A table that does not exist
     /// has no owner.
     pub(crate) fn holds(self, mut owners: impl Iterator<Item = Option<u32>>) -> bool {
@@ -39,7 +39,7 @@ impl Policy {
     }
 
     /// Makes a table of this database the archive, of that name.
-    pub(crate) fn choose_archive(&mut self, name: String, chosen: Chosen) {
+    pub(crate) fn choose_archive(&mut self, name: String, chosen: ArchiveChoice) {
         self.archive_to = Some(name);
         self.local.archive = Some(chosen);
         self.local.upgraded = None;
@@ -91,7 +91,7 @@ mod test {
 
     #[test]
     fn an_archive_holds_while_all_owners_are_the_same() {
-        let chosen = Chosen {
+        let chosen = ArchiveChoice {
             table: 7,
             owner: 10,
         };

@@ -1,7 +1,7 @@
 //! C2, D1, M1: the label's format: what is read, what is refused, and the round trip.
 
 use super::added::Added;
-use super::archive::Chosen;
+use super::archive::ArchiveChoice;
 use super::label::*;
 use super::label_error::LabelError;
 use super::local_state::LocalState;
@@ -180,7 +180,7 @@ fn labels_without_a_state_of_this_database_are_restored() {
 /// `ttl.resume`.
 #[test]
 fn archives_of_other_databases_are_not_chosen() {
-    let chosen = Chosen {
+    let chosen = ArchiveChoice {
         table: 7,
         owner: 10,
     };
@@ -210,7 +210,7 @@ fn archives_are_found_by_name_after_pg_upgrade() {
     assert_eq!(policy.local.archive_by_name_of(), Some(10));
     policy.choose_archive(
         "s.t".to_owned(),
-        Chosen {
+        ArchiveChoice {
             table: 7,
             owner: 10,
         },

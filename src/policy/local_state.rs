@@ -3,7 +3,7 @@
 //! It is not part of the label: a dump contains the label, and equal policies have equal labels
 //! (`docs/decisions/0090-labels-without-oids.md`).
 
-use super::archive::Chosen;
+use super::archive::ArchiveChoice;
 use super::label::Policy;
 use super::undo::Shortened;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub(crate) struct LocalState {
     database: u32,
     /// The table that `archive_to` names, as its owner has chosen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) archive: Option<Chosen>,
+    pub(super) archive: Option<ArchiveChoice>,
     /// C24: when rows last came to expire sooner by a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shortened: Option<Shortened>,

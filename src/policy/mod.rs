@@ -5,7 +5,7 @@
 mod added;
 mod archive;
 mod change;
-mod columns;
+mod column_names;
 mod document;
 mod expiry;
 mod instants;
@@ -21,8 +21,8 @@ mod undo;
 mod zone;
 
 pub(crate) use added::Added;
-pub(crate) use archive::{Archive, Chosen, ExpiredThere, batch_payload};
-pub(crate) use columns::is_creation_time;
+pub(crate) use archive::{Archive, ArchiveChoice, ExpiredThere, batch_payload};
+pub(crate) use column_names::is_creation_time;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     FIRST_TIMESTAMP, INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key,
@@ -50,7 +50,7 @@ pub(crate) use zone::{
 };
 
 #[cfg(test)]
-mod columns_test;
+mod column_names_test;
 #[cfg(test)]
 mod expiry_test;
 #[cfg(test)]

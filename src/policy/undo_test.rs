@@ -11,7 +11,7 @@ fn is_live(ts: i64, ttl: i32, now: i64) -> bool {
     super::is_live(Some(ts), Ttl::Seconds(ttl), now)
 }
 
-/// The condition by which deletion keeps rows, as `visibility/kept.rs` writes it.
+/// The condition by which deletion keeps rows, as `visibility/undo_condition.rs` writes it.
 fn is_kept(ts: i64, ttl: i32, keep: i32, now: i64) -> bool {
     is_live(expires_at(Some(ts), Ttl::Seconds(ttl)), keep, now)
 }

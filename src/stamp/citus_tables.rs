@@ -2,16 +2,16 @@
 //! Citus takes once for all shards; the shards keep what they are given
 //! (`docs/decisions/0063-citus.md`).
 
-use super::Target;
+use super::StampedTable;
 use crate::citus;
-use crate::pg::catalog::{defaults, nodes};
-use crate::pg::plan::planner_input::{Assignments, Query};
+use crate::pg::catalog::{defaults, expressions};
+use crate::pg::plan::planner_input::{Assignments, QueryTree};
 use crate::store::cache;
 use pgrx::pg_sys::{self, CmdType, Expr};
 
 /// Stamps a statement on a shell. Citus refuses functions in ON CONFLICT DO UPDATE, where the value
 /// of the row that was to be inserted serves, and in MERGE, which the shards stamp.
-pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
+pub(super) fn stamp(target: &StampedTable<'_>, query: QueryTree<'_>) {
     let (column, command) = (&target.clock.ts, query.read().commandType);
     let stamps = match command {
         CmdType::CMD_INSERT => !target.restores,
@@ -43,7 +43,7 @@ pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
     if let (Some(list), Some(excluded)) = (query.conflict_assignments(), query.excluded())
         && !is_left(&list)
     {
-        let inserted = |_given| nodes::var(excluded, column);
+        let inserted = |_given| expressions::var(excluded, column);
         // SAFETY: as above.
         unsafe { list.assign(column, c"_ts", inserted) };
     }
@@ -51,7 +51,7 @@ pub(super) fn stamp(target: &Target<'_>, query: Query<'_>) {
 
 /// Whether Citus brings the rows of another table into this one, which will take its place: they keep their
 /// time.
-pub(super) fn brings_over(query: Query<'_>, relid: pg_sys::Oid) -> bool {
+pub(super) fn brings_over(query: QueryTree<'_>, relid: pg_sys::Oid) -> bool {
     !citus::is_known_to_be_absent()
         && query
             .inserted_from()
@@ -59,14 +59,14 @@ pub(super) fn brings_over(query: Query<'_>, relid: pg_sys::Oid) -> bool {
 }
 
 /// With `ttl.preserve_ts`: an UPDATE says so to the shards, by giving each row the time that it has.
-pub(super) fn keep(query: Query<'_>) {
+pub(super) fn keep(query: QueryTree<'_>) {
     for query in query.with_queries() {
         keep_in(query);
     }
     keep_in(query);
 }
 
-fn keep_in(query: Query<'_>) {
+fn keep_in(query: QueryTree<'_>) {
     let Some(entry) = query.target() else {
         return;
     };
@@ -74,8 +74,9 @@ fn keep_in(query: Query<'_>) {
     let Some(clock) = policy.and_then(|policy| policy.clock) else {
         return;
     };
-    let own =
-        |given: Option<*mut Expr>| given.unwrap_or_else(|| nodes::var(entry.varno(), &clock.ts));
+    let own = |given: Option<*mut Expr>| {
+        given.unwrap_or_else(|| expressions::var(entry.varno(), &clock.ts))
+    };
     if query.read().commandType == CmdType::CMD_UPDATE {
         // SAFETY: what is made here stays as long as the statement.
         unsafe { query.assignments().assign(&clock.ts, c"_ts", own) };
@@ -86,7 +87,7 @@ fn keep_in(query: Query<'_>) {
     }
 }
 
-impl Target<'_> {
+impl StampedTable<'_> {
     /// What Citus gives a row of a shard; `None` where the shard stamps by itself.
     pub(super) fn given_by_citus(&self, given: Option<*mut Expr>) -> Option<*mut Expr> {
         given.filter(|_| self.policy.is_shard())

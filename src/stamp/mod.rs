@@ -1,23 +1,23 @@
 //! Adds `_ts = ttl.current_ts()` to what a statement writes (C1).
 
 mod citus_tables;
-pub(crate) mod override_check;
+pub(crate) mod skip_override_check;
 
 use crate::citus;
 use crate::error::Error;
-use crate::pg::catalog::{self, defaults, nodes, roles};
-use crate::pg::plan::planner_input::{Assignments, Entry, Query};
+use crate::pg::catalog::{self, defaults, expressions, roles};
+use crate::pg::plan::planner_input::{Assignments, QueryTree, RangeTableEntry};
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Expr};
 use std::rc::Rc;
 
 /// A table that a statement writes to.
-struct Target<'a> {
-    entry: Entry<'a>,
+struct StampedTable<'a> {
+    entry: RangeTableEntry<'a>,
     relid: pg_sys::Oid,
     functions: Functions,
     policy: Rc<TablePolicy>,
@@ -28,11 +28,11 @@ struct Target<'a> {
 
 /// Whether the statement may have anything to stamp. Calls no function of PostgreSQL.
 #[inline]
-pub(super) fn may_write(query: Query<'_>) -> bool {
+pub(super) fn may_write(query: QueryTree<'_>) -> bool {
     if !query.read().cteList.is_null() {
         return true;
     }
-    let needs_none = |entry: Entry<'_>| {
+    let needs_none = |entry: RangeTableEntry<'_>| {
         let entry = entry.read();
         cache::is_known_to_need_no_stamp(entry.relid, reaches_children(&entry))
     };
@@ -47,10 +47,10 @@ fn reaches_children(entry: &pg_sys::RangeTblEntry) -> bool {
 
 /// Stamps the statement and the data-modifying statements in its WITH clause, which stands at the
 /// top level only.
-pub(super) fn stamp_query(query: Query<'_>) {
+pub(super) fn stamp_query(query: QueryTree<'_>) {
     let keeps = settings::preserve_ts();
     let without_citus = citus::is_known_to_be_absent();
-    if !may_write(query) || statement::current().archives || (keeps && without_citus) {
+    if !may_write(query) || planned_statement::current().archives || (keeps && without_citus) {
         return;
     }
     let Some(functions) = extension::functions() else {
@@ -65,7 +65,7 @@ pub(super) fn stamp_query(query: Query<'_>) {
     stamp_statement(query, functions);
 }
 
-fn stamp_statement(query: Query<'_>, functions: Functions) {
+fn stamp_statement(query: QueryTree<'_>, functions: Functions) {
     let Some(entry) = query.target().filter(|_| writes_rows(query)) else {
         return;
     };
@@ -83,15 +83,15 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
     }
     // What a foreign key changes is no modification by a user. It may also reach an expired row
     // that a trigger keeps, which must not live again.
-    if command == CmdType::CMD_UPDATE && statement::current().keeps_integrity_of(relid) {
+    if command == CmdType::CMD_UPDATE && planned_statement::current().keeps_integrity_of(relid) {
         return;
     }
     // A dump's script runs with row_security off, as the owner or a superuser.
     let may_restore = command == CmdType::CMD_INSERT && roles::is_row_security_off();
     if may_restore {
-        statement::depends_on_role();
+        planned_statement::depends_on_role();
     }
-    let target = Target {
+    let target = StampedTable {
         entry,
         relid,
         functions,
@@ -113,14 +113,14 @@ fn stamp_statement(query: Query<'_>, functions: Functions) {
         let dependents = entry.dependents_of_update(clock.ts.attno);
         if !dependents.is_empty() {
             // The marks depend on the role's privileges.
-            statement::depends_on_role();
+            planned_statement::depends_on_role();
             entry.mark_updated(&dependents);
         }
     }
 }
 
 /// Whether the statement inserts or updates. A MERGE may only delete.
-fn writes_rows(query: Query<'_>) -> bool {
+fn writes_rows(query: QueryTree<'_>) -> bool {
     let writes = |command| [CmdType::CMD_INSERT, CmdType::CMD_UPDATE].contains(&command);
     let mut actions = query.merge_actions();
     writes(query.read().commandType) || actions.any(|action| writes(action.read().commandType))
@@ -128,7 +128,7 @@ fn writes_rows(query: Query<'_>) -> bool {
 
 /// Refuses to write through a parent without a policy where a partition or child has one: the
 /// rows would not be stamped, and would expire although they were just written.
-fn refuse_unstamped(entry: Entry<'_>) {
+fn refuse_unstamped(entry: RangeTableEntry<'_>) {
     let entry = entry.read();
     let relid = entry.relid;
     let child = || cache::child_with_ttl(relid);
@@ -148,9 +148,9 @@ fn refuse_unstamped(entry: Entry<'_>) {
     .raise()
 }
 
-impl Target<'_> {
+impl StampedTable<'_> {
     fn current_ts(&self) -> *mut Expr {
-        nodes::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
+        expressions::call(self.functions.current_ts, pg_sys::TIMESTAMPTZOID, &[])
     }
 
     fn stamp_insert(&self, list: Assignments<'_>, is_merge: bool) {
@@ -163,10 +163,10 @@ impl Target<'_> {
                 Some(given)
                     if self.restores && !defaults::is_stored(self.relid, column.attno, given) =>
                 {
-                    let table = nodes::table(self.relid);
+                    let table = expressions::table(self.relid);
                     let restoring = self.functions.reads_physically;
-                    let restoring = nodes::call(restoring, pg_sys::BOOLOID, &[table]);
-                    nodes::case_timestamptz(restoring, given, self.current_ts())
+                    let restoring = expressions::call(restoring, pg_sys::BOOLOID, &[table]);
+                    expressions::case_timestamptz(restoring, given, self.current_ts())
                 }
                 // Citus gives it on the node to which the statement was sent; a MERGE it does not.
                 Some(given) if self.policy.is_shard() && !is_merge => given,
@@ -190,12 +190,13 @@ impl Target<'_> {
 
     /// What the row has, if it is recent enough (C16).
     fn refreshed_ts(&self) -> *mut Expr {
-        let var = |column| nodes::var(self.entry.varno(), column);
+        let var = |column| expressions::var(self.entry.varno(), column);
         let ttl = self.clock.ttl.as_ref();
-        let ttl = ttl.map_or_else(|| nodes::int4(None), var);
-        let granularity = nodes::int4(Some(self.policy.ts_granularity));
+        let ttl = ttl.map_or_else(|| expressions::int4(None), var);
+        let granularity = expressions::int4(Some(self.policy.ts_granularity));
         let args = [var(&self.clock.ts), ttl, granularity];
-        let refreshed = nodes::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args);
+        let refreshed =
+            expressions::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args);
         if self.policy.expiring_default().is_some() {
             return refreshed;
         }
@@ -203,8 +204,8 @@ impl Target<'_> {
         // must find when they were last modified (C4).
         match &self.clock.ttl {
             Some(ttl) => {
-                let inherits = nodes::is_null(var(ttl));
-                nodes::case_timestamptz(inherits, self.current_ts(), refreshed)
+                let inherits = expressions::is_null(var(ttl));
+                expressions::case_timestamptz(inherits, self.current_ts(), refreshed)
             }
             None => self.current_ts(),
         }

@@ -5,7 +5,7 @@
 //! one for the table and all that inherit from it (C8).
 
 use super::extension;
-use super::lookup::{self, Inherited, TablePolicy};
+use super::policy_lookup::{self, Inherited, TablePolicy};
 use super::read_labels;
 use crate::citus;
 use crate::pg::abi::variable::{ByOid, Variable};
@@ -64,7 +64,7 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
         return known;
     }
     let before = GENERATION.get();
-    let found = lookup::look_up(relid).map(Rc::new);
+    let found = policy_lookup::look_up(relid).map(Rc::new);
     if GENERATION.get() == before && !citus::here().may_become_shard(relid) {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }

@@ -2,14 +2,14 @@
 
 use super::dates::DateType;
 use super::extension;
-use super::lookup::{Key, Rule};
-use super::predicate::{Expression, Predicate};
+use super::policy_lookup::{DateSource, Rule};
+use super::predicate::{Predicate, TrustedExpression};
 use super::ttl_index::DATETIME_OPS;
 pub(crate) use super::ttl_index::{has_nulls_last, single_key};
-use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
-use crate::pg::catalog::{index, nodes};
+use crate::pg::catalog::{expressions, index};
 use pgrx::pg_sys;
 
 /// The relation's valid B-trees that lead to its rows in the order in which they expire: on `(_ts)`, or on
@@ -28,17 +28,19 @@ pub(crate) fn find(
 pub(crate) fn find_by_date(relid: pg_sys::Oid, rule: &Rule) -> Vec<pg_sys::Oid> {
     let predicate = rule.predicate.as_ref();
     match &rule.key {
-        Key::Column(column, _) => serving(relid, &|entry| {
+        DateSource::Column(column, _) => serving(relid, &|entry| {
             is_by_date(entry, column, rule.date) && has_predicate(entry, predicate)
         }),
-        Key::Expression(expression) => find_by_expression(relid, expression, rule.date, predicate),
+        DateSource::Expression(expression) => {
+            find_by_expression(relid, expression, rule.date, predicate)
+        }
     }
 }
 
 /// As [`find_by_date`], for the dates that an expression makes.
 pub(crate) fn find_by_expression(
     relid: pg_sys::Oid,
-    expression: &Expression,
+    expression: &TrustedExpression,
     date: DateType,
     predicate: Option<&Predicate>,
 ) -> Vec<pg_sys::Oid> {
@@ -65,27 +67,27 @@ pub(crate) fn find_invalid(
 }
 
 /// The relation's valid B-trees that `serves` accepts.
-fn serving(relid: pg_sys::Oid, serves: &dyn Fn(&Entry<'_>) -> bool) -> Vec<pg_sys::Oid> {
-    let serves = |entry: &Entry<'_>| entry.indisvalid && serves(entry);
+fn serving(relid: pg_sys::Oid, serves: &dyn Fn(&IndexRow<'_>) -> bool) -> Vec<pg_sys::Oid> {
+    let serves = |entry: &IndexRow<'_>| entry.indisvalid && serves(entry);
     let is_wanted = |&index: &pg_sys::Oid| {
         catalog::is_btree(index) && index_entry::with(index, serves) == Some(true)
     };
     index::list(relid).into_iter().filter(is_wanted).collect()
 }
 
-fn leads(entry: &Entry<'_>, ts: &Attribute, ttl: Option<&Attribute>) -> bool {
+fn leads(entry: &IndexRow<'_>, ts: &Attribute, ttl: Option<&Attribute>) -> bool {
     if entry.is_partial() {
         return false;
     }
     let (Some(ttl), Some(functions)) = (ttl, extension::functions()) else {
         return ttl.is_none() && entry.first_column() == ts.attno;
     };
-    let columns = [nodes::var(1, ts), nodes::var(1, ttl)];
-    let key = nodes::call(functions.expiry_key, pg_sys::INT8OID, &columns);
+    let columns = [expressions::var(1, ts), expressions::var(1, ttl)];
+    let key = expressions::call(functions.expiry_key, pg_sys::INT8OID, &columns);
     entry.first_column() == 0 && entry.first_expression().is_some_and(|it| same(it, key))
 }
 
-fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
+fn is_by_date(entry: &IndexRow<'_>, column: &Attribute, date: DateType) -> bool {
     let first = entry.first_column();
     if !date.is_array {
         return first == column.attno && entry.is_ordered_by(DATETIME_OPS, column.type_oid);
@@ -94,15 +96,15 @@ fn is_by_date(entry: &Entry<'_>, column: &Attribute, date: DateType) -> bool {
         return false;
     };
     let earliest = functions.earliest[date.kind.number()];
-    let column = [nodes::var(1, column)];
-    let earliest = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
+    let column = [expressions::var(1, column)];
+    let earliest = expressions::call(earliest, pg_sys::TIMESTAMPTZOID, &column);
     let expression = entry.first_expression();
     first == 0
         && entry.is_ordered_by(DATETIME_OPS, pg_sys::TIMESTAMPTZOID)
         && expression.is_some_and(|it| same(it, earliest))
 }
 
-fn is_by_expression(entry: &Entry<'_>, expression: &Expression, date: DateType) -> bool {
+fn is_by_expression(entry: &IndexRow<'_>, expression: &TrustedExpression, date: DateType) -> bool {
     entry.first_column() == 0
         && entry.is_ordered_by(DATETIME_OPS, date.kind.type_oid())
         && entry.first_expression().is_some_and(|it| expression.is(it))
@@ -110,11 +112,11 @@ fn is_by_expression(entry: &Entry<'_>, expression: &Expression, date: DateType) 
 
 fn same(stored: Node<'_>, made: *mut pg_sys::Expr) -> bool {
     // SAFETY: the latter was made here.
-    unsafe { nodes::same(stored.as_ptr(), made) }
+    unsafe { expressions::same(stored.as_ptr(), made) }
 }
 
 /// Whether the index is not partial, or has this predicate.
-fn has_predicate(entry: &Entry<'_>, expected: Option<&Predicate>) -> bool {
+fn has_predicate(entry: &IndexRow<'_>, expected: Option<&Predicate>) -> bool {
     let is_expected = |tree| expected.is_some_and(|it| it.is(tree));
     entry.predicate().is_none_or(is_expected)
 }

@@ -65,7 +65,7 @@ pub(crate) fn oid() -> Option<pg_sys::Oid> {
 const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ExtensionState {
     Unknown,
     Absent,
     Present,
@@ -74,7 +74,7 @@ enum State {
     Incomplete,
 }
 
-static STATE: Variable<Cell<State>> = Variable::new(Cell::new(State::Unknown));
+static STATE: Variable<Cell<ExtensionState>> = Variable::new(Cell::new(ExtensionState::Unknown));
 /// Set where the state is [`State::Present`].
 static FUNCTIONS: Variable<Cell<Option<Functions>>> = Variable::new(Cell::new(None));
 
@@ -86,18 +86,18 @@ static FUNCTIONS: Variable<Cell<Option<Functions>>> = Variable::new(Cell::new(No
 #[inline]
 pub(crate) fn functions() -> Option<Functions> {
     match STATE.get() {
-        State::Present => FUNCTIONS.get(),
-        State::Absent | State::Incomplete => None,
-        State::Unknown => {
+        ExtensionState::Present => FUNCTIONS.get(),
+        ExtensionState::Absent | ExtensionState::Incomplete => None,
+        ExtensionState::Unknown => {
             // Set first: a change that arrives during the look-up resets it.
-            STATE.set(State::Absent);
+            STATE.set(ExtensionState::Absent);
             let found = look_up();
             let state = match found {
-                Some(_) => State::Present,
-                None if is_created() => State::Incomplete,
-                None => State::Absent,
+                Some(_) => ExtensionState::Present,
+                None if is_created() => ExtensionState::Incomplete,
+                None => ExtensionState::Absent,
             };
-            if STATE.get() == State::Absent {
+            if STATE.get() == ExtensionState::Absent {
                 FUNCTIONS.set(found);
                 STATE.set(state);
             }
@@ -114,12 +114,12 @@ fn is_created() -> bool {
 /// Error 55000 where the extension is incomplete: without its functions the expired rows of a table that has a policy
 /// would be seen.
 pub(crate) fn check_complete(has_policy: impl FnOnce() -> bool) {
-    if functions().is_some() || STATE.get() != State::Incomplete {
+    if functions().is_some() || STATE.get() != ExtensionState::Incomplete {
         return;
     }
     // DROP EXTENSION takes the functions first, and no invalidation tells of its own entry.
     if !is_created() {
-        STATE.set(State::Absent);
+        STATE.set(ExtensionState::Absent);
     } else if has_policy() {
         Error::incomplete_extension().raise();
     }
@@ -136,16 +136,16 @@ pub(crate) fn epoch_unit(function: pg_sys::Oid) -> Option<EpochUnit> {
 #[inline]
 pub(crate) fn is_present() -> bool {
     match STATE.get() {
-        State::Present => true,
-        State::Absent | State::Incomplete => false,
-        State::Unknown => functions().is_some(),
+        ExtensionState::Present => true,
+        ExtensionState::Absent | ExtensionState::Incomplete => false,
+        ExtensionState::Unknown => functions().is_some(),
     }
 }
 
 /// Whether it is known to be absent from this database. Calls no function of PostgreSQL.
 #[inline]
 pub(crate) fn is_known_to_be_absent() -> bool {
-    STATE.get() == State::Absent
+    STATE.get() == ExtensionState::Absent
 }
 
 fn look_up() -> Option<Functions> {
@@ -213,5 +213,5 @@ pub(crate) fn init() {
 }
 
 unsafe extern "C-unwind" fn on_change(_arg: pg_sys::Datum, _cache: i32, _hash: u32) {
-    STATE.set(State::Unknown);
+    STATE.set(ExtensionState::Unknown);
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
-use crate::pg::catalog::names::Name;
+use crate::pg::catalog::names::RelationName;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
 use crate::pg::session::{self, labels};
@@ -79,7 +79,7 @@ pub(crate) fn mark_restored(
         return None;
     }
     let named = || stmt.node(|stmt| &stmt.object)?.cast::<pg_sys::List>();
-    let table = || named().and_then(|names| Name::Parts(names, names.length).resolve());
+    let table = || named().and_then(|names| RelationName::Parts(names, names.length).resolve());
     if !citus::is_known_to_be_absent() && table().and_then(predecessor).is_some() {
         return None;
     }

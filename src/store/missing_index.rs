@@ -51,7 +51,7 @@ fn blocks(relid: pg_sys::Oid) -> u64 {
     let share = pg_sys::AccessShareLock;
     let free = leaves(relid).filter(|&table| locks::try_relation(table, share));
     let blocks = free.map(|table| {
-        let open = relation::Open::locked(table);
+        let open = relation::OpenRelation::locked(table);
         let blocks = match open.is_heap() {
             true => open.blocks(),
             false => u32::MAX,

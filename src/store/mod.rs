@@ -7,10 +7,10 @@ mod errors;
 pub(crate) mod expiry_index;
 pub(crate) mod extension;
 pub(crate) mod label_provider;
-mod lookup;
 pub(crate) mod missing_index;
 pub(crate) mod override_check;
 pub(crate) mod policy_lock;
+mod policy_lookup;
 pub(crate) mod predicate;
 mod read_labels;
 pub(crate) mod release;
@@ -21,7 +21,9 @@ pub(crate) mod ttl_index;
 pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
-pub(crate) use lookup::{Clock, Inherited, Key, Rule, TablePolicy, index_of, without_its_index};
+pub(crate) use policy_lookup::{
+    Clock, DateSource, Inherited, Rule, TablePolicy, index_of, without_its_index,
+};
 pub(crate) use read_labels::{all_labels, label_of, labels, read_label};
 pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
 

@@ -1,9 +1,9 @@
 //! Predicates of TTL indexes: read from the catalog, or parsed from a user's text without being
 //! run.
 
-use super::ttl_index::{self, Unfit};
+use super::ttl_index::{self, UnfitIndex};
 use crate::error::Error;
-use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::stored_tree::{self, StoredTree};
 use crate::pg::catalog::syntax::Node;
 use crate::pg::session::locks;
@@ -14,7 +14,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 pub(crate) type Predicate = StoredTree;
 
 /// An expression in which all functions are trusted, as in a [`Predicate`].
-pub(crate) type Expression = StoredTree;
+pub(crate) type TrustedExpression = StoredTree;
 
 /// The predicate of an index as SQL.
 ///
@@ -31,7 +31,7 @@ pub(crate) fn written_key(index: pg_sys::Oid) -> Result<String, Error> {
 
 fn as_sql(
     index: pg_sys::Oid,
-    tree: &dyn Fn(&Entry<'_>) -> Option<StoredTree>,
+    tree: &dyn Fn(&IndexRow<'_>) -> Option<StoredTree>,
 ) -> Result<String, Error> {
     let gone = || {
         let code = PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
@@ -50,18 +50,18 @@ fn as_sql(
 
 /// Why a text cannot be a TTL index's predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub(crate) enum UnusablePredicate {
     /// It is no expression, or more than one.
     NotAnExpression,
     /// PostgreSQL has no sub-queries in predicates of indexes.
     SubQuery,
     /// The filter must not evaluate it.
-    Unfit(Unfit),
+    Unfit(UnfitIndex),
 }
 
 /// Parses and analyzes an expression on rows of the table; `None` if it is none, or uses what it
 /// must not. Raises the parser's errors.
-pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Expression> {
+pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<TrustedExpression> {
     stored_tree::analyzed(relid, &format!("{text} IS NULL"), |query| {
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
         let test = condition.cast::<pg_sys::NullTest>()?;
@@ -74,13 +74,15 @@ pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Expre
 }
 
 /// Parses and analyzes the condition on rows of the table. Raises the parser's errors.
-pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, Unusable> {
+pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, UnusablePredicate> {
     let analyzed = stored_tree::analyzed(relid, text, |query| {
         if query.hasSubLinks {
-            return Some(Err(Unusable::SubQuery));
+            return Some(Err(UnusablePredicate::SubQuery));
         }
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
-        Some(ttl_index::trusted(condition).map_err(Unusable::Unfit))
+        Some(ttl_index::trusted(condition).map_err(UnusablePredicate::Unfit))
     });
-    analyzed.flatten().unwrap_or(Err(Unusable::NotAnExpression))
+    analyzed
+        .flatten()
+        .unwrap_or(Err(UnusablePredicate::NotAnExpression))
 }

@@ -4,8 +4,8 @@ use super::seclabel::{self, PROVIDER};
 use crate::citus;
 use crate::pg::catalog::{self, names};
 use crate::pg::server::background;
-use crate::pg::session::labels::{self, Kind};
-use crate::policy::{Chosen, LabelError, MAX_LABEL_BYTES, Policy};
+use crate::pg::session::labels::{self, LabelledObject};
+use crate::policy::{ArchiveChoice, LabelError, MAX_LABEL_BYTES, Policy};
 use pgrx::pg_sys;
 
 /// The relation's own label, or why it cannot be read.
@@ -17,7 +17,7 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, L
     let mut found = Vec::new();
     labels::each(
         PROVIDER,
-        Kind::Table,
+        LabelledObject::Table,
         relid,
         MAX_LABEL_BYTES,
         &mut |relid, label| {
@@ -50,7 +50,7 @@ fn with_archive(mut policy: Policy) -> Policy {
         && let Some(table) = names::qualified(&name)
     {
         let table = table.to_u32();
-        policy.choose_archive(name, Chosen { table, owner });
+        policy.choose_archive(name, ArchiveChoice { table, owner });
     }
     policy
 }

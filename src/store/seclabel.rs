@@ -9,7 +9,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
-use crate::pg::session::labels::{self, Kind};
+use crate::pg::session::labels::{self, LabelledObject};
 use crate::pg::session::xact;
 use crate::policy::{LocalState, MAX_LOCAL_STATE_BYTES, Policy};
 use pgrx::pg_sys;
@@ -58,7 +58,7 @@ pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
     } else {
         about_to_change(relid);
         let label = label.as_deref().and_then(encoding::to_server);
-        labels::set(PROVIDER, Kind::Table, relid, label.as_deref());
+        labels::set(PROVIDER, LabelledObject::Table, relid, label.as_deref());
     }
     set_local(relid, policy.map(|policy| policy.local));
 }
@@ -70,7 +70,12 @@ pub(super) fn set_local(relid: pg_sys::Oid, local: Option<LocalState>) {
     };
     let text = local.map(|local| local.stored_in(background::my_database().to_u32()));
     let text = text.as_deref().and_then(encoding::to_server);
-    labels::set(PROVIDER, Kind::RowType, class.row_type, text.as_deref());
+    labels::set(
+        PROVIDER,
+        LabelledObject::RowType,
+        class.row_type,
+        text.as_deref(),
+    );
 }
 
 /// What the extension remembers of tables, by row type: of one, or of all.
@@ -79,7 +84,7 @@ pub(super) fn locals(row_type: Option<pg_sys::Oid>) -> HashMap<pg_sys::Oid, Loca
     let largest = MAX_LOCAL_STATE_BYTES;
     labels::each(
         PROVIDER,
-        Kind::RowType,
+        LabelledObject::RowType,
         row_type,
         largest,
         &mut |of, text| {
@@ -92,8 +97,8 @@ pub(super) fn locals(row_type: Option<pg_sys::Oid>) -> HashMap<pg_sys::Oid, Loca
 }
 
 fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
-    struct Restore(bool);
-    impl Drop for Restore {
+    struct OwnStatementScope(bool);
+    impl Drop for OwnStatementScope {
         fn drop(&mut self) {
             OWN_STATEMENT.set(self.0);
         }
@@ -101,7 +106,7 @@ fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
     let label = label.map_or("NULL".to_owned(), catalog::quote_literal);
     let table = catalog::qualified_name(relid);
     // Restored after an error, too.
-    let _outer = Restore(OWN_STATEMENT.replace(true));
+    let _outer = OwnStatementScope(OWN_STATEMENT.replace(true));
     let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS {label}");
     or_raise(encoding::run(&statement).map_err(Error::from));
     xact::next_command();

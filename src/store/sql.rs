@@ -4,7 +4,7 @@
 //! meaning of a predicate's text would depend on `search_path`.
 
 use super::dates::DateKind;
-use super::{Key, Rule};
+use super::{DateSource, Rule};
 use crate::pg::catalog::{quote_identifier, quote_literal};
 
 /// The condition "the row is live" with this default, in a query on one table that
@@ -32,12 +32,12 @@ pub(crate) fn rule_applies(index: &str) -> String {
 pub(crate) fn rule_key(rule: &Rule) -> (String, DateKind) {
     let kind = rule.date.kind;
     match &rule.key {
-        Key::Column(_, name) if rule.date.is_array => {
+        DateSource::Column(_, name) if rule.date.is_array => {
             let earliest = format!("ttl.earliest({})", quote_identifier(name));
             (earliest, DateKind::Timestamptz)
         }
-        Key::Column(_, name) => (quote_identifier(name), kind),
-        Key::Expression(_) => {
+        DateSource::Column(_, name) => (quote_identifier(name), kind),
+        DateSource::Expression(_) => {
             let function = match kind {
                 DateKind::Timestamptz => "rule_timestamptz",
                 DateKind::Timestamp => "rule_timestamp",

@@ -4,9 +4,9 @@
 
 use super::dates::{DateKind, DateType};
 use super::extension;
-use super::predicate::{Expression, Predicate};
+use super::predicate::{Predicate, TrustedExpression};
 use crate::pg::catalog::functions_used;
-use crate::pg::catalog::index_entry::{self, Entry};
+use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::names;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
@@ -38,7 +38,7 @@ pub(crate) enum TtlKey {
     /// The column of that number, or the earliest element of an array.
     Column(i16),
     /// An expression on the table's columns.
-    Expression(Expression),
+    Expression(TrustedExpression),
 }
 
 impl TtlKey {
@@ -53,7 +53,7 @@ impl TtlKey {
 
 /// Why an index cannot be a TTL index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unfit {
+pub(crate) enum UnfitIndex {
     /// M7.
     SeveralColumns,
     /// M7.
@@ -105,7 +105,7 @@ impl TtlIndex {
     }
 }
 
-impl Unfit {
+impl UnfitIndex {
     /// Why the index cannot be a TTL index, as a clause to "It".
     pub(crate) fn reason(&self) -> String {
         match self {
@@ -165,7 +165,7 @@ impl Unfit {
 pub(crate) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 
 /// The index's entry; `None` if there is no such index.
-pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
+pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, UnfitIndex>> {
     index_entry::with(index, |entry| of_entry(index, entry))
 }
 
@@ -197,15 +197,15 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     .unwrap_or(false)
 }
 
-fn of_entry(index: pg_sys::Oid, entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
+fn of_entry(index: pg_sys::Oid, entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitIndex> {
     if entry.indnkeyatts != 1 {
-        return Err(Unfit::SeveralColumns);
+        return Err(UnfitIndex::SeveralColumns);
     }
     if entry.indisprimary {
-        return Err(Unfit::PrimaryKey);
+        return Err(UnfitIndex::PrimaryKey);
     }
     if !catalog::is_btree(index) {
-        return Err(Unfit::AccessMethod);
+        return Err(UnfitIndex::AccessMethod);
     }
     let first = entry.first_column();
     if first == 0 && array_of_earliest(entry).is_none() {
@@ -221,20 +221,20 @@ fn of_entry(index: pg_sys::Oid, entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
     };
     let type_oid = type_of(attno);
     let date = match DateType::of(type_oid) {
-        None => return Err(Unfit::NotADate(names::of_type(type_oid))),
+        None => return Err(UnfitIndex::NotADate(names::of_type(type_oid))),
         Some(date) if date.is_array && first != 0 => {
             let column = catalog::column_name(entry.indrelid, attno);
-            return Err(Unfit::PlainArray(column));
+            return Err(UnfitIndex::PlainArray(column));
         }
         Some(date) => date,
     };
     if !entry.is_ordered_by(DATETIME_OPS, indexed) {
-        return Err(Unfit::OperatorClass);
+        return Err(UnfitIndex::OperatorClass);
     }
     of_key(entry, TtlKey::Column(attno), date)
 }
 
-fn of_key(entry: &Entry<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, Unfit> {
+fn of_key(entry: &IndexRow<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, UnfitIndex> {
     Ok(TtlIndex {
         table: entry.indrelid,
         key,
@@ -247,31 +247,31 @@ fn of_key(entry: &Entry<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, Un
 
 /// M14: an index on an expression, which the filter evaluates with the privileges of the user who reads the
 /// table.
-fn of_expression(entry: &Entry<'_>) -> Result<TtlIndex, Unfit> {
+fn of_expression(entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitIndex> {
     let Some(tree) = entry.first_expression() else {
-        return Err(Unfit::SeveralColumns);
+        return Err(UnfitIndex::SeveralColumns);
     };
     let type_oid = tree.value_type();
-    let not_a_date = || Unfit::ExpressionNotADate(names::of_type(type_oid));
+    let not_a_date = || UnfitIndex::ExpressionNotADate(names::of_type(type_oid));
     let date = DateType::of(type_oid)
         .filter(|date| !date.is_array)
         .ok_or_else(not_a_date)?;
     if !entry.is_ordered_by(DATETIME_OPS, type_oid) {
-        return Err(Unfit::OperatorClass);
+        return Err(UnfitIndex::OperatorClass);
     }
     let expression = trusted(tree).map_err(|unfit| match unfit {
-        Unfit::Function(name) => Unfit::ExpressionFunction(name),
-        _ => Unfit::ExpressionWholeRow,
+        UnfitIndex::Function(name) => UnfitIndex::ExpressionFunction(name),
+        _ => UnfitIndex::ExpressionWholeRow,
     })?;
     of_key(entry, TtlKey::Expression(expression), date)
 }
 
-fn is_descending(entry: &Entry<'_>) -> bool {
+fn is_descending(entry: &IndexRow<'_>) -> bool {
     entry.first_option() & pg_sys::INDOPTION_DESC != 0
 }
 
 /// The column in `ttl.earliest(column)`, if that is the index's expression.
-fn array_of_earliest(entry: &Entry<'_>) -> Option<i16> {
+fn array_of_earliest(entry: &IndexRow<'_>) -> Option<i16> {
     let call = entry.first_expression()?.cast::<pg_sys::FuncExpr>()?;
     if !extension::functions()?.earliest.contains(&call.funcid) {
         return None;
@@ -283,12 +283,12 @@ fn array_of_earliest(entry: &Entry<'_>) -> Option<i16> {
 
 /// The predicate, an expression on the columns of one table. It may call only functions that
 /// superusers have created: the filter runs it with the privileges of the user who reads the table.
-pub(crate) fn trusted(tree: Node<'_>) -> Result<Predicate, Unfit> {
+pub(crate) fn trusted(tree: Node<'_>) -> Result<Predicate, UnfitIndex> {
     if let Some(name) = functions_used::untrusted(tree) {
-        return Err(Unfit::Function(name));
+        return Err(UnfitIndex::Function(name));
     }
     if tree.columns().contains(&0) {
-        return Err(Unfit::WholeRow);
+        return Err(UnfitIndex::WholeRow);
     }
     Ok(Predicate::of(tree))
 }

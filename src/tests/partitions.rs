@@ -2,11 +2,11 @@
 
 #[pgrx::pg_schema]
 mod tests {
-    use crate::deletion::bounds::{DateColumn, Kind};
-    use crate::deletion::{bounds, partitions};
+    use crate::deletion::partition_bounds::{BoundKind, DateColumn};
+    use crate::deletion::{partition_bounds, partitions};
     use crate::pg::abi::report::or_raise;
     use crate::pg::catalog;
-    use crate::pg::session::gate::{self, Visit};
+    use crate::pg::session::gate::{self, GateVisit};
     use crate::policy::EpochUnit;
     use crate::store::cache;
     use pgrx::prelude::*;
@@ -35,14 +35,14 @@ mod tests {
 
     fn newest(leaf: pg_sys::Oid, name: &str) -> Option<i64> {
         let column = DateColumn::of_clock(name);
-        or_raise(bounds::range(leaf, &column)).map(|range| range.newest)
+        or_raise(partition_bounds::range(leaf, &column)).map(|range| range.newest)
     }
 
     fn bound(leaf: &str) -> Option<i64> {
         newest(oid(leaf), "_ts")
     }
 
-    fn as_owner<T>(leaf: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+    fn as_owner<T>(leaf: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
         let class = catalog::class(leaf).expect("a table");
         gate::visit(class.owner, work)
     }
@@ -119,12 +119,12 @@ mod tests {
             ));
             let column = DateColumn {
                 name: "c".to_owned(),
-                kind: Kind::Epoch {
+                kind: BoundKind::Epoch {
                     is_bigint: kind == "bigint",
                     unit,
                 },
             };
-            let range = or_raise(bounds::range(oid("n1"), &column));
+            let range = or_raise(partition_bounds::range(oid("n1"), &column));
             run("DROP TABLE n");
             range.map(|range| (range.newest, range.reaches_minus_infinity))
         };
@@ -221,7 +221,7 @@ mod tests {
         run("CREATE TABLE p (_ts timestamptz) PARTITION BY RANGE (_ts backwards_ops)");
         run("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (MINVALUE) TO ('2020-01-01 00:00+00')");
         assert_eq!(bound("p1"), None);
-        assert!(!bounds::has_range_level(
+        assert!(!partition_bounds::has_range_level(
             oid("p"),
             &DateColumn::of_clock("_ts")
         ));

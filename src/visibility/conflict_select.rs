@@ -3,13 +3,13 @@
 
 use super::{restriction, row_locks};
 use crate::citus::{self, Doing};
-use crate::pg::catalog::nodes;
-use crate::pg::plan::planner_input::Query;
+use crate::pg::catalog::expressions;
+use crate::pg::plan::planner_input::QueryTree;
 use crate::settings;
 use crate::store::{cache, extension};
 
 /// Adds the restriction to the condition of such a statement, and of those in its WITH clause.
-pub(crate) fn hide_expired(query: Query<'_>) {
+pub(crate) fn hide_expired(query: QueryTree<'_>) {
     if settings::show_expired() || citus::here().is_doing(Doing::Copying) {
         return;
     }
@@ -38,7 +38,7 @@ pub(crate) fn hide_expired(query: Query<'_>) {
             *condition = if given.is_null() {
                 live.cast()
             } else {
-                nodes::and(&[live, given]).cast()
+                expressions::and(&[live, given]).cast()
             };
         }
     }

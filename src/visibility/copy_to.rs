@@ -18,7 +18,7 @@ pub(crate) unsafe fn hide_expired(
     pstmt: *mut PlannedStmt,
     text: *const c_char,
 ) -> *mut PlannedStmt {
-    // C36: a query of that text sees every row (`statement.rs`), and so does a table's COPY.
+    // C36: a query of that text sees every row (`planned_statement.rs`), and so does a table's COPY.
     if replication::is_copied_by(text) {
         return pstmt;
     }

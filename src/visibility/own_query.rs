@@ -5,11 +5,11 @@
 //! no predicate is written out and parsed again under some `search_path`. In any other query, or
 //! if they are not replaced, they raise an error.
 
-use super::{kept, restriction, statement};
+use super::{planned_statement, restriction, undo_condition};
 use crate::error::Error;
 use crate::pg::abi::values::Text;
 use crate::pg::abi::{encoding, fmgr};
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use crate::pg::exec::call::Call;
 use crate::pg::plan::support::Request;
 use crate::store::{Rule, TablePolicy, cache, extension};
@@ -35,7 +35,7 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
     replace(call, |policy, varno, default| {
         let functions = extension::functions()?;
         let Some(policy) = policy else {
-            return Some(nodes::and(&[]));
+            return Some(expressions::and(&[]));
         };
         let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
         let policy = TablePolicy {
@@ -57,10 +57,10 @@ pub(crate) extern "C-unwind" fn ttl_row_is_kept_support(
     replace(call, |policy, varno, seconds| {
         let functions = extension::functions()?;
         let Some(policy) = policy else {
-            return Some(nodes::and(&[]));
+            return Some(expressions::and(&[]));
         };
         let keep = (!seconds.constisnull).then(|| seconds.constvalue.value() as i32)?;
-        Some(kept::condition(&functions, policy, varno, keep))
+        Some(undo_condition::condition(&functions, policy, varno, keep))
     })
 }
 
@@ -73,9 +73,9 @@ pub(crate) extern "C-unwind" fn ttl_rule_applies_support(
 ) -> pg_sys::Datum {
     replace(call, |policy, varno, name| {
         let Some(rule) = named(policy, name)? else {
-            return Some(nodes::never());
+            return Some(expressions::never());
         };
-        Some(restriction::predicate(rule, varno).unwrap_or_else(|| nodes::and(&[])))
+        Some(restriction::predicate(rule, varno).unwrap_or_else(|| expressions::and(&[])))
     })
 }
 
@@ -95,7 +95,7 @@ pub(crate) extern "C-unwind" fn ttl_rule_key_support(
         let date =
             named(policy, name)?.map(|rule| restriction::given_date(&functions, rule, varno));
         let date = date.filter(|(kind, _)| kind.type_oid() == type_oid);
-        Some(date.map_or_else(|| nodes::null(type_oid), |(_, date)| date))
+        Some(date.map_or_else(|| expressions::null(type_oid), |(_, date)| date))
     })
 }
 
@@ -140,7 +140,7 @@ fn replace(
     let replacement = request.and_then(|request| {
         let (entry, constant) = request.of_table_and_constant()?;
         let relid = entry.table()?;
-        if statement::current().own_query_on != Some(relid) {
+        if planned_statement::current().own_query_on != Some(relid) {
             return None;
         }
         by(cache::policy(relid).as_deref(), entry.varno(), &constant)

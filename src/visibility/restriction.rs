@@ -1,10 +1,10 @@
 //! The restriction that hides expired rows, as an expression.
 
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use crate::pg::plan::planned_table::PlannedTable;
 use crate::store::dates::DateKind;
 use crate::store::extension::Functions;
-use crate::store::{Clock, Key, Rule, TablePolicy};
+use crate::store::{Clock, DateSource, Rule, TablePolicy};
 use pgrx::pg_sys::{self, Expr};
 
 /// The conditions of "the row is live", for range table entry `varno`; all must hold. Their cost is
@@ -40,21 +40,21 @@ pub(super) fn live_conditions(
 pub(crate) fn live_by_rules(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     let rules = policy.rules.iter();
     let conditions: Vec<_> = rules.map(|rule| by_rule(functions, rule, varno)).collect();
-    nodes::and(&conditions)
+    expressions::and(&conditions)
 }
 
 /// All of [`live_conditions`] as one condition.
 pub(super) fn live_condition(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
-    nodes::and(&live_conditions(functions, policy, varno))
+    expressions::and(&live_conditions(functions, policy, varno))
 }
 
 /// The condition "the row is live, or locked by this transaction" (C15), as one of
 /// [`each_live_condition`].
 pub(super) fn live_or_locked(functions: &Functions, policy: &TablePolicy, varno: u32) -> *mut Expr {
     let live = live_condition(functions, policy, varno);
-    let place = [nodes::table_oid(varno), nodes::ctid(varno)];
-    let locked = nodes::filter_call(functions.locked_here, &place);
-    nodes::filter_call(functions.evaluate_first, &[nodes::or(live, locked)])
+    let place = [expressions::table_oid(varno), expressions::ctid(varno)];
+    let locked = expressions::filter_call(functions.locked_here, &place);
+    expressions::filter_call(functions.evaluate_first, &[expressions::or(live, locked)])
 }
 
 /// C5.
@@ -67,17 +67,19 @@ fn by_clock(
     match clock.ttl {
         Some(ttl) => {
             let columns = [clock.ts, ttl];
-            nodes::filter_call_on(functions.live_override, varno, &columns, default_ttl)
+            expressions::filter_call_on(functions.live_override, varno, &columns, default_ttl)
         }
-        None => nodes::filter_call_on(functions.live_default, varno, &[clock.ts], default_ttl),
+        None => {
+            expressions::filter_call_on(functions.live_default, varno, &[clock.ts], default_ttl)
+        }
     }
 }
 
 /// M2 to M4. Most rows are live by their date, so that comes first.
 fn by_rule(functions: &Functions, rule: &Rule, varno: u32) -> *mut Expr {
     let (kind, date) = date(functions, rule, varno);
-    let seconds = nodes::int4(Some(rule.seconds));
-    let live = nodes::filter_call(functions.live_at[kind.number()], &[date, seconds]);
+    let seconds = expressions::int4(Some(rule.seconds));
+    let live = expressions::filter_call(functions.live_at[kind.number()], &[date, seconds]);
     unless_excluded(functions, rule, varno, live)
 }
 
@@ -87,23 +89,25 @@ pub(super) fn date(functions: &Functions, rule: &Rule, varno: u32) -> (DateKind,
     let Some(zone) = &rule.time_zone else {
         return (kind, date);
     };
-    let arguments = [date, nodes::text(&zone.name)];
+    let arguments = [date, expressions::text(&zone.name)];
     let instant = functions.in_time_zone[kind.number()];
-    let instant = nodes::call(instant, pg_sys::TIMESTAMPTZOID, &arguments);
+    let instant = expressions::call(instant, pg_sys::TIMESTAMPTZOID, &arguments);
     (DateKind::Timestamptz, instant)
 }
 
 /// The date as the row has it, in local time if the rule has a time zone.
 pub(super) fn given_date(functions: &Functions, rule: &Rule, varno: u32) -> (DateKind, *mut Expr) {
     let column = match &rule.key {
-        Key::Column(column, _) => nodes::var(varno, column),
-        Key::Expression(expression) => return (rule.date.kind, expression.simplified(varno)),
+        DateSource::Column(column, _) => expressions::var(varno, column),
+        DateSource::Expression(expression) => {
+            return (rule.date.kind, expression.simplified(varno));
+        }
     };
     if !rule.date.is_array {
         return (rule.date.kind, column);
     }
     let earliest = functions.earliest[rule.date.kind.number()];
-    let date = nodes::call(earliest, pg_sys::TIMESTAMPTZOID, &[column]);
+    let date = expressions::call(earliest, pg_sys::TIMESTAMPTZOID, &[column]);
     (DateKind::Timestamptz, date)
 }
 
@@ -117,13 +121,13 @@ pub(super) fn unless_excluded(
     match predicate(rule, varno) {
         None => live,
         Some(predicate) => {
-            let excluded = nodes::is_not_true(predicate);
+            let excluded = expressions::is_not_true(predicate);
             let live = if rule.guards_expression() {
-                nodes::or(excluded, live)
+                expressions::or(excluded, live)
             } else {
-                nodes::or(live, excluded)
+                expressions::or(live, excluded)
             };
-            nodes::filter_call(functions.evaluate_first, &[live])
+            expressions::filter_call(functions.evaluate_first, &[live])
         }
     }
 }
@@ -136,8 +140,8 @@ pub(super) fn predicate(rule: &Rule, varno: u32) -> Option<*mut Expr> {
 
 /// The condition "this transaction has not locked the row" (C15), for range table entry `varno`.
 pub(super) fn not_locked(functions: &Functions, varno: u32) -> *mut Expr {
-    let place = [nodes::table_oid(varno), nodes::ctid(varno)];
-    nodes::is_not_true(nodes::filter_call(functions.locked_here, &place))
+    let place = [expressions::table_oid(varno), expressions::ctid(varno)];
+    expressions::is_not_true(expressions::filter_call(functions.locked_here, &place))
 }
 
 /// The condition "the row is live, or no row of this transaction needs it", for range table entry
@@ -148,11 +152,11 @@ pub(super) fn live_or_unneeded(
     varno: u32,
 ) -> *mut Expr {
     let args = [
-        nodes::table_oid(varno),
-        nodes::ctid(varno),
+        expressions::table_oid(varno),
+        expressions::ctid(varno),
         live_condition(functions, policy, varno),
     ];
-    nodes::filter_call(functions.live_or_unneeded, &args)
+    expressions::filter_call(functions.live_or_unneeded, &args)
 }
 
 /// The condition by which the planner prunes partitions: for a table without overrides that is
@@ -172,8 +176,12 @@ pub(super) fn pruning_condition(
     }
     let (timestamptz, ts) = (
         pg_sys::TIMESTAMPTZOID,
-        nodes::var(table.read().relid, &clock.ts),
+        expressions::var(table.read().relid, &clock.ts),
     );
-    let cutoff = nodes::call(functions.cutoff, timestamptz, &[nodes::int4(Some(seconds))]);
-    Some(nodes::greater_than(timestamptz, ts, cutoff))
+    let cutoff = expressions::call(
+        functions.cutoff,
+        timestamptz,
+        &[expressions::int4(Some(seconds))],
+    );
+    Some(expressions::greater_than(timestamptz, ts, cutoff))
 }

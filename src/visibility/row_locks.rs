@@ -10,7 +10,7 @@ use crate::pg::abi::variable::{ByOid, Variable};
 use crate::pg::abi::{externs, fmgr};
 use crate::pg::exec::call::Call;
 use crate::pg::exec::versions;
-use crate::pg::plan::planned::Plan;
+use crate::pg::plan::planned::PlannerResult;
 use crate::pg::session;
 use crate::store::cache;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
@@ -36,7 +36,7 @@ pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
     }
     let mut is_first = false;
     // SAFETY: as required of the caller.
-    for relid in unsafe { Plan::new(plan) }.locked() {
+    for relid in unsafe { PlannerResult::new(plan) }.locked() {
         if let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) {
             IN_TRANSACTION.set(true);
             is_first |=

@@ -1,8 +1,8 @@
 //! `ttl.coll_mod`.
 
 use super::{field, json, means_default, to_jsonb};
+use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
-use crate::api::policy::ttl_index::{self, Options};
 use crate::api::policy::{enable, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
@@ -88,7 +88,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
         })?,
         IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
     };
-    let old = ttl_index::set_rule(index, Some(seconds), &Options::default(), consent)?;
+    let old = expire_index::set_rule(index, Some(seconds), &IndexOptions::default(), consent)?;
     Ok(CollModReply::new(old, seconds))
 }
 

@@ -1,8 +1,8 @@
 //! `ttl.create_index`.
 
 use super::{field, json, means_default, to_jsonb};
+use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
-use crate::api::policy::ttl_index::{self, Options};
 use crate::api::policy::{cluster, document_column, enable, expire_after, guard};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
@@ -13,8 +13,8 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
 use crate::policy::{IndexMethod, Policy};
 use crate::store::dates::DateType;
-use crate::store::predicate::{self, Unusable};
-use crate::store::ttl_index::{TtlIndex, TtlKey, Unfit, read as read_index};
+use crate::store::predicate::{self, UnusablePredicate};
+use crate::store::ttl_index::{TtlIndex, TtlKey, UnfitIndex, read as read_index};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -109,14 +109,14 @@ fn create(
         return Err(unique(relid, wanted, date, seconds));
     }
     let before = index::list(relid);
-    let options = Options {
+    let options = IndexOptions {
         hidden,
-        ..Options::default()
+        ..IndexOptions::default()
     };
     if let Some((index, reply)) = existing(relid, wanted, seconds, &like, policy.as_ref())? {
         let differs = |policy: &Policy| hidden.is_some_and(|hidden| hidden != policy.hidden);
         if policy.as_ref().is_some_and(differs) {
-            ttl_index::set_rule(index, Some(seconds), &options, consent)?;
+            expire_index::set_rule(index, Some(seconds), &options, consent)?;
         }
         return Ok(reply);
     }
@@ -129,7 +129,7 @@ fn create(
             "the index that was created is not there",
         )
     })?;
-    ttl_index::set_rule(created, Some(seconds), &options, consent)?;
+    expire_index::set_rule(created, Some(seconds), &options, consent)?;
     let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
     Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
 }
@@ -139,22 +139,22 @@ fn key(wanted: &CreateIndex) -> String {
 }
 
 /// The error for a predicate that a TTL index cannot have, raised before an index is built.
-fn unusable(why: &Unusable) -> Error {
+fn unusable(why: &UnusablePredicate) -> Error {
     let (code, reason, hint) = match why {
-        Unusable::NotAnExpression => (
+        UnusablePredicate::NotAnExpression => (
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
             "is not a single expression".to_owned(),
             PREDICATE_HINT,
         ),
-        Unusable::SubQuery => (
+        UnusablePredicate::SubQuery => (
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "has a sub-query".to_owned(),
             PREDICATE_HINT,
         ),
-        Unusable::Unfit(unfit) => (
+        UnusablePredicate::Unfit(unfit) => (
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             match unfit {
-                Unfit::Function(name) => {
+                UnfitIndex::Function(name) => {
                     format!("uses {name}, which may have been created by a non-superuser")
                 }
                 _ => "is on the row as a whole".to_owned(),

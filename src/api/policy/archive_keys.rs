@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 /// A unique index of the archive, or that of an exclusion constraint.
-struct Key {
+struct ArchiveKey {
     index: pg_sys::Oid,
     is_constraint: bool,
     columns: Vec<String>,
@@ -49,7 +49,7 @@ pub(in crate::api) fn tell(
     Ok(())
 }
 
-fn keys_of(archive: pg_sys::Oid) -> Result<Vec<Key>> {
+fn keys_of(archive: pg_sys::Oid) -> Result<Vec<ArchiveKey>> {
     let query = format!(
         "SELECT i.indexrelid, k.oid IS NOT NULL, a.attname::pg_catalog.text \
            FROM pg_catalog.pg_index AS i \
@@ -70,13 +70,13 @@ fn keys_of(archive: pg_sys::Oid) -> Result<Vec<Key>> {
             })
             .collect::<core::result::Result<Vec<_>, pgrx::spi::Error>>()
     })?;
-    let mut keys: Vec<Key> = Vec::new();
+    let mut keys: Vec<ArchiveKey> = Vec::new();
     for (index, is_constraint, column) in rows {
         let Some(index) = index else {
             continue;
         };
         if keys.last().is_none_or(|key| key.index != index) {
-            keys.push(Key {
+            keys.push(ArchiveKey {
                 index,
                 is_constraint: is_constraint.unwrap_or(false),
                 columns: vec![],

@@ -1,8 +1,8 @@
 //! Adds what a policy needs to its table, then stores it.
 
-use super::columns::missing_columns;
 use super::mass_expiry::Consent;
-use super::{cluster, document_column, guard, indexes, label};
+use super::needed_columns::missing_columns;
+use super::{cluster, document_column, guard, indexes, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -61,7 +61,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;
-    label::change(relid, &mut policy, consent)?;
+    write_label::change(relid, &mut policy, consent)?;
     let Some(columns) = cache::policy(relid) else {
         return Err(Error::no_policy(relid));
     };

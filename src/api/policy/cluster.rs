@@ -1,6 +1,6 @@
 //! Tables of Citus: what a time to live needs of them, and is refused otherwise (C35, 0A000).
 
-use crate::citus::{self, Part};
+use crate::citus::{self, CitusRole};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, names, qualified_name};
@@ -19,13 +19,13 @@ pub(in crate::api) fn check(relid: pg_sys::Oid) -> Result<()> {
     }
     match citus::here().part(relid) {
         None => Ok(()),
-        Some(Part::Shard(table)) => {
+        Some(CitusRole::Shard(table)) => {
             let table = qualified_name(table);
             Err(refused(relid)
                 .detail(format!("It is a shard of table {table}."))
                 .hint(format!("Set it on {table}: it holds for all shards.")))
         }
-        Some(Part::Shell) => check_version(relid),
+        Some(CitusRole::Shell) => check_version(relid),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
-use crate::pg::exec::relation::Open;
+use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::{self, locks};
 use crate::policy::Policy;
 use crate::store::governing_label;
@@ -172,7 +172,7 @@ fn replica_identity(relid: pg_sys::Oid) {
         catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
             && locks::try_relation(*table, pg_sys::AccessShareLock)
             && catalog::class(*table).is_some()
-            && !Open::locked(*table).passes_replica_identity_check()
+            && !OpenRelation::locked(*table).passes_replica_identity_check()
     };
     let tables = catalog::all_inheritors(relid).into_iter();
     let Some(table) = tables.take(NAMED).find(is_refused) else {

@@ -4,8 +4,8 @@ use super::guard;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{relation_name, roles};
 use crate::pg::exec::query;
-use crate::pg::session::gate::Visit;
-use crate::visibility::statement;
+use crate::pg::session::gate::GateVisit;
+use crate::visibility::planned_statement;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -26,8 +26,8 @@ pub(in crate::api) fn check_selectable(relid: pg_sys::Oid) -> Result<()> {
 
 /// The first row of a query on the table that selects these three.
 pub(in crate::api) fn of_query(relid: pg_sys::Oid, query: &str) -> Counts {
-    let look = |visit: &Visit| {
-        statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, query, &[]))
+    let look = |visit: &GateVisit| {
+        planned_statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, query, &[]))
     };
     let [total, expired, oldest] = guard::reading(relid, look).unwrap_or_default();
     let count = |value: Option<pg_sys::Datum>| value.map(|value| value.value() as i64);

@@ -1,6 +1,6 @@
 //! `ttl.disable`.
 
-use super::{cluster, giving_back, guard, label, live_view};
+use super::{cluster, guard, live_view, remove_added, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -81,10 +81,10 @@ pub(in crate::api) fn turn_off(
     if !revive_expired {
         purge_before_change::prevent(relid, None, children_lock)?;
     }
-    label::tell_of_rules(relid, &policy);
+    write_label::tell_of_rules(relid, &policy);
     let adopted_too = match removal {
         Removal::Nothing => {
-            label::write(relid, &policy.turned_off());
+            write_label::write(relid, &policy.turned_off());
             trigger_placement::sync(relid);
             return Ok(());
         }
@@ -94,5 +94,5 @@ pub(in crate::api) fn turn_off(
     session::with_safe_search_path(|| live_view::remove(relid, &policy, adopted_too))?;
     seclabel::set(relid, None);
     trigger_placement::sync(relid);
-    session::with_safe_search_path(|| giving_back::remove(relid, &policy, adopted_too))
+    session::with_safe_search_path(|| remove_added::remove(relid, &policy, adopted_too))
 }

@@ -3,7 +3,9 @@
 use super::building::apply;
 use super::mass_expiry::{Consent, shown};
 use super::set_default::{change_default, checked_default};
-use super::{adoption, cluster, consequences, document_column, guard, label, override_default};
+use super::{
+    adoption, cluster, consequences, document_column, guard, override_default, write_label,
+};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -162,7 +164,7 @@ impl Asked {
             return Ok(wanted);
         }
         // Parse the label, so that only one that can be read again is stored.
-        Policy::parse(&wanted.to_label()).map_err(label::invalid)
+        Policy::parse(&wanted.to_label()).map_err(write_label::invalid)
     }
 }
 
@@ -343,7 +345,7 @@ fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> 
     } else {
         (present.ttl_column, present.document_column)
     };
-    label::fitting(
+    write_label::fitting(
         relid,
         Policy {
             default_ttl: wanted.default_ttl,

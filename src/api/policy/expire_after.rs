@@ -1,9 +1,9 @@
 //! `ttl.expire_after`: rows expire so many seconds after the time in a column, whatever its type (M15).
 
 use super::counts::{self, Counts};
+use super::expire_index::{self, IndexOptions, checked_seconds};
 use super::mass_expiry::{Consent, shown};
-use super::ttl_index::{self, Options, checked_seconds};
-use super::{cluster, guard, time_zone};
+use super::{cluster, guard, index_time_zone};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -40,10 +40,10 @@ fn expire_after(
     concurrently: Option<bool>,
 ) -> pg_sys::Oid {
     guard::check_writable(c"ttl.expire_after()");
-    let source = Source::of(column_name, unit, time_zone);
+    let source = TimeSource::of(column_name, unit, time_zone);
     or_raise(guard::required(rel, "rel").and_then(|relid| {
         let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
-        let options = Options {
+        let options = IndexOptions {
             drop_partitions: None,
             hidden,
             revive_expired: guard::required(revive_expired, "revive_expired")?,
@@ -70,20 +70,20 @@ fn expire_after(
             None if concurrently => return Err(not_built(relid, &key, &call)),
             None => create(relid, &key)?,
         };
-        ttl_index::set_rule(index, Some(seconds), &options, &consent)?;
+        expire_index::set_rule(index, Some(seconds), &options, &consent)?;
         Ok(index)
     }))
 }
 
 /// The arguments that say what the time is.
-struct Source {
+struct TimeSource {
     column: Option<String>,
     unit: Option<String>,
     time_zone: Option<String>,
 }
 
 /// What the index is on.
-struct Key {
+struct IndexedTime {
     /// As SQL.
     expression: String,
     /// The column's number, if it is the column itself.
@@ -91,7 +91,7 @@ struct Key {
     date: DateKind,
 }
 
-impl Source {
+impl TimeSource {
     fn of(column: Option<&CStr>, unit: Option<Text>, time_zone: Option<Text>) -> Self {
         Self {
             column: column.map(encoding::from_server),
@@ -112,14 +112,14 @@ impl Source {
         call
     }
 
-    fn key(&self, relid: pg_sys::Oid) -> Result<Key> {
+    fn key(&self, relid: pg_sys::Oid) -> Result<IndexedTime> {
         let name = guard::required(self.column.as_deref(), "column_name")?;
         let column = catalog::attribute(relid, name).ok_or_else(|| no_column(relid, name))?;
         let quoted = quote_identifier(name);
         if let Some(date) = DateType::of(column.type_oid).filter(|date| !date.is_array) {
             return match &self.unit {
                 Some(_) => Err(needless_unit(name, &column)),
-                None => Ok(Key {
+                None => Ok(IndexedTime {
                     expression: quoted,
                     column: Some(column.attno),
                     date: date.kind,
@@ -134,7 +134,7 @@ impl Source {
             no_unit(name, &column, &call)
         })?;
         let unit = EpochUnit::from_name(unit).ok_or_else(|| unknown_unit(unit))?;
-        Ok(Key {
+        Ok(IndexedTime {
             expression: format!("({}({quoted}))", unit.function()),
             column: None,
             date: DateKind::Timestamptz,
@@ -155,7 +155,7 @@ fn is_number(type_oid: pg_sys::Oid) -> bool {
 
 /// An index on the same, of all rows: a TTL index, or else any. It may have been built
 /// concurrently.
-fn existing(relid: pg_sys::Oid, key: &Key) -> Option<pg_sys::Oid> {
+fn existing(relid: pg_sys::Oid, key: &IndexedTime) -> Option<pg_sys::Oid> {
     let wanted = match key.column {
         Some(attno) => TtlKey::Column(attno),
         None => TtlKey::Expression(predicate::analyze_expression(relid, &key.expression)?),
@@ -182,7 +182,7 @@ fn existing(relid: pg_sys::Oid, key: &Key) -> Option<pg_sys::Oid> {
     found.first().copied()
 }
 
-fn create(relid: pg_sys::Oid, key: &Key) -> Result<pg_sys::Oid> {
+fn create(relid: pg_sys::Oid, key: &IndexedTime) -> Result<pg_sys::Oid> {
     let before = index::list(relid);
     let table = qualified_name(relid);
     let create = format!("CREATE INDEX ON {table} USING btree ({})", key.expression);
@@ -214,14 +214,14 @@ fn preview_after(
         name!(oldest_expiry, Option<TimestampWithTimeZone>),
     ),
 > {
-    let source = Source::of(column_name, unit, time_zone);
+    let source = TimeSource::of(column_name, unit, time_zone);
     TableIterator::once(or_raise(guard::required(rel, "rel").and_then(|relid| {
         let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
         count(relid, &source, seconds)
     })))
 }
 
-fn count(relid: pg_sys::Oid, source: &Source, seconds: i32) -> Result<Counts> {
+fn count(relid: pg_sys::Oid, source: &TimeSource, seconds: i32) -> Result<Counts> {
     label_provider::check_relation(relid)?;
     counts::check_selectable(relid)?;
     let key = source.key(relid)?;
@@ -233,7 +233,7 @@ fn count(relid: pg_sys::Oid, source: &Source, seconds: i32) -> Result<Counts> {
     let policy = label_of(relid);
     let present = present.and_then(|index| policy.as_ref()?.rule(&index).cloned());
     let zone = source.time_zone.as_deref();
-    let zone = time_zone::choose(zone, present.as_ref(), date, &qualified_name(relid))?;
+    let zone = index_time_zone::choose(zone, present.as_ref(), date, &qualified_name(relid))?;
     let instant = match zone.name {
         Some(zone) => format!(
             "ttl.in_time_zone({}, {})",
@@ -266,7 +266,7 @@ fn no_column(relid: pg_sys::Oid, name: &str) -> Error {
 }
 
 /// No function can build an index concurrently, as that takes several transactions.
-fn not_built(relid: pg_sys::Oid, key: &Key, call: &str) -> Error {
+fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
     let (table, expression) = (qualified_name(relid), &key.expression);
     let message = format!("no index on ({expression}) of table {table} is ready to be used");
     let is_partitioned = catalog::class(relid)

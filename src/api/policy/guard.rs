@@ -3,7 +3,7 @@
 use super::cluster;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, roles, timescale};
-use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
 use crate::policy::Policy;
 use crate::store::{self, Inherited, label_provider};
@@ -125,7 +125,7 @@ pub(in crate::api) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
 
 /// Runs a query on the table for a caller who may read it: as its owner, as planning it can run the
 /// owner's code; as the caller, where row-level security tells what they may read.
-pub(in crate::api) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&Visit) -> T) -> T {
+pub(in crate::api) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&GateVisit) -> T) -> T {
     match catalog::class(relid) {
         Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
         _ => gate::as_oneself(look),

@@ -1,6 +1,6 @@
 //! `ttl.create_live_view`: a view of a table's live rows (C31).
 
-use super::{cluster, guard, label};
+use super::{cluster, guard, write_label};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
@@ -52,7 +52,7 @@ fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_s
     })?;
     if drop_with_policy {
         policy.added.views.push(qualified_name(created));
-        label::write(relid, &policy);
+        write_label::write(relid, &policy);
     }
     Ok(created)
 }

@@ -6,11 +6,11 @@ use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::exec::{query, relation};
-use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
 use crate::settings;
 use crate::store::{cache, governing_label, live_condition};
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Blocks that are read before and after a change: some milliseconds, however large the table is.
@@ -45,7 +45,7 @@ pub(in crate::api) fn shown(relid: pg_sys::Oid) -> String {
 
 /// Estimates of a table's rows.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct ExpiryCounts {
     total: f64,
     expired: f64,
 }
@@ -95,13 +95,13 @@ pub(in crate::api) fn watch(
 }
 
 /// How many rows of a table meet two conditions.
-pub(in crate::api) struct Estimate {
+pub(in crate::api) struct RowEstimate {
     pub(in crate::api) total: f64,
     pub(in crate::api) met: [f64; 2],
     is_exact: bool,
 }
 
-impl Estimate {
+impl RowEstimate {
     /// A number for a message.
     pub(in crate::api) fn shown(&self, number: f64) -> String {
         let about = if self.is_exact { "" } else { "about " };
@@ -110,10 +110,10 @@ impl Estimate {
 }
 
 /// Estimates how many rows meet two conditions on the table's columns, expired ones included.
-pub(in crate::api) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> Estimate {
+pub(in crate::api) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> RowEstimate {
     let tables = sample_of(relid);
     let counts = |condition: &str| {
-        let mut counts = Counts::default();
+        let mut counts = ExpiryCounts::default();
         for &table in &tables.tables {
             let counted = tables.count_where(table, condition).unwrap_or_default();
             counts.total += counted.total;
@@ -122,7 +122,7 @@ pub(in crate::api) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> Est
         tables.scaled(counts)
     };
     let [first, second] = conditions.map(counts);
-    Estimate {
+    RowEstimate {
         total: first.total,
         met: [first.expired, second.expired],
         is_exact: !tables.is_part(),
@@ -158,7 +158,7 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
     let blocks = |&table: &pg_sys::Oid| {
         locks::relation(table, pg_sys::AccessShareLock);
         // It may have gone before it was locked.
-        catalog::class(table).map_or(0, |_| relation::Open::locked(table).blocks())
+        catalog::class(table).map_or(0, |_| relation::OpenRelation::locked(table).blocks())
     };
     let part = match all.len() {
         0 => 1.0,
@@ -174,8 +174,8 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
 
 impl Sample {
     /// Counts by the policy that is in force now.
-    fn count(&self) -> Counts {
-        let mut counts = Counts::default();
+    fn count(&self) -> ExpiryCounts {
+        let mut counts = ExpiryCounts::default();
         for &table in &self.tables {
             let counted = self.count_in(table).unwrap_or_default();
             counts.total += counted.total;
@@ -189,15 +189,15 @@ impl Sample {
         self.percent < 100.0 || self.part < 1.0
     }
 
-    fn scaled(&self, counts: Counts) -> Counts {
+    fn scaled(&self, counts: ExpiryCounts) -> ExpiryCounts {
         let scale = 100.0 / self.percent / self.part;
-        Counts {
+        ExpiryCounts {
             total: counts.total * scale,
             expired: counts.expired * scale,
         }
     }
 
-    fn count_in(&self, table: pg_sys::Oid) -> Option<Counts> {
+    fn count_in(&self, table: pg_sys::Oid) -> Option<ExpiryCounts> {
         let expires = cache::policy(table).is_some_and(|policy| policy.expires());
         let expired = if expires {
             let default_ttl = governing_label(table)?.policy.default_ttl;
@@ -209,20 +209,22 @@ impl Sample {
     }
 
     /// All rows, and those that meet the condition.
-    fn count_where(&self, table: pg_sys::Oid, condition: &str) -> Option<Counts> {
+    fn count_where(&self, table: pg_sys::Oid, condition: &str) -> Option<ExpiryCounts> {
         let query = format!(
             "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {condition}) \
              FROM ONLY {} TABLESAMPLE pg_catalog.system ({}) REPEATABLE (1)",
             qualified_name(table),
             self.percent
         );
-        let look = |visit: &Visit| {
-            statement::with_expired_rows_of(table, || query::first_row::<2>(visit, &query, &[]))
+        let look = |visit: &GateVisit| {
+            planned_statement::with_expired_rows_of(table, || {
+                query::first_row::<2>(visit, &query, &[])
+            })
         };
         // Planning a query on a table can run its owner's code.
         let [total, expired] = gate::visit(catalog::class(table)?.owner, look)?;
         let number = |value: Option<pg_sys::Datum>| value.map_or(0.0, |it| it.value() as f64);
-        Some(Counts {
+        Some(ExpiryCounts {
             total: number(total),
             expired: number(expired),
         })

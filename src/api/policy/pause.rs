@@ -1,6 +1,6 @@
 //! `ttl.pause`.
 
-use super::{guard, label};
+use super::{guard, write_label};
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
@@ -36,7 +36,7 @@ fn pause(rel: Option<pg_sys::Oid>, until: Option<i64>) -> Result<()> {
         return Err(in_the_past(relid));
     }
     policy.paused_until = Some(PauseEnd::at(until));
-    label::write(relid, &policy);
+    write_label::write(relid, &policy);
     Ok(())
 }
 

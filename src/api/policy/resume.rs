@@ -1,6 +1,6 @@
 //! `ttl.resume` and `ttl.resume_restored`.
 
-use super::{archive, guard, label};
+use super::{archive_to, guard, write_label};
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::abi::report::or_raise;
@@ -90,12 +90,12 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         let missing = forget_missing_indexes(relid, &mut policy);
         seclabel::set(relid, Some(&policy));
         if policy.is_on() {
-            label::take_place(relid);
+            write_label::take_place(relid);
         }
         if !missing.is_empty() {
             Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
-        archive::tell_of_wait(relid, &policy);
+        archive_to::tell_of_wait(relid, &policy);
     } else if was_paused {
         seclabel::set(relid, Some(&policy));
     }

@@ -1,7 +1,7 @@
 //! `ttl.set_default`.
 
 use super::mass_expiry::{Consent, shown};
-use super::{building, guard, label};
+use super::{building, guard, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -57,7 +57,7 @@ pub(in crate::api) fn change_default(
     if was_off && default_ttl.is_some() {
         let resulting = || {
             let present = guard::present_policy(relid)?;
-            label::fitting(
+            write_label::fitting(
                 relid,
                 Policy {
                     default_ttl,
@@ -72,10 +72,10 @@ pub(in crate::api) fn change_default(
     let present = guard::present_policy(relid)?;
     let mut policy = match default_ttl {
         None => {
-            label::tell_of_rules(relid, &present);
+            write_label::tell_of_rules(relid, &present);
             present.turned_off()
         }
-        Some(_) => label::fitting(
+        Some(_) => write_label::fitting(
             relid,
             Policy {
                 default_ttl,
@@ -87,7 +87,7 @@ pub(in crate::api) fn change_default(
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &mut policy, consent)?;
+    write_label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::mass_expiry::{Consent, shown};
 use super::set_default::change_default;
-use super::{guard, label, seconds};
+use super::{guard, seconds_type, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -102,20 +102,20 @@ pub(crate) fn change(
     guard::check_changeable(relid)?;
     let mut policy = guard::present_policy(relid)?;
     change(&mut policy);
-    let mut policy = label::fitting(relid, policy)?;
+    let mut policy = write_label::fitting(relid, policy)?;
     if policy.drop_partitions {
         guard::require_partitioned(relid)?;
     }
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
     }
-    label::change(relid, &mut policy, consent)?;
+    write_label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
 }
 
 fn read_seconds(value: &str) -> Result<i32> {
-    seconds::read(&encoding::query(value))
+    seconds_type::read(&encoding::query(value))
 }
 
 fn read_boolean(option: &str, value: &str) -> Result<bool> {

@@ -8,7 +8,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
 use crate::pg::exec::returned_rows::SetCall;
 use crate::store::governing_label;
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -41,7 +41,7 @@ fn select(call: &SetCall<'_>) -> Result<()> {
     if let Some(job) = Job::of(relid) {
         let query = job.select_expired();
         guard::reading(relid, |visit| {
-            statement::with_expired_rows_of(relid, || call.return_from(visit, &query));
+            planned_statement::with_expired_rows_of(relid, || call.return_from(visit, &query));
         });
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Functions about rows: which are expired, how long they live, deleting and reviving them.
 
 pub(in crate::api) mod deleting;
-pub(in crate::api) mod document;
+pub(in crate::api) mod document_ttl;
 pub(in crate::api) mod expired;
 pub(in crate::api) mod is_live;
 pub(in crate::api) mod preview;

@@ -3,7 +3,7 @@
 use crate::api::policy::guard;
 use crate::citus::{self, placements};
 use crate::ddl::purge_before_change;
-use crate::deletion::{batch, purge as table};
+use crate::deletion::{batch, purge_tables as table};
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::store::governing_label;

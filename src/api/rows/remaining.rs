@@ -9,7 +9,7 @@ use crate::pg::exec::call::{Argument, Array, Call};
 use crate::pg::exec::composite::{Columns, Record};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
-use crate::store::{Key, Rule, TablePolicy, cache, governing_label};
+use crate::store::{DateSource, Rule, TablePolicy, cache, governing_label};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
 
@@ -102,9 +102,9 @@ fn by_rule(rule: &Rule, row: &Columns<'_>) -> i64 {
 /// The date by which the row expires (M2, M3), in local time if the rule has a time zone.
 fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
     let value = match &rule.key {
-        Key::Column(column, _) => row.value(column.attno)?,
+        DateSource::Column(column, _) => row.value(column.attno)?,
         // SAFETY: an expression on the table's columns, of a type that is passed by value.
-        Key::Expression(expression) => unsafe { row.value_of(expression.simplified(1))? },
+        DateSource::Expression(expression) => unsafe { row.value_of(expression.simplified(1))? },
     };
     // SAFETY: of this type.
     unsafe {

@@ -9,10 +9,10 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::catalog::{roles, stored_tree};
 use crate::pg::exec::query;
-use crate::pg::session::gate::{self, Visit};
+use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::txn;
 use crate::store::governing_label;
-use crate::visibility::statement;
+use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -58,9 +58,9 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
 /// Runs `work` on the table with its expired rows. For its owner that is a statement of their own.
 /// For a superuser or another member of the owning role it is one of the owner's, restricted: the
 /// code in the table gets no more rights by who calls.
-fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
     let owner = catalog::class(relid).map(|class| class.owner);
-    statement::with_expired_rows_of(relid, || match owner {
+    planned_statement::with_expired_rows_of(relid, || match owner {
         Some(owner) if owner != roles::current_user() => gate::visit(owner, work),
         _ => work(&gate::own_statement()),
     })

@@ -6,7 +6,7 @@ use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, roles};
-use crate::worker::shared::standing::Figures;
+use crate::worker::shared::deletion_state::Figures;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,12 +23,12 @@ const FIGURES: &str = "SELECT COALESCE(pg_catalog.json_object_agg(\
       JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace";
 
 /// Age, whether it is known, backlog.
-type OfNode = (Option<f64>, bool, Option<i64>);
+type NodeFigures = (Option<f64>, bool, Option<i64>);
 
 /// What all nodes have said.
-struct Cluster {
+struct ClusterFigures {
     /// By node.
-    figures: Vec<HashMap<String, OfNode>>,
+    figures: Vec<HashMap<String, NodeFigures>>,
     /// Nodes that could not be asked, and why.
     silent: Vec<(String, String)>,
 }
@@ -37,7 +37,7 @@ struct Cluster {
 type Occasion = (i64, pg_sys::Oid);
 
 /// What the nodes answered, and for which occasion.
-type Answered = (Occasion, Rc<Cluster>);
+type Answered = (Occasion, Rc<ClusterFigures>);
 
 static ASKED: Variable<RefCell<Option<Answered>>> = Variable::new(RefCell::new(None));
 
@@ -83,7 +83,7 @@ pub(super) fn silent_nodes(relid: pg_sys::Oid) -> Vec<Problem> {
     asked().silent.iter().map(of_node).collect()
 }
 
-fn asked() -> Rc<Cluster> {
+fn asked() -> Rc<ClusterFigures> {
     let occasion = (
         externs::GetCurrentStatementStartTimestamp(),
         roles::current_user(),
@@ -99,8 +99,8 @@ fn asked() -> Rc<Cluster> {
     })
 }
 
-fn ask() -> Cluster {
-    let mut cluster = Cluster {
+fn ask() -> ClusterFigures {
+    let mut cluster = ClusterFigures {
         figures: vec![],
         silent: vec![],
     };

@@ -7,8 +7,8 @@ use crate::citus;
 use crate::pg::catalog::{self, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
+use crate::worker::shared::deletion_state::{self, Halt, Obstacle};
 use crate::worker::shared::places;
-use crate::worker::shared::standing::{self, Halt, Trouble};
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
 
@@ -24,7 +24,10 @@ pub(in crate::api) fn own(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
 
 /// Why nothing is deleted in this database.
 pub(in crate::api) fn of_server() -> Vec<Problem> {
-    standing::halted().and_then(of_halt).into_iter().collect()
+    deletion_state::halted()
+        .and_then(of_halt)
+        .into_iter()
+        .collect()
 }
 
 fn found(
@@ -35,11 +38,11 @@ fn found(
     if !policy.is_on() {
         return vec![];
     }
-    let tables = standing::expiring_by(rel, policy);
+    let tables = deletion_state::expiring_by(rel, policy);
     if tables.is_empty() && !citus::here().is_shell(rel) {
         return vec![];
     }
-    let mut problems = match standing::halted() {
+    let mut problems = match deletion_state::halted() {
         Some(_) => of_server(),
         // `ttl.problems` has reported that it waits for `ttl.resume`.
         None if policy.restored => vec![],
@@ -106,20 +109,20 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
     let (mut unstartable, mut clock) = (0, 0);
     let mut stalled = BTreeSet::new();
     for &table in tables {
-        let standing = standing::of(table);
+        let standing = deletion_state::of(table);
         crowded += usize::from(standing.crowded);
         match standing.trouble {
             None => {}
-            Some(Trouble::NoRoom) => full.push(table),
-            Some(Trouble::Temporary) => temporary += 1,
-            Some(Trouble::Neglected) => neglected += 1,
-            Some(Trouble::CannotStart) => unstartable += 1,
-            Some(Trouble::ClockWasSet) => clock += 1,
-            Some(Trouble::Stalled(pid)) => {
+            Some(Obstacle::NoRoom) => full.push(table),
+            Some(Obstacle::Temporary) => temporary += 1,
+            Some(Obstacle::Neglected) => neglected += 1,
+            Some(Obstacle::CannotStart) => unstartable += 1,
+            Some(Obstacle::ClockWasSet) => clock += 1,
+            Some(Obstacle::Stalled(pid)) => {
                 stalled.insert(pid);
             }
-            Some(Trouble::Failing(error)) => failing.push((table, error)),
-            Some(Trouble::Blocked(rows, error)) => blocked.push((table, rows, error)),
+            Some(Obstacle::Failing(error)) => failing.push((table, error)),
+            Some(Obstacle::Blocked(rows, error)) => blocked.push((table, rows, error)),
         }
     }
     let mut problems = Vec::new();

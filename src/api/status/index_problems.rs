@@ -2,9 +2,9 @@
 
 use super::disclosure::shows_errors;
 use super::rules;
-use super::standing::need;
+use super::table_state::need;
+use crate::api::policy::expire_index::how_to_validate;
 use crate::api::policy::problem::Problem;
-use crate::api::policy::ttl_index::how_to_validate;
 use crate::pg::catalog;
 use crate::policy::{IndexRule, Policy};
 use crate::settings;
@@ -12,7 +12,7 @@ use crate::store::missing_index::missing;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
 use crate::store::{TablePolicy, index_of, ttl_index, without_its_index};
-use crate::worker::builder::{self, Need, Standing};
+use crate::worker::builder::{self, BuildNeed, BuildState};
 use pgrx::pg_sys;
 
 /// Indexes for deletion that the table is to have (C11).
@@ -24,7 +24,7 @@ pub(super) fn missing_indexes(
     let clock = columns.clock?;
     let need = need(relid, policy);
     // The table is read instead: as its owner wants, or since that takes little.
-    if matches!(need, Need::None | Need::Never | Need::Later) {
+    if matches!(need, BuildNeed::None | BuildNeed::Never | BuildNeed::Later) {
         return None;
     }
     let effect = if policy.build_pending {
@@ -34,7 +34,7 @@ pub(super) fn missing_indexes(
     };
     let problem = |definition: String| {
         let text = format!("no valid index on {definition}: {effect}");
-        match need == Need::Pending && settings::build_indexes() {
+        match need == BuildNeed::Pending && settings::build_indexes() {
             // A background process is at it, or tries again.
             true => {
                 Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
@@ -55,10 +55,12 @@ fn waits_for_builder(relid: pg_sys::Oid) -> String {
         _ if !settings::build_indexes() => {
             "which is not built while ttl.build_indexes is off".to_owned()
         }
-        Standing::Building => "which is being built".to_owned(),
-        Standing::Waiting => "which is to be built".to_owned(),
-        Standing::Failed(error) if shows_errors(relid) => format!("whose building fails: {error}"),
-        Standing::Failed(_) => "whose building fails: its owner sees why".to_owned(),
+        BuildState::Building => "which is being built".to_owned(),
+        BuildState::Waiting => "which is to be built".to_owned(),
+        BuildState::Failed(error) if shows_errors(relid) => {
+            format!("whose building fails: {error}")
+        }
+        BuildState::Failed(_) => "whose building fails: its owner sees why".to_owned(),
     };
     format!("deletion waits for one, {why}")
 }

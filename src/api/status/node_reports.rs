@@ -15,7 +15,7 @@ const REPORT: &str = "SELECT COALESCE(pg_catalog.json_agg(r), '[]') FROM (\
       JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) s.relation \
       JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace) AS r";
 
-type Report = (Option<Text>, Option<i32>, bool, Option<Text>);
+type NodeReport = (Option<Text>, Option<i32>, bool, Option<Text>);
 
 /// `ttl_internal.node_reports() RETURNS TABLE (nodename, nodeport, success, report)`: one row for each node, by
 /// Citus's connections as the current user; this server alone without Citus. A node that cannot be
@@ -37,7 +37,7 @@ fn node_reports() -> TableIterator<
     TableIterator::new(or_raise(reports()))
 }
 
-fn reports() -> Result<Vec<Report>> {
+fn reports() -> Result<Vec<NodeReport>> {
     let answers = citus::here().ask(REPORT)?.into_iter();
     Ok(answers
         .map(|answer| {

@@ -4,14 +4,14 @@ use super::{
     cluster_figures, constraint_problems, deletion_problems, index_problems, library,
     trigger_problems,
 };
-use crate::api::policy::columns::is_generated_from;
+use crate::api::policy::needed_columns::is_generated_from;
 use crate::api::policy::problem::Problem;
-use crate::api::policy::{archive, cluster};
+use crate::api::policy::{archive_to, cluster};
 use crate::citus;
-use crate::deletion::bounds::{self, DateColumn};
+use crate::deletion::partition_bounds::{self, DateColumn};
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, timescale};
-use crate::pg::session::look;
+use crate::pg::session::contained_errors;
 use crate::policy::{LabelError, Policy};
 use crate::store::{TablePolicy, cache, label_provider, read_label};
 use pgrx::pg_sys;
@@ -23,35 +23,35 @@ use std::slice;
 type Label = Option<Result<Rc<Policy>, LabelError>>;
 
 /// What is looked for together, and what is said if that look fails.
-struct Part {
+struct CheckGroup {
     find: fn(pg_sys::Oid, &Label) -> Vec<Problem>,
     cannot: &'static str,
     to_do: &'static str,
 }
 
-const OF_TABLE: Part = Part {
+const OF_TABLE: CheckGroup = CheckGroup {
     find: of,
     cannot: "the table cannot be looked at",
     to_do: "Look again; or find who holds a lock on it, in pg_locks.",
 };
 /// Reads only catalogs and shared memory: this works even if the table cannot be opened.
-const OF_DELETION: Part = Part {
+const OF_DELETION: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |policy| deletion_problems::of(rel, policy)),
     ..OF_TABLE
 };
 /// The same, but for what is the server's.
-const OWN_OF_DELETION: Part = Part {
+const OWN_OF_DELETION: CheckGroup = CheckGroup {
     find: |rel, label| {
         policy_of(label).map_or(vec![], |policy| deletion_problems::own(rel, policy))
     },
     ..OF_TABLE
 };
-const OF_NODES: Part = Part {
+const OF_NODES: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |_| cluster_figures::silent_nodes(rel)),
     cannot: "the other nodes cannot be asked",
     to_do: "SELECT * FROM ttl.placements;",
 };
-const OF_LIBRARY: Part = Part {
+const OF_LIBRARY: CheckGroup = CheckGroup {
     find: |_, label| {
         let found = label.as_ref().and_then(|_| library::problem());
         found.into_iter().collect()
@@ -72,9 +72,9 @@ pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
 }
 
 /// Looks for all in one subtransaction, and for each in one of its own where that fails.
-fn look_at(rel: pg_sys::Oid, parts: &[Part]) -> Vec<Problem> {
-    let find = |parts: &[Part]| {
-        look::at(|| {
+fn look_at(rel: pg_sys::Oid, parts: &[CheckGroup]) -> Vec<Problem> {
+    let find = |parts: &[CheckGroup]| {
+        contained_errors::contain(|| {
             let label = cache::own_label(rel).map(Ok);
             let label = label.or_else(|| Some(read_label(rel)?.map(Rc::new)));
             let found = parts.iter().flat_map(|part| (part.find)(rel, &label));
@@ -135,7 +135,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
             problems.extend(guarded(rel, policy));
             problems.extend(idle_drop_partitions(rel, policy));
             problems.extend(index_problems::hidden_conditions(rel, policy));
-            problems.extend(archive::problems(rel, policy));
+            problems.extend(archive_to::problems(rel, policy));
         }
         if columns.needs_clock() {
             problems.extend(index_problems::missing_indexes(rel, policy, &columns));
@@ -199,7 +199,7 @@ fn idle_drop_partitions(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> 
     let columns: Vec<DateColumn> = default.into_iter().chain(rules).collect();
     if columns
         .iter()
-        .any(|column| bounds::has_range_level(relid, column))
+        .any(|column| partition_bounds::has_range_level(relid, column))
     {
         return None;
     }

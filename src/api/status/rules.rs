@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::pg::abi::values::Json;
 use crate::pg::catalog;
-use crate::pg::session::look;
+use crate::pg::session::contained_errors;
 use crate::policy::IndexRule;
 use crate::store::ttl_index::{self, TtlKey};
 use crate::store::{cache, index_of, predicate};
@@ -25,7 +25,7 @@ fn rules(rel: pg_sys::Oid) -> Json {
             "expireAfterSeconds".into(),
             json!(rule.expire_after_seconds),
         );
-        if let Ok(Some(further)) = look::at(|| key_and_condition(rel, rule)) {
+        if let Ok(Some(further)) = contained_errors::contain(|| key_and_condition(rel, rule)) {
             shown.extend(further);
         }
         Value::Object(shown)
@@ -38,7 +38,9 @@ fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, V
     let found = ttl_index::read(index)?.ok()?;
     let column = match found.key {
         TtlKey::Column(attno) => catalog::column_name(rel, attno),
-        TtlKey::Expression(_) => look::at(|| predicate::written_key(index)).ok()?.ok()?,
+        TtlKey::Expression(_) => contained_errors::contain(|| predicate::written_key(index))
+            .ok()?
+            .ok()?,
     };
     let direction = if found.descending { -1 } else { 1 };
     let mut shown = Map::new();
@@ -55,5 +57,6 @@ fn key_and_condition(rel: pg_sys::Oid, rule: &IndexRule) -> Option<Map<String, V
 
 /// The condition of a partial index as SQL, or why it cannot be read.
 pub(in crate::api) fn condition(index: pg_sys::Oid) -> Option<Result<String, Error>> {
-    ttl_index::is_partial(index).then(|| look::at(|| predicate::written(index)).flatten())
+    ttl_index::is_partial(index)
+        .then(|| contained_errors::contain(|| predicate::written(index)).flatten())
 }

@@ -4,11 +4,11 @@ use super::cluster_figures;
 use super::disclosure::{shows_errors, shows_figures};
 use crate::pg::abi::values::Text;
 use crate::pg::server::background;
-use crate::pg::session::look;
+use crate::pg::session::contained_errors;
 use crate::policy::Policy;
 use crate::store::all_labels;
 use crate::worker::shared::counters::Counters;
-use crate::worker::shared::standing::{self, Figures};
+use crate::worker::shared::deletion_state::{self, Figures};
 use crate::worker::shared::state::{self, TableState};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
@@ -53,13 +53,14 @@ fn table_stats() -> TableIterator<
     let mut sums: BTreeMap<u32, (Counters, i64, bool, Option<TableState>)> = BTreeMap::new();
     let mut figures = BTreeMap::new();
     let mut off = BTreeSet::new();
-    let is_halted = standing::halted().is_some();
+    let is_halted = deletion_state::halted().is_some();
     for (labelled_table, policy) in all_labels() {
         sums.entry(labelled_table.to_u32()).or_default();
         if policy.as_ref().is_some_and(|policy| !policy.is_on()) {
             off.insert(labelled_table.to_u32());
         }
-        let found = look::at(|| figures_of(labelled_table, policy.as_ref()?, is_halted));
+        let found =
+            contained_errors::contain(|| figures_of(labelled_table, policy.as_ref()?, is_halted));
         figures.insert(labelled_table.to_u32(), found.ok().flatten());
     }
     for state in state::tables_of(background::my_database().to_u32()) {
@@ -134,11 +135,11 @@ pub(in crate::api) fn figures_of(
     if cluster_figures::is_elsewhere(labelled_table) {
         return cluster_figures::of(labelled_table);
     }
-    let tables = standing::expiring_by(labelled_table, policy);
+    let tables = deletion_state::expiring_by(labelled_table, policy);
     let waits = is_halted || policy.restored;
     let is_unscanned = waits && !tables.is_empty();
     for table in tables {
-        let figures = standing::of(table).figures?;
+        let figures = deletion_state::of(table).figures?;
         sum.backlog = sum.backlog.zip(figures.backlog).map(|(a, b)| a + b);
         sum.oldest_expiry = earlier(sum.oldest_expiry, figures.oldest_expiry);
     }

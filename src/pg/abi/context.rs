@@ -114,7 +114,7 @@ impl<'a> Context<'a> {
 pub(crate) struct Mark<T>(AtomicU8, PhantomData<fn() -> T>);
 
 #[repr(C)]
-struct Kept<T> {
+struct MarkedValue<T> {
     callback: pg_sys::MemoryContextCallback,
     value: T,
 }
@@ -140,14 +140,14 @@ impl<T: Copy> Mark<T> {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         // SAFETY: what is allocated in the context lives until the context calls back.
         unsafe {
-            let kept = externs::MemoryContextAlloc(memory.0, size_of::<Kept<T>>());
-            let kept = kept.cast::<Kept<T>>();
+            let kept = externs::MemoryContextAlloc(memory.0, size_of::<MarkedValue<T>>());
+            let kept = kept.cast::<MarkedValue<T>>();
             let callback = pg_sys::MemoryContextCallback {
                 func: Some(forget),
                 arg: self.address().cast_mut(),
                 next: core::ptr::null_mut(),
             };
-            kept.write(Kept { callback, value });
+            kept.write(MarkedValue { callback, value });
             externs::MemoryContextRegisterResetCallback(memory.0, &raw mut (*kept).callback);
         }
     }
@@ -155,12 +155,12 @@ impl<T: Copy> Mark<T> {
     /// The value that was last kept there.
     pub(crate) fn find(&'static self, memory: Context<'_>) -> Option<T> {
         // SAFETY: the reset callbacks of a context are a linked list; those with this mark begin a
-        // `Kept`.
+        // `MarkedValue`.
         unsafe {
             let mut callback = (*memory.0).reset_cbs;
             while let Some(this) = callback.as_ref() {
                 if this.arg.cast_const() == self.address() {
-                    return Some((*callback.cast::<Kept<T>>()).value);
+                    return Some((*callback.cast::<MarkedValue<T>>()).value);
                 }
                 callback = this.next;
             }

@@ -102,7 +102,7 @@ pub(crate) mod foreign_keys {
 
     /// The fixed part of a row of `pg_constraint`.
     #[repr(C)]
-    pub(crate) struct Constraint {
+    pub(crate) struct ConstraintForm {
         oid: pg_sys::Oid,
         pub(crate) conname: pg_sys::NameData,
         connamespace: pg_sys::Oid,
@@ -130,7 +130,7 @@ pub(crate) mod foreign_keys {
         conperiod: bool,
     }
 
-    impl Constraint {
+    impl ConstraintForm {
         /// Whether it has PERIOD.
         pub(crate) fn has_period(&self) -> bool {
             #[cfg(since18)]

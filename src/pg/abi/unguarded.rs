@@ -14,10 +14,10 @@ use pgrx::pg_sys::{IndexInfo, IndexScanDesc, ItemPointer, LOCKMODE, MemoryContex
 use pgrx::pg_sys::{ResultRelInfo, ScanDirection, ScanKey, Snapshot};
 use pgrx::pg_sys::{TransactionId, TransitionCaptureState, TupleDesc, TupleTableSlot, XLTW_Oper};
 
-type State = *mut EState;
-type Target = *mut ResultRelInfo;
-type Slot = *mut TupleTableSlot;
-type Capture = *mut TransitionCaptureState;
+type EStatePtr = *mut EState;
+type ResultRelPtr = *mut ResultRelInfo;
+type SlotPtr = *mut TupleTableSlot;
+type CapturePtr = *mut TransitionCaptureState;
 
 unsafe extern "C-unwind" {
     pub(in crate::pg) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
@@ -41,7 +41,7 @@ unsafe extern "C-unwind" {
     pub(in crate::pg) fn index_getnext_slot(
         s: IndexScanDesc,
         d: ScanDirection::Type,
-        to: Slot,
+        to: SlotPtr,
     ) -> bool;
     pub(in crate::pg) fn index_endscan(scan: IndexScanDesc);
     pub(in crate::pg) fn ScanKeyEntryInitialize(
@@ -56,8 +56,8 @@ unsafe extern "C-unwind" {
     );
     pub(in crate::pg) fn FormIndexDatum(
         info: *mut IndexInfo,
-        row: Slot,
-        estate: State,
+        row: SlotPtr,
+        estate: EStatePtr,
         values: *mut Datum,
         isnull: *mut bool,
     );
@@ -71,9 +71,9 @@ unsafe extern "C-unwind" {
     pub(in crate::pg) fn table_slot_create(
         table: Relation,
         registry: *mut *mut pg_sys::List,
-    ) -> Slot;
-    pub(in crate::pg) fn ExecDropSingleTupleTableSlot(slot: Slot);
-    pub(crate) fn slot_getsomeattrs_int(slot: Slot, attnum: c_int);
+    ) -> SlotPtr;
+    pub(in crate::pg) fn ExecDropSingleTupleTableSlot(slot: SlotPtr);
+    pub(crate) fn slot_getsomeattrs_int(slot: SlotPtr, attnum: c_int);
     pub(in crate::pg) fn table_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
     pub(in crate::pg) fn RelationGetNumberOfBlocksInFork(
         r: Relation,
@@ -120,28 +120,32 @@ unsafe extern "C-unwind" {
     pub(in crate::pg) fn MemoryContextReset(context: MemoryContext);
 
     pub(in crate::pg) fn AfterTriggerBeginQuery();
-    pub(in crate::pg) fn AfterTriggerEndQuery(estate: State);
-    pub(in crate::pg) fn ExecBSDeleteTriggers(estate: State, target: Target);
+    pub(in crate::pg) fn AfterTriggerEndQuery(estate: EStatePtr);
+    pub(in crate::pg) fn ExecBSDeleteTriggers(estate: EStatePtr, target: ResultRelPtr);
     pub(super) fn ExecBRDeleteTriggers(
-        estate: State,
+        estate: EStatePtr,
         epqstate: *mut EPQState,
-        target: Target,
+        target: ResultRelPtr,
         tupleid: ItemPointer,
         foreign: HeapTuple,
-        epqslot: *mut Slot,
+        epqslot: *mut SlotPtr,
         #[cfg(since16)] result: *mut pg_sys::TM_Result::Type,
         #[cfg(since16)] failure: *mut pg_sys::TM_FailureData,
         #[cfg(since18)] is_merge_delete: bool,
     ) -> bool;
     pub(in crate::pg) fn ExecARDeleteTriggers(
-        estate: State,
-        target: Target,
+        estate: EStatePtr,
+        target: ResultRelPtr,
         tupleid: ItemPointer,
         foreign: HeapTuple,
-        capture: Capture,
+        capture: CapturePtr,
         is_crosspart_update: bool,
     );
-    pub(in crate::pg) fn ExecASDeleteTriggers(estate: State, target: Target, capture: Capture);
+    pub(in crate::pg) fn ExecASDeleteTriggers(
+        estate: EStatePtr,
+        target: ResultRelPtr,
+        capture: CapturePtr,
+    );
 }
 
 /// Fires the BEFORE DELETE triggers for a row that the transaction has locked; true if it is
@@ -150,9 +154,9 @@ unsafe extern "C-unwind" {
 /// # Safety
 /// As PostgreSQL's function; its errors pass through.
 pub(in crate::pg) unsafe fn before_row_delete_triggers(
-    estate: State,
+    estate: EStatePtr,
     epq: *mut EPQState,
-    target: Target,
+    target: ResultRelPtr,
     tid: ItemPointer,
 ) -> bool {
     // SAFETY: as required of the caller.

@@ -55,9 +55,9 @@ impl IntoDatum for Json {
 }
 
 /// An argument, which a user gives.
-struct Given(Text);
+struct GivenText(Text);
 
-impl FromDatum for Given {
+impl FromDatum for GivenText {
     unsafe fn from_polymorphic_datum(
         datum: pg_sys::Datum,
         is_null: bool,
@@ -77,13 +77,13 @@ impl FromDatum for Given {
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: as required of the caller.
-        let value = unsafe { arg.unbox_arg_using_from_datum::<Given>() };
+        let value = unsafe { arg.unbox_arg_using_from_datum::<GivenText>() };
         value.map_or_else(|| Self(String::new()), |given| given.0)
     }
 
     unsafe fn unbox_nullable_arg(arg: Arg<'_, 'fcx>) -> Nullable<Self> {
         // SAFETY: as required of the caller.
-        let value = unsafe { arg.unbox_arg_using_from_datum::<Given>() };
+        let value = unsafe { arg.unbox_arg_using_from_datum::<GivenText>() };
         value.map(|given| given.0).into()
     }
 }

@@ -3,7 +3,7 @@
 //! Read from the catalogs, as stored: nothing of it runs.
 
 use super::functions_used::{self, untrusted};
-use super::syntax::{Node, Part};
+use super::syntax::{ExpressionPart, Node};
 use super::triggers::{self, Trigger};
 use super::{constraints, defaults, index_entry, rows};
 use crate::pg::abi::encoding;
@@ -124,8 +124,8 @@ fn calls_code(tree: Node<'_>) -> bool {
     let immutable = pg_sys::PROVOLATILE_IMMUTABLE.cast_signed();
     untrusted(tree).is_some()
         || tree.any(&mut |part| match part {
-            Part::Node(_) => false,
-            Part::Function(function) => {
+            ExpressionPart::Node(_) => false,
+            ExpressionPart::Function(function) => {
                 rows::FUNCTION.get(function, |row| row.provolatile) != Some(immutable)
             }
         })

@@ -1,10 +1,10 @@
 //! CHECK and NOT NULL constraints of a table, as stored: the table is not locked, and nothing is
 //! parsed or simplified.
 
-use super::rows::{Catalog, Key};
+use super::rows::{Catalog, KeyDatum};
 use super::syntax::Node as Tree;
 use crate::pg::abi::encoding;
-use crate::pg::abi::externs::foreign_keys::Constraint as Row;
+use crate::pg::abi::externs::foreign_keys::ConstraintForm as Row;
 use core::ffi::CStr;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
@@ -75,7 +75,7 @@ impl Constraint {
 /// The table's CHECK and NOT NULL constraints, in the order of their names.
 pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
     let mut found = Vec::new();
-    let key = (pg_constraint::CONRELID, Key::Oid(relid));
+    let key = (pg_constraint::CONRELID, KeyDatum::Oid(relid));
     CONSTRAINTS.scan(&[key], &mut |row| {
         if [b'c', b'n'].contains(&row.contype) {
             // SAFETY: the name is a C string, the columns are an array of smallint, the expression

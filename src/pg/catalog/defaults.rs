@@ -1,8 +1,8 @@
 //! Defaults and generation expressions of columns, as stored: the table is not locked, and
 //! nothing is simplified, which would run functions of its owner.
 
-use super::nodes;
-use super::rows::{Catalog, Key};
+use super::expressions;
+use super::rows::{Catalog, KeyDatum};
 use super::syntax::Node as Tree;
 use pgrx::pg_sys::{self, Expr, Node};
 
@@ -17,7 +17,7 @@ mod pg_attrdef {
     pub(in crate::pg) const ADBIN: u32 = 4;
 
     #[repr(C)]
-    pub(in crate::pg) struct Row {
+    pub(in crate::pg) struct DefaultRow {
         oid: Oid,
         adrelid: Oid,
         pub(crate) adnum: i16,
@@ -25,7 +25,7 @@ mod pg_attrdef {
 }
 
 // SAFETY: pg_attrdef and its index by table and column.
-const DEFAULTS: Catalog<pg_attrdef::Row> =
+const DEFAULTS: Catalog<pg_attrdef::DefaultRow> =
     unsafe { Catalog::new(pg_attrdef::RELATION, Some(pg_attrdef::ADRELID_ADNUM_INDEX)) };
 
 /// Whether the column has this default or generation expression.
@@ -34,15 +34,15 @@ const DEFAULTS: Catalog<pg_attrdef::Row> =
 /// `expected` is an expression.
 pub(crate) unsafe fn is_stored(relid: pg_sys::Oid, attno: i16, expected: *mut Expr) -> bool {
     let keys = [
-        (pg_attrdef::ADRELID, Key::Oid(relid)),
-        (pg_attrdef::ADNUM, Key::Int2(attno)),
+        (pg_attrdef::ADRELID, KeyDatum::Oid(relid)),
+        (pg_attrdef::ADNUM, KeyDatum::Int2(attno)),
     ];
     let mut found = false;
     DEFAULTS.scan(&keys, &mut |row| {
         // SAFETY: as required of the caller; the column holds the text of an expression.
         found = row.value(pg_attrdef::ADBIN).is_some_and(|text| unsafe {
             let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
-            nodes::same(pg_sys::stringToNode(text).cast::<Node>(), expected)
+            expressions::same(pg_sys::stringToNode(text).cast::<Node>(), expected)
         });
         true
     });
@@ -52,7 +52,7 @@ pub(crate) unsafe fn is_stored(relid: pg_sys::Oid, attno: i16, expected: *mut Ex
 /// Calls `see` with each default and generation expression of the table until it returns true: the
 /// column, whether it is generated, and the expression.
 pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(i16, bool, Tree<'_>) -> bool) {
-    let key = (pg_attrdef::ADRELID, Key::Oid(relid));
+    let key = (pg_attrdef::ADRELID, KeyDatum::Oid(relid));
     DEFAULTS.scan(&[key], &mut |row| {
         let Some(text) = row.value(pg_attrdef::ADBIN) else {
             return false;

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 
 /// A table of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct ForeignKeyTable {
     /// Its schema and name, both quoted.
     pub(crate) name: Vec<u8>,
     pub(crate) partitioned: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Operator {
 
 /// A pair of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct ColumnPair {
     /// The referenced column's name, quoted.
     pub(crate) referenced: Vec<u8>,
     /// The referencing column's name, quoted.
@@ -45,7 +45,7 @@ pub(crate) struct Pair {
 
 /// What a foreign key with PERIOD has in addition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Period {
+pub(crate) struct PeriodColumns {
     /// Referencing `<@` the ranges of the referenced rows together.
     pub(crate) contained: Operator,
     /// Referencing `*` referenced.
@@ -55,9 +55,9 @@ pub(crate) struct Period {
 /// A foreign key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
-    pub(crate) referencing: Table,
-    pub(crate) referenced: Table,
-    pub(crate) pairs: Vec<Pair>,
+    pub(crate) referencing: ForeignKeyTable,
+    pub(crate) referenced: ForeignKeyTable,
+    pub(crate) pairs: Vec<ColumnPair>,
     /// `pg_constraint.confdeltype`, `confupdtype`.
     pub(crate) on_delete: u8,
     pub(crate) on_update: u8,
@@ -65,11 +65,11 @@ pub(crate) struct ForeignKey {
     pub(crate) full: bool,
     /// The columns of ON DELETE SET NULL (…), quoted; empty: all.
     pub(crate) set_on_delete: Vec<Vec<u8>>,
-    pub(crate) period: Option<Period>,
+    pub(crate) period: Option<PeriodColumns>,
 }
 
 /// A foreign key's row in `pg_constraint`.
-pub(crate) struct Row {
+pub(crate) struct ForeignKeyRow {
     pub(crate) referencing: pg_sys::Oid,
     pub(crate) referenced: pg_sys::Oid,
     index: pg_sys::Oid,
@@ -126,14 +126,14 @@ pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 // SAFETY: the cache of pg_constraint by OID.
-const CONSTRAINT: Cache<c::Constraint> =
+const CONSTRAINT: Cache<c::ConstraintForm> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::CONSTROID) };
 // SAFETY: the cache of pg_collation by OID.
 const COLLATION: Cache<pg_sys::FormData_pg_collation> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::COLLOID) };
 
 /// The row of a foreign key; `None` if it is gone.
-pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
+pub(crate) fn row(constraint: pg_sys::Oid) -> Option<ForeignKeyRow> {
     const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
     let none = pg_sys::InvalidOid;
     let (mut count, mut set_count) = (0, 0);
@@ -159,7 +159,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
                 ););
             }
             let number = |count| usize::try_from(count).unwrap_or(0).min(MOST);
-            let found = Row {
+            let found = ForeignKeyRow {
                 referencing: form.conrelid,
                 referenced: form.confrelid,
                 index: form.conindid,
@@ -184,7 +184,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<Row> {
         .flatten()
 }
 
-impl Row {
+impl ForeignKeyRow {
     /// Adds all names. The tables exist, as the caller has locked them, or the one that the
     /// constraint belongs to.
     pub(crate) fn named(&self) -> Option<ForeignKey> {
@@ -212,14 +212,14 @@ impl Row {
             .collect()
     }
 
-    fn pair(&self, pair: (i16, i16, pg_sys::Oid, pg_sys::Oid)) -> Pair {
+    fn pair(&self, pair: (i16, i16, pg_sys::Oid, pg_sys::Oid)) -> ColumnPair {
         let (referencing, referenced, equal, both_referenced) = pair;
         let (fk_type, fk_collation) = type_of(self.referencing, referencing);
         let (pk_type, pk_collation) = type_of(self.referenced, referenced);
         let differs = pk_collation != fk_collation && pk_collation != pg_sys::InvalidOid;
         // SAFETY: a syscache look-up; the collation is that of a column.
         let decides = || unsafe { pg_sys::get_collation_isdeterministic(pk_collation) };
-        Pair {
+        ColumnPair {
             referenced: column(self.referenced, referenced),
             referencing: column(self.referencing, referencing),
             equal: operator(pk_type, equal, fk_type),
@@ -233,7 +233,7 @@ impl Row {
         }
     }
 
-    fn period(&self) -> Option<Period> {
+    fn period(&self) -> Option<PeriodColumns> {
         let &(referencing, referenced, ..) = self.columns.last().filter(|_| self.has_period)?;
         let (fk_type, _) = type_of(self.referencing, referencing);
         let (pk_type, _) = type_of(self.referenced, referenced);
@@ -243,7 +243,7 @@ impl Row {
             let opclass = pg_sys::get_index_column_opclass(self.index, position);
             c::operators_of_period(opclass)
         };
-        Some(Period {
+        Some(PeriodColumns {
             contained: operator(fk_type, contained, pg_sys::ANYMULTIRANGEOID),
             intersection: operator(fk_type, intersection, pk_type),
         })
@@ -270,7 +270,7 @@ pub(crate) fn type_of_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// The table's name.
-pub(crate) fn table(relid: pg_sys::Oid) -> Option<Table> {
+pub(crate) fn table(relid: pg_sys::Oid) -> Option<ForeignKeyTable> {
     let class = catalog::class(relid)?;
     // SAFETY: both names are palloc'd copies or null.
     let (schema, name) = unsafe {
@@ -279,7 +279,7 @@ pub(crate) fn table(relid: pg_sys::Oid) -> Option<Table> {
             bytes(pg_sys::get_rel_name(relid)),
         )
     };
-    Some(Table {
+    Some(ForeignKeyTable {
         name: [quoted(&schema), quoted(&name)].join(&b'.'),
         partitioned: class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE,
     })

@@ -1,6 +1,6 @@
 //! Which functions an expression calls.
 
-use super::syntax::{Node, Part};
+use super::syntax::{ExpressionPart, Node};
 use super::{names, rows};
 use pgrx::pg_sys::{self, NodeTag};
 
@@ -15,8 +15,8 @@ pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
     let mut found = None;
     tree.any(&mut |part| {
         found = match part {
-            Part::Node(node) => untrusted_type(node).map(names::of_type),
-            Part::Function(function) => {
+            ExpressionPart::Node(node) => untrusted_type(node).map(names::of_type),
+            ExpressionPart::Function(function) => {
                 (!is_trusted(function)).then(|| names::of_function(function))
             }
         };

@@ -5,14 +5,14 @@
 //! (`RelationGetIndexPredicate`) is simplified, which runs functions of the owner as the current
 //! user.
 
-use super::rows::{Cache, Catalog, Key, Row};
+use super::rows::{Cache, Catalog, CatalogRow, KeyDatum};
 use super::stored_tree::StoredTree;
 use super::syntax::Node;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
 /// An index's entry.
-pub(crate) type Entry<'a> = Row<'a, pg_sys::FormData_pg_index>;
+pub(crate) type IndexRow<'a> = CatalogRow<'a, pg_sys::FormData_pg_index>;
 
 // SAFETY: the cache of pg_index by the index's OID.
 const INDEX: Cache<pg_sys::FormData_pg_index> =
@@ -24,18 +24,18 @@ const INDEXES: Catalog<pg_sys::FormData_pg_index> = unsafe {
 };
 
 /// Reads the index's entry; `None` if there is none.
-pub(crate) fn with<T>(index: pg_sys::Oid, read: impl FnOnce(&Entry<'_>) -> T) -> Option<T> {
+pub(crate) fn with<T>(index: pg_sys::Oid, read: impl FnOnce(&IndexRow<'_>) -> T) -> Option<T> {
     INDEX.get(index, read)
 }
 
 /// Calls `see` with the entries of the table's indexes until that returns true: including those
 /// of a partitioned table, invalid ones, and those being built or dropped.
-pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&Entry<'_>) -> bool) {
-    let key = (pg_sys::Anum_pg_index_indrelid as i16, Key::Oid(relid));
+pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&IndexRow<'_>) -> bool) {
+    let key = (pg_sys::Anum_pg_index_indrelid as i16, KeyDatum::Oid(relid));
     INDEXES.scan(&[key], see);
 }
 
-impl Entry<'_> {
+impl IndexRow<'_> {
     /// The first column of the key; 0 is an expression.
     pub(crate) fn first_column(&self) -> i16 {
         // SAFETY: a key has at least one column.

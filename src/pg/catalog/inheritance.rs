@@ -5,7 +5,7 @@
 //! is visited once, and every walk can be cancelled.
 
 use super::class;
-use super::rows::{Catalog, Key};
+use super::rows::{Catalog, KeyDatum};
 use crate::pg::abi::externs::raising;
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
@@ -86,12 +86,12 @@ pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 pub(crate) type Topmost = FxHashMap<pg_sys::Oid, Option<pg_sys::Oid>>;
 
 /// A relation whose ancestors are being looked at.
-struct Step {
+struct AncestorStep {
     relid: pg_sys::Oid,
     parents: std::vec::IntoIter<pg_sys::Oid>,
 }
 
-impl Step {
+impl AncestorStep {
     fn of(relid: pg_sys::Oid) -> Self {
         let parents = parents_of(relid).into_iter();
         Self { relid, parents }
@@ -110,7 +110,7 @@ pub(crate) fn topmost(
 ) -> Option<pg_sys::Oid> {
     let mut answer = None;
     let mut entered = FxHashSet::from_iter([relid]);
-    let mut path = vec![Step::of(relid)];
+    let mut path = vec![AncestorStep::of(relid)];
     while let Some(step) = path.last_mut() {
         pgrx::check_for_interrupts!();
         if answer.is_none() {
@@ -118,7 +118,7 @@ pub(crate) fn topmost(
                 if let Some(before) = found.get(&parent).copied().or_else(|| known(parent)) {
                     answer = before;
                 } else if entered.insert(parent) {
-                    path.push(Step::of(parent));
+                    path.push(AncestorStep::of(parent));
                 }
                 continue;
             }
@@ -166,7 +166,7 @@ mod pg_inherits {
     pub(in crate::pg) const INHPARENT: i16 = 2;
 
     #[repr(C)]
-    pub(in crate::pg) struct Row {
+    pub(in crate::pg) struct InheritsRow {
         pub(in crate::pg) inhrelid: Oid,
         pub(in crate::pg) inhparent: Oid,
         pub(in crate::pg) inhseqno: i32,
@@ -175,31 +175,37 @@ mod pg_inherits {
 }
 
 // SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
-const INHERITS: Catalog<pg_inherits::Row> =
+const INHERITS: Catalog<pg_inherits::InheritsRow> =
     unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::RELID_SEQNO_INDEX)) };
 
 // SAFETY: pg_inherits and its index by parent.
-const CHILDREN: Catalog<pg_inherits::Row> =
+const CHILDREN: Catalog<pg_inherits::InheritsRow> =
     unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::PARENT_INDEX)) };
 
 /// The partitions that DETACH CONCURRENTLY has begun to detach: they are not found from the relation any more,
 /// and still find it.
 pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
-    CHILDREN.scan(&[(pg_inherits::INHPARENT, Key::Oid(relid))], &mut |row| {
-        if row.inhdetachpending {
-            found.push(row.inhrelid);
-        }
-        false
-    });
+    CHILDREN.scan(
+        &[(pg_inherits::INHPARENT, KeyDatum::Oid(relid))],
+        &mut |row| {
+            if row.inhdetachpending {
+                found.push(row.inhrelid);
+            }
+            false
+        },
+    );
     found
 }
 
 fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();
-    INHERITS.scan(&[(pg_inherits::INHRELID, Key::Oid(relid))], &mut |row| {
-        parents.push(row.inhparent);
-        false
-    });
+    INHERITS.scan(
+        &[(pg_inherits::INHRELID, KeyDatum::Oid(relid))],
+        &mut |row| {
+            parents.push(row.inhparent);
+            false
+        },
+    );
     parents
 }

@@ -11,7 +11,7 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Local time while its difference from UTC is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Local {
+pub(crate) struct LocalDateTime {
     /// Local time less UTC, in seconds.
     pub(crate) offset: i64,
     /// When that changes next.
@@ -48,7 +48,7 @@ impl Zone {
     }
 
     /// Local time at this instant.
-    pub(crate) fn local(self, instant: i64) -> Local {
+    pub(crate) fn local(self, instant: i64) -> LocalDateTime {
         // SAFETY: a zone that PostgreSQL never frees.
         unsafe { of_zone(self.0.as_ptr(), instant) }
     }
@@ -56,15 +56,15 @@ impl Zone {
 
 /// Local time at this instant by `log_timezone`: the one zone that no database, role or session
 /// changes.
-pub(crate) fn of_server(instant: i64) -> Local {
+pub(crate) fn of_server(instant: i64) -> LocalDateTime {
     // SAFETY: set when the server starts, and never freed.
     unsafe { of_zone(pg_sys::log_timezone, instant) }
 }
 
 /// # Safety
 /// A zone of PostgreSQL's, which it never frees, or null.
-pub(crate) unsafe fn of_zone(zone: *const pg_tz, instant: i64) -> Local {
-    let utc = Local {
+pub(crate) unsafe fn of_zone(zone: *const pg_tz, instant: i64) -> LocalDateTime {
+    let utc = LocalDateTime {
         offset: 0,
         until: None,
     };
@@ -88,7 +88,7 @@ pub(crate) unsafe fn of_zone(zone: *const pg_tz, instant: i64) -> Local {
         )
     };
     match found {
-        0 | 1 => Local {
+        0 | 1 => LocalDateTime {
             offset: before,
             until: (found == 1 && boundary > time).then(|| {
                 boundary

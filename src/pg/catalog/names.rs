@@ -122,7 +122,7 @@ pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) ->
 
 /// The function's name, if it is in `pg_catalog`, where only superusers create any.
 pub(crate) fn built_in(function: Oid) -> Option<CString> {
-    let built_in = |row: &rows::Row<'_, pg_sys::FormData_pg_proc>| {
+    let built_in = |row: &rows::CatalogRow<'_, pg_sys::FormData_pg_proc>| {
         let schema = Oid::from_u32(pg_sys::PG_CATALOG_NAMESPACE);
         // SAFETY: a name ends with a 0.
         let name = || unsafe { CStr::from_ptr(row.proname.data.as_ptr()) };
@@ -164,13 +164,13 @@ pub(crate) fn of_function(function: Oid) -> String {
 
 /// The name of a relation in a statement.
 #[derive(Clone, Copy)]
-pub(crate) enum Name<'a> {
+pub(crate) enum RelationName<'a> {
     Range(Node<'a, pg_sys::RangeVar>),
     /// The first parts of a list of names, this many.
     Parts(Node<'a, pg_sys::List>, i32),
 }
 
-impl Name<'_> {
+impl RelationName<'_> {
     /// The relation, without locking it; `None` if it does not exist.
     pub(crate) fn resolve(self) -> Option<Oid> {
         let (missing_ok, none) = (pg_sys::RVROption::RVR_MISSING_OK, core::ptr::null_mut());

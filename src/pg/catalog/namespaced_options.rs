@@ -13,7 +13,7 @@ use pgrx::pg_sys::{
 
 /// An option as it is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct NamespacedOption {
     pub(crate) name: String,
     pub(crate) value: Option<String>,
     /// In RESET.
@@ -21,9 +21,9 @@ pub(crate) struct Written {
 }
 
 /// A statement without the options of the namespace, and these, in order.
-pub(crate) struct Taken {
+pub(crate) struct StrippedStatement {
     pub(crate) statement: *mut PlannedStmt,
-    pub(crate) options: Vec<Written>,
+    pub(crate) options: Vec<NamespacedOption>,
 }
 
 /// Whether the statement has options of the namespace.
@@ -56,7 +56,7 @@ pub(crate) fn has_option(planned: Node<'_, PlannedStmt>, name: &CStr) -> bool {
 
 /// Takes the namespace's options out of a copy of the statement; `None` if it has none. The
 /// statement itself may be that of a cached plan, and stays as it is.
-pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<Taken> {
+pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<StrippedStatement> {
     if !has_any(planned, namespace) {
         return None;
     }
@@ -69,7 +69,7 @@ pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<T
                 if is_in(option, namespace)
                     && let Some(node) = Node::new(option)
                 {
-                    options.push(Written {
+                    options.push(NamespacedOption {
                         name: encoding::given(CStr::from_ptr((*option).defname)),
                         value: names::option_value(node).map(|it| encoding::given(&it)),
                         is_reset: place.is_reset,
@@ -81,7 +81,7 @@ pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<T
             });
         }
         drop_empty_commands((*copy).utilityStmt);
-        Some(Taken {
+        Some(StrippedStatement {
             statement: copy,
             options,
         })
@@ -89,15 +89,15 @@ pub(crate) fn take(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> Option<T
 }
 
 /// A list of options in a statement.
-struct Place {
+struct OptionList {
     list: *mut *mut List,
     is_reset: bool,
 }
 
 /// # Safety
 /// A statement of the parser.
-unsafe fn places(statement: *mut pg_sys::Node) -> Vec<Place> {
-    let place = |list| Place {
+unsafe fn places(statement: *mut pg_sys::Node) -> Vec<OptionList> {
+    let place = |list| OptionList {
         list,
         is_reset: false,
     };
@@ -116,7 +116,7 @@ unsafe fn places(statement: *mut pg_sys::Node) -> Vec<Place> {
             NodeTag::T_AlterTableStmt => {
                 lists::iter::<AlterTableCmd>((*statement.cast::<AlterTableStmt>()).cmds)
                     .filter(|&command| is_of_options(command))
-                    .map(|command| Place {
+                    .map(|command| OptionList {
                         list: (&raw mut (*command).def).cast(),
                         is_reset: (*command).subtype == AlterTableType::AT_ResetRelOptions,
                     })

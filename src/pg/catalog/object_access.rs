@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// Functions to call before a relation or an extension is dropped; its catalog entries are still
 /// there.
 #[derive(Clone, Copy)]
-pub(crate) struct Calls {
+pub(crate) struct DropCallbacks {
     pub(crate) relation: fn(pg_sys::Oid),
     pub(crate) extension: fn(pg_sys::Oid),
 }
@@ -21,11 +21,11 @@ static mut PREVIOUS: pg_sys::object_access_hook_type = None;
 
 thread_local! {
     /// Set while it is installed.
-    static CALLS: Cell<Option<Calls>> = const { Cell::new(None) };
+    static CALLS: Cell<Option<DropCallbacks>> = const { Cell::new(None) };
 }
 
 /// Installs the hook, unless it is installed.
-pub(crate) fn install(calls: Calls) {
+pub(crate) fn install(calls: DropCallbacks) {
     if CALLS.replace(Some(calls)).is_none() {
         // SAFETY: variables of this process, which has one thread.
         unsafe {

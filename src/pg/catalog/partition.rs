@@ -1,6 +1,6 @@
 //! Partition keys and bounds for RANGE, read from the syscache without locking the tables.
 
-use super::nodes;
+use super::expressions;
 use super::rows::Cache;
 use crate::pg::abi::lists;
 use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
@@ -41,17 +41,17 @@ pub(crate) fn ends_of_range(bound: &CStr, type_oid: Oid) -> Option<[Option<Datum
     // SAFETY: nodes in the current memory context, whose tags tell their types.
     unsafe {
         let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
-        if nodes::tag(spec) != Some(NodeTag::T_PartitionBoundSpec) || (*spec).is_default {
+        if expressions::tag(spec) != Some(NodeTag::T_PartitionBoundSpec) || (*spec).is_default {
             return None;
         }
         let first = |datums: *mut pg_sys::List| {
-            if nodes::tag(datums) != Some(NodeTag::T_List) {
+            if expressions::tag(datums) != Some(NodeTag::T_List) {
                 return None;
             }
             let end = lists::nth::<pg_sys::PartitionRangeDatum>(datums, 0)?;
-            if nodes::tag(end) != Some(NodeTag::T_PartitionRangeDatum)
+            if expressions::tag(end) != Some(NodeTag::T_PartitionRangeDatum)
                 || (*end).kind != pg_sys::PartitionRangeDatumKind::PARTITION_RANGE_DATUM_VALUE
-                || nodes::tag((*end).value) != Some(NodeTag::T_Const)
+                || expressions::tag((*end).value) != Some(NodeTag::T_Const)
             {
                 return None;
             }

@@ -5,19 +5,19 @@ use core::ops::Deref;
 use pgrx::pg_sys;
 
 /// A row whose fixed part is an `F`.
-pub(crate) struct Row<'a, F> {
+pub(crate) struct CatalogRow<'a, F> {
     tuple: pg_sys::HeapTuple,
     form: &'a F,
-    source: Source,
+    source: RowSource,
 }
 
 #[derive(Clone, Copy)]
-enum Source {
+enum RowSource {
     Cache(i32),
     Scan(pg_sys::TupleDesc),
 }
 
-impl<F> Deref for Row<'_, F> {
+impl<F> Deref for CatalogRow<'_, F> {
     type Target = F;
 
     fn deref(&self) -> &F {
@@ -25,17 +25,17 @@ impl<F> Deref for Row<'_, F> {
     }
 }
 
-impl<F> Row<'_, F> {
+impl<F> CatalogRow<'_, F> {
     /// The value of a column behind the fixed part; `None` for NULL.
     pub(crate) fn value(&self, column: u32) -> Option<pg_sys::Datum> {
         let mut is_null = false;
         // SAFETY: the row is there; a column of its catalog.
         let value = unsafe {
             match self.source {
-                Source::Cache(cache) => {
+                RowSource::Cache(cache) => {
                     pg_sys::SysCacheGetAttr(cache, self.tuple, column as i16, &raw mut is_null)
                 }
-                Source::Scan(columns) => {
+                RowSource::Scan(columns) => {
                     pg_sys::heap_getattr(self.tuple, column as i32, columns, &mut is_null)
                 }
             }
@@ -75,7 +75,7 @@ impl<F> Cache<F> {
     pub(crate) fn get<T>(
         &self,
         key: pg_sys::Oid,
-        read: impl FnOnce(&Row<'_, F>) -> T,
+        read: impl FnOnce(&CatalogRow<'_, F>) -> T,
     ) -> Option<T> {
         // SAFETY: a look-up within a transaction; the row is released after it was read, or after
         // an error with the transaction.
@@ -84,10 +84,10 @@ impl<F> Cache<F> {
             if tuple.is_null() {
                 return None;
             }
-            let found = read(&Row {
+            let found = read(&CatalogRow {
                 tuple,
                 form: &*pg_sys::GETSTRUCT(tuple).cast::<F>(),
-                source: Source::Cache(self.id),
+                source: RowSource::Cache(self.id),
             });
             pg_sys::ReleaseSysCache(tuple);
             Some(found)
@@ -105,7 +105,7 @@ pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
 
 /// The value of a key's column.
 #[derive(Clone, Copy)]
-pub(crate) enum Key {
+pub(crate) enum KeyDatum {
     Oid(pg_sys::Oid),
     Int2(i16),
     Int8(i64),
@@ -131,7 +131,11 @@ impl<F> Catalog<F> {
     }
 
     /// Calls `see` with each row whose columns have these values, until it returns true.
-    pub(crate) fn scan(&self, keys: &[(i16, Key)], see: &mut dyn FnMut(&Row<'_, F>) -> bool) {
+    pub(crate) fn scan(
+        &self,
+        keys: &[(i16, KeyDatum)],
+        see: &mut dyn FnMut(&CatalogRow<'_, F>) -> bool,
+    ) {
         let mut keys: Vec<pg_sys::ScanKeyData> = keys.iter().map(scan_key).collect();
         // SAFETY: a scan within a transaction over a locked catalog, closed before return or after
         // an error with the transaction; a row is read while the scan is positioned on it.
@@ -152,10 +156,10 @@ impl<F> Catalog<F> {
                 if tuple.is_null() {
                     break;
                 }
-                let row = Row {
+                let row = CatalogRow {
                     tuple,
                     form: &*pg_sys::GETSTRUCT(tuple).cast::<F>(),
-                    source: Source::Scan((*catalog).rd_att),
+                    source: RowSource::Scan((*catalog).rd_att),
                 };
                 if see(&row) {
                     break;
@@ -167,11 +171,11 @@ impl<F> Catalog<F> {
     }
 }
 
-fn scan_key(&(column, value): &(i16, Key)) -> pg_sys::ScanKeyData {
+fn scan_key(&(column, value): &(i16, KeyDatum)) -> pg_sys::ScanKeyData {
     let (equal, value) = match value {
-        Key::Oid(oid) => (pg_sys::F_OIDEQ, pg_sys::Datum::from(oid)),
-        Key::Int2(number) => (pg_sys::F_INT2EQ, pg_sys::Datum::from(number)),
-        Key::Int8(number) => (pg_sys::F_INT8EQ, pg_sys::Datum::from(number)),
+        KeyDatum::Oid(oid) => (pg_sys::F_OIDEQ, pg_sys::Datum::from(oid)),
+        KeyDatum::Int2(number) => (pg_sys::F_INT2EQ, pg_sys::Datum::from(number)),
+        KeyDatum::Int8(number) => (pg_sys::F_INT8EQ, pg_sys::Datum::from(number)),
     };
     let mut key = pg_sys::ScanKeyData::default();
     let strategy = pg_sys::BTEqualStrategyNumber as u16;

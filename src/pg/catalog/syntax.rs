@@ -123,13 +123,13 @@ impl<'a> Node<'a, pg_sys::List> {
 }
 
 /// A part of an expression.
-pub(crate) enum Part<'a> {
+pub(crate) enum ExpressionPart<'a> {
     Node(Node<'a>),
     /// A function that the last node calls.
     Function(pg_sys::Oid),
 }
 
-type See<'s> = &'s mut dyn FnMut(Part<'_>) -> bool;
+type See<'s> = &'s mut dyn FnMut(ExpressionPart<'_>) -> bool;
 
 impl<'a> Node<'a> {
     /// The node as a `U`, if it is one.
@@ -173,7 +173,7 @@ impl<'a> Node<'a> {
 unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, see: *mut c_void) -> bool {
     // SAFETY: called with nodes of the tree and the context of `any`.
     unsafe {
-        let Some(part) = Node::new(node).map(Part::Node) else {
+        let Some(part) = Node::new(node).map(ExpressionPart::Node) else {
             return false;
         };
         (*see.cast::<See<'_>>())(part)
@@ -185,5 +185,5 @@ unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, see: *mut c_void) -> b
 #[pg_guard]
 unsafe extern "C-unwind" fn check(function: pg_sys::Oid, see: *mut c_void) -> bool {
     // SAFETY: the context of `any`.
-    unsafe { (*see.cast::<See<'_>>())(Part::Function(function)) }
+    unsafe { (*see.cast::<See<'_>>())(ExpressionPart::Function(function)) }
 }

@@ -1,6 +1,6 @@
 //! The session's temporary objects.
 
-use super::rows::{Catalog, Key};
+use super::rows::{Catalog, KeyDatum};
 use pgrx::pg_sys;
 
 /// catalog/pg_depend.h, which pgrx does not bind.
@@ -14,7 +14,7 @@ mod pg_depend {
 
     /// The first columns.
     #[repr(C)]
-    pub(in crate::pg) struct Row {
+    pub(in crate::pg) struct DependRow {
         pub(in crate::pg) classid: Oid,
         pub(in crate::pg) objid: Oid,
     }
@@ -50,8 +50,11 @@ impl Objects {
         // SAFETY: what the transaction has made so far is to be seen.
         unsafe { pg_sys::CommandCounterIncrement() };
         let keys = [
-            (pg_depend::REFCLASSID, Key::Oid(pg_sys::NamespaceRelationId)),
-            (pg_depend::REFOBJID, Key::Oid(self.schema)),
+            (
+                pg_depend::REFCLASSID,
+                KeyDatum::Oid(pg_sys::NamespaceRelationId),
+            ),
+            (pg_depend::REFOBJID, KeyDatum::Oid(self.schema)),
         ];
         DEPEND.scan(&keys, &mut |row| {
             let object = u64::from(row.classid.to_u32()) << 32 | u64::from(row.objid.to_u32());
@@ -65,5 +68,5 @@ impl Objects {
 }
 
 // SAFETY: pg_depend and its index by what is referred to.
-const DEPEND: Catalog<pg_depend::Row> =
+const DEPEND: Catalog<pg_depend::DependRow> =
     unsafe { Catalog::new(pg_depend::RELATION, Some(pg_depend::BY_REFERENCE)) };

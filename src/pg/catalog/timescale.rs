@@ -1,7 +1,7 @@
 //! What the catalogs of TimescaleDB, where it is installed, say of a relation. By name, without its
 //! symbols: without it this costs one look-up in the syscache.
 
-use super::rows::{Catalog, Key};
+use super::rows::{Catalog, KeyDatum};
 use super::{names, roles};
 use crate::pg::catalog;
 use core::ffi::CStr;
@@ -47,7 +47,7 @@ pub(crate) fn has_columnstore(relid: pg_sys::Oid) -> bool {
     // SAFETY: it begins with this column, which is never NULL; without an index.
     let settings: Catalog<FormSettings> = unsafe { Catalog::new(settings, None) };
     let mut found = false;
-    settings.scan(&[(1, Key::Oid(relid))], &mut |row| {
+    settings.scan(&[(1, KeyDatum::Oid(relid))], &mut |row| {
         found = row.relid == relid;
         found
     });

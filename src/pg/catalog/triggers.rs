@@ -4,7 +4,7 @@
 //! behind the statements: no event trigger or other user code runs in between, and `search_path`
 //! has no effect.
 
-use super::rows::{Catalog, Key, Row};
+use super::rows::{Catalog, CatalogRow, KeyDatum};
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
 use std::ffi::{CStr, CString};
@@ -73,7 +73,7 @@ impl Trigger {
 /// The table's triggers, in the order in which they fire.
 pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
     let mut found = Vec::new();
-    let key = (pg_sys::Anum_pg_trigger_tgrelid as i16, Key::Oid(relid));
+    let key = (pg_sys::Anum_pg_trigger_tgrelid as i16, KeyDatum::Oid(relid));
     TRIGGERS.scan(&[key], &mut |row| {
         found.push(read(row));
         false
@@ -123,7 +123,7 @@ pub(crate) fn reached_by_deletion(relid: pg_sys::Oid) -> Option<Vec<pg_sys::Oid>
     (!is_changed).then(|| looked_up_on_delete(relid))
 }
 
-fn read(row: &Row<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
+fn read(row: &CatalogRow<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
     // SAFETY: a C string in the row.
     let name = unsafe { CStr::from_ptr(row.tgname.data.as_ptr()) };
     let when = row.value(pg_sys::Anum_pg_trigger_tgqual);

@@ -4,7 +4,7 @@
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::table::Table;
-use super::trigger_queue::Firing;
+use super::trigger_queue::FiringScope;
 use crate::pg::abi::context::Context;
 use crate::pg::abi::unguarded;
 use core::marker::PhantomData;
@@ -79,7 +79,7 @@ impl<'a> AfterDelete<'a> {
             if deleted {
                 pg_sys::ExecASDeleteTriggers(self.estate, self.target, self.capture);
             }
-            let firing = Firing::begin();
+            let firing = FiringScope::begin();
             pg_sys::AfterTriggerEndQuery(self.estate);
             firing.end();
             pg_sys::PopActiveSnapshot();

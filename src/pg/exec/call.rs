@@ -8,7 +8,7 @@
 use super::table::{Slot, Table};
 use crate::pg::abi::context::Context;
 use crate::pg::abi::{encoding, externs, fmgr, unguarded};
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -97,13 +97,13 @@ impl<A> Call<'_, A> {
     /// Whether the argument is a constant of the query, the same in each call.
     pub(crate) fn is_constant(&self, argument: i32) -> bool {
         // SAFETY: the call runs.
-        unsafe { nodes::has_constant(self.0, argument) }
+        unsafe { expressions::has_constant(self.0, argument) }
     }
 
     /// Whether the filter makes this call ([`nodes::is_called_by_filter`]).
     pub(crate) fn is_by_filter(&self) -> bool {
         // SAFETY: the call runs.
-        unsafe { nodes::is_called_by_filter(self.0) }
+        unsafe { expressions::is_called_by_filter(self.0) }
     }
 }
 
@@ -278,7 +278,7 @@ impl<'a> TriggerCall<'a> {
         // SAFETY: a call's context is null or a node, and its tag tells its type.
         let data = unsafe {
             let context = (*self.0.as_ptr()).context;
-            if nodes::tag(context) != Some(pg_sys::NodeTag::T_TriggerData) {
+            if expressions::tag(context) != Some(pg_sys::NodeTag::T_TriggerData) {
                 return None;
             }
             &*context.cast::<pg_sys::TriggerData>()

@@ -1,12 +1,12 @@
 //! CHECK constraints of the tables that a statement writes to.
 
-use super::firing::Target;
+use super::firing::TriggerTable;
 use crate::pg::abi::context::Context;
 use crate::pg::catalog::constraints::is_call;
 use core::ffi::CStr;
 use pgrx::pg_sys::{self, ExprState, Oid};
 
-impl Target<'_> {
+impl TriggerTable<'_> {
     /// Keeps the table's only CHECK constraint from being evaluated in this statement, if it calls
     /// this function with this column (`function(column)`, or that IS NOT FALSE), and is known to hold for the rows on disk. Beside others it
     /// stays: PostgreSQL prepares all or none.

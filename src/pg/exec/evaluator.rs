@@ -4,7 +4,7 @@
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use super::scan::Values;
+use super::scan::KeyValues;
 use super::table::{Slot, Table};
 use crate::pg::abi::context::Context;
 use crate::pg::abi::unguarded;
@@ -197,7 +197,7 @@ impl IndexExpressions<'_> {
     }
 
     /// Forms the row's entry.
-    pub(crate) fn form(&self, row: Slot<'_>, entry: &mut Values) {
+    pub(crate) fn form(&self, row: Slot<'_>, entry: &mut KeyValues) {
         let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
         // SAFETY: the row is there; the arrays hold any entry.
         unsafe {

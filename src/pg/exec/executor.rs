@@ -10,9 +10,9 @@ use pgrx::pg_sys::{self, PlannedStmt, QueryDesc, RangeTblEntry};
 /// A query in the executor. Errors may pass where one is held: nothing needs dropping.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Query<'a>(*mut QueryDesc, PhantomData<&'a ()>);
+pub(crate) struct ExecutorQuery<'a>(*mut QueryDesc, PhantomData<&'a ()>);
 
-impl<'a> Query<'a> {
+impl<'a> ExecutorQuery<'a> {
     /// Its snapshot, only for comparison.
     pub(crate) fn snapshot(self) -> pg_sys::Snapshot {
         // SAFETY: the query is there.
@@ -68,18 +68,18 @@ impl<'a> Query<'a> {
         unsafe { Some(Context::of(self.state().as_ref()?.es_query_cxt)) }
     }
 
-    pub(crate) fn plan(self) -> Option<Plan<'a>> {
+    pub(crate) fn plan(self) -> Option<StatementPlan<'a>> {
         // SAFETY: the query is there, and its plan as long.
-        unsafe { (*self.0).plannedstmt.as_ref().map(Plan) }
+        unsafe { (*self.0).plannedstmt.as_ref().map(StatementPlan) }
     }
 }
 
 /// A statement's plan.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Plan<'a>(&'a PlannedStmt);
+pub(crate) struct StatementPlan<'a>(&'a PlannedStmt);
 
-impl Deref for Plan<'_> {
+impl Deref for StatementPlan<'_> {
     type Target = PlannedStmt;
 
     fn deref(&self) -> &PlannedStmt {
@@ -87,7 +87,7 @@ impl Deref for Plan<'_> {
     }
 }
 
-impl Plan<'_> {
+impl StatementPlan<'_> {
     /// The plan, to be read.
     pub(crate) fn as_ptr(self) -> *mut PlannedStmt {
         core::ptr::from_ref(self.0).cast_mut()
@@ -175,10 +175,10 @@ impl Plan<'_> {
 /// Unguarded (`docs/decisions/0004-unguarded-trampolines.md`): the methods do not panic, and
 /// nothing needs dropping where an error may pass.
 pub(crate) unsafe trait Around {
-    fn start(query: Query<'_>, eflags: c_int, start: impl FnOnce());
-    fn run(query: Query<'_>, run: impl FnOnce());
-    fn finish(query: Query<'_>, finish: impl FnOnce());
-    fn end(query: Query<'_>, end: impl FnOnce());
+    fn start(query: ExecutorQuery<'_>, eflags: c_int, start: impl FnOnce());
+    fn run(query: ExecutorQuery<'_>, run: impl FnOnce());
+    fn finish(query: ExecutorQuery<'_>, finish: impl FnOnce());
+    fn end(query: ExecutorQuery<'_>, end: impl FnOnce());
 }
 
 /// Installs the hooks; once, at load.
@@ -216,7 +216,7 @@ macro_rules! hook {
             ) {
                 // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
                 let go_on = || unsafe { PREVIOUS.unwrap_or($standard)(query, $($argument),*) };
-                A::$around(Query(query, PhantomData), $($told,)? go_on);
+                A::$around(ExecutorQuery(query, PhantomData), $($told,)? go_on);
             }
         }
     };

@@ -30,7 +30,7 @@ pub(crate) trait Judge {
 
 /// A look-up that is running.
 #[derive(Clone, Copy)]
-struct Scan {
+struct FastPathScan {
     table: Oid,
     relation: Relation,
     own: *const TableAmRoutine,
@@ -41,7 +41,7 @@ struct Scan {
 }
 
 /// The running look-ups, innermost last: the cast of a key may run others.
-static SCANS: Variable<RefCell<Vec<Scan>>> = Variable::new(RefCell::new(Vec::new()));
+static SCANS: Variable<RefCell<Vec<FastPathScan>>> = Variable::new(RefCell::new(Vec::new()));
 /// Access methods, each with its copy that judges. There are few, and they are never freed.
 static COPIES: Variable<RefCell<Vec<(*const TableAmRoutine, *const TableAmRoutine)>>> =
     Variable::new(RefCell::new(Vec::new()));
@@ -108,7 +108,7 @@ pub(crate) unsafe fn begin<T>(table: Oid, level: i32, by: &T) {
         let own = own_of(relation);
         (*relation).rd_tableam = copy_of(own);
         let (fetch, by) = (null_mut(), core::ptr::from_ref(by).cast());
-        let scan = Scan {
+        let scan = FastPathScan {
             table,
             relation,
             own,

@@ -133,13 +133,13 @@ fn before_row(all: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
 
 /// A table that a statement writes to, which has locked it.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct TriggerTable<'a> {
     target: *mut pg_sys::ResultRelInfo,
     estate: *mut pg_sys::EState,
     statement: PhantomData<&'a pg_sys::EState>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> TriggerTable<'a> {
     /// The tables that a statement writes to.
     ///
     /// # Safety
@@ -240,7 +240,7 @@ impl<'a> Firing<'a> {
     pub(crate) fn begin_statement(
         row: Slot<'a>,
         is_left_out: impl Fn(Oid) -> bool,
-    ) -> Statement<'a> {
+    ) -> DeleteStatement<'a> {
         // SAFETY: as in `begin`. An error ends the subtransaction, which drops the queue.
         unsafe {
             unguarded::AfterTriggerBeginQuery();
@@ -255,7 +255,7 @@ impl<'a> Firing<'a> {
                 firing.capture = pg_sys::MakeTransitionCaptureState(triggers, table, delete);
                 firing.recheck = recheck(estate);
             });
-            Statement(firing)
+            DeleteStatement(firing)
         }
     }
 
@@ -284,9 +284,9 @@ impl<'a> Firing<'a> {
 }
 
 /// A DELETE of one row, as a statement of its own.
-pub(crate) struct Statement<'a>(Firing<'a>);
+pub(crate) struct DeleteStatement<'a>(Firing<'a>);
 
-impl<'a> Statement<'a> {
+impl<'a> DeleteStatement<'a> {
     /// Fires the triggers before and after `delete`, which gets the statement's command ID and
     /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
     pub(crate) fn delete<T>(
@@ -313,7 +313,7 @@ impl<'a> Statement<'a> {
                 unguarded::ExecARDeleteTriggers(estate, target, &mut tid, none, capture, false);
             }
             unguarded::ExecASDeleteTriggers(estate, target, capture);
-            let queue = trigger_queue::Firing::begin();
+            let queue = trigger_queue::FiringScope::begin();
             unguarded::AfterTriggerEndQuery(estate);
             queue.end();
             result

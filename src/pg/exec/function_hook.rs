@@ -15,9 +15,9 @@ use std::cell::RefCell;
 /// A call that is about to be made. Errors may pass where one is held: nothing needs dropping.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Call<'a>(FunctionCallInfo, PhantomData<&'a ()>);
+pub(crate) struct HookedCall<'a>(FunctionCallInfo, PhantomData<&'a ()>);
 
-impl Call<'_> {
+impl HookedCall<'_> {
     /// The function.
     pub(crate) fn function(self) -> Oid {
         // SAFETY: the call's information names it.
@@ -41,7 +41,7 @@ pub(crate) unsafe trait Around {
     /// Whether calls of the function are to be met. It is asked when a function is looked up, and at calls of
     /// those that run with settings or another identity. Always the same for a function.
     fn concerns(function: Oid) -> bool;
-    fn call(call: Call<'_>, run: impl FnOnce() -> Datum) -> Datum;
+    fn call(call: HookedCall<'_>, run: impl FnOnce() -> Datum) -> Datum;
 }
 
 static mut PREVIOUS_NEEDS: pg_sys::needs_fmgr_hook_type = None;
@@ -104,7 +104,7 @@ fn replaced(function: Oid) -> Option<Function> {
 }
 
 unsafe extern "C-unwind" fn instead<A: Around>(call: FunctionCallInfo) -> Datum {
-    let run = Call(call, PhantomData);
+    let run = HookedCall(call, PhantomData);
     A::call(run, || match replaced(run.function()) {
         // SAFETY: `hook` found this function in the place of ours; it is called as PostgreSQL would.
         Some(function) => unsafe { function(call) },

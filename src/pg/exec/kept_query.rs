@@ -2,11 +2,11 @@
 //!
 //! They run as the current user; what they name, they name with its schema. Their AFTER triggers
 //! are queued with those of the statement that is running: the caller has begun one
-//! ([`Statement`]).
+//! ([`CascadeStatement`]).
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use super::executor::Query;
+use super::executor::ExecutorQuery;
 use super::trigger_queue;
 use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{lists, unguarded};
@@ -27,16 +27,16 @@ const MANY: usize = 1000;
 
 /// A kept query.
 #[derive(Clone, Copy)]
-pub(crate) struct Kept {
+pub(crate) struct KeptQuery {
     plan: pg_sys::SPIPlanPtr,
     text: *const c_char,
 }
 
 /// Text and types of parameters.
-type Key = (Vec<u8>, Vec<Oid>);
+type QueryKey = (Vec<u8>, Vec<Oid>);
 
 /// Those of this session, by text and types of parameters.
-static ALL: Variable<RefCell<FxHashMap<Key, Kept>>> =
+static ALL: Variable<RefCell<FxHashMap<QueryKey, KeptQuery>>> =
     Variable::new(RefCell::new(FxHashMap::with_hasher(FxBuildHasher)));
 
 /// The values of a query's parameters. `Copy`, for unguarded code.
@@ -51,7 +51,7 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// So many parameters of a query that is about to run, without the first ones.
-    pub(crate) fn of(query: Query<'_>, first: usize, count: usize) -> Option<Self> {
+    pub(crate) fn of(query: ExecutorQuery<'_>, first: usize, count: usize) -> Option<Self> {
         let mut found = Self {
             count: count.min(MOST),
             types: [pg_sys::InvalidOid; MOST],
@@ -74,7 +74,7 @@ impl Parameters {
     }
 }
 
-impl Kept {
+impl KeptQuery {
     /// The query with this text, prepared unless it is kept. PostgreSQL plans it again where
     /// something has changed. Guarded.
     pub(crate) fn of(text: Vec<u8>, parameters: &Parameters) -> Self {
@@ -172,9 +172,9 @@ static BEGUN: Scoped<()> = Scoped::new();
 /// A statement whose AFTER triggers fire at its end, and with them what they queue. Within one
 /// there is no other: however long a chain of rows is, none is on the stack.
 #[derive(Clone, Copy)]
-pub(crate) struct Statement(Option<Scope>);
+pub(crate) struct CascadeStatement(Option<Scope>);
 
-impl Statement {
+impl CascadeStatement {
     /// Begins one, unless one is running, or what is set off `joins` the queue of the statement that is
     /// firing its triggers. Unguarded.
     ///

@@ -6,11 +6,11 @@
 //! is run only if the names lead to the right ones ([`Sql::naming`]).
 
 use super::analysis::{analyze_over, check_names, parse};
-use super::relation::Open;
+use super::relation::OpenRelation;
 use super::table;
 use crate::pg::abi::{encoding, externs, lists};
 use crate::pg::session;
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
@@ -88,16 +88,22 @@ impl<'a> From<&'a String> for Sql<'a> {
 
 /// Runs a statement that returns no rows; returns how many rows it processed.
 pub(crate) fn execute<'a>(
-    visit: &Visit,
+    visit: &GateVisit,
     query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
 ) -> u64 {
-    run_seeing(Sight::Present, visit, query.into(), parameters, None)
+    run_seeing(
+        QueryVisibility::Present,
+        visit,
+        query.into(),
+        parameters,
+        None,
+    )
 }
 
 /// The first row of the query, whose columns are of pass-by-value types.
 pub(crate) fn first_row<'a, const N: usize>(
-    visit: &Visit,
+    visit: &GateVisit,
     query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
 ) -> Option<[Option<Datum>; N]> {
@@ -117,13 +123,19 @@ pub(crate) fn first_row<'a, const N: usize>(
 }
 
 /// Runs the query to its end, as of before the current transaction's first write.
-pub(crate) fn read_as_before(visit: &Visit, query: &str, parameters: &[Parameter]) {
-    run_seeing(Sight::Before, visit, query.into(), parameters, None);
+pub(crate) fn read_as_before(visit: &GateVisit, query: &str, parameters: &[Parameter]) {
+    run_seeing(
+        QueryVisibility::Before,
+        visit,
+        query.into(),
+        parameters,
+        None,
+    );
 }
 
 /// Which changes of the own transaction a query sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum QueryVisibility {
     /// All of them so far.
     Present,
     /// None of them.
@@ -132,7 +144,7 @@ enum Sight {
 
 /// The first column of the first row, of a pass-by-value type.
 pub(crate) fn first_value<'a>(
-    visit: &Visit,
+    visit: &GateVisit,
     query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
 ) -> Option<Datum> {
@@ -146,7 +158,7 @@ pub(crate) fn first_value<'a>(
 /// nothing needs dropping where an error may pass. It reads only columns of the query, with their
 /// types.
 pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
-    visit: &Visit,
+    visit: &GateVisit,
     query: impl Into<Sql<'a>>,
     parameters: &[Parameter],
     receive: F,
@@ -162,12 +174,18 @@ pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
         receive,
     };
     let receiver = Some((&raw mut receiver).cast());
-    run_seeing(Sight::Present, visit, query.into(), parameters, receiver);
+    run_seeing(
+        QueryVisibility::Present,
+        visit,
+        query.into(),
+        parameters,
+        receiver,
+    );
 }
 
 fn run_seeing(
-    sight: Sight,
-    visit: &Visit,
+    sight: QueryVisibility,
+    visit: &GateVisit,
     query: Sql<'_>,
     parameters: &[Parameter],
     receiver: Option<*mut DestReceiver>,
@@ -221,7 +239,7 @@ fn run_seeing(
 /// # Safety
 /// The statement was just planned; text, parameters and receiver are valid.
 unsafe fn execute_one(
-    sight: Sight,
+    sight: QueryVisibility,
     statement: *mut PlannedStmt,
     text: &CString,
     values: pg_sys::ParamListInfo,
@@ -231,7 +249,7 @@ unsafe fn execute_one(
     unsafe {
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         pg_sys::UpdateActiveSnapshotCommandId();
-        if sight == Sight::Before {
+        if sight == QueryVisibility::Before {
             // This is a copy, so the transaction's own snapshot does not change.
             (*pg_sys::GetActiveSnapshot()).curcid = pg_sys::FirstCommandId;
         }
@@ -333,7 +351,7 @@ impl SentRow<'_> {
     #[inline]
     pub(crate) fn delete(
         self,
-        relation: &Open,
+        relation: &OpenRelation,
         mut tid: ItemPointerData,
         wait: bool,
     ) -> Option<pg_sys::TM_Result::Type> {

@@ -4,9 +4,9 @@ use super::table::Table;
 use pgrx::pg_sys;
 
 /// A relation that the transaction has locked, open until dropped.
-pub(crate) struct Open(pg_sys::Relation);
+pub(crate) struct OpenRelation(pg_sys::Relation);
 
-impl Open {
+impl OpenRelation {
     /// Opens it; the caller holds a lock.
     pub(crate) fn locked(relid: pg_sys::Oid) -> Self {
         // SAFETY: locked by the caller, so it cannot vanish; raises if it has.
@@ -87,7 +87,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRelation {
     fn drop(&mut self) {
         // After an error the resource owner has closed it or will.
         // SAFETY: opened by `locked`; the lock stays.
@@ -101,7 +101,7 @@ impl Drop for Open {
 
 /// Whether the current transaction has created the table, which it has locked.
 pub(crate) fn is_new(relid: pg_sys::Oid) -> bool {
-    let table = Open::locked(relid);
+    let table = OpenRelation::locked(relid);
     // SAFETY: open.
     unsafe { (*table.0).rd_createSubid != 0 }
 }

@@ -2,7 +2,7 @@
 
 use super::query::{self, SentRow};
 use crate::pg::abi::{externs, fmgr};
-use crate::pg::session::gate::Visit;
+use crate::pg::session::gate::GateVisit;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, HeapTupleData, Oid, Tuplestorestate};
 
@@ -21,7 +21,7 @@ impl SetCall<'_> {
 
     /// Returns the rows that a query of one column, of that type, selects: all of them at once,
     /// on disk if they are many.
-    pub(crate) fn return_from(&self, visit: &Visit, query: &str) {
+    pub(crate) fn return_from(&self, visit: &GateVisit, query: &str) {
         // SAFETY: the call runs; the store is there until it ends. Nothing to drop in the closure.
         unsafe {
             pg_sys::InitMaterializedSRF(self.0, pg_sys::MAT_SRF_USE_EXPECTED_DESC);

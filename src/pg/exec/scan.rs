@@ -14,12 +14,12 @@ use pgrx::pg_sys::{self, Datum, InvalidTransactionId, Oid};
 const MAX_PARTS: usize = pg_sys::INDEX_MAX_KEYS as usize;
 
 /// The values of a key, or of a row's index entry.
-pub(crate) struct Values {
+pub(crate) struct KeyValues {
     pub(in crate::pg) values: [Datum; MAX_PARTS],
     pub(in crate::pg) nulls: [bool; MAX_PARTS],
 }
 
-impl Values {
+impl KeyValues {
     pub(crate) const EMPTY: Self = Self {
         values: [Datum::null(); MAX_PARTS],
         nulls: [true; MAX_PARTS],
@@ -43,7 +43,7 @@ impl Values {
 
 /// A key column, and the operator by which two values conflict.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct KeyColumn {
     /// 0 for an expression.
     pub(crate) attno: i16,
     pub(in crate::pg) procedure: Oid,
@@ -51,7 +51,7 @@ pub(crate) struct Part {
     pub(in crate::pg) collation: Oid,
 }
 
-impl Part {
+impl KeyColumn {
     /// Whether two values conflict.
     ///
     /// # Safety
@@ -97,8 +97,8 @@ impl Index<'_> {
     #[inline]
     pub(crate) unsafe fn scan<T>(
         self,
-        parts: &[Part],
-        key: &Values,
+        parts: &[KeyColumn],
+        key: &KeyValues,
         slot: Slot<'_>,
         work: impl FnOnce(&mut Scan<'_>) -> T,
     ) -> T {
@@ -205,7 +205,7 @@ impl Writer {
 }
 
 /// What [`each_between`] passes to its callback.
-pub(crate) enum Met<'a> {
+pub(crate) enum ScannedRow<'a> {
     /// An entry of the index.
     Entry,
     /// A row version.
@@ -218,10 +218,10 @@ pub(crate) enum Met<'a> {
 /// `last`. Calls `see` with each entry and its row versions, until that returns false; returns
 /// true at the end. Guarded.
 pub(crate) fn each_between(
-    table: &relation::Open,
+    table: &relation::OpenRelation,
     index: Oid,
     (first, last): (i64, i64),
-    see: &mut dyn FnMut(Met<'_>) -> bool,
+    see: &mut dyn FnMut(ScannedRow<'_>) -> bool,
 ) -> bool {
     let (share, table) = (pg_sys::AccessShareLock.cast_signed(), table.table());
     // SAFETY: table and index are open and locked until the scan ends; the keys' functions compare
@@ -256,11 +256,11 @@ pub(crate) fn each_between(
             pg_sys::index_rescan(scan, keys.as_mut_ptr(), 2, null_mut(), 0);
             let slot = pg_sys::table_slot_create(heap, null_mut());
             while goes_on && !pg_sys::index_getnext_tid(scan, forward).is_null() {
-                goes_on = see(Met::Entry);
+                goes_on = see(ScannedRow::Entry);
                 while goes_on && pg_sys::index_fetch_heap(scan, slot) {
                     goes_on = see(match writer(&dirty) {
-                        Some(_) => Met::Unfinished,
-                        None => Met::Version(Slot::of(slot, table)),
+                        Some(_) => ScannedRow::Unfinished,
+                        None => ScannedRow::Version(Slot::of(slot, table)),
                     });
                     if !(*scan).xs_heap_continue {
                         break;
@@ -278,7 +278,7 @@ pub(crate) fn each_between(
 /// Reads all row versions of a table that are there, or that another transaction is writing or deleting, which `see` is
 /// told; until it returns false. Returns true at the end. Guarded.
 pub(crate) fn each_row(
-    table: &relation::Open,
+    table: &relation::OpenRelation,
     see: &mut dyn FnMut(Slot<'_>, bool) -> bool,
 ) -> bool {
     let table = table.table();

@@ -12,9 +12,9 @@ static FIRING: Scoped<()> = Scoped::new();
 
 /// The triggers of a statement are being fired. `Copy`, for unguarded code.
 #[derive(Clone, Copy)]
-pub(crate) struct Firing(Scope);
+pub(crate) struct FiringScope(Scope);
 
-impl Firing {
+impl FiringScope {
     pub(crate) fn begin() -> Self {
         Self(FIRING.enter(()))
     }

@@ -1,6 +1,6 @@
 //! Unique and exclusion indexes.
 
-use super::scan::Part;
+use super::scan::KeyColumn;
 use super::table::Table;
 use crate::pg::abi::lists;
 use crate::pg::catalog::index;
@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 #[derive(Debug)]
 pub(crate) struct Unique {
     pub(crate) index: pg_sys::Oid,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<KeyColumn>,
     pub(crate) nulls_not_distinct: bool,
     /// The columns of the key and the predicate; 0 is the whole row, negative numbers are system
     /// columns.
@@ -56,7 +56,7 @@ unsafe fn read(open: pg_sys::Relation) -> Unique {
             (info.ii_UniqueProcs, info.ii_UniqueStrats)
         };
         let count = usize::try_from(info.ii_NumIndexKeyAttrs).unwrap_or(0);
-        let part = |at| Part {
+        let part = |at| KeyColumn {
             attno: info.ii_IndexAttrNumbers[at],
             procedure: *procedures.add(at),
             strategy: *strategies.add(at),

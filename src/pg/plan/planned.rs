@@ -2,13 +2,13 @@
 
 use super::planner_input::Ref;
 use crate::pg::abi::lists;
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use pgrx::pg_sys::{Oid, PlanRowMark, PlannedStmt, RangeTblEntry, RowMarkType, TargetEntry};
 
 /// A plan of the planner.
-pub(crate) type Plan<'a> = Ref<'a, PlannedStmt>;
+pub(crate) type PlannerResult<'a> = Ref<'a, PlannedStmt>;
 
-impl Plan<'_> {
+impl PlannerResult<'_> {
     fn relid(self, varno: i32) -> Option<Oid> {
         // SAFETY: a list of entries, counted from 1.
         unsafe { Some((*lists::nth::<RangeTblEntry>(self.read().rtable, varno - 1)?).relid) }
@@ -59,7 +59,7 @@ impl Plan<'_> {
             let rows = (*self.read().planTree).lefttree.as_ref()?;
             let mut entries = lists::iter::<TargetEntry>(rows.targetlist);
             let entry = entries.find(|&entry| (*entry).resno == attno)?;
-            nodes::case_asks((*entry).expr)
+            expressions::case_asks((*entry).expr)
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A table of the query being planned.
 
-use super::planner_input::{Entry, Query, Ref};
+use super::planner_input::{QueryTree, RangeTableEntry, Ref};
 use crate::pg::abi::externs::raising;
 use crate::pg::abi::lists;
 use crate::pg::catalog::Attribute;
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Expr, IndexOptInfo, List, NodeTag, PlannerInfo, RelOptInfo};
 
@@ -39,21 +39,21 @@ impl<'a> PlannedTable<'a> {
     }
 
     /// The query that has it in its range table.
-    pub(crate) fn query(self) -> Query<'a> {
+    pub(crate) fn query(self) -> QueryTree<'a> {
         // SAFETY: what is planned.
-        unsafe { Query::new(self.root.read().parse) }
+        unsafe { QueryTree::new(self.root.read().parse) }
     }
 
     /// Its entry in the range table.
-    pub(crate) fn entry(self) -> Entry<'a> {
+    pub(crate) fn entry(self) -> RangeTableEntry<'a> {
         self.entry_at(self.read().relid)
     }
 
-    fn entry_at(self, varno: u32) -> Entry<'a> {
+    fn entry_at(self, varno: u32) -> RangeTableEntry<'a> {
         // SAFETY: the array has an entry for each number in use.
         let entry = unsafe { Ref::new(*self.root.read().simple_rte_array.add(varno as usize)) };
         let query = self.query();
-        Entry {
+        RangeTableEntry {
             query,
             varno,
             entry,
@@ -61,7 +61,7 @@ impl<'a> PlannedTable<'a> {
     }
 
     /// Its ancestors in the range table, nearest first.
-    pub(crate) fn parents(self) -> impl Iterator<Item = Entry<'a>> {
+    pub(crate) fn parents(self) -> impl Iterator<Item = RangeTableEntry<'a>> {
         let mut varno = self.read().relid;
         core::iter::from_fn(move || {
             let array = self.root.read().append_rel_array;
@@ -82,14 +82,14 @@ impl<'a> PlannedTable<'a> {
     }
 
     /// The entry of the table that the query names: its own, or that of the topmost table above it.
-    pub(crate) fn queried(self) -> Entry<'a> {
+    pub(crate) fn queried(self) -> RangeTableEntry<'a> {
         let above = self.parents().take_while(|entry| entry.table().is_some());
         above.last().unwrap_or_else(|| self.entry())
     }
 
     /// The partitioned tables that the query reads it through, nearest first: none if it is not
     /// read as a partition.
-    pub(crate) fn partitioned_parents(self) -> impl Iterator<Item = Entry<'a>> {
+    pub(crate) fn partitioned_parents(self) -> impl Iterator<Item = RangeTableEntry<'a>> {
         let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
         self.parents()
             .take_while(move |entry| entry.read().relkind.cast_unsigned() == partitioned)
@@ -118,7 +118,7 @@ impl<'a> PlannedTable<'a> {
         unsafe {
             let rel = self.rel.as_ptr();
             at_boundary!(let info = restriction(self.root.as_ptr(), condition);
-                if nodes::is_filter_call(condition) {
+                if expressions::is_filter_call(condition) {
                     set_estimates(info);
                 }
                 (*rel).baserestrictinfo = raising::lcons(info.cast(), (*rel).baserestrictinfo););
@@ -168,10 +168,10 @@ impl<'a> PlannedTable<'a> {
         unsafe {
             let is_range =
                 |scheme: &pg_sys::PartitionSchemeData| scheme.strategy as u8 == STRATEGY_RANGE;
-            let column = || nodes::var(self.read().relid, column);
+            let column = || expressions::var(self.read().relid, column);
             scheme.as_ref().is_some_and(is_range)
                 && !keys.is_null()
-                && lists::iter::<Expr>(*keys).any(|key| nodes::same(key, column()))
+                && lists::iter::<Expr>(*keys).any(|key| expressions::same(key, column()))
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> PlannedTable<'a> {
     /// No plan is lost: such an index is used only for a condition, an order or statistics of that call.
     pub(crate) fn leave_out_indexes_about(
         self,
-        queried: Entry<'_>,
+        queried: RangeTableEntry<'_>,
         attno: i16,
         function: pg_sys::Oid,
     ) {
@@ -195,10 +195,10 @@ impl<'a> PlannedTable<'a> {
             if !indexes.any(|index| is_theirs(&*index)) {
                 return;
             }
-            let mentions = |tree| nodes::mentions(tree, queried.varno(), &columns);
+            let mentions = |tree| expressions::mentions(tree, queried.varno(), &columns);
             let computes = |entry: *mut pg_sys::TargetEntry| {
                 let value = (*entry).expr;
-                nodes::tag(value) != Some(NodeTag::T_Var) && mentions(value.cast::<List>())
+                expressions::tag(value) != Some(NodeTag::T_Var) && mentions(value.cast::<List>())
             };
             let is_needed = mentions(query.jointree.cast())
                 || mentions(queried.read().securityQuals)
@@ -232,7 +232,7 @@ impl<'a> PlannedTable<'a> {
                 return;
             }
             for info in lists::iter::<pg_sys::RestrictInfo>(previous.baserestrictinfo) {
-                if nodes::is_filter_call((*info).clause) {
+                if expressions::is_filter_call((*info).clause) {
                     set_estimates(info);
                 }
             }

@@ -41,12 +41,12 @@ impl<T: Copy> Ref<'_, T> {
 }
 
 /// A query after rewriting, or a subquery of it.
-pub(crate) type Query<'a> = Ref<'a, pg_sys::Query>;
+pub(crate) type QueryTree<'a> = Ref<'a, pg_sys::Query>;
 
 /// An action of a MERGE.
 type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 
-impl<'a> Query<'a> {
+impl<'a> QueryTree<'a> {
     /// The queries of its WITH clause.
     pub(crate) fn with_queries(self) -> impl Iterator<Item = Self> {
         // SAFETY: each is a query after analysis.
@@ -70,16 +70,16 @@ impl<'a> Query<'a> {
     }
 
     /// The range table entry that it writes to.
-    pub(crate) fn target(self) -> Option<Entry<'a>> {
+    pub(crate) fn target(self) -> Option<RangeTableEntry<'a>> {
         self.entry(self.target_number())
     }
 
     /// The range table entry of this index.
-    pub(crate) fn entry(self, varno: u32) -> Option<Entry<'a>> {
+    pub(crate) fn entry(self, varno: u32) -> Option<RangeTableEntry<'a>> {
         // SAFETY: a list of entries, counted from 1.
         unsafe {
             let entry = Ref::new(lists::nth(self.read().rtable, varno.cast_signed() - 1)?);
-            Some(Entry {
+            Some(RangeTableEntry {
                 query: self,
                 varno,
                 entry,
@@ -222,13 +222,13 @@ impl Assignments<'_> {
 
 /// An entry in the range table of a query.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<'a> {
-    pub(in crate::pg) query: Query<'a>,
+pub(crate) struct RangeTableEntry<'a> {
+    pub(in crate::pg) query: QueryTree<'a>,
     pub(in crate::pg) varno: u32,
     pub(in crate::pg) entry: Ref<'a, RangeTblEntry>,
 }
 
-impl Entry<'_> {
+impl RangeTableEntry<'_> {
     pub(crate) fn read(self) -> RangeTblEntry {
         self.entry.read()
     }

@@ -1,8 +1,8 @@
 //! The planner's requests to support functions.
 
-use super::planner_input::{Entry, Query};
+use super::planner_input::{QueryTree, RangeTableEntry};
 use crate::pg::abi::lists;
-use crate::pg::catalog::nodes;
+use crate::pg::catalog::expressions;
 use crate::pg::exec::call::Argument;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Node, NodeTag, SupportRequestSimplify};
@@ -33,7 +33,7 @@ impl<'a> Request<'a> {
 
     /// For a request to simplify a call whose only argument is a row of a table in the query: that
     /// range table entry. `None` for the row of an outer query, or one that an outer join makes NULL.
-    pub(crate) fn of_whole_row(&self) -> Option<Entry<'a>> {
+    pub(crate) fn of_whole_row(&self) -> Option<RangeTableEntry<'a>> {
         // SAFETY: a node, whose tag tells its type; so is that of the argument.
         unsafe {
             if (*self.0).type_ != NodeTag::T_SupportRequestSimplify {
@@ -41,7 +41,7 @@ impl<'a> Request<'a> {
             }
             let request = self.0.cast::<SupportRequestSimplify>();
             let row = lists::nth::<pg_sys::Var>((*(*request).fcall).args, 0)?;
-            let fits = nodes::tag(row) == Some(NodeTag::T_Var)
+            let fits = expressions::tag(row) == Some(NodeTag::T_Var)
                 && (*row).varattno == 0
                 && (*row).varlevelsup == 0
                 && is_plain(&*row);
@@ -50,7 +50,7 @@ impl<'a> Request<'a> {
                 clippy::unnecessary_cast,
                 reason = "PostgreSQL 15 declares it unsigned, others signed"
             )]
-            Query::new(root.parse).entry((*row).varno as u32)
+            QueryTree::new(root.parse).entry((*row).varno as u32)
         }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Request<'a> {
 
     /// For a request to simplify a call whose arguments are the `tableoid` of a table in the query
     /// and a constant: that range table entry and the constant.
-    pub(crate) fn of_table_and_constant(&self) -> Option<(Entry<'a>, pg_sys::Const)> {
+    pub(crate) fn of_table_and_constant(&self) -> Option<(RangeTableEntry<'a>, pg_sys::Const)> {
         // SAFETY: a node, whose tag tells its type; so are those of the call.
         unsafe {
             if (*self.0).type_ != NodeTag::T_SupportRequestSimplify {
@@ -84,8 +84,8 @@ impl<'a> Request<'a> {
             let arguments = (*(*request).fcall).args;
             let row = lists::nth::<pg_sys::Var>(arguments, 0)?;
             let constant = lists::nth::<pg_sys::Const>(arguments, 1)?;
-            let fits = nodes::tag(row) == Some(NodeTag::T_Var)
-                && nodes::tag(constant) == Some(NodeTag::T_Const)
+            let fits = expressions::tag(row) == Some(NodeTag::T_Var)
+                && expressions::tag(constant) == Some(NodeTag::T_Const)
                 && i32::from((*row).varattno) == pg_sys::TableOidAttributeNumber
                 && (*row).varlevelsup == 0;
             let root = (*request).root.as_ref().filter(|_| fits)?;
@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
                 clippy::unnecessary_cast,
                 reason = "PostgreSQL 15 declares it unsigned, others signed"
             )]
-            let entry = Query::new(root.parse).entry((*row).varno as u32)?;
+            let entry = QueryTree::new(root.parse).entry((*row).varno as u32)?;
             Some((entry, *constant))
         }
     }

@@ -57,7 +57,7 @@ impl Registration<'_> {
     }
 
     /// Asks the postmaster to start it; `None` if there is no slot left.
-    pub(crate) fn start(&self) -> Option<Handle> {
+    pub(crate) fn start(&self) -> Option<WorkerHandle> {
         let mut worker = self.to_worker();
         // SAFETY: the structure is copied; the handle is allocated where it lives
         // as long as this process.
@@ -68,15 +68,15 @@ impl Registration<'_> {
             let started = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);
             pg_sys::MemoryContextSwitchTo(former);
             // Not then_some, which would drop a handle that does not exist.
-            started.then(|| Handle(handle))
+            started.then(|| WorkerHandle(handle))
         }
     }
 }
 
 /// A worker that this process has started.
-pub(crate) struct Handle(*mut pg_sys::BackgroundWorkerHandle);
+pub(crate) struct WorkerHandle(*mut pg_sys::BackgroundWorkerHandle);
 
-impl Handle {
+impl WorkerHandle {
     /// Whether it has ended, or could not start.
     pub(crate) fn is_stopped(&self) -> bool {
         let mut pid = 0;
@@ -90,7 +90,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for WorkerHandle {
     fn drop(&mut self) {
         // SAFETY: allocated by RegisterDynamicBackgroundWorker.
         unsafe { pg_sys::pfree(self.0.cast()) };

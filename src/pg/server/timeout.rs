@@ -36,11 +36,11 @@ static UNTIL: AtomicI64 = AtomicI64::new(i64::MAX);
 /// From this time on it ends if others wait.
 static GIVES_WAY_AT: AtomicI64 = AtomicI64::new(i64::MAX);
 static GAVE_WAY: AtomicBool = AtomicBool::new(false);
-static CALLS: OnceLock<Calls> = OnceLock::new();
+static CALLS: OnceLock<TimeoutCallbacks> = OnceLock::new();
 
 /// Functions for the signal handlers: atomics and latches only.
 #[derive(Clone, Copy)]
-pub(crate) struct Calls {
+pub(crate) struct TimeoutCallbacks {
     /// A turn takes long.
     pub(crate) is_long: fn(),
     /// Whether the turn is to make room for others.
@@ -51,7 +51,7 @@ pub(crate) struct Calls {
 }
 
 /// Registers the time limits; once in a worker.
-pub(crate) fn init(calls: Calls) {
+pub(crate) fn init(calls: TimeoutCallbacks) {
     if CALLS.set(calls).is_err() {
         return;
     }
@@ -65,9 +65,9 @@ pub(crate) fn init(calls: Calls) {
 }
 
 /// A running time limit, which ends when dropped.
-pub(crate) struct Limit(Instant);
+pub(crate) struct TimeLimit(Instant);
 
-impl Limit {
+impl TimeLimit {
     /// Starts now.
     pub(crate) fn start(limit: Duration) -> Self {
         FIRED.store(0, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Limit {
     }
 }
 
-impl Drop for Limit {
+impl Drop for TimeLimit {
     fn drop(&mut self) {
         let id = ID.load(Ordering::Relaxed);
         if id == NOT_REGISTERED {
@@ -129,7 +129,7 @@ fn tell_deadline(deadline: i64) {
 
 /// What a turn has taken.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent {
+pub(crate) struct TimeSpent {
     /// In total, without pauses.
     pub(crate) took: Duration,
     /// Its longest transaction.
@@ -142,20 +142,20 @@ pub(crate) struct Spent {
 
 /// A turn at a table, in which its owner's code may run.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct TimedTurn {
     began: Instant,
     paused: Duration,
     each: Duration,
     whole: Duration,
     patience: Duration,
-    spent: Spent,
+    spent: TimeSpent,
 }
 
 thread_local! {
-    static TURN: Cell<Option<Turn>> = const { Cell::new(None) };
+    static TURN: Cell<Option<TimedTurn>> = const { Cell::new(None) };
 }
 
-impl Turn {
+impl TimedTurn {
     /// Begins a turn. Each transaction has `each`, and all together have `whole`; one that takes
     /// longer than `patience` ends when others wait. After `long` the handler given to [`init`]
     /// is called.
@@ -166,7 +166,7 @@ impl Turn {
             each,
             whole,
             patience,
-            spent: Spent::default(),
+            spent: TimeSpent::default(),
         }));
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {
@@ -177,13 +177,13 @@ impl Turn {
     }
 
     /// Ends the turn.
-    pub(crate) fn end() -> Spent {
+    pub(crate) fn end() -> TimeSpent {
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {
             // SAFETY: the ID is registered.
             unsafe { timeout::disable_timeout(alarm, false) };
         }
-        TURN.take().map_or(Spent::default(), |turn| Spent {
+        TURN.take().map_or(TimeSpent::default(), |turn| TimeSpent {
             took: turn.began.elapsed().saturating_sub(turn.paused),
             ..turn.spent
         })

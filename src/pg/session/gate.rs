@@ -75,11 +75,11 @@ const RESTRICTED: u32 = pg_sys::SECURITY_RESTRICTED_OPERATION;
 /// Proof that the session is another user on purpose: required for every query that the
 /// extension runs on a user's table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Visit {
+pub(crate) struct GateVisit {
     names: Identity,
 }
 
-impl Visit {
+impl GateVisit {
     /// In a process of the table's owner: forced row-level security does not apply to the queries.
     pub(in crate::pg) fn of_owner_session() -> Self {
         let current = Identity::current();
@@ -107,16 +107,16 @@ pub(in crate::pg) fn restrict_session(owner: pg_sys::Oid) {
 ///
 /// `search_path` stays the session's for those who could become the owner anyway, so that
 /// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
-pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T {
+pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
     let outer = Identity::current();
     // SAFETY: cached look-ups within a transaction.
     let trusted = unsafe { pg_sys::has_privs_of_role(outer.user, owner) };
-    let visit = Visit {
+    let visit = GateVisit {
         names: outer.with(if trusted { outer.user } else { owner }, NO_FORCED_RLS),
     };
     let restricted = if outer.user == owner { 0 } else { RESTRICTED };
     let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
-    let bounds = Bounds::begin();
+    let bounds = FigureBounds::begin();
     if !trusted {
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
@@ -134,10 +134,10 @@ pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&Visit) -> T) -> T 
 
 /// For a query that is the current user's own, like their SELECT: it gives nobody else's rights,
 /// and leaves nothing behind.
-pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
-    let bounds = Bounds::begin();
+pub(crate) fn as_oneself<T>(work: impl FnOnce(&GateVisit) -> T) -> T {
+    let bounds = FigureBounds::begin();
     let identity = Identity::current();
-    let visit = Visit { names: identity };
+    let visit = GateVisit { names: identity };
     let result = identity.with(identity.user, RESTRICTED).during(|| {
         let result = work(&visit);
         bounds.check();
@@ -149,8 +149,8 @@ pub(crate) fn as_oneself<T>(work: impl FnOnce(&Visit) -> T) -> T {
 
 /// For a statement that the current user wrote, and that they may as well run themselves: it is
 /// not more restricted than they are.
-pub(crate) fn own_statement() -> Visit {
-    Visit {
+pub(crate) fn own_statement() -> GateVisit {
+    GateVisit {
         names: Identity::current(),
     }
 }
@@ -175,13 +175,13 @@ pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
 
 /// Sets what names mean while the owner's code runs, for a user who is not `trusted`.
 fn lend_names(owner: pg_sys::Oid, trusted: bool) -> Bounded {
-    let bounds = Bounds::begin();
+    let bounds = FigureBounds::begin();
     if !trusted {
         let path = session::search_path_of(owner);
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", &path) };
     }
-    let scope = LENT.enter(Lent {
+    let scope = LENT.enter(LentIdentity {
         to: owner,
         is_trusted: trusted,
     });
@@ -215,12 +215,12 @@ pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
 
 /// A session that [`lend`] has lent to an owner.
 #[derive(Debug, Clone, Copy)]
-struct Lent {
+struct LentIdentity {
     to: pg_sys::Oid,
     is_trusted: bool,
 }
 
-static LENT: Scoped<Lent> = Scoped::new();
+static LENT: Scoped<LentIdentity> = Scoped::new();
 
 /// Whether code runs as an owner who must not meet temporary tables.
 pub(crate) fn is_lent() -> bool {
@@ -254,7 +254,7 @@ pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounded {
     former: Identity,
-    bounds: Bounds,
+    bounds: FigureBounds,
     scope: Scope,
 }
 
@@ -270,13 +270,13 @@ impl Bounded {
 
 /// The state before other owners' code runs in a session that goes on afterwards.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct FigureBounds {
     /// The nest level of its settings: whatever it sets ends with it.
     settings: c_int,
     temporary: temporary::Objects,
 }
 
-impl Bounds {
+impl FigureBounds {
     fn begin() -> Self {
         Self {
             // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.

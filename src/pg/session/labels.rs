@@ -2,7 +2,7 @@
 
 use super::xact;
 use crate::pg::abi::encoding;
-use crate::pg::catalog::rows::{Catalog, Key, Row};
+use crate::pg::catalog::rows::{Catalog, CatalogRow, KeyDatum};
 use crate::pg::catalog::syntax::Node;
 use core::ffi::c_char;
 use pgrx::pg_sys::{self, ObjectAddress, PlannedStmt};
@@ -21,13 +21,13 @@ const LABELS: Catalog<pg_sys::FormData_pg_seclabel> =
 
 /// What a label is on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum LabelledObject {
     Table,
     /// The row type of a table. pg_dump dumps it with the table, and without its labels.
     RowType,
 }
 
-impl Kind {
+impl LabelledObject {
     fn class(self) -> pg_sys::Oid {
         match self {
             Self::Table => pg_sys::RelationRelationId,
@@ -40,14 +40,14 @@ impl Kind {
 /// limit, with its size in bytes.
 pub(crate) fn each(
     provider: &CStr,
-    kind: Kind,
+    kind: LabelledObject,
     object: Option<pg_sys::Oid>,
     largest: usize,
     see: &mut dyn FnMut(pg_sys::Oid, Result<String, usize>),
 ) {
     let class = pg_sys::Anum_pg_seclabel_classoid as i16;
-    let class = (class, Key::Oid(kind.class()));
-    let mut see = |row: &Row<'_, pg_sys::FormData_pg_seclabel>| {
+    let class = (class, KeyDatum::Oid(kind.class()));
+    let mut see = |row: &CatalogRow<'_, pg_sys::FormData_pg_seclabel>| {
         let of = row.value(pg_sys::Anum_pg_seclabel_provider);
         // SAFETY: both columns are texts.
         unsafe {
@@ -63,7 +63,7 @@ pub(crate) fn each(
     match object {
         Some(object) => {
             let column = pg_sys::Anum_pg_seclabel_objoid as i16;
-            LABELS_OF_ONE.scan(&[(column, Key::Oid(object)), class], &mut see);
+            LABELS_OF_ONE.scan(&[(column, KeyDatum::Oid(object)), class], &mut see);
         }
         None => LABELS.scan(&[class], &mut see),
     }
@@ -82,7 +82,12 @@ unsafe fn read(label: pg_sys::Datum, largest: usize) -> Result<String, usize> {
 }
 
 /// Stores or removes the object's label, visible to the rest of the transaction.
-pub(crate) fn set(provider: &CStr, kind: Kind, object: pg_sys::Oid, label: Option<&CStr>) {
+pub(crate) fn set(
+    provider: &CStr,
+    kind: LabelledObject,
+    object: pg_sys::Oid,
+    label: Option<&CStr>,
+) {
     let address = ObjectAddress {
         classId: kind.class(),
         objectId: object,

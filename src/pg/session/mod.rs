@@ -1,9 +1,9 @@
 //! The session: settings of a background worker, and of parts of a user's transaction.
 
+pub(crate) mod contained_errors;
 pub(crate) mod gate;
 pub(crate) mod labels;
 pub(crate) mod locks;
-pub(crate) mod look;
 pub(crate) mod owner_session;
 pub(crate) mod scoped;
 pub(crate) mod top_level;

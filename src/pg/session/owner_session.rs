@@ -9,7 +9,7 @@
 //! | [`Way::Connected`] | authenticated as the owner, as a session of the owner's is | every owner that PostgreSQL lets connect |
 //! | [`Way::Renounced`] | authenticated as the bootstrap superuser, whose identity it gives up before anything of the owner's is planned or run; each transaction is a security-restricted operation from its first act until after its commit | others: NOLOGIN before 17, without CONNECT on the database … |
 
-use super::gate::Visit;
+use super::gate::GateVisit;
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
@@ -21,14 +21,14 @@ use std::sync::OnceLock;
 
 /// How a process comes to belong to its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Ownership {
     /// Authenticated as the owner.
     Connected,
     /// Authenticated as the bootstrap superuser, whose rights it has given up.
     Renounced,
 }
 
-impl Way {
+impl Ownership {
     /// The best way that PostgreSQL allows now. In a process without a database, too: it reads
     /// shared catalogs only. Within a transaction.
     pub(crate) fn of(database: pg_sys::Oid, owner: pg_sys::Oid) -> Self {
@@ -43,7 +43,7 @@ impl Way {
 /// The owner of this process.
 struct Session {
     owner: pg_sys::Oid,
-    way: Way,
+    way: Ownership,
     settings: Settings,
 }
 
@@ -54,10 +54,10 @@ static SESSION: OnceLock<Session> = OnceLock::new();
 
 /// Connects this process to the database and makes it the owner's; once. `settings` hold in each
 /// of its transactions, whatever the configuration, the role or code of the owner sets.
-pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Way, settings: Settings) {
+pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Ownership, settings: Settings) {
     match way {
-        Way::Connected => background::connect_as(database, owner),
-        Way::Renounced => {
+        Ownership::Connected => background::connect_as(database, owner),
+        Ownership::Renounced => {
             background::connect(Some(database));
             session::force("role", "none");
             renounce(owner);
@@ -90,7 +90,7 @@ fn renounce(owner: pg_sys::Oid) {
 /// settings or code have set. Not within the transaction, at whose end PostgreSQL would set the former
 /// role again, which it does not do in a restricted operation.
 pub(in crate::pg) fn before_transaction() {
-    if way() == Some(Way::Connected) {
+    if way() == Some(Ownership::Connected) {
         // SAFETY: in no transaction; "none" needs no look-up.
         unsafe { session::set(c"role", c"none") };
     }
@@ -109,22 +109,22 @@ pub(in crate::pg) fn begin_transaction() {
     }
     // SAFETY: within a transaction; the settings end with it.
     (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
-    if it.way == Way::Renounced {
+    if it.way == Ownership::Renounced {
         super::gate::restrict_session(it.owner);
     }
 }
 
 /// Whether this process has given up its identity; `None`: it belongs to no owner.
-pub(crate) fn way() -> Option<Way> {
+pub(crate) fn way() -> Option<Ownership> {
     SESSION.get().map(|session| session.way)
 }
 
 /// For queries on a table of this process's owner. The caller has locked the table, so that its
 /// owner cannot change: deletion by the table access method passes by the checks of the executor.
-pub(crate) fn visit(relid: pg_sys::Oid) -> Result<Visit, Error> {
+pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     let owner = catalog::class(relid).map(|class| class.owner);
     match SESSION.get() {
-        Some(session) if owner == Some(session.owner) => Ok(Visit::of_owner_session()),
+        Some(session) if owner == Some(session.owner) => Ok(GateVisit::of_owner_session()),
         _ => Err(Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the owner of the table has changed",
@@ -137,9 +137,9 @@ pub(crate) fn visit(relid: pg_sys::Oid) -> Result<Visit, Error> {
 /// transaction block, within a transaction.
 pub(crate) fn discard() {
     match way() {
-        Some(Way::Connected) => session::discard_all(),
+        Some(Ownership::Connected) => session::discard_all(),
         // DISCARD ALL would reset the session's user. Restricted transactions leave nothing else.
-        Some(Way::Renounced) => session::discard_locks_and_settings(),
+        Some(Ownership::Renounced) => session::discard_locks_and_settings(),
         None => {}
     }
 }

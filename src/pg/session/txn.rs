@@ -3,7 +3,7 @@
 use super::gate::Identity;
 use super::owner_session;
 use crate::error::Error;
-use crate::pg::server::timeout::Limit;
+use crate::pg::server::timeout::TimeLimit;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, PgTryBuilder};
@@ -107,7 +107,7 @@ pub(crate) fn run_within<T>(
 ) -> Result<T, Error> {
     owner_session::before_transaction();
     let identity = Identity::current();
-    let _limit = Limit::start(limit);
+    let _limit = TimeLimit::start(limit);
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
         // The transaction's clock would stand still without the first call.

@@ -13,7 +13,7 @@ mod text;
 
 use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, roles};
-use crate::pg::plan::planner_input::Query;
+use crate::pg::plan::planner_input::QueryTree;
 use crate::store::extension;
 #[cfg(since19)]
 use crate::visibility::constraint_ddl;
@@ -138,7 +138,11 @@ fn form(query: &[u8], enforcing: bool, in_ddl: bool) -> Option<Form> {
 }
 
 /// Classifies a query by its tree and text.
-pub(crate) fn classify(tree: Query<'_>, query: &[u8], circumstances: Circumstances) -> Referential {
+pub(crate) fn classify(
+    tree: QueryTree<'_>,
+    query: &[u8],
+    circumstances: Circumstances,
+) -> Referential {
     let Circumstances { enforcing, ddl } = circumstances;
     let Some(form) = form(query, enforcing, ddl.is_some()) else {
         return Referential::No;
@@ -184,7 +188,7 @@ fn enforced(query: &[u8], form: Form, relid: pg_sys::Oid) -> Option<Enforced> {
         Form::Select => text::checks,
         Form::Join => return None,
     };
-    let begin: fn(&foreign_key::Table) -> Vec<u8> = match form {
+    let begin: fn(&foreign_key::ForeignKeyTable) -> Vec<u8> = match form {
         Form::Delete => text::delete_from,
         Form::Update => text::update,
         _ => text::select_from,
@@ -249,7 +253,7 @@ fn detaches(query: &[u8], key: &ForeignKey, referenced: pg_sys::Oid) -> bool {
 
 fn foreign_keys(
     constraints: &[pg_sys::Oid],
-) -> impl Iterator<Item = (foreign_key::Row, ForeignKey)> {
+) -> impl Iterator<Item = (foreign_key::ForeignKeyRow, ForeignKey)> {
     constraints.iter().filter_map(|&constraint| {
         let row = foreign_key::row(constraint)?;
         let key = row.named()?;
@@ -259,7 +263,7 @@ fn foreign_keys(
 
 /// Whether the ALTER TABLE concerns one of the foreign key's tables: the table itself, an
 /// ancestor or descendant, or its type.
-fn concerns(ddl: ConstraintDdl, row: &foreign_key::Row) -> bool {
+fn concerns(ddl: ConstraintDdl, row: &foreign_key::ForeignKeyRow) -> bool {
     let altered = || ddl.tables.into_iter().flatten();
     let is_one_of = |relid| altered().any(|table| table == relid);
     [row.referencing, row.referenced].into_iter().any(|relid| {

@@ -1,27 +1,27 @@
 //! The queries that PostgreSQL 15 to 18 write for a foreign key (`ri_triggers.c`), to the
 //! letter: a query with one space more is not recognised.
 
-use crate::pg::catalog::foreign_key::{ForeignKey, Operator, Pair, Table};
+use crate::pg::catalog::foreign_key::{ColumnPair, ForeignKey, ForeignKeyTable, Operator};
 
 /// The table's name, after ONLY unless it is partitioned.
-fn from(table: &Table) -> Vec<u8> {
+fn from(table: &ForeignKeyTable) -> Vec<u8> {
     let only: &[u8] = if table.partitioned { b"" } else { b"ONLY " };
     [only, &table.name].concat()
 }
 
 /// The beginning of statements on the referencing side, the same for all foreign keys of a
 /// table.
-pub(super) fn delete_from(table: &Table) -> Vec<u8> {
+pub(super) fn delete_from(table: &ForeignKeyTable) -> Vec<u8> {
     [b"DELETE FROM ", &from(table)[..]].concat()
 }
 
 /// As [`delete_from`].
-pub(super) fn update(table: &Table) -> Vec<u8> {
+pub(super) fn update(table: &ForeignKeyTable) -> Vec<u8> {
     [b"UPDATE ", &from(table)[..], b" SET"].concat()
 }
 
 /// As [`delete_from`]; also the beginning of the look-up of the referenced row.
-pub(super) fn select_from(table: &Table) -> Vec<u8> {
+pub(super) fn select_from(table: &ForeignKeyTable) -> Vec<u8> {
     [b"SELECT 1 FROM ", &from(table)[..], b" x"].concat()
 }
 
@@ -32,13 +32,13 @@ pub(super) fn cascaded_delete(key: &ForeignKey) -> Vec<u8> {
 
 /// As [`cascaded_delete`], of rows of this table, the referencing one or a partition of it, for
 /// which the condition holds.
-pub(super) fn deletion(key: &ForeignKey, table: &Table, condition: &[u8]) -> Vec<u8> {
+pub(super) fn deletion(key: &ForeignKey, table: &ForeignKeyTable, condition: &[u8]) -> Vec<u8> {
     let matching = parameters_match(key, 1);
     [&delete_from(table)[..], &matching, b" AND ", condition].concat()
 }
 
 /// Selects one of these rows.
-pub(super) fn search(key: &ForeignKey, table: &Table, condition: &[u8]) -> Vec<u8> {
+pub(super) fn search(key: &ForeignKey, table: &ForeignKeyTable, condition: &[u8]) -> Vec<u8> {
     let matching = parameters_match(key, 1);
     [
         b"SELECT 1 FROM ",
@@ -284,7 +284,7 @@ fn parameters_match(key: &ForeignKey, first: usize) -> Vec<u8> {
 }
 
 /// Up to 17, for nondeterministic collations; 18 refuses such a foreign key.
-fn collation_beside_parameter(pair: &Pair) -> &[u8] {
+fn collation_beside_parameter(pair: &ColumnPair) -> &[u8] {
     if pair.is_deterministic || cfg!(since18) {
         b""
     } else {

@@ -1,7 +1,7 @@
 //! S3 (docs/security.md): the texts of PostgreSQL's own queries, as servers of all versions write them.
 
 use super::*;
-use crate::pg::catalog::foreign_key::Period;
+use crate::pg::catalog::foreign_key::PeriodColumns;
 
 fn operator(between: &str, after: &str) -> Operator {
     Operator {
@@ -14,8 +14,8 @@ fn equals() -> Operator {
     operator(" OPERATOR(pg_catalog.=) ", "")
 }
 
-fn pair(referenced: &str, referencing: &str) -> Pair {
-    Pair {
+fn pair(referenced: &str, referencing: &str) -> ColumnPair {
+    ColumnPair {
         referenced: format!("\"{referenced}\"").into(),
         referencing: format!("\"{referencing}\"").into(),
         equal: equals(),
@@ -25,8 +25,8 @@ fn pair(referenced: &str, referencing: &str) -> Pair {
     }
 }
 
-fn table(name: &str) -> Table {
-    Table {
+fn table(name: &str) -> ForeignKeyTable {
+    ForeignKeyTable {
         name: name.into(),
         partitioned: false,
     }
@@ -111,7 +111,7 @@ fn with_period() {
     let mut key = key(2);
     key.pairs[1].equal = operator(" OPERATOR(pg_catalog.&&) ", "");
     key.pairs[1].both_referenced = operator(" OPERATOR(pg_catalog.&&) ", "");
-    key.period = Some(Period {
+    key.period = Some(PeriodColumns {
         contained: operator("::pg_catalog.anyrange OPERATOR(pg_catalog.<@) ", ""),
         intersection: operator(" OPERATOR(pg_catalog.*) ", ""),
     });

@@ -9,7 +9,7 @@ use crate::policy::{IndexMethod, Policy};
 use crate::store::expiry_index;
 use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
-use crate::worker::queue::build_plan::{Statement, Step, Work};
+use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -110,7 +110,7 @@ pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
         return Ok(());
     };
     // Otherwise the policy has changed meanwhile: the next step follows it.
-    if work.next() == Step::Record {
+    if work.next() == BuildStep::Record {
         seclabel::set(relid, Some(&as_built(relid, &policy, clock)));
     }
     Ok(())

@@ -8,7 +8,7 @@ pub(in crate::worker) mod build_work;
 
 use self::build_work::{has_clock, record, work_at};
 use super::shared;
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::server::activity;
@@ -17,7 +17,7 @@ use crate::pg::session::{self, locks, owner_session, top_level};
 use crate::policy::{IndexMethod, Policy};
 use crate::settings;
 use crate::store::missing_index;
-use crate::worker::queue::build_plan::{Statement, Step, Work};
+use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
 use crate::worker::shared::processes;
 use crate::worker::shared::state::TableKey;
 use crate::worker::shared::{builds, log, outgrown};
@@ -67,7 +67,7 @@ fn key_here(relid: pg_sys::Oid) -> TableKey {
 }
 
 /// How the builder stands with a table of this database.
-pub(crate) fn standing(relid: pg_sys::Oid) -> Standing {
+pub(crate) fn standing(relid: pg_sys::Oid) -> BuildState {
     builds::standing(key_here(relid))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn is_wanted(relid: pg_sys::Oid) -> bool {
     builds::is_wanted(key_here(relid))
 }
 
-pub(crate) use crate::worker::queue::build_plan::{Need, Standing};
+pub(crate) use crate::worker::queue::build_plan::{BuildNeed, BuildState};
 
 /// The entry point of a builder; `place` is its index in shared memory.
 #[pg_guard]
@@ -102,7 +102,7 @@ pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
             let waits = failure.sqlstate() == "55P03";
             builds::has_failed(key, &failure.text(), waits);
             if !waits {
-                let name = transaction::run(|| Ok(qualified_name(key.relid.into())));
+                let name = worker_transaction::run(|| Ok(qualified_name(key.relid.into())));
                 log::warning(
                     &format!(
                         "could not build the indexes for deletion of table {}: {}",
@@ -165,15 +165,15 @@ fn build(key: TableKey) -> Result<()> {
     let relid = pg_sys::Oid::from(key.relid);
     let mut validates = true;
     for _ in 0..STEPS {
-        let step = transaction::run(|| Ok(work_at(relid, validates)?.map(Work::next)))?;
-        match step.unwrap_or(Step::Done) {
-            Step::Done => return Ok(()),
-            Step::Concurrently(statement) => {
+        let step = worker_transaction::run(|| Ok(work_at(relid, validates)?.map(Work::next)))?;
+        match step.unwrap_or(BuildStep::Done) {
+            BuildStep::Done => return Ok(()),
+            BuildStep::Concurrently(statement) => {
                 run(&statement, false, |table| {
                     lock(table, pg_sys::ShareUpdateExclusiveLock)
                 })?;
             }
-            Step::Join(statement) => brief(|| {
+            BuildStep::Join(statement) => brief(|| {
                 run(&statement, true, |table| {
                     locks::relation(table, pg_sys::ShareLock);
                     // Attached, or created, since the last look.
@@ -181,7 +181,7 @@ fn build(key: TableKey) -> Result<()> {
                     if new { Err(busy(table)) } else { Ok(()) }
                 })
             })?,
-            Step::Validate(statement) => {
+            BuildStep::Validate(statement) => {
                 let lock = |table| lock(table, pg_sys::ShareUpdateExclusiveLock);
                 validates = false;
                 if let Err(failure) = run(&statement, true, lock) {
@@ -191,7 +191,7 @@ fn build(key: TableKey) -> Result<()> {
                     );
                 }
             }
-            Step::Record => brief(|| transaction::run(|| record(relid)))?,
+            BuildStep::Record => brief(|| worker_transaction::run(|| record(relid)))?,
         }
     }
     Ok(())
@@ -211,7 +211,7 @@ fn run(
     before: impl FnOnce(pg_sys::Oid) -> Result<()>,
 ) -> Result<()> {
     let table = pg_sys::Oid::from(statement.table);
-    if !transaction::run(|| Ok(catalog::class(table).is_some()))? {
+    if !worker_transaction::run(|| Ok(catalog::class(table).is_some()))? {
         return Ok(());
     }
     activity::working(&format!("ttl: {}", statement.text));

@@ -1,11 +1,11 @@
 //! Which owner gets the next worker, as the launcher sees it: an owner in a database is a client.
 
-use super::starting::Outcome;
-use crate::deletion::transaction;
+use super::starting::StartOutcome;
+use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::server::background;
-use crate::pg::session::owner_session::Way;
+use crate::pg::session::owner_session::Ownership;
 use crate::worker::queue::fairness::{Applicant, Backlog};
 use crate::worker::shared::claims::{self, Client, Waiting};
 use crate::worker::shared::log;
@@ -30,7 +30,7 @@ const FORGOTTEN: i64 = 600_000_000;
 
 /// What is known of a client.
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct ClientState {
     /// When a worker was last started.
     started_at: i64,
     /// Since when it has been refused one, and when it last asked.
@@ -46,7 +46,7 @@ struct Known {
 
 /// The clients of all databases.
 #[derive(Default)]
-pub(in crate::worker) struct Clients(HashMap<Client, Known>);
+pub(in crate::worker) struct Clients(HashMap<Client, ClientState>);
 
 impl Clients {
     /// A client's workers.
@@ -112,14 +112,14 @@ impl Clients {
     }
 
     /// How a process for the client is to come to belong to the owner; `None`: the role is gone.
-    pub(in crate::worker) fn way(&self, client: Client) -> Result<Option<Way>, Error> {
+    pub(in crate::worker) fn way(&self, client: Client) -> Result<Option<Ownership>, Error> {
         let owner = pg_sys::Oid::from(client.owner);
         // Something that cannot be seen from here keeps the role from connecting.
         let failed = self.0.get(&client).is_some_and(|known| known.failures > 0);
-        transaction::run(|| {
+        worker_transaction::run(|| {
             let way = || match failed {
-                true => Way::Renounced,
-                false => Way::of(client.database.into(), owner),
+                true => Ownership::Renounced,
+                false => Ownership::of(client.database.into(), owner),
             };
             Ok(roles::exists(owner).then(way))
         })
@@ -137,7 +137,7 @@ impl Clients {
     pub(in crate::worker) fn is_refused(
         &mut self,
         client: Client,
-        outcome: Outcome,
+        outcome: StartOutcome,
         now: i64,
     ) -> i64 {
         let known = self.0.entry(client).or_default();
@@ -149,7 +149,7 @@ impl Clients {
             };
         }
         let pause = match outcome {
-            Outcome::NoSlot => RETRY,
+            StartOutcome::NoSlot => RETRY,
             _ => RETRY_SOON,
         };
         now.saturating_add(pause)

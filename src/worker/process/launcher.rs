@@ -5,7 +5,7 @@
 //! Nothing that an owner can influence runs here: it reads pg_database, pg_authid and shared memory.
 
 use super::starting::Starter;
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog::databases::{self, Databases};
 use crate::pg::server::activity;
@@ -15,8 +15,8 @@ use crate::settings;
 use crate::worker::queue::clock;
 use crate::worker::shared;
 use crate::worker::shared::claims;
-use crate::worker::shared::marks::AllMarks;
-use crate::worker::shared::{log, standing, state};
+use crate::worker::shared::write_marks::AllMarks;
+use crate::worker::shared::{deletion_state, log, state};
 use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::collections::HashSet;
@@ -60,7 +60,7 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     let offset = background::wall_offset();
     control.wall_offset.store(offset, Ordering::Relaxed);
     log::debug("ttl_ext launcher started");
-    if standing::is_recovered() {
+    if deletion_state::is_recovered() {
         let timeline = background::timeline();
         log::warning(
             &format!(
@@ -125,7 +125,7 @@ impl Launcher {
         self.starter.reap();
         let now = background::monotonic();
         end_overdue(now);
-        if !standing::is_on() {
+        if !deletion_state::is_on() {
             self.is_on = false;
             return Ok((i64::MAX, false));
         }
@@ -152,7 +152,7 @@ impl Launcher {
         if read_at != 0 && now - read_at < DATABASES_EVERY && !changed {
             return Ok(());
         }
-        self.databases = transaction::run(|| Ok(databases::connectable()))?;
+        self.databases = worker_transaction::run(|| Ok(databases::connectable()))?;
         self.databases_read_at = now;
         self.look_at_new();
         self.forget_dropped();

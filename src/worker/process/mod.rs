@@ -2,14 +2,14 @@
 //! owner, and ends when nothing is due.
 
 pub(in crate::worker) mod clients;
-pub(in crate::worker) mod found;
 pub(in crate::worker) mod launcher;
 pub(in crate::worker) mod scheduler;
+pub(in crate::worker) mod scheduler_cache;
 pub(in crate::worker) mod starting;
 pub(in crate::worker) mod tables;
 
 use super::shared::{self, Database};
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
@@ -17,8 +17,8 @@ use crate::pg::session;
 use crate::settings;
 use crate::worker::queue::fairness::LONG_TURN;
 use crate::worker::shared::claims;
+use crate::worker::shared::deletion_state;
 use crate::worker::shared::processes::{self, Process};
-use crate::worker::shared::standing;
 use crate::worker::shared::state::TableKey;
 use crate::worker::sweep::pace::Pace;
 use crate::worker::sweep::turn;
@@ -43,7 +43,7 @@ pub extern "C-unwind" fn ttl_ext_worker_main(place: pg_sys::Datum) {
     };
     background::before_exit(leave_place);
     process.connect();
-    timeout::init(timeout::Calls {
+    timeout::init(timeout::TimeoutCallbacks {
         is_long: processes::tell_long_turn,
         is_asked_for_room: processes::is_asked_for_room,
         has_deadline: processes::set_deadline,
@@ -68,7 +68,7 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
 }
 
 /// A worker's state from one round to the next.
-struct Work {
+struct WorkerState {
     pace: Pace,
     began: i64,
     /// When it last had something to do.
@@ -79,7 +79,7 @@ struct Work {
 
 fn work(own: &Process) -> Result<(), Error> {
     let now = background::monotonic();
-    let mut work = Work {
+    let mut work = WorkerState {
         pace: Pace::new(),
         began: now,
         busy_at: now,
@@ -93,7 +93,7 @@ fn work(own: &Process) -> Result<(), Error> {
             return Ok(());
         };
         let now = background::monotonic();
-        if !standing::is_on() || slot.is_held() || work.is_over_share(now) {
+        if !deletion_state::is_on() || slot.is_held() || work.is_over_share(now) {
             return Ok(());
         }
         own.idle.store(false, Ordering::Release);
@@ -121,7 +121,7 @@ fn is_crowded() -> bool {
     shared::control().waiting.load(Ordering::Relaxed) > 0
 }
 
-impl Work {
+impl WorkerState {
     fn is_over_share(&self, now: i64) -> bool {
         let share = || match processes::others_in_slow_turns() {
             0 => SHARE,
@@ -153,7 +153,7 @@ impl Work {
             return Ok(());
         }
         self.opened = 0;
-        transaction::run(|| {
+        worker_transaction::run(|| {
             catalog::forget_caches();
             Ok(())
         })

@@ -5,16 +5,16 @@
 //! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of
 //! anyone (`docs/security.md`). Deletion goes on meanwhile in the owners' own processes.
 
-use super::found;
+use super::scheduler_cache;
 use super::tables::{self, Reading};
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::server::{activity, background};
 use crate::pg::session;
 use crate::settings;
 use crate::worker::shared::processes::{self, Kind};
 use crate::worker::shared::{self, Database, REPLICAS_EVERY};
-use crate::worker::shared::{log, standing};
+use crate::worker::shared::{deletion_state, log};
 use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::sync::atomic::Ordering;
@@ -77,7 +77,7 @@ fn prepare_session() {
 }
 
 fn work(database: u32) -> Result<(), Error> {
-    found::init();
+    scheduler_cache::init();
     let mut last_change = background::monotonic();
     let mut read_at = None;
     let mut again = false;
@@ -87,7 +87,7 @@ fn work(database: u32) -> Result<(), Error> {
         let Some(slot) = shared::database(database) else {
             return Ok(());
         };
-        if !standing::is_on() || slot.is_held() {
+        if !deletion_state::is_on() || slot.is_held() {
             return Ok(());
         }
         let now = background::monotonic();
@@ -181,7 +181,7 @@ impl Replicas {
             return Ok(());
         }
         self.asked = Some(now);
-        let seconds = transaction::run(|| {
+        let seconds = worker_transaction::run(|| {
             let query = "SELECT pg_catalog.date_part('epoch', pg_catalog.max(replay_lag))::pg_catalog.float8 \
                          FROM pg_catalog.pg_stat_replication";
             let lag =

@@ -4,8 +4,8 @@
 use super::clients::Clients;
 use crate::error::Error;
 use crate::pg::catalog::databases::Databases;
-use crate::pg::server::background::{self, Handle, Registration};
-use crate::pg::session::owner_session::Way;
+use crate::pg::server::background::{self, Registration, WorkerHandle};
+use crate::pg::session::owner_session::Ownership;
 use crate::settings;
 use crate::worker::shared::claims::Client;
 use crate::worker::shared::processes::{self, Kind, Process, Task};
@@ -20,16 +20,16 @@ const START_GAP: i64 = 1_000_000;
 const AFTER_DEATH: i64 = 5_000_000;
 
 /// A process that has been started: its place and the postmaster's handle.
-struct Started {
+struct StartedProcess {
     place: usize,
     task: Task,
-    handle: Handle,
+    handle: WorkerHandle,
 }
 
 /// What has been started, and for whom.
 #[derive(Default)]
 pub(in crate::worker) struct Starter {
-    started: Vec<Started>,
+    started: Vec<StartedProcess>,
     clients: Clients,
 }
 
@@ -76,18 +76,18 @@ impl Starter {
                 database,
                 owner: 0,
                 table: 0,
-                way: Way::Connected,
+                way: Ownership::Connected,
             };
             match self.start(task, now) {
-                Outcome::Yes => {
+                StartOutcome::Yes => {
                     slot.started_at.store(now, Ordering::Relaxed);
                     slot.lacks_slot.store(false, Ordering::Release);
                     // In case it dies without setting another time.
                     slot.due.store(now + AFTER_DEATH, Ordering::Release);
                 }
-                Outcome::Crowded => waiting += 1,
-                Outcome::Soon => {}
-                Outcome::NoSlot => {
+                StartOutcome::Crowded => waiting += 1,
+                StartOutcome::Soon => {}
+                StartOutcome::NoSlot => {
                     slot.lacks_slot.store(true, Ordering::Release);
                     next = next.min(now + START_GAP);
                 }
@@ -117,12 +117,12 @@ impl Starter {
                 continue;
             };
             match outcome {
-                Outcome::Yes => {
+                StartOutcome::Yes => {
                     self.clients.is_served(client, now);
                     note_slot(client, true);
                 }
                 outcome => {
-                    note_slot(client, outcome != Outcome::NoSlot || others > 0);
+                    note_slot(client, outcome != StartOutcome::NoSlot || others > 0);
                     let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
                     // Workers that still make progress are helped only if no other owner waits.
                     unserved += usize::from(others == 0 || long);
@@ -137,10 +137,10 @@ impl Starter {
     }
 
     /// `None`: the owner is gone.
-    fn start_worker(&mut self, client: Client, now: i64) -> Result<Option<Outcome>, Error> {
+    fn start_worker(&mut self, client: Client, now: i64) -> Result<Option<StartOutcome>, Error> {
         // First: where many owners wait, to look up how each can connect takes longer than all else.
         if is_full(Kind::Worker) {
-            return Ok(Some(Outcome::Crowded));
+            return Ok(Some(StartOutcome::Crowded));
         }
         let Some(way) = self.clients.way(client)? else {
             return Ok(None);
@@ -183,10 +183,10 @@ impl Starter {
                 way,
             };
             match self.start(task, now) {
-                Outcome::Yes => builds::has_begun(task, now),
-                Outcome::Crowded => builds::ask_for_room(now),
-                Outcome::Soon => {}
-                Outcome::NoSlot => builds::lacks_slot(task),
+                StartOutcome::Yes => builds::has_begun(task, now),
+                StartOutcome::Crowded => builds::ask_for_room(now),
+                StartOutcome::Soon => {}
+                StartOutcome::NoSlot => builds::lacks_slot(task),
             }
             next = next.min(now + START_GAP);
         }
@@ -222,9 +222,9 @@ impl Starter {
         });
     }
 
-    fn start(&mut self, task: Task, now: i64) -> Outcome {
+    fn start(&mut self, task: Task, now: i64) -> StartOutcome {
         if is_full(task.kind) {
-            return Outcome::Crowded;
+            return StartOutcome::Crowded;
         }
         let is_free = |(place, process): &(usize, &Process)| {
             process.pid.load(Ordering::Acquire) == 0
@@ -232,7 +232,7 @@ impl Starter {
         };
         let places = shared::control().processes.iter().enumerate();
         let Some((place, process)) = places.into_iter().find(is_free) else {
-            return Outcome::Crowded;
+            return StartOutcome::Crowded;
         };
         process.allot(task, now);
         let handle = Registration {
@@ -245,7 +245,7 @@ impl Starter {
         let Some(handle) = handle else {
             process.free();
             if self.is_one_ending() {
-                return Outcome::Soon;
+                return StartOutcome::Soon;
             }
             log::once(
                 "slots",
@@ -255,15 +255,15 @@ impl Starter {
                 ),
                 "Expired rows stay on disk until one is. You may need to raise \"max_worker_processes\".",
             );
-            return Outcome::NoSlot;
+            return StartOutcome::NoSlot;
         };
         log::over("slots");
-        self.started.push(Started {
+        self.started.push(StartedProcess {
             place,
             task,
             handle,
         });
-        Outcome::Yes
+        StartOutcome::Yes
     }
 
     /// Whether a process has given up its place, but not its slot yet.
@@ -281,7 +281,7 @@ fn is_full(kind: Kind) -> bool {
 
 /// What came of an attempt to start a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::worker) enum Outcome {
+pub(in crate::worker) enum StartOutcome {
     Yes,
     /// There are as many as there may be.
     Crowded,

@@ -1,9 +1,9 @@
 //! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
 //! labels into shared memory.
 
-use super::found::{self, Fingerprinted, Found};
+use super::scheduler_cache::{self, Fingerprinted, Found};
 use crate::citus;
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::{activity, background};
@@ -49,13 +49,13 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
     let database = background::my_database().to_u32();
     let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
     let before = changes();
-    let found = transaction::run(|| {
+    let found = worker_transaction::run(|| {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
-        found::forget_caches();
+        scheduler_cache::forget_caches();
         let is_present = extension::is_present();
         if reading == Reading::All || !is_present || citus::here().is_present() {
-            found::clear();
+            scheduler_cache::clear();
         }
         if !is_present {
             return Ok(None);
@@ -89,12 +89,12 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
                 let label = bound.get(&found.labelled_table).map(|&(_, label)| label);
                 label == Some(found.label)
             };
-            let target = match found::get(relid).filter(of_now) {
+            let target = match scheduler_cache::get(relid).filter(of_now) {
                 Some(known) => known.target.map(with_rights),
                 None => {
                     read += 1;
                     if read % CACHED_TABLES == 0 {
-                        found::forget_caches();
+                        scheduler_cache::forget_caches();
                     }
                     collect(relid, &bound)
                 }
@@ -186,7 +186,7 @@ const CATALOGS: [pg_sys::Oid; 14] = [
 
 /// How often they have been written to, by the statistics; `None` if that is not known, or is not all (with Citus).
 pub(in crate::worker) fn catalog_writes() -> Result<Option<i64>, Error> {
-    transaction::run(|| {
+    worker_transaction::run(|| {
         let is_all = !citus::here().is_present();
         Ok(is_all.then(|| activity::rows_changed(&CATALOGS)).flatten())
     })
@@ -229,7 +229,7 @@ fn collect(
         label,
         target,
     };
-    found::put(relid, found);
+    scheduler_cache::put(relid, found);
     target
 }
 
@@ -316,13 +316,13 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
             database,
             relid: labelled_table.to_u32(),
         };
-        let claimant = transaction::run(|| Ok(places::claimant(labelled_table)));
+        let claimant = worker_transaction::run(|| Ok(places::claimant(labelled_table)));
         let is_new = |claimant| state::warn_restored(key, claimant);
         if !claimant.ok().flatten().is_some_and(is_new) {
             continue;
         }
-        let name =
-            transaction::run(|| Ok(catalog::qualified_name(labelled_table))).unwrap_or_default();
+        let name = worker_transaction::run(|| Ok(catalog::qualified_name(labelled_table)))
+            .unwrap_or_default();
         crate::worker::shared::log::warning(
             &format!(
                 "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"

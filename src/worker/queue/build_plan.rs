@@ -30,7 +30,7 @@ pub(in crate::worker) struct Work {
 
 /// The next step.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::worker) enum Step {
+pub(in crate::worker) enum BuildStep {
     /// A statement for which no session waits.
     Concurrently(Statement),
     /// One that needs that no partition lacks an index.
@@ -45,29 +45,29 @@ pub(in crate::worker) enum Step {
 impl Work {
     /// The next step. Whatever has ended the builder in the middle, it begins with what that left
     /// behind.
-    pub(in crate::worker) fn next(mut self) -> Step {
+    pub(in crate::worker) fn next(mut self) -> BuildStep {
         let first = |statements: &mut Vec<Statement>| {
             (!statements.is_empty()).then(|| statements.swap_remove(0))
         };
         if let Some(drop) = first(&mut self.left_over) {
-            return Step::Concurrently(drop);
+            return BuildStep::Concurrently(drop);
         }
         if !self.is_on {
-            return Step::Done;
+            return BuildStep::Done;
         }
         if let Some(create) = first(&mut self.missing) {
-            return Step::Concurrently(create);
+            return BuildStep::Concurrently(create);
         }
         if let Some(join) = first(&mut self.joined) {
-            return Step::Join(join);
+            return BuildStep::Join(join);
         }
         if let Some(check) = first(&mut self.checks) {
-            return Step::Validate(check);
+            return BuildStep::Validate(check);
         }
         if self.is_label_stale {
-            Step::Record
+            BuildStep::Record
         } else {
-            Step::Done
+            BuildStep::Done
         }
     }
 }
@@ -87,7 +87,7 @@ pub(in crate::worker) fn patience(attempts: u32) -> i64 {
 
 /// How the builder stands with a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum BuildState {
     /// It is at the table.
     Building,
     /// It was not there yet, or had to wait for a lock.
@@ -98,7 +98,7 @@ pub(crate) enum Standing {
 
 /// Whether a table is to have an index for deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum BuildNeed {
     /// Its rows do not expire by it.
     None,
     /// Its owner wants none to be built.
@@ -111,14 +111,14 @@ pub(crate) enum Need {
     Pending,
 }
 
-impl Need {
+impl BuildNeed {
     /// `index_state` of `ttl.tables`.
-    pub(crate) fn state(self, is_missing: bool, standing: Standing) -> Option<String> {
+    pub(crate) fn state(self, is_missing: bool, standing: BuildState) -> Option<String> {
         Some(match (self, is_missing, standing) {
             (Self::None, _, _) => return None,
-            (_, _, Standing::Building) => "building".to_owned(),
-            (Self::Pending, _, Standing::Waiting) => "waiting".to_owned(),
-            (Self::Pending, _, Standing::Failed(error)) => format!("failed: {error}"),
+            (_, _, BuildState::Building) => "building".to_owned(),
+            (Self::Pending, _, BuildState::Waiting) => "waiting".to_owned(),
+            (Self::Pending, _, BuildState::Failed(error)) => format!("failed: {error}"),
             (_, false, _) => "ready".to_owned(),
             (Self::Never, true, _) => "none".to_owned(),
             (Self::Later, true, _) => "not needed".to_owned(),

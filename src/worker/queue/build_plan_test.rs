@@ -1,6 +1,6 @@
 //! C21: the order of the builder's steps, from every state that it can be ended in.
 
-use super::build_plan::{Need, Standing, Statement, Step, Work, pause};
+use super::build_plan::{BuildNeed, BuildState, BuildStep, Statement, Work, pause};
 
 fn statement(text: &str) -> Statement {
     Statement {
@@ -28,33 +28,33 @@ fn everything() -> Work {
 fn steps_come_in_this_order() {
     assert_eq!(
         everything().next(),
-        Step::Concurrently(statement("drop invalid"))
+        BuildStep::Concurrently(statement("drop invalid"))
     );
     let work = || Work {
         left_over: vec![],
         ..everything()
     };
-    assert_eq!(work().next(), Step::Concurrently(statement("create")));
+    assert_eq!(work().next(), BuildStep::Concurrently(statement("create")));
     let work = || Work {
         missing: vec![],
         ..work()
     };
-    assert_eq!(work().next(), Step::Join(statement("join")));
+    assert_eq!(work().next(), BuildStep::Join(statement("join")));
     let work = || Work {
         joined: vec![],
         ..work()
     };
-    assert_eq!(work().next(), Step::Validate(statement("validate")));
+    assert_eq!(work().next(), BuildStep::Validate(statement("validate")));
     let work = || Work {
         checks: vec![],
         ..work()
     };
-    assert_eq!(work().next(), Step::Record);
+    assert_eq!(work().next(), BuildStep::Record);
     let work = Work {
         is_label_stale: false,
         ..work()
     };
-    assert_eq!(work.next(), Step::Done);
+    assert_eq!(work.next(), BuildStep::Done);
 }
 
 #[test]
@@ -63,12 +63,15 @@ fn turned_off_only_what_was_left_behind_is_dropped() {
         is_on: false,
         ..everything()
     };
-    assert_eq!(off().next(), Step::Concurrently(statement("drop invalid")));
+    assert_eq!(
+        off().next(),
+        BuildStep::Concurrently(statement("drop invalid"))
+    );
     let clean = Work {
         left_over: vec![],
         ..off()
     };
-    assert_eq!(clean.next(), Step::Done);
+    assert_eq!(clean.next(), BuildStep::Done);
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn partitions_come_in_turn() {
         missing: vec![statement("first"), statement("second")],
         ..Work::default()
     };
-    assert_eq!(work.next(), Step::Concurrently(statement("first")));
+    assert_eq!(work.next(), BuildStep::Concurrently(statement("first")));
 }
 
 #[test]
@@ -91,21 +94,46 @@ fn pauses_grow_up_to_an_hour() {
 
 #[test]
 fn states() {
-    let failed = || Standing::Failed("disk full".to_owned());
+    let failed = || BuildState::Failed("disk full".to_owned());
     for (need, missing, standing, expected) in [
-        (Need::None, true, Standing::Waiting, None),
-        (Need::Never, true, Standing::Waiting, Some("none")),
-        (Need::Never, false, Standing::Waiting, Some("ready")),
-        (Need::Now, false, Standing::Waiting, Some("ready")),
-        (Need::Now, true, Standing::Waiting, Some("missing")),
-        (Need::Later, true, Standing::Waiting, Some("not needed")),
-        (Need::Later, false, Standing::Waiting, Some("ready")),
-        (Need::Pending, true, Standing::Waiting, Some("waiting")),
-        (Need::Pending, true, Standing::Building, Some("building")),
-        (Need::Now, false, Standing::Building, Some("building")),
-        (Need::Pending, true, failed(), Some("failed: disk full")),
+        (BuildNeed::None, true, BuildState::Waiting, None),
+        (BuildNeed::Never, true, BuildState::Waiting, Some("none")),
+        (BuildNeed::Never, false, BuildState::Waiting, Some("ready")),
+        (BuildNeed::Now, false, BuildState::Waiting, Some("ready")),
+        (BuildNeed::Now, true, BuildState::Waiting, Some("missing")),
+        (
+            BuildNeed::Later,
+            true,
+            BuildState::Waiting,
+            Some("not needed"),
+        ),
+        (BuildNeed::Later, false, BuildState::Waiting, Some("ready")),
+        (
+            BuildNeed::Pending,
+            true,
+            BuildState::Waiting,
+            Some("waiting"),
+        ),
+        (
+            BuildNeed::Pending,
+            true,
+            BuildState::Building,
+            Some("building"),
+        ),
+        (
+            BuildNeed::Now,
+            false,
+            BuildState::Building,
+            Some("building"),
+        ),
+        (
+            BuildNeed::Pending,
+            true,
+            failed(),
+            Some("failed: disk full"),
+        ),
         // The index that failed is not the one that deletion goes by.
-        (Need::Now, false, failed(), Some("ready")),
+        (BuildNeed::Now, false, failed(), Some("ready")),
     ] {
         let shown = need.state(missing, standing);
         assert_eq!(shown.as_deref(), expected);

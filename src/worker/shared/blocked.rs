@@ -1,7 +1,7 @@
 //! Rows that cannot be deleted, and blocks that cannot be read: set aside with growing pauses, so that all
 //! others are deleted.
 
-use super::Locked;
+use super::SharedLock;
 use super::state::{self, TableKey};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
@@ -43,7 +43,7 @@ pub(in crate::worker) fn whole_block(block: u32) -> FoundRow {
 
 /// Calls `work` with the rows that are set aside, under the lock.
 fn with_blocked<T>(work: impl FnOnce(&mut [BlockedRow]) -> T) -> T {
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     work(shared::control().blocked.get_mut(&mut lock))
 }
 
@@ -79,7 +79,7 @@ pub(in crate::worker) fn set_aside(
     failure: &Error,
     now: i64,
 ) -> bool {
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     let owner = lock.find(&table).map_or(0, |state| state.owner);
     let rows = shared::control().blocked.get_mut(&mut lock);
     let same = |row: &BlockedRow| {

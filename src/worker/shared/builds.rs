@@ -2,12 +2,12 @@
 //! attempts (C21). In shared memory; empty after each start of the server: what is left to do stands
 //! in the catalogs, and a scheduler finds it there.
 
-use super::Locked;
+use super::SharedLock;
 use super::claims::Client;
 use super::processes::{self, Kind, Process, Task};
 use super::state::TableKey;
 use crate::pg::server::background;
-use crate::worker::queue::build_plan::{self, Standing};
+use crate::worker::queue::build_plan::{self, BuildState};
 use crate::worker::shared;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -54,7 +54,7 @@ impl Build {
 /// Notes the tables of a database that have something to build, with their owners: for these the
 /// launcher starts builders. Others are forgotten.
 pub(in crate::worker) fn want(database: u32, tables: &[(u32, u32)]) {
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     let builds = shared::control().builds.get_mut(&mut lock);
     for build in builds.iter_mut() {
         let is_wanted = tables.contains(&(build.key.relid, build.owner));
@@ -96,7 +96,7 @@ fn at(database: u32, table: u32) -> Option<&'static Process> {
 /// The tables that a builder may be started for now, one of each owner in a database at most, and when
 /// the next one will be due. First are the owners whose last builder began longest ago.
 pub(in crate::worker) fn due(now: i64) -> (i64, Vec<(Client, u32)>) {
-    let lock = Locked::shared();
+    let lock = SharedLock::shared();
     let builds = shared::control().builds.get(&lock).iter();
     let mut next = i64::MAX;
     let mut last: HashMap<u32, i64> = HashMap::new();
@@ -190,7 +190,7 @@ pub(in crate::worker) fn has_ended(task: Task, connected: bool) {
 }
 
 fn with(key: TableKey, change: impl FnOnce(&mut Build)) {
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     let mut builds = shared::control().builds.get_mut(&mut lock).iter_mut();
     if let Some(build) = builds.find(|build| build.key == key) {
         change(build);
@@ -225,7 +225,7 @@ pub(in crate::worker) fn has_failed(key: TableKey, error: &str, waits: bool) {
 
 /// Whether a builder is at the table, or is to come.
 pub(in crate::worker) fn is_wanted(key: TableKey) -> bool {
-    let lock = Locked::shared();
+    let lock = SharedLock::shared();
     let mut builds = shared::control().builds.get(&lock).iter();
     builds.any(|build| build.key == key)
 }
@@ -236,22 +236,22 @@ pub(in crate::worker) fn pid_at(key: TableKey) -> Option<i32> {
 }
 
 /// How the builder stands with the table.
-pub(in crate::worker) fn standing(key: TableKey) -> Standing {
+pub(in crate::worker) fn standing(key: TableKey) -> BuildState {
     if pid_at(key).is_some() {
-        return Standing::Building;
+        return BuildState::Building;
     }
-    let lock = Locked::shared();
+    let lock = SharedLock::shared();
     let builds = shared::control().builds.get(&lock);
     match builds.iter().find(|build| build.key == key) {
         Some(build) if !build.is_waiting && build.attempts > 0 => {
             let error = build.error.get(..usize::from(build.error_len));
             let error = error.filter(|error| !error.is_empty());
-            Standing::Failed(
+            BuildState::Failed(
                 error.map_or("the builder was ended in the middle".to_owned(), |it| {
                     String::from_utf8_lossy(it).into_owned()
                 }),
             )
         }
-        _ => Standing::Waiting,
+        _ => BuildState::Waiting,
     }
 }

@@ -1,6 +1,6 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
-use super::Locked;
+use super::SharedLock;
 use super::owners;
 use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
@@ -64,7 +64,7 @@ pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now
         first_due: i64::MAX,
     };
     let workers = settings::max_workers();
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
     let (mut tables, mut deaths) = (Vec::new(), 0);
     lock.for_each_mut(|state| {
@@ -143,7 +143,7 @@ pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     let most = settings::statement_timeout();
     let workers = settings::max_workers();
     let own = processes::own();
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     let others = processes::others_in_slow_turns();
     let owner = lock.find(&key)?.owner;
     let standing = owners::standing(&lock, owner, now);
@@ -180,7 +180,7 @@ pub(in crate::worker) fn end_turn(
     let most = settings::statement_timeout();
     let took = i64::try_from(spent.took.as_micros()).unwrap_or(i64::MAX);
     let own = processes::own();
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     if let Some(own) = own {
         own.clear_turn();
     }
@@ -208,13 +208,13 @@ pub(in crate::worker) fn end_turn(
 /// Releases all claims of this process, as if it had not had them.
 pub(in crate::worker) fn release_all() {
     let me = background::my_pid();
-    Locked::exclusive().for_each_mut(|state| abandon(state, me));
+    SharedLock::exclusive().for_each_mut(|state| abandon(state, me));
 }
 
 /// The same of these tables.
 pub(in crate::worker) fn release(tables: &[TableKey]) {
     let me = background::my_pid();
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     for key in tables {
         if let Some(state) = lock.find_mut(key) {
             abandon(state, me);
@@ -254,7 +254,7 @@ pub(in crate::worker) fn waiting(now: i64) -> HashMap<Client, Waiting> {
     let workers = settings::max_workers();
     let mut waiting: HashMap<Client, Waiting> = HashMap::new();
     let mut suspects = Vec::new();
-    let lock = Locked::shared();
+    let lock = SharedLock::shared();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
     lock.for_each(|state| {
         let due = state.schedule.due;
@@ -296,7 +296,7 @@ pub(in crate::worker) fn waiting(now: i64) -> HashMap<Client, Waiting> {
 
 /// Notes whether processes of the owner can be started; if not, its due tables wait, and say so.
 pub(in crate::worker) fn note_startable(client: Client, startable: bool) {
-    Locked::exclusive().for_each_mut(|state| {
+    SharedLock::exclusive().for_each_mut(|state| {
         if state.key.database == client.database && state.owner == client.owner {
             state.unstartable = !startable;
         }
@@ -306,7 +306,7 @@ pub(in crate::worker) fn note_startable(client: Client, startable: bool) {
 /// Makes every table be scanned anew: the wall clock was set, so rows expire at other times than the
 /// schedule expects.
 pub(in crate::worker) fn scan_all() {
-    Locked::exclusive().for_each_mut(|state| {
+    SharedLock::exclusive().for_each_mut(|state| {
         if state.is_target() {
             state.schedule.now();
             if !state.working {

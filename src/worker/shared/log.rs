@@ -1,7 +1,7 @@
 //! The server's log: problems, with a hint; nothing per row.
 
 use super::state::TableKey;
-use crate::deletion::transaction;
+use crate::deletion::worker_transaction;
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, roles};
 use pgrx::prelude::*;
@@ -39,7 +39,7 @@ pub(in crate::worker) fn over(topic: &str) {
 /// A table is so slow that its owner's tables must wait for others'.
 pub(in crate::worker) fn slow(key: TableKey) {
     let relid = pg_sys::Oid::from(key.relid);
-    let found = transaction::run(|| {
+    let found = worker_transaction::run(|| {
         let owner = catalog::class(relid).map(|class| roles::name(class.owner));
         Ok((catalog::qualified_name(relid), owner.unwrap_or_default()))
     });

@@ -5,30 +5,30 @@ pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
 pub(crate) mod counters;
-pub(crate) mod evict;
-pub(in crate::worker) mod kept;
+pub(crate) mod deletion_state;
+pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
-pub(in crate::worker) mod marks;
-#[cfg(test)]
-pub(in crate::worker) mod marks_test;
 pub(in crate::worker) mod outgrown;
 pub(in crate::worker) mod owners;
+pub(crate) mod paused_tables;
 pub(crate) mod places;
-pub(crate) mod prepared;
+pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
 pub(in crate::worker) mod progress;
-pub(crate) mod report;
-pub(crate) mod resting;
-pub(crate) mod standing;
 pub(crate) mod state;
+pub(in crate::worker) mod stored_counters;
 pub(crate) mod wakeups;
+pub(crate) mod worker_report;
+pub(in crate::worker) mod write_marks;
+#[cfg(test)]
+pub(in crate::worker) mod write_marks_test;
 
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
 use crate::worker::queue::clock;
 
 use self::owners::{Account, OWNERS};
-use self::prepared::{PREPARED, Prepared};
+use self::prepared_transactions::{PREPARED, PreparedWrites};
 use self::processes::{PROCESSES, Process};
 use self::state::{TableKey, TableState};
 use crate::pg::server::background;
@@ -51,7 +51,7 @@ pub(super) const BLOCKED_ROWS: usize = 8192;
 
 /// The structure in shared memory. Valid when zeroed.
 #[repr(C)]
-pub(super) struct Control {
+pub(super) struct SharedMemory {
     pub(super) launcher: AtomicI32,
     /// The address of its latch, for signal handlers.
     pub(super) launcher_latch: AtomicUsize,
@@ -74,7 +74,7 @@ pub(super) struct Control {
     taken: AtomicUsize,
     pub(super) processes: [Process; PROCESSES],
     pub(super) marks: [AtomicU8; MARKS],
-    pub(super) prepared: [Prepared; PREPARED],
+    pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
     pub(super) owners: UnderLock<[Account; OWNERS]>,
@@ -126,21 +126,21 @@ pub(super) struct Contents;
 // SAFETY: the only one. Atomics and numbers are valid when zeroed; keys are two numbers of the
 // same size.
 unsafe impl shmem::Contents for Contents {
-    type Control = Control;
+    type Control = SharedMemory;
     type Key = TableKey;
     type Entry = TableState;
-    const STARTED: fn(&mut Exclusive) = kept::read;
-    const STOPPING: fn(&mut Exclusive) = kept::write;
+    const STARTED: fn(&mut ExclusiveLock) = stored_counters::read;
+    const STOPPING: fn(&mut ExclusiveLock) = stored_counters::write;
 
     fn entries() -> i64 {
         i64::from(settings::max_tables())
     }
 }
 
-pub(super) type Locked = shmem::Locked<Contents>;
-pub(super) type Exclusive = shmem::Exclusive<Contents>;
+pub(super) type SharedLock = shmem::Locked<Contents>;
+pub(super) type ExclusiveLock = shmem::Exclusive<Contents>;
 
-pub(super) fn control() -> &'static Control {
+pub(super) fn control() -> &'static SharedMemory {
     shmem::control::<Contents>()
 }
 
@@ -165,7 +165,7 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
 
 /// The database's slot, allotted if necessary and marked as changed; `None` if all are taken.
 pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
-    let _lock = Locked::exclusive();
+    let _lock = SharedLock::exclusive();
     if let Some(slot) = database(oid) {
         slot.changes.fetch_add(1, Ordering::AcqRel);
         slot.changed.store(true, Ordering::Release);
@@ -195,13 +195,13 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
 
 /// Frees the slot of a database that is gone.
 pub(super) fn free_database(slot: &Database) {
-    let _lock = Locked::exclusive();
+    let _lock = SharedLock::exclusive();
     slot.oid.store(0, Ordering::Release);
 }
 
 /// Frees the slot of a database without policies, unless it has got some meanwhile.
 pub(super) fn free_unchanged(slot: &Database) {
-    let _lock = Locked::exclusive();
+    let _lock = SharedLock::exclusive();
     if !slot.changed.load(Ordering::Acquire) {
         slot.oid.store(0, Ordering::Release);
     }

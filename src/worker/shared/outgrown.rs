@@ -1,7 +1,7 @@
 //! Which tables have outgrown being read, by what passes note of their size
 //! (`docs/decisions/0094-no-index-where-none-is-needed.md`).
 
-use super::Locked;
+use super::SharedLock;
 use super::state::{TableKey, with_table};
 use crate::settings;
 use std::collections::{HashMap, HashSet};
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 /// The labelled tables of a database that have outgrown being read, with their partitions.
 pub(in crate::worker) fn of(database: u32) -> HashSet<u32> {
     let mut read: HashMap<u32, u64> = HashMap::new();
-    Locked::shared().for_each(|state| {
+    SharedLock::shared().for_each(|state| {
         if state.key.database == database && state.read_blocks > 0 {
             *read.entry(state.labelled_table).or_default() += u64::from(state.read_blocks);
         }
@@ -31,7 +31,7 @@ pub(in crate::worker) fn note(key: TableKey, blocks: u32) -> bool {
         return false;
     };
     let mut others = 0;
-    Locked::shared().for_each(|state| {
+    SharedLock::shared().for_each(|state| {
         if (state.key.database, state.labelled_table) == (key.database, labelled_table)
             && state.key != key
         {
@@ -44,7 +44,7 @@ pub(in crate::worker) fn note(key: TableKey, blocks: u32) -> bool {
 
 /// The builder has been at a labelled table: its sizes are to be looked at anew.
 pub(in crate::worker) fn forget(labelled_table: TableKey) {
-    Locked::exclusive().for_each_mut(|state| {
+    SharedLock::exclusive().for_each_mut(|state| {
         if (state.key.database, state.labelled_table)
             == (labelled_table.database, labelled_table.relid)
         {

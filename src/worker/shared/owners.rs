@@ -3,7 +3,7 @@
 //! Kept apart from the tables' states, which end with their tables: dropping a table and
 //! creating another does not reset it.
 
-use super::{Exclusive, Locked};
+use super::{ExclusiveLock, SharedLock};
 use crate::worker::queue::fairness::{self, Used};
 use crate::worker::shared;
 
@@ -36,7 +36,7 @@ fn places(owner: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The standing of an owner.
-pub(in crate::worker) fn standing(lock: &Locked, owner: u32, now: i64) -> Standing {
+pub(in crate::worker) fn standing(lock: &SharedLock, owner: u32, now: i64) -> Standing {
     let accounts = shared::control().owners.get(lock);
     let account = places(owner)
         .filter_map(|place| accounts.get(place))
@@ -48,7 +48,13 @@ pub(in crate::worker) fn standing(lock: &Locked, owner: u32, now: i64) -> Standi
 }
 
 /// Charges the owner with the time; `slow`: at a slow table.
-pub(in crate::worker) fn charge(lock: &mut Exclusive, owner: u32, took: i64, slow: bool, now: i64) {
+pub(in crate::worker) fn charge(
+    lock: &mut ExclusiveLock,
+    owner: u32,
+    took: i64,
+    slow: bool,
+    now: i64,
+) {
     if owner == 0 {
         return;
     }

@@ -4,7 +4,7 @@
 //! `ttl.max_tables` is exact. A worker makes it a table to delete from once that has committed; if
 //! it has not, the place is given back.
 
-use super::standing;
+use super::deletion_state;
 use super::state::{self, Entering, TableKey, Wanted};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, roles};
@@ -32,7 +32,7 @@ pub(crate) fn claimant(relid: pg_sys::Oid) -> Option<Claimant> {
 /// Takes the places of the tables whose rows expire by this table's policy, all or none; 53400 if
 /// there is no room for one of them. The policy is visible to the current command.
 pub(crate) fn reserve(labelled_table: pg_sys::Oid) -> Result<()> {
-    take(&standing::expiring(labelled_table)).map_err(|refused| {
+    take(&deletion_state::expiring(labelled_table)).map_err(|refused| {
         let table = catalog::qualified_name(refused.table);
         let message = format!("no room for a time to live of table {table}");
         refused.error(message)
@@ -68,13 +68,13 @@ fn has_rows(relid: pg_sys::Oid) -> bool {
 }
 
 /// Why there is no place for a table, whose error it makes.
-struct Refused {
+struct NoPlace {
     table: pg_sys::Oid,
     owner: u32,
     refusal: Refusal,
 }
 
-impl Refused {
+impl NoPlace {
     fn error(&self, message: String) -> Error {
         Error::new(
             PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
@@ -113,7 +113,7 @@ pub(crate) fn refusal(relid: pg_sys::Oid) -> Option<String> {
     Some(reason(claimant.owner, refusal))
 }
 
-fn take(tables: &[pg_sys::Oid]) -> std::result::Result<(), Refused> {
+fn take(tables: &[pg_sys::Oid]) -> std::result::Result<(), NoPlace> {
     let database = background::my_database().to_u32();
     let mut wanted = Vec::new();
     for &table in tables {
@@ -137,7 +137,7 @@ fn take(tables: &[pg_sys::Oid]) -> std::result::Result<(), Refused> {
     }
     if take_all(&wanted).is_err() {
         forget_gone(database);
-        take_all(&wanted).map_err(|(wanted, refusal)| Refused {
+        take_all(&wanted).map_err(|(wanted, refusal)| NoPlace {
             table: wanted.key.relid.into(),
             owner: wanted.claimant.owner,
             refusal,

@@ -2,9 +2,9 @@
 //! database and owner, and what each is at. The launcher alone gives places away, and starts the
 //! process for each.
 
-use super::report::Report;
+use super::worker_report::Report;
 use crate::pg::server::background;
-use crate::pg::session::owner_session::{self, Way};
+use crate::pg::session::owner_session::{self, Ownership};
 use crate::settings::{self, WORKERS};
 use crate::worker::shared;
 use std::ffi::{CStr, CString};
@@ -74,7 +74,7 @@ pub(in crate::worker) struct Task {
     pub(in crate::worker) owner: u32,
     /// The table of a builder; otherwise 0.
     pub(in crate::worker) table: u32,
-    pub(in crate::worker) way: Way,
+    pub(in crate::worker) way: Ownership,
 }
 
 /// A place for a process. Valid when zeroed.
@@ -125,10 +125,10 @@ impl Process {
     }
 
     /// The place's task.
-    pub(in crate::worker) fn way(&self) -> Way {
+    pub(in crate::worker) fn way(&self) -> Ownership {
         match self.renounced.load(Ordering::Relaxed) {
-            true => Way::Renounced,
-            false => Way::Connected,
+            true => Ownership::Renounced,
+            false => Ownership::Connected,
         }
     }
 
@@ -139,7 +139,7 @@ impl Process {
         self.database.store(task.database, Ordering::Relaxed);
         self.owner.store(task.owner, Ordering::Relaxed);
         self.table.store(task.table, Ordering::Relaxed);
-        let renounced = task.way == Way::Renounced;
+        let renounced = task.way == Ownership::Renounced;
         self.renounced.store(renounced, Ordering::Relaxed);
         self.connected.store(false, Ordering::Relaxed);
         self.idle.store(false, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 
 use super::counters::Counters;
 pub(in crate::worker) use super::progress::Progress;
-use super::{Exclusive, Locked};
+use super::{ExclusiveLock, SharedLock};
 use crate::deletion::receiver::FoundRow;
 use crate::pg::server::background;
 use crate::settings;
@@ -170,7 +170,7 @@ pub(in crate::worker) fn with_table<T>(
     key: TableKey,
     work: impl FnOnce(&mut TableState) -> T,
 ) -> Option<T> {
-    Locked::exclusive().find_mut(&key).map(work)
+    SharedLock::exclusive().find_mut(&key).map(work)
 }
 
 /// A table that is to have a state.
@@ -183,7 +183,7 @@ pub(in crate::worker) struct Wanted {
 }
 
 /// The places for tables, and who has them.
-fn places(lock: &Locked) -> Places {
+fn places(lock: &SharedLock) -> Places {
     let mut owners = Vec::new();
     lock.for_each(|state| owners.push(state.owner));
     let total = u32::try_from(settings::max_tables()).unwrap_or(0);
@@ -192,12 +192,12 @@ fn places(lock: &Locked) -> Places {
 
 /// Whether there is a place for one more table of this owner.
 pub(in crate::worker) fn admits(claimant: Claimant) -> Result<(), Refusal> {
-    places(&Locked::shared()).admits(claimant)
+    places(&SharedLock::shared()).admits(claimant)
 }
 
 /// Enters tables under one lock: their owners' places are counted once, if a table is new.
 pub(in crate::worker) struct Entering {
-    lock: Exclusive,
+    lock: ExclusiveLock,
     places: Option<Places>,
     now: i64,
 }
@@ -206,7 +206,7 @@ impl Entering {
     pub(in crate::worker) fn begin() -> Self {
         let now = background::monotonic();
         Self {
-            lock: Locked::exclusive(),
+            lock: SharedLock::exclusive(),
             places: None,
             now,
         }
@@ -257,7 +257,7 @@ pub(in crate::worker) fn ensure_table(wanted: &Wanted) -> bool {
 /// Forgets the tables for which `gone` is true, and their blocked rows.
 pub(in crate::worker) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
     let mut keys = HashSet::new();
-    let mut lock = Locked::exclusive();
+    let mut lock = SharedLock::exclusive();
     lock.for_each(|state| {
         if gone(state) {
             keys.insert(state.key);
@@ -266,7 +266,7 @@ pub(in crate::worker) fn remove_tables(gone: impl Fn(&TableState) -> bool) {
     remove(&mut lock, &keys);
 }
 
-fn remove(lock: &mut Exclusive, keys: &HashSet<TableKey>) {
+fn remove(lock: &mut ExclusiveLock, keys: &HashSet<TableKey>) {
     for key in keys {
         lock.remove(key);
     }
@@ -295,7 +295,7 @@ pub(in crate::worker) fn remove_targets(
         }
     }
     remove_tables(|state| gone(state) && !is_sum(state));
-    Locked::exclusive().for_each_mut(|state| {
+    SharedLock::exclusive().for_each_mut(|state| {
         if gone(state) {
             state.schedule.never();
             state.fingerprint = 0;
@@ -337,7 +337,7 @@ pub(in crate::worker) fn forget_dropped(key: TableKey, labelled_table: u32) {
     let Some((counted, claimant)) = known else {
         return;
     };
-    remove(&mut Locked::exclusive(), &HashSet::from([key]));
+    remove(&mut SharedLock::exclusive(), &HashSet::from([key]));
     with_sum(key.database, labelled_table, claimant, |sum| {
         sum.counters.add(&counted);
         sum.counters.partitions_dropped += 1;
@@ -352,7 +352,7 @@ pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
         with_sum(database, labelled_table, claimant, |_| ());
     }
     let labelled_tables: HashSet<u32> = tables.iter().map(|(table, _)| *table).collect();
-    Locked::exclusive().for_each_mut(|state| {
+    SharedLock::exclusive().for_each_mut(|state| {
         if state.key.database == database && labelled_tables.contains(&state.labelled_table) {
             state.counters.reset(now);
             state.habit.used = 0;
@@ -377,13 +377,13 @@ pub(in crate::worker) fn warn_restored(key: TableKey, claimant: Claimant) -> boo
 
 /// A copy of a table's state.
 pub(in crate::worker) fn get(key: TableKey) -> Option<TableState> {
-    Locked::shared().find(&key).copied()
+    SharedLock::shared().find(&key).copied()
 }
 
 /// A copy of the states of a database's tables.
 pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
     let mut states = Vec::new();
-    Locked::shared().for_each(|state| {
+    SharedLock::shared().for_each(|state| {
         if state.key.database == database {
             states.push(*state);
         }

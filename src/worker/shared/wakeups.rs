@@ -1,7 +1,7 @@
 //! What sessions announce to the workers at commit, when others can see it: which tables they
 //! have written to, and that a policy has changed.
 
-use super::prepared;
+use super::prepared_transactions;
 use super::processes::{self, Kind};
 use crate::pg::server::background;
 use crate::store::written::{self, ANY, KEPT_TS, Written};
@@ -79,7 +79,7 @@ pub(crate) fn at_other_end(is_prepared: bool) {
         let tables = noted
             .into_iter()
             .map(|written| (written.labelled_table, written.bits));
-        prepared::keep(tables.chain(changed.then_some((0, 0))));
+        prepared_transactions::keep(tables.chain(changed.then_some((0, 0))));
     }
     if changed && is_prepared {
         let database = background::my_database().to_u32();

@@ -1,7 +1,7 @@
 //! A batch within a turn: its size, its failure, its counters and the pause after it.
 
 use super::turn::{Turn, micros, note_failure};
-use crate::deletion::batch::{self, Done, Trouble};
+use crate::deletion::batch::{self, BatchFailure, BatchResult};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
@@ -28,7 +28,7 @@ impl Turn<'_> {
         query: &str,
         limit: u32,
         expiry_key: Option<&ExpiryKey>,
-    ) -> Result<Option<Done>, Error> {
+    ) -> Result<Option<BatchResult>, Error> {
         state::with_table(self.key, |state| {
             state.progress.batch = limit;
             state.single = None;
@@ -39,7 +39,7 @@ impl Turn<'_> {
         };
         let began = Instant::now();
         let result = batch::run(&self.job, query, limit, &on_single);
-        if let Err(Trouble::Table(failure) | Trouble::Row(failure, _)) = &result
+        if let Err(BatchFailure::Table(failure) | BatchFailure::Row(failure, _)) = &result
             && self.is_of_a_block(failure)?
         {
             return Ok(None);
@@ -47,13 +47,13 @@ impl Turn<'_> {
         match result {
             Ok(done) => self.after_success(done, limit, expiry_key).map(Some),
             // The referencing tables cannot be read, perhaps.
-            Err(Trouble::Table(failure))
+            Err(BatchFailure::Table(failure))
                 if !failure.is_of_contention() && self.goes_without_referred() =>
             {
                 Ok(None)
             }
-            Err(Trouble::Table(failure)) => Err(failure),
-            Err(Trouble::Row(failure, row)) => {
+            Err(BatchFailure::Table(failure)) => Err(failure),
+            Err(BatchFailure::Row(failure, row)) => {
                 let took = began.elapsed();
                 let cost = match failure.is_of_contention() {
                     true => took / CONTENTION,
@@ -65,7 +65,7 @@ impl Turn<'_> {
                     .settle(1, Duration::from_millis(5), Duration::ZERO)?;
                 Ok(None)
             }
-            Err(Trouble::Slow(failure)) => {
+            Err(BatchFailure::Slow(failure)) => {
                 self.after_timeout(&failure, query, limit, expiry_key)?;
                 Err(failure)
             }
@@ -95,10 +95,10 @@ impl Turn<'_> {
 
     fn after_success(
         &mut self,
-        done: Done,
+        done: BatchResult,
         limit: u32,
         expiry_key: Option<&ExpiryKey>,
-    ) -> Result<Done, Error> {
+    ) -> Result<BatchResult, Error> {
         self.count(&done, expiry_key);
         if !done.kept.is_empty() && done.tally.deleted == 0 {
             self.count_futile(done.took, true);
@@ -163,7 +163,7 @@ impl Turn<'_> {
     ) -> Result<(), Error> {
         match batch_size::after_timeout(limit) {
             Some(smaller) => self.progress.batch = smaller,
-            None if timeout::Turn::is_limited(settings::statement_timeout()) => {}
+            None if timeout::TimedTurn::is_limited(settings::statement_timeout()) => {}
             None => return self.after_failure(failure, None, query, limit, expiry_key),
         }
         Ok(())
@@ -235,7 +235,7 @@ impl Turn<'_> {
         }
     }
 
-    fn count(&mut self, done: &Done, expiry_key: Option<&ExpiryKey>) {
+    fn count(&mut self, done: &BatchResult, expiry_key: Option<&ExpiryKey>) {
         self.rows += done.tally.found;
         self.progress.pass_rows += done.tally.deleted;
         let expiry = done.tally.first_locked.zip(expiry_key);

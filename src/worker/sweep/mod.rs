@@ -1,13 +1,13 @@
 //! The two orders in which a table is swept: an index's, and the heap's.
 
 pub(in crate::worker) mod attempt;
+pub(in crate::worker) mod drop_partition;
 pub(in crate::worker) mod pace;
 pub(in crate::worker) mod pass_end;
 pub(in crate::worker) mod ranges;
-pub(in crate::worker) mod referred;
+pub(in crate::worker) mod referred_rows;
 pub(in crate::worker) mod turn;
 pub(in crate::worker) mod unreadable;
-pub(in crate::worker) mod whole;
 pub(in crate::worker) mod without_deletion;
 
 use self::turn::{Step, Turn};
@@ -18,7 +18,7 @@ use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
-use crate::worker::shared::report::{self, Phase};
+use crate::worker::shared::worker_report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ impl Turn<'_> {
 
     /// Deletes in the order of an index, from where it stopped.
     fn sweep_index(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
-        report::phase(Phase::SweepingIndex);
+        worker_report::phase(Phase::SweepingIndex);
         loop {
             if self.is_over() {
                 return Ok(Step::Pause);
@@ -243,7 +243,7 @@ impl Turn<'_> {
 
     /// Deletes in heap order, from where it stopped.
     fn sweep_heap(&mut self) -> Result<Step, Error> {
-        report::phase(Phase::SweepingHeap);
+        worker_report::phase(Phase::SweepingHeap);
         while let Some((from, end)) = self.next_blocks() {
             if self.is_over() {
                 return Ok(Step::Pause);

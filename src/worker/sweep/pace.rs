@@ -5,7 +5,7 @@ use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use crate::worker::queue::throttle::{self, Bounds, Load};
 use crate::worker::shared::REPLICAS_EVERY;
-use crate::worker::shared::{self, report};
+use crate::worker::shared::{self, worker_report};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ impl Pace {
         self.effort = throttle::effort(&load, &bounds);
         let pause = throttle::pause(took, self.effort);
         let cause = (!pause.is_zero()).then(|| throttle::cause(&load, &bounds));
-        report::pace(self.effort, cause);
+        worker_report::pace(self.effort, cause);
         background::check_postmaster();
         let until = Instant::now() + pause;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
@@ -73,8 +73,8 @@ impl Pace {
             }
             background::wait(millis);
         }
-        report::pace(self.effort, None);
-        timeout::Turn::paused(pause);
+        worker_report::pace(self.effort, None);
+        timeout::TimedTurn::paused(pause);
         // After the pause: during a batch clients may wait for it.
         self.look();
         Ok(())

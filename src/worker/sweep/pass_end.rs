@@ -6,7 +6,7 @@ use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::worker::queue::schedule::{self, Outcome};
-use crate::worker::shared::report::{self, Phase};
+use crate::worker::shared::worker_report::{self, Phase};
 use crate::worker::shared::{blocked, state};
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ impl Turn<'_> {
 
     /// Ends a pass: nothing is left but locked rows and those set aside.
     pub(in crate::worker) fn finish(&mut self) -> Result<Outcome, Error> {
-        report::phase(Phase::LookingAhead);
+        worker_report::phase(Phase::LookingAhead);
         let expiry_keys = || self.job.expiry_keys.iter();
         let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
         if !self.progress.partial || !ordered {

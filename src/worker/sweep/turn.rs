@@ -1,22 +1,22 @@
 //! A turn at one table (M9): until 50,000 rows, one second, or none left.
 
+use super::drop_partition::{self, Whole};
 use super::pace::Pace;
-use super::whole::{self, Whole};
 use super::without_deletion::{held, measure_backlog, unchanged, wait, waits_until};
 use crate::deletion::expiry_keys::ExpiryKey;
 use crate::deletion::job::{Access, Job};
 use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
-use crate::deletion::{batch_size, probe, transaction};
+use crate::deletion::{batch_size, probe, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use crate::worker::queue::fairness::{LONG_TURN, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
-use crate::worker::shared::report::{self, Phase};
 use crate::worker::shared::state::{self, Progress, TableKey};
-use crate::worker::shared::{self, blocked, claims, log, resting, wakeups};
+use crate::worker::shared::worker_report::{self, Phase};
+use crate::worker::shared::{self, blocked, claims, log, paused_tables, wakeups};
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
     }
     // As long as a turn should take, plus two transactions of the longest kind.
     let whole = TIME + limits.each * 2;
-    timeout::Turn::begin(limits.each, whole, limits.patience, LONG_TURN);
+    timeout::TimedTurn::begin(limits.each, whole, limits.patience, LONG_TURN);
     let outcome = work(key, drops, pace);
     let outcome = outcome.unwrap_or_else(|failure| {
         if failure.sqlstate() == "55000" {
@@ -86,11 +86,11 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
             note_failure(key, &failure);
             state::with_table(key, |state| state.failing = true);
         }
-        timeout::Turn::leave(limits.each / 2);
+        timeout::TimedTurn::leave(limits.each / 2);
         measure_backlog(key);
         Outcome::Failed
     });
-    let spent = timeout::Turn::end();
+    let spent = timeout::TimedTurn::end();
     let spent = Spent {
         took: spent.took,
         longest: spent.longest,
@@ -143,7 +143,7 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     if let Some(until) = job.policy.waits_until(began) {
         return Ok(wait(key, until));
     }
-    if let Some(resting) = resting::at(job.policy.rest, began) {
+    if let Some(resting) = paused_tables::at(job.policy.rest, began) {
         let began = background::monotonic();
         measure_backlog(key);
         let cost = background::monotonic().saturating_sub(began);
@@ -167,9 +167,9 @@ fn drop_whole(key: TableKey) -> Result<bool, Error> {
     if began < before {
         return Ok(false);
     }
-    report::phase(Phase::DroppingPartition);
-    let dropped = whole::drop_if_past(key);
-    report::phase(Phase::Preparing);
+    worker_report::phase(Phase::DroppingPartition);
+    let dropped = drop_partition::drop_if_past(key);
+    worker_report::phase(Phase::Preparing);
     let pause = match dropped {
         Ok(Whole::Dropped) => return Ok(true),
         Ok(Whole::NotYet) => return Ok(false),
@@ -212,11 +212,11 @@ pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
         // By an earlier process of the owner, perhaps.
         return;
     }
-    if timeout::Turn::has_timed_out() {
+    if timeout::TimedTurn::has_timed_out() {
         // Slowness is logged once per table, when it is known to be slow.
         return;
     }
-    let name = transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
+    let name = worker_transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
     // Which block, that is for each to be told.
     let kind = match failure.may_be_of_a_block() {
         true => failure.message.clone(),
@@ -363,7 +363,7 @@ impl<'a> Turn<'a> {
         self.rests()
             || self.rows >= ROWS
             || self.began.elapsed() >= TIME
-            || resting::at(self.job.policy.rest, background::now()).is_some()
+            || paused_tables::at(self.job.policy.rest, background::now()).is_some()
             || shared::is_deletion_held()
     }
 }

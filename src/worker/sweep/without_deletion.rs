@@ -1,7 +1,7 @@
 //! Turns that delete nothing: deletion is held or rests, a change of the policy waits, or nothing was written.
 
 use super::turn::scheduled;
-use crate::deletion::{probe, transaction};
+use crate::deletion::{probe, worker_transaction};
 use crate::error::Error;
 use crate::pg::server::{activity, background};
 use crate::store::cache;
@@ -49,7 +49,7 @@ pub(super) fn held() -> Outcome {
 
 /// Until when a change of the policy keeps the table's expired rows (C24).
 pub(super) fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
-    transaction::run(|| {
+    worker_transaction::run(|| {
         let policy = cache::policy(key.relid.into());
         Ok(policy.and_then(|policy| policy.waits_until(background::now())))
     })

@@ -2,10 +2,11 @@
 //!
 //! A room is a folder or a file right below `src/`. Prints how often each uses which, the
 //! uses that run upwards, and the largest circle of files; fails if there is an upward use,
-//! a room without a place in the order, a word that a room must not know, or a condition on one version of
-//! PostgreSQL.
+//! a room without a place in the order, a word that a room must not know, a condition on one version of
+//! PostgreSQL, or a name that two files or two types have.
 
 mod circle;
+mod names;
 mod order;
 mod source;
 mod versions;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     };
     let mut faults = order::faults(&source, ORDER, WORDS);
     faults.extend(versions::faults(&source));
+    faults.extend(names::faults(&source));
     let mut between: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for used in source.between_rooms() {
         *between.entry((used.room, used.to_room)).or_default() += 1;

@@ -309,9 +309,7 @@ fn no_expired_row() {
             catch_up(&mut database.connect(), &mut promoted.connect());
             standby.promote();
             // The slot is the primary's.
-            promoted
-                .connect()
-                .run("ALTER SUBSCRIPTION feed DISABLE");
+            promoted.connect().run("ALTER SUBSCRIPTION feed DISABLE");
             assert_none_is_left(&promoted, &prepared, None);
         }
         assert_none_is_left(&database, &prepared, Some(feed));

@@ -1,0 +1,195 @@
+//! `ttl.archive_to`.
+
+use super::problem::Problem;
+use super::{archive_keys, cluster, guard};
+use crate::deletion::archiving;
+use crate::error::{Error, Result};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog::{self, names};
+use crate::pg::session::{self, xact};
+use crate::policy::{ArchiveChoice, ExpiredThere, Policy};
+use crate::store::{governing_label, label_of, seclabel};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// The longest chain of archives that is followed.
+const LONGEST_CHAIN: usize = 100;
+
+/// `ttl.archive_to(rel, target)` (C26): expired rows are inserted into `target` as they are
+/// deleted; NULL ends that.
+#[pg_extern(sql = false)]
+fn archive_to(rel: Option<pg_sys::Oid>, target: Option<pg_sys::Oid>) {
+    guard::check_writable(c"ttl.archive_to()");
+    or_raise(guard::required(rel, "rel").and_then(|rel| set(rel, target)));
+}
+
+fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
+    match target {
+        Some(_) => {
+            guard::check_changeable(relid)?;
+            let hint = "Copy rows before they expire, or use a table that Citus does not manage.";
+            cluster::refuse_on_shell(relid, "ttl.archive_to()", hint)?;
+        }
+        None => guard::check_change(relid)?,
+    }
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    let Some(mut policy) = guard::own_policy(relid)? else {
+        return Err(Error::no_policy(relid));
+    };
+    if let Some(target) = target {
+        // First without a lock, which not everybody may take.
+        check(relid, target)?;
+        guard::lock(target, pg_sys::AccessShareLock);
+        check(relid, target)?;
+        match expired_there(&policy, target) {
+            Some(ExpiredThere::ByDefault(seconds)) => {
+                return Err(born_expired(relid, target, seconds));
+            }
+            Some(ExpiredThere::ByOverride) => told_of_overrides(target).notice(),
+            None => {}
+        }
+        archive_keys::tell(relid, &policy, target)?;
+    }
+    match target {
+        Some(target) => choose(relid, &mut policy, target),
+        None => policy.end_archive(),
+    }
+    seclabel::set(relid, Some(&policy));
+    xact::next_command();
+    Ok(())
+}
+
+/// Notes which table it is, and whose both are: [`check`] has found one owner.
+fn choose(relid: pg_sys::Oid, policy: &mut Policy, target: pg_sys::Oid) {
+    let chosen = ArchiveChoice {
+        table: target.to_u32(),
+        owner: archiving::owner_of(relid).unwrap_or_default(),
+    };
+    let name = session::with_safe_search_path(|| catalog::qualified_name(target));
+    policy.choose_archive(name, chosen);
+}
+
+fn expired_there(policy: &Policy, target: pg_sys::Oid) -> Option<ExpiredThere> {
+    let there = governing_label(target)?;
+    ExpiredThere::of(policy, &there.policy)
+}
+
+fn born_expired(relid: pg_sys::Oid, target: pg_sys::Oid, seconds: i32) -> Error {
+    let (table, archive) = (
+        catalog::qualified_name(relid),
+        catalog::qualified_name(target),
+    );
+    let quoted = catalog::quote_literal(&archive);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("cannot archive rows of table {table} in {archive}"),
+    )
+    .detail(format!(
+        "They are expired there, too: its default time to live is {seconds} s."
+    ))
+    .hint(format!(
+        "Turn that off, SELECT ttl.disable({quoted}), or make it longer than that of {table}, SELECT ttl.set_default({quoted}, ...)."
+    ))
+}
+
+fn told_of_overrides(target: pg_sys::Oid) -> Error {
+    let archive = catalog::qualified_name(target);
+    Error::for_notice(format!(
+        "archived rows with an override are expired in {archive}, too"
+    ))
+    .detail("It has a time to live with the same column for overrides.")
+}
+
+/// Refuses a target for which the table's owner, who deletes, lacks a right, or rows a column.
+fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
+    let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
+    archiving::check(relid, target, owner)?;
+    let mut next = target;
+    for _ in 0..LONGEST_CHAIN {
+        if next == relid {
+            let message = format!(
+                "cannot archive rows of table {} in {}",
+                catalog::qualified_name(relid),
+                catalog::qualified_name(target)
+            );
+            return Err(
+                Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+                    .detail("Its own expired rows are archived there.")
+                    .hint("Use a table without a time to live, or with another archive."),
+            );
+        }
+        let archive = label_of(next).and_then(|policy| policy.archive()?.chosen);
+        let Some(chosen) = archive else {
+            break;
+        };
+        next = chosen.table.into();
+    }
+    Ok(())
+}
+
+/// For `ttl.resume`: says that deletion waits for the archive, if it does, and what to call.
+pub(in crate::api) fn tell_of_wait(relid: pg_sys::Oid, policy: &Policy) {
+    let failure = policy
+        .archive()
+        .and_then(|archive| archiving::chosen(relid, relid, &archive).err());
+    if let Some(failure) = failure {
+        let table = catalog::qualified_name(relid);
+        Error {
+            code: PgSqlErrorCode::ERRCODE_WARNING,
+            message: format!("expired rows of table {table} are not deleted"),
+            detail: Some(format!("They wait for their archive: {}", failure.text())),
+            hint: failure.hint,
+        }
+        .warn();
+    }
+}
+
+/// For `ttl.problems`: why expired rows stay, or that a dump would name another table.
+pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
+    let Some(archive) = policy.archive() else {
+        return vec![];
+    };
+    let found = archiving::chosen(relid, relid, &archive).and_then(|target| {
+        // Only their owners differ.
+        let others = catalog::all_inheritors(relid).into_iter();
+        let strange =
+            |table: &pg_sys::Oid| archiving::owner_of(*table) != archiving::owner_of(relid);
+        match others.filter(strange).find(|&table| is_deleted_from(table)) {
+            Some(table) => archiving::chosen(table, relid, &archive),
+            None => Ok(target),
+        }
+    });
+    let oid = match found {
+        Ok(target) => target.oid(),
+        Err(failure) => {
+            let hint = failure.hint.as_deref().unwrap_or_default();
+            let text = format!("nothing is deleted: {} {hint}", failure.text());
+            return vec![Problem::new(text).with_statement(hint)];
+        }
+    };
+    let name = catalog::qualified_name(oid);
+    let mut problems = vec![];
+    if !names::is_of(oid, &archive.name) {
+        let text = format!(
+            "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
+            archive.name
+        );
+        let table = catalog::quote_literal(&catalog::qualified_name(relid));
+        let target = catalog::quote_literal(&name);
+        problems.push(
+            Problem::new(text).with_statement(format!("SELECT ttl.archive_to({table}, {target});")),
+        );
+    }
+    if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
+        let text = format!(
+            "archived rows are expired in {name}, too: its default time to live is {seconds} s"
+        );
+        let target = catalog::quote_literal(&name);
+        problems.push(Problem::new(text).with_statement(format!("SELECT ttl.disable({target});")));
+    }
+    problems
+}
+
+fn is_deleted_from(table: pg_sys::Oid) -> bool {
+    catalog::class(table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+}

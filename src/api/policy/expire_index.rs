@@ -1,0 +1,299 @@
+//! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
+
+use super::mass_expiry::Consent;
+use super::{consequences, expire_after, guard, index_time_zone, write_label};
+use crate::ddl::purge_before_change;
+use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values::Text;
+use crate::pg::catalog::index;
+use crate::pg::catalog::{self, qualified_name, quote_identifier};
+use crate::pg::session::locks;
+use crate::policy::{IndexRule, Policy};
+use crate::store::expiry_index;
+use crate::store::ttl_index::{self, TtlIndex, UnfitIndex};
+use crate::store::{index_of, policy_lock, without_its_index};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Settings of the table that are changed with a rule; `None` keeps the present value.
+#[derive(Debug, Clone, Default)]
+pub(in crate::api) struct IndexOptions {
+    pub(in crate::api) drop_partitions: Option<bool>,
+    pub(in crate::api) hidden: Option<bool>,
+    pub(in crate::api) revive_expired: bool,
+    /// M13: of this TTL index.
+    pub(in crate::api) time_zone: Option<String>,
+}
+
+/// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired, confirm,
+/// time_zone)`: makes
+/// an index a TTL index, or changes its seconds; NULL makes it an ordinary index again. No index is
+/// rebuilt (M6). Raises 42809 for an unsuitable index (M7), 22023 for seconds out of range (M1),
+/// 42501 for users who do not own the table.
+#[pg_extern(sql = false)]
+fn expire_index(
+    index: Option<pg_sys::Oid>,
+    expire_after_seconds: Option<i32>,
+    drop_partitions: Option<bool>,
+    hidden: Option<bool>,
+    revive_expired: Option<bool>,
+    confirm: Option<bool>,
+    time_zone: Option<Text>,
+) {
+    guard::check_writable(c"ttl.expire_index()");
+    or_raise(guard::required(index, "index").and_then(|index| {
+        let options = IndexOptions {
+            drop_partitions,
+            hidden,
+            revive_expired: guard::required(revive_expired, "revive_expired")?,
+            time_zone: time_zone.map(|zone| zone.0),
+        };
+        let seconds = expire_after_seconds.map(|value| {
+            let refused = |error: Error| error.hint("NULL makes the index an ordinary one again.");
+            checked_seconds(value, "expire_after_seconds").map_err(refused)
+        });
+        let seconds = seconds.transpose()?;
+        let value = seconds.map_or("NULL".to_owned(), |seconds| seconds.to_string());
+        let shown = catalog::quote_literal(&qualified_name(index));
+        let zone = options.time_zone.as_deref().map_or(String::new(), |zone| {
+            format!(", time_zone => {}", catalog::quote_literal(zone))
+        });
+        let call = format!("ttl.expire_index({shown}, {value}{zone}");
+        let consent = Consent::new(confirm, &call)?;
+        set_rule(index, seconds, &options, &consent).map(|_former| ())
+    }));
+}
+
+pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
+    IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
+        let message = format!("invalid value for argument \"{argument}\": {value}");
+        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .detail("It is a number of seconds from 0 to 2147483647.")
+    })
+}
+
+/// Makes the index a TTL index with these seconds, or with `None` an ordinary index; returns the
+/// former seconds.
+pub(in crate::api) fn set_rule(
+    index: pg_sys::Oid,
+    seconds: Option<i32>,
+    options: &IndexOptions,
+    consent: &Consent,
+) -> Result<Option<i32>> {
+    let relid = table_of(index)?;
+    match seconds {
+        Some(_) => guard::check_changeable(relid)?,
+        None => guard::check_change(relid)?,
+    }
+    let lock = if trigger_placement::will_be_created(relid) {
+        pg_sys::ShareRowExclusiveLock
+    } else {
+        pg_sys::ShareUpdateExclusiveLock
+    };
+    guard::lock(relid, lock);
+    // Lock order: the policy, then the index. RENAME locks only the index.
+    policy_lock::lock_policy_for_change(relid);
+    locks::relation(index, pg_sys::ShareUpdateExclusiveLock);
+    // While the lock was waited for, the index may have been dropped and its OID reused.
+    if table_of(index)? != relid {
+        return Err(not_an_index(index));
+    }
+    guard::check_change(relid)?;
+    let present = guard::own_policy(relid)?;
+    let name = catalog::relation_name(index);
+    let former = present.as_ref().and_then(|policy| policy.rule(&name));
+    let former = former.cloned();
+    let mut policy = present.clone().unwrap_or_else(without_clock);
+    let mut notice = None;
+    if let Some(expire_after_seconds) = seconds {
+        let fitting = check_new(relid, index, present.as_ref())?;
+        let (asked, shown) = (options.time_zone.as_deref(), qualified_name(index));
+        let zone = index_time_zone::choose(asked, former.as_ref(), fitting.date, &shown)?;
+        let key = fitting.shown_key();
+        notice = zone.notice.map(|notice| (notice, key));
+        policy.set_rule(IndexRule {
+            index: name,
+            expire_after_seconds,
+            time_zone: zone.name,
+        });
+        policy
+            .check_size()
+            .map_err(|error| Error::invalid_label(&error))?;
+    } else if former.is_some() {
+        policy.remove_rule(&name);
+    } else {
+        return Err(not_a_ttl_index(index));
+    }
+    policy.hidden = options.hidden.unwrap_or(policy.hidden);
+    policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
+    if policy.drop_partitions {
+        guard::require_partitioned(relid)?;
+    }
+    if !options.revive_expired {
+        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+    }
+    write_label::change(relid, &mut policy, consent)?;
+    trigger_placement::sync(relid);
+    if let (Some((notice, key)), Some(seconds)) = (notice, seconds) {
+        let shown = catalog::quote_literal(&qualified_name(index));
+        let call = format!("ttl.expire_index({shown}, {seconds}");
+        notice.send(&key, &qualified_name(relid), &call);
+    }
+    if seconds.is_some() && former.is_none() {
+        consequences::tell(relid, &[], None)?;
+    }
+    Ok(former.map(|rule| rule.expire_after_seconds))
+}
+
+/// A new policy that has only TTL indexes.
+fn without_clock() -> Policy {
+    Policy {
+        ts_column: None,
+        ttl_column: None,
+        ..Policy::default()
+    }
+}
+
+fn table_of(index: pg_sys::Oid) -> Result<pg_sys::Oid> {
+    index::table_of(index).ok_or_else(|| not_an_index(index))
+}
+
+fn not_an_index(index: pg_sys::Oid) -> Error {
+    let (code, message) = match catalog::class(index) {
+        Some(_) => (
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("{} is not an index", qualified_name(index)),
+        ),
+        None => (
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            format!("index with OID {} does not exist", index.to_u32()),
+        ),
+    };
+    Error::new(code, message)
+        .hint("Name the index by which rows shall expire; ttl.enable() sets a table's default.")
+}
+
+fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
+    let message = format!("index {} is not a TTL index", qualified_name(index));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
+    )
+    .hint("The TTL indexes of a table are shown by SELECT rules FROM ttl.tables.")
+}
+
+/// M7: checks that rows of the table can expire by the index, and that no TTL index is like it.
+fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<TtlIndex> {
+    if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
+        let table = qualified_name(relid);
+        let message = format!("cannot set a time to live on partition {table}");
+        return Err(
+            Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+                .detail("A partitioned table's time to live holds for all its partitions.")
+                .hint("Name the index of the partitioned table."),
+        );
+    }
+    let fitting = read(index)?;
+    if let Some(child) = without_its_index(relid, &fitting) {
+        return Err(unindexed_child(index, child));
+    }
+    if let Some(other) = like(relid, index, &fitting, present) {
+        let message = format!(
+            "index {} has the key and predicate of TTL index {}",
+            qualified_name(index),
+            quote_identifier(&other)
+        );
+        return Err(
+            Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+                .detail("Rows can expire by one of them only.")
+                .hint("Change the seconds of the TTL index that there is, or make it an ordinary one first."),
+        );
+    }
+    if !fitting.is_valid {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!("index {} is not valid", qualified_name(index)),
+        )
+        .detail("No row expires by it until it is.")
+        .hint(how_to_validate(index))
+        .warn();
+    }
+    Ok(fitting)
+}
+
+/// M14: the index's expression is evaluated for rows of the tables that inherit, too.
+fn unindexed_child(index: pg_sys::Oid, child: pg_sys::Oid) -> Error {
+    let (index, child) = (qualified_name(index), qualified_name(child));
+    let message = format!("cannot use {index} as a TTL index");
+    Error::new(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail(format!(
+            "Table {child} inherits from its table and has no index on the same expression, so that the expression may raise an error for its rows."
+        ))
+        .hint(format!("Create an index like {index} on {child}."))
+}
+
+/// The statement that makes the index valid.
+pub(in crate::api) fn how_to_validate(index: pg_sys::Oid) -> String {
+    let name = qualified_name(index);
+    let is_partitioned = catalog::class(index)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_INDEX);
+    if is_partitioned {
+        format!(
+            "It becomes valid when each partition has an index that is attached to it, by ALTER INDEX {name} ATTACH PARTITION."
+        )
+    } else {
+        format!("REINDEX INDEX {name} builds it again.")
+    }
+}
+
+/// The TTL index with the same key and predicate as this one.
+pub(in crate::api) fn like(
+    relid: pg_sys::Oid,
+    index: pg_sys::Oid,
+    fitting: &TtlIndex,
+    present: Option<&Policy>,
+) -> Option<String> {
+    let rules = present.into_iter().flat_map(|policy| &policy.rules);
+    rules
+        .filter(|rule| {
+            index_of(relid, &rule.index)
+                .filter(|&other| other != index)
+                .and_then(ttl_index::read)
+                .and_then(std::result::Result::ok)
+                .is_some_and(|other| fitting.is_like(&other))
+        })
+        .map(|rule| rule.index.clone())
+        .next()
+}
+
+/// The index's entry, if rows can expire by it.
+pub(in crate::api) fn read(index: pg_sys::Oid) -> Result<TtlIndex> {
+    match ttl_index::read(index) {
+        None => Err(not_an_index(index)),
+        Some(Ok(fitting)) => Ok(fitting),
+        Some(Err(unfit)) => Err(unfitting(index, &unfit)),
+    }
+}
+
+fn unfitting(index: pg_sys::Oid, unfit: &UnfitIndex) -> Error {
+    let code = match unfit {
+        UnfitIndex::NotADate(_) => PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        _ => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+    };
+    let message = format!("cannot use {} as a TTL index", qualified_name(index));
+    let column = match unfit {
+        UnfitIndex::NotADate(_) => expiry_index::single_key(index),
+        _ => None,
+    };
+    let way = column.and_then(|(attno, _)| {
+        let relid = index::table_of(index)?;
+        let name = catalog::column_name(relid, attno);
+        let column = catalog::attribute(relid, &name)?;
+        Some(expire_after::way(relid, &name, column.type_oid))
+    });
+    Error::new(code, message)
+        .detail(format!("It {}.", unfit.reason()))
+        .hint(way.unwrap_or_else(|| unfit.remedy().to_owned()))
+}

@@ -1,0 +1,113 @@
+//! Writing a table's policy.
+
+use super::mass_expiry::{self, Consent};
+use crate::citus;
+use crate::error::{Error, Result};
+use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
+use crate::pg::exec::relation::OpenRelation;
+use crate::pg::server::background;
+use crate::pg::session::{locks, xact};
+use crate::policy::{LabelError, Policy, Shortened};
+use crate::settings;
+use crate::store::{label_of, seclabel};
+use crate::worker::shared::places;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
+/// `ttl.resume`: a migration script that changes it must not start deletion.
+pub(in crate::api) fn write(relid: pg_sys::Oid, policy: &Policy) {
+    let was_served = label_of(relid).is_some_and(|former| is_served(&former));
+    seclabel::set(relid, Some(policy));
+    if policy.is_on() && policy.restored {
+        Error::restored(relid).warn();
+    }
+    if !was_served && is_served(policy) {
+        take_place(relid);
+    }
+}
+
+/// Whether rows are deleted by the policy.
+fn is_served(policy: &Policy) -> bool {
+    policy.is_on() && !policy.restored
+}
+
+/// Takes a place in shared memory for the table, or each of its partitions, whose policy has just
+/// been stored; raises 53400 if there is none.
+pub(in crate::api) fn take_place(relid: pg_sys::Oid) {
+    xact::next_command();
+    or_raise(places::reserve(relid));
+}
+
+/// As [`write`], but refuses to expire most of a table without consent (C19), and notes when rows
+/// expire sooner by the change (C24).
+pub(in crate::api) fn change(
+    relid: pg_sys::Oid,
+    policy: &mut Policy,
+    consent: &Consent,
+) -> Result<()> {
+    let delay = settings::change_delay();
+    if delay > 0 && policy.shortens(label_of(relid).as_ref()) && may_have_rows(relid) {
+        let now = background::now();
+        let shortened = Shortened::again(policy.local.shortened, now, delay);
+        policy.local.shortened = Some(shortened);
+    }
+    let policy = &*policy;
+    mass_expiry::watch(relid, consent, || write(relid, policy))
+}
+
+/// Whether the table or a partition has ever had a row since it was last truncated or vacuumed
+/// away. With more than so many partitions, or one that is locked, that is taken for granted.
+fn may_have_rows(relid: pg_sys::Oid) -> bool {
+    const TABLES: usize = 100;
+    if citus::here().is_shell(relid) {
+        return true;
+    }
+    let tables = catalog::all_inheritors(relid);
+    tables.len() > TABLES
+        || tables.into_iter().any(|table| {
+            if !locks::try_relation(table, pg_sys::AccessShareLock) {
+                return true;
+            }
+            let is_table = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
+            catalog::class(table).is_some_and(is_table) && OpenRelation::locked(table).blocks() > 0
+        })
+}
+
+/// Names the TTL indexes that become ordinary ones: the command that turns TTL off did not name
+/// them.
+pub(in crate::api) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
+    let names: Vec<String> = former.rules.iter().map(|rule| rule.index.clone()).collect();
+    if !names.is_empty() {
+        Error::no_longer_ttl_indexes(relid, &names).notice();
+    }
+}
+
+/// The policy, if its granularity fits its default and clock (C16), its `keep_expired` is one (C23), and
+/// its channel (C28).
+pub(in crate::api) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
+    let kept = Policy::check_keep_expired(i64::from(policy.keep_expired));
+    let checked = policy.check_granularity().and(kept);
+    match checked.and_then(|_| policy.check_notify()) {
+        Ok(()) => Ok(policy),
+        Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
+        Err(error) => Err(invalid(error)),
+    }
+}
+
+/// What is wrong with a policy.
+pub(in crate::api) fn invalid(error: LabelError) -> Error {
+    match error {
+        LabelError::Granularity(seconds, default_ttl) => {
+            Error::invalid_granularity(seconds, default_ttl)
+        }
+        LabelError::KeepExpired(value) => Error::invalid_keep_expired(value),
+        LabelError::Channel(_) => Error::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "invalid value for option \"notify\"",
+        )
+        .detail(format!("{error}."))
+        .hint("Give the name of a channel, as LISTEN takes it."),
+        other => Error::invalid_label(&other),
+    }
+}

@@ -1,0 +1,146 @@
+//! While TTL is on, statements that drop or change the columns and indexes of a policy are refused
+//! (C11), as they are likely mistakes. With TTL off, the label forgets what `ttl.enable` added and
+//! the statement drops.
+
+use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
+use super::utility_statement::{AlterCommand, UtilityStatement, table_of};
+use super::{needed_constraints, sync_added};
+use crate::pg::catalog::{self, roles};
+use crate::policy::{IndexMethod, Policy};
+use crate::store::missing_index;
+use crate::store::{Rule, cache, expiry_index, governing_label, label_of};
+use pgrx::pg_sys;
+
+/// Refuses `DROP INDEX` of an index that deletion uses, unless another index can be used.
+pub(super) fn check_drop_index(statement: &UtilityStatement<'_>) {
+    let dropped = &statement.indexes;
+    for &dropping in dropped {
+        let table = table_of(dropping);
+        let Some(policy) = cache::policy(table).filter(|policy| policy.needs_clock()) else {
+            continue;
+        };
+        // `pg_restore --clean` drops the table next.
+        let Some(clock) = policy.clock.filter(|_| !roles::reads_physically(table)) else {
+            continue;
+        };
+        let wants_none = |label: &Policy| !missing_index::are_wanted(policy.labelled_table, label);
+        // Without it, deletion reads the table.
+        if label_of(policy.labelled_table)
+            .is_some_and(|label| label.index == IndexMethod::Auto && wants_none(&label))
+        {
+            continue;
+        }
+        let serving = expiry_index::find(table, &clock.ts, clock.ttl.as_ref());
+        if serving.contains(&dropping) && serving.iter().all(|i| dropped.contains(i)) {
+            let name = catalog::quote_identifier(&catalog::relation_name(dropping));
+            let what = format!("drop index {name}");
+            refuse(&what, Needed::Index, table, policy.labelled_table);
+        }
+    }
+}
+
+/// Refuses to drop, or to change the type of, a column of a policy, to drop or change the
+/// expression that computes the override from its document (D1), and to drop the constraints of
+/// both columns.
+pub(super) fn check_alter_table(statement: &UtilityStatement<'_>) {
+    let Some(relid) = statement.relation else {
+        return;
+    };
+    for command in &statement.commands {
+        if let AlterCommand::AddConstraint(Some(index)) = command {
+            refuse_primary_key(relid, index);
+        }
+    }
+    let touching: Vec<(&str, &AlterCommand)> = statement
+        .commands
+        .iter()
+        .filter_map(|command| match command {
+            AlterCommand::DropColumn(name)
+            | AlterCommand::AlterType(name, _)
+            | AlterCommand::Expression(_, name)
+            | AlterCommand::DropNotNull(name)
+            | AlterCommand::DropConstraint(name) => Some((name.as_str(), command)),
+            _ => None,
+        })
+        .collect();
+    if touching.is_empty() {
+        return;
+    }
+    for table in catalog::all_inheritors(relid) {
+        check_columns(table, &touching);
+    }
+    let dropped = touching.iter().filter_map(|(name, command)| match command {
+        AlterCommand::DropColumn(_) => Some(*name),
+        _ => None,
+    });
+    let dropped: Vec<&str> = dropped.collect();
+    if !dropped.is_empty() {
+        sync_added::forget_columns(relid, &dropped);
+    }
+}
+
+fn check_columns(table: pg_sys::Oid, touching: &[(&str, &AlterCommand)]) {
+    let Some(policy) = cache::policy(table) else {
+        return;
+    };
+    let Some(label) = governing_label(table).map(|label| label.policy) else {
+        return;
+    };
+    // With TTL off the time column may be dropped. But with TTL indexes the policy must keep every
+    // column that it names: otherwise it is not in force, and rows that expired by a TTL index
+    // would live again.
+    let needs_clock = policy.needs_clock() || !label.rules.is_empty();
+    let dropped: Vec<&str> = touching
+        .iter()
+        .filter(|(_, command)| matches!(command, AlterCommand::DropConstraint(_)))
+        .map(|&(name, _)| name)
+        .collect();
+    for &(name, command) in touching {
+        if let AlterCommand::DropConstraint(_) | AlterCommand::DropNotNull(_) = command {
+            if policy.needs_clock() {
+                needed_constraints::check(table, &policy, &label, command, &dropped);
+            }
+            continue;
+        }
+        if let AlterCommand::AlterType(_, Some(wanted)) = command
+            && catalog::attribute(table, name).is_some_and(|it| (it.type_oid, it.typmod) == *wanted)
+        {
+            // As migrations write it; PostgreSQL builds the column's indexes and constraints anew.
+            continue;
+        }
+        let column = catalog::quote_identifier(name);
+        let (what, needed) = match command {
+            AlterCommand::Expression(verb, _) => {
+                let what = format!("{verb} expression of column {column}");
+                (what, Needed::Expression)
+            }
+            AlterCommand::AlterType(..) => (format!("alter type of column {column}"), Needed::Type),
+            _ => (format!("drop column {column}"), Needed::Column(name)),
+        };
+        if needs_clock && label.columns().any(|column| column == name) {
+            refuse(&what, needed, table, policy.labelled_table);
+        }
+        // Dropping the column drops its index, which ends the rule (M8).
+        if !matches!(command, AlterCommand::DropColumn(_))
+            && let Some(rule) = policy.rules.iter().find(|rule| uses(rule, table, name))
+        {
+            refuse_change(&what, table, policy.labelled_table, &rule.index);
+        }
+    }
+}
+
+/// Whether the date of a row is made of the column.
+fn uses(rule: &Rule, table: pg_sys::Oid, name: &str) -> bool {
+    let column = catalog::attribute(table, name);
+    column.is_some_and(|column| rule.columns().contains(&column.attno))
+}
+
+/// Refuses ADD PRIMARY KEY USING INDEX of a TTL index: no row expires by a primary key (M7), so
+/// expired rows would live again.
+fn refuse_primary_key(table: pg_sys::Oid, index: &str) {
+    if label_of(table).is_some_and(|policy| policy.rule(index).is_some()) {
+        let shown = catalog::quote_identifier(index);
+        let what = format!("make index {shown} a primary key");
+        refuse_as_primary_key(&what, table, index);
+    }
+}

@@ -1,0 +1,53 @@
+//! Deletes expired rows in a session's own transaction, as the tables' owners.
+
+use super::job::Job;
+use super::{batch, piecemeal};
+use crate::error::Result;
+use crate::pg::catalog;
+use crate::pg::session::gate::{self, GateVisit};
+use crate::pg::session::locks;
+use pgrx::pg_sys;
+
+/// Locks the table, its partitions and its children, and returns them.
+pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
+    let tables = catalog::all_inheritors(relid);
+    tables
+        .iter()
+        .for_each(|&table| locks::relation(table, mode));
+    tables
+}
+
+/// Deletes the expired rows of one table by the policy in force for it: a child may follow
+/// another parent. The caller holds ROW EXCLUSIVE or more.
+pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
+    let purged = as_owner(relid, |visit| batch::delete_all(visit, relid)).transpose()?;
+    Ok(purged.map_or(0, |purged| purged.rows))
+}
+
+/// Whether an expired row is still in the table.
+pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
+    as_owner(relid, |visit| piecemeal::has_expired(visit, relid)).unwrap_or(false)
+}
+
+/// Whether this transaction has brought rows into the table that are to be deleted.
+pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
+    let has_any = |visit: &GateVisit| {
+        Job::lagging(relid).is_some_and(|job| piecemeal::has_own_row_of(visit, &job))
+    };
+    as_owner(relid, has_any).unwrap_or(false)
+}
+
+/// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
+pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
+    let has_any = |visit: &GateVisit| {
+        Job::of_all(relid).is_some_and(|job| piecemeal::has_row_of(visit, &job))
+    };
+    as_owner(relid, has_any).unwrap_or(false)
+}
+
+/// Runs `work` as the table's owner, as whom its triggers and the functions in its indexes are
+/// to run, whichever member of the owning role asked. `None`: the relation has no storage.
+pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
+    let class = catalog::class(relid)?;
+    (class.relkind == pg_sys::RELKIND_RELATION).then(|| gate::visit(class.owner, work))
+}

@@ -1,0 +1,335 @@
+//! From a relation to the policy that is in force for it.
+
+use super::cache::governing_label;
+use super::dates::DateType;
+use super::predicate::{Predicate, TrustedExpression};
+use super::time_zone::TimeZone;
+use super::ttl_index::{TtlIndex, TtlKey};
+use super::{expiry_index, extension, ttl_index};
+use crate::citus::{self, CitusRole};
+use crate::pg::catalog::{self, Attribute};
+use crate::pg::catalog::{index, names};
+use crate::policy::{Archive, EpochUnit, IndexRule, Policy, Rest, Shortened};
+use crate::settings;
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// A policy as it applies to one relation, with its columns resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TablePolicy {
+    /// C2: `None` = TTL is off. Rows are still stamped, so that they count from the last
+    /// modification once it is on again (C4).
+    pub(crate) default_ttl: Option<i32>,
+    /// `None`: rows expire by TTL indexes only.
+    pub(crate) clock: Option<Clock>,
+    /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds.
+    pub(crate) ts_granularity: i32,
+    /// C23: expired rows stay on disk for so many seconds.
+    pub(crate) keep_expired: i32,
+    /// C24: when rows last came to expire sooner by a change.
+    pub(crate) shortened: Option<Shortened>,
+    /// The TTL indexes in force.
+    pub(crate) rules: Vec<Rule>,
+    /// Whether expired rows are hidden at once.
+    pub(crate) hidden: bool,
+    /// Whether TTL is on, even if only by TTL indexes that are not in force yet.
+    pub(crate) is_on: bool,
+    /// Whether the policy waits for `ttl.resume`.
+    pub(crate) is_restored: bool,
+    /// Where expired rows go (C26).
+    pub(crate) archive: Option<Archive>,
+    /// The channel that is notified of each batch (C28).
+    pub(crate) notify: Option<String>,
+    /// When background deletion rests. A batch that goes by another one ends.
+    pub(crate) rest: Rest,
+    /// The relation that carries the label: this one or an ancestor.
+    pub(crate) labelled_table: pg_sys::Oid,
+    /// What the relation is to Citus.
+    pub(crate) part: Option<CitusRole>,
+    /// Whether it is a copy of a reference table, of which each node has one.
+    pub(crate) is_reference_shard: bool,
+}
+
+/// The columns by which rows count from their last modification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clock {
+    pub(crate) ts: Attribute,
+    pub(crate) ttl: Option<Attribute>,
+}
+
+/// A TTL index, as it applies to one relation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Rule {
+    /// The index's name, in the labelled table's schema.
+    pub(crate) index: String,
+    /// What of a row of this relation is its date.
+    pub(crate) key: DateSource,
+    pub(crate) date: DateType,
+    /// M13: the time zone of a date without one; `None` is UTC.
+    pub(crate) time_zone: Option<TimeZone>,
+    pub(crate) seconds: i32,
+    /// M4: the condition of rows that expire by it.
+    pub(crate) predicate: Option<Predicate>,
+}
+
+/// What of a row is its date.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum DateSource {
+    /// A column, and its name. Of an array the earliest element counts.
+    Column(Attribute, String),
+    /// An expression on the row's columns.
+    Expression(TrustedExpression),
+}
+
+impl Rule {
+    /// The column, if it has the date of every row of the table.
+    pub(crate) fn column_of_all_rows(&self) -> Option<&str> {
+        match &self.key {
+            DateSource::Column(_, name) if self.predicate.is_none() && !self.date.is_array => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// The column of whole numbers that count from 1970 by which every row of the table expires.
+    pub(crate) fn epoch_of_all_rows(&self) -> Option<(i16, EpochUnit)> {
+        match &self.key {
+            DateSource::Expression(expression) if self.predicate.is_none() => {
+                let (function, attno) = expression.call_on_integer()?;
+                Some((attno, extension::epoch_unit(function)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers of the columns in this relation that the date is made of.
+    pub(crate) fn columns(&self) -> Vec<i16> {
+        match &self.key {
+            DateSource::Column(column, _) => vec![column.attno],
+            DateSource::Expression(expression) => expression.columns(),
+        }
+    }
+
+    /// Whether the rule has functions that are not the extension's.
+    pub(crate) fn runs_others_functions(&self) -> bool {
+        self.predicate.is_some() || matches!(self.key, DateSource::Expression(_))
+    }
+
+    /// Whether the date must not be computed for rows that the predicate leaves out: the index
+    /// has none of them, so the expression may raise an error.
+    pub(crate) fn guards_expression(&self) -> bool {
+        self.predicate.is_some() && matches!(self.key, DateSource::Expression(_))
+    }
+}
+
+impl TablePolicy {
+    /// Whether any row of the table can be expired.
+    pub(crate) fn expires(&self) -> bool {
+        self.expiring_clock().is_some() || !self.rules.is_empty()
+    }
+
+    /// Whether rows of the table must be hidden (C6). A table of Citus has none itself.
+    pub(crate) fn hides(&self) -> bool {
+        self.hides_anywhere() && !self.is_shell()
+    }
+
+    /// The same of the rows that a table of Citus has in its shards.
+    pub(crate) fn hides_anywhere(&self) -> bool {
+        self.hidden && self.expires()
+    }
+
+    /// Whether the rows are in shards of Citus, which follow this policy.
+    pub(crate) fn is_shell(&self) -> bool {
+        self.part == Some(CitusRole::Shell)
+    }
+
+    /// Whether the relation is a shard of Citus.
+    pub(crate) fn is_shard(&self) -> bool {
+        matches!(self.part, Some(CitusRole::Shard(_)))
+    }
+
+    /// Whether the relation, which has this policy, is a copy of a shard that Citus is still making. A row that has
+    /// expired in it may have been refreshed where it is copied from, and the UPDATE, which comes later, would miss it.
+    pub(crate) fn is_unfinished_copy(&self, relid: pg_sys::Oid) -> bool {
+        self.is_shard() && citus::here().is_unfinished_copy(relid)
+    }
+
+    /// For how many seconds more rows stay on disk in a copy of a reference table, where a statement
+    /// of an older distributed transaction may still find them ([`citus::REFERENCE_MARGIN`]).
+    pub(crate) fn reference_margin(&self) -> i32 {
+        if self.is_reference_shard {
+            citus::REFERENCE_MARGIN
+        } else {
+            0
+        }
+    }
+
+    /// The clock, if rows can expire by it: TTL is on, with a default or an override column.
+    pub(crate) fn expiring_clock(&self) -> Option<Clock> {
+        self.clock.filter(|clock| match self.default_ttl {
+            None => false,
+            Some(default) => default > 0 || clock.ttl.is_some(),
+        })
+    }
+
+    /// Whether TTL is on by a default, -1 included, and so needs the clock's columns.
+    pub(crate) fn needs_clock(&self) -> bool {
+        self.default_ttl.is_some() && self.clock.is_some()
+    }
+
+    /// Until when a change of the policy keeps expired rows on disk (C24).
+    pub(crate) fn waits_until(&self, now: i64) -> Option<i64> {
+        self.shortened?.waits_until(now, settings::change_delay())
+    }
+
+    /// The default, if rows that inherit it expire.
+    pub(crate) fn expiring_default(&self) -> Option<i32> {
+        self.default_ttl.filter(|&default| default > 0)
+    }
+}
+
+/// A label and the relation that carries it.
+pub(crate) struct Inherited {
+    pub(crate) labelled_table: pg_sys::Oid,
+    pub(crate) policy: Rc<Policy>,
+}
+
+/// The policy in force for a relation, from the catalogs.
+pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
+    let Inherited {
+        labelled_table,
+        policy,
+    } = governing_label(relid)?;
+    let rules = policy
+        .rules
+        .iter()
+        .filter_map(|rule| look_up_rule(relid, labelled_table, rule))
+        .collect();
+    // A policy whose columns do not fit is not in force, so that rows live.
+    let clock = match &policy.ts_column {
+        Some(ts) => Some(look_up_clock(relid, ts, policy.ttl_column.as_deref())?),
+        None => None,
+    };
+    let part = citus::here().part(relid);
+    let is_reference_shard =
+        matches!(part, Some(CitusRole::Shard(shell)) if citus::here().is_replicated(shell));
+    let deletion_lag = match part {
+        Some(CitusRole::Shard(_)) if is_reference_shard => citus::REFERENCE_MARGIN,
+        Some(CitusRole::Shard(_)) if policy.drop_partitions && is_partition(relid) => {
+            citus::PARTITIONS_FIRST
+        }
+        _ => 0,
+    };
+    Some(TablePolicy {
+        default_ttl: policy.default_ttl,
+        clock,
+        ts_granularity: policy.ts_granularity,
+        keep_expired: policy.keep_expired.saturating_add(deletion_lag),
+        shortened: policy.local.shortened,
+        rules,
+        hidden: policy.hidden,
+        is_on: policy.is_on(),
+        is_restored: policy.restored,
+        archive: policy.archive(),
+        notify: policy.notify.clone(),
+        rest: policy.rest(),
+        labelled_table,
+        part,
+        is_reference_shard,
+    })
+}
+
+fn is_partition(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.is_partition)
+}
+
+fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Clock> {
+    Some(Clock {
+        ts: typed(relid, ts, pg_sys::TIMESTAMPTZOID)?,
+        ttl: match ttl {
+            Some(name) => Some(typed(relid, name, pg_sys::INT4OID)?),
+            None => None,
+        },
+    })
+}
+
+/// The index of that name, if it is one of the labelled table's.
+pub(crate) fn index_of(labelled_table: pg_sys::Oid, name: &str) -> Option<pg_sys::Oid> {
+    let schema = catalog::class(labelled_table)?.namespace;
+    let index = names::relation(schema, name)?;
+    (index::table_of(index) == Some(labelled_table)).then_some(index)
+}
+
+/// The TTL index as it applies to the relation. `None` if it is not in force, so that rows live:
+/// it is missing (a dump is being restored), not valid, or of a kind by which no row can expire.
+/// `ttl.problems` tells.
+fn look_up_rule(relid: pg_sys::Oid, labelled_table: pg_sys::Oid, rule: &IndexRule) -> Option<Rule> {
+    let index = ttl_index::read(index_of(labelled_table, &rule.index)?)?.ok()?;
+    if !index.is_valid || without_its_index(labelled_table, &index).is_some() {
+        return None;
+    }
+    let (key, date) = match index.key {
+        TtlKey::Column(attno) => {
+            let name = catalog::column_name(labelled_table, attno);
+            let (column, date) = ttl_index::date_column(relid, &name)?;
+            (DateSource::Column(column, name), date)
+        }
+        TtlKey::Expression(expression) if relid != labelled_table => {
+            let expression = expression.translate(labelled_table, relid)?;
+            (DateSource::Expression(expression), index.date)
+        }
+        TtlKey::Expression(expression) => (DateSource::Expression(expression), index.date),
+    };
+    let predicate = match index.predicate {
+        Some(predicate) if relid != labelled_table => {
+            Some(predicate.translate(labelled_table, relid)?)
+        }
+        predicate => predicate,
+    };
+    // A zone that the server does not know says nothing.
+    let time_zone = match &rule.time_zone {
+        Some(name) if date.is_local() => Some(TimeZone::named(name)?),
+        _ => None,
+    };
+    Some(Rule {
+        index: rule.index.clone(),
+        time_zone,
+        key,
+        date,
+        seconds: rule.expire_after_seconds,
+        predicate,
+    })
+}
+
+/// M14: a table that inherits from the labelled one, is no partition, and lacks the index of an
+/// expression: for its rows the expression may raise an error, which readers would get.
+pub(crate) fn without_its_index(
+    labelled_table: pg_sys::Oid,
+    index: &TtlIndex,
+) -> Option<pg_sys::Oid> {
+    let TtlKey::Expression(expression) = &index.key else {
+        return None;
+    };
+    let is_plain = catalog::class(labelled_table)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION);
+    if !is_plain || !catalog::has_subclass(labelled_table) {
+        return None;
+    }
+    let lacks = |&table: &pg_sys::Oid| {
+        let of_child = |tree: &TrustedExpression| tree.translate(labelled_table, table);
+        let predicate = index.predicate.as_ref().map(of_child);
+        let (Some(expression), None | Some(Some(_))) = (of_child(expression), &predicate) else {
+            return true;
+        };
+        let predicate = predicate.flatten();
+        expiry_index::find_by_expression(table, &expression, index.date, predicate.as_ref())
+            .is_empty()
+    };
+    let mut children = catalog::all_inheritors(labelled_table).into_iter();
+    children.find(|table| *table != labelled_table && lacks(table))
+}
+
+fn typed(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> Option<Attribute> {
+    catalog::attribute(relid, name).filter(|column| column.type_oid == type_oid)
+}

@@ -1,0 +1,208 @@
+//! What the planner knows of the statement that it plans.
+
+use super::constraint_ddl;
+use super::referential::{self, Circumstances, Referential};
+use crate::pg::abi::externs;
+use crate::pg::abi::variable::Variable;
+use crate::pg::catalog::replication;
+use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::scoped::{Scope, Scoped};
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char};
+
+/// The statement being planned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlannedStatement {
+    /// Its part in referential integrity.
+    pub(super) referential: Referential,
+    /// The table whose expired rows it sees, as a query of the extension.
+    pub(super) own_query_on: Option<pg_sys::Oid>,
+    /// Whether that query belongs to a session's transaction, not to a worker's.
+    pub(super) is_of_session: bool,
+    /// Whether that query removes rows that refer to one which goes.
+    pub(super) removes_referring: bool,
+    /// Whether that query moves rows elsewhere, which keep their `_ts`.
+    pub(crate) archives: bool,
+    /// Whether the client of a replication connection copies its rows (C36): a subscriber, whose
+    /// initial copy is physical (`docs/decisions/0062-physical-initial-copy.md`).
+    pub(super) is_copied: bool,
+    /// Whether its plan is right for the current role only.
+    for_current_role: bool,
+}
+
+impl PlannedStatement {
+    const ORDINARY: Self = Self {
+        referential: Referential::No,
+        own_query_on: None,
+        is_of_session: false,
+        removes_referring: false,
+        archives: false,
+        is_copied: false,
+        for_current_role: false,
+    };
+
+    /// Whether PostgreSQL wrote it to keep referential integrity of the table.
+    pub(crate) fn keeps_integrity_of(&self, relid: pg_sys::Oid) -> bool {
+        self.referential.sees_every_row_of(relid)
+    }
+}
+
+/// The statements that are being planned. Planning one may run functions, whose statements are
+/// planned meanwhile.
+static PLANNED: Scoped<PlannedStatement> = Scoped::new();
+
+/// A query of the extension's own that is run next.
+#[derive(Debug, Clone, Copy)]
+struct OwnQuery {
+    /// It sees every row of this table.
+    relid: pg_sys::Oid,
+    /// The address of its text, once known.
+    text: *const c_char,
+    /// It removes rows that refer to one that goes.
+    removes_referring: bool,
+}
+
+static OWN_QUERY: Scoped<OwnQuery> = Scoped::new();
+/// Set by [`archiving`].
+static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+/// Set by [`in_session`].
+static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+
+/// Runs as [`with_expired_rows_of`] until [`end_removal`] the query with this text, at this
+/// address. A kept plan may need no planning now, so the text is given: it is not that of the first
+/// statement that is planned. For unguarded code.
+pub(crate) fn begin_removal(relid: pg_sys::Oid, text: *const c_char) -> Scope {
+    OWN_QUERY.enter(OwnQuery {
+        relid,
+        text,
+        removes_referring: true,
+    })
+}
+
+/// Ends it.
+pub(crate) fn end_removal(scope: Scope) {
+    OWN_QUERY.leave(scope);
+}
+
+/// The statement being planned.
+pub(crate) fn current() -> PlannedStatement {
+    PLANNED.current().unwrap_or(PlannedStatement::ORDINARY)
+}
+
+/// Begins the planning of a statement; [`leave`] ends it.
+///
+/// # Safety
+/// `text` is that of the query, a C string or null.
+pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
+    let (enforcing, ddl) = (
+        externs::InNoForceRLSOperation(),
+        constraint_ddl::innermost(),
+    );
+    let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
+        // SAFETY: as required of the caller.
+        let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+        referential::classify(query, text, Circumstances { enforcing, ddl })
+    } else {
+        Referential::No
+    };
+    enter_as(referential, query, text)
+}
+
+/// Whether a statement that is planned now may be one of PostgreSQL's own, for a foreign key.
+pub(crate) fn may_be_referential() -> bool {
+    externs::InNoForceRLSOperation() || constraint_ddl::innermost().is_some()
+}
+
+/// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can
+/// fail.
+pub(crate) fn enter_ordinary(query: QueryTree<'_>, text: *const c_char) -> Scope {
+    enter_as(Referential::No, query, text)
+}
+
+fn enter_as(referential: Referential, query: QueryTree<'_>, text: *const c_char) -> Scope {
+    let own = own_query(text);
+    let removes_referring = own.is_some_and(|own| own.removes_referring);
+    let statement = PlannedStatement {
+        referential,
+        own_query_on: own.map(|own| own.relid),
+        archives: own.is_some() && (ARCHIVING.get() || removes_referring),
+        is_of_session: OF_SESSION.get() || removes_referring,
+        removes_referring,
+        is_copied: replication::is_copied_by(text) && query.only_reads(),
+        // A user who runs the plan later is no foreign key.
+        for_current_role: referential != Referential::No,
+    };
+    PLANNED.enter(statement)
+}
+
+/// The extension's own query, if this is its text.
+///
+/// Actions of the table's rules are planned with the same text, perhaps instead of the query;
+/// their OLD is its rows. Functions that run during the planning, and triggers, have other
+/// texts.
+fn own_query(query_string: *const c_char) -> Option<OwnQuery> {
+    OWN_QUERY.change(|own| {
+        let is_it = own.text.is_null() || own.text == query_string;
+        is_it.then(|| {
+            own.text = query_string;
+            *own
+        })
+    })?
+}
+
+/// Notes that a cached plan of the statement is right for the current role only.
+pub(crate) fn depends_on_role() {
+    PLANNED.change(|last| last.for_current_role = true);
+}
+
+/// Ends the planning of a statement; true if its plan is for the current role only.
+pub(crate) fn leave(scope: Scope) -> bool {
+    PLANNED.leave(scope).is_some_and(|own| own.for_current_role)
+}
+
+/// Runs `work`, whose first statement is a query of the extension that sees every row of the
+/// table. Statements of triggers and functions inside it are ordinary ones.
+pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    struct OwnQueryScope(Scope);
+    impl Drop for OwnQueryScope {
+        fn drop(&mut self) {
+            OWN_QUERY.leave(self.0);
+        }
+    }
+    // Also after an error. A function that is run to plan the query may use another.
+    let _ends = OwnQueryScope(OWN_QUERY.enter(OwnQuery {
+        relid,
+        text: core::ptr::null(),
+        removes_referring: false,
+    }));
+    work()
+}
+
+/// Runs `work` as [`with_expired_rows_of`]; its query inserts rows of the table elsewhere, with the
+/// `_ts` that they have.
+pub(crate) fn archiving<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    let _outer = FlagScope::set(&ARCHIVING);
+    with_expired_rows_of(relid, work)
+}
+
+/// Runs `work`, whose own queries of the extension belong to a session's transaction.
+pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
+    let _outer = FlagScope::set(&OF_SESSION);
+    work()
+}
+
+/// Sets a flag until it is dropped, after an error, too.
+struct FlagScope(&'static Variable<Cell<bool>>, bool);
+
+impl FlagScope {
+    fn set(flag: &'static Variable<Cell<bool>>) -> Self {
+        Self(flag, flag.replace(true))
+    }
+}
+
+impl Drop for FlagScope {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
