@@ -63,7 +63,7 @@ impl Error {
         self
     }
 
-    /// Whether others' transactions were in the way, which end: 55P03 (lock_not_available), 40P01
+    /// Whether the cause is another transaction, which will end: 55P03 (lock_not_available), 40P01
     /// (deadlock_detected), 40001 (serialization_failure).
     pub(crate) fn is_of_contention(&self) -> bool {
         [

@@ -167,7 +167,7 @@ pub(crate) fn empty_partition_age() -> i64 {
     i64::from(EMPTY_PARTITION_AGE.get()) * 1_000_000
 }
 
-/// From so many blocks on a table has an index for deletion, unless its policy says otherwise.
+/// Number of blocks from which a table has an index for deletion, unless its policy says otherwise.
 pub(crate) fn auto_index_min_blocks() -> u64 {
     let kilobytes = u64::from(AUTO_INDEX_MIN_SIZE.get().unsigned_abs());
     kilobytes * 1024 / u64::from(pg_sys::BLCKSZ)

@@ -93,7 +93,7 @@ pub(crate) struct Conversion {
     pub(crate) of_schema: bool,
     /// It gives the table another access method.
     pub(crate) changes_method: bool,
-    /// It converts tables that are colocated with the given one, too, if it is told so.
+    /// It converts tables that are colocated with the given one, too, if its arguments say so.
     pub(crate) of_colocated: bool,
     /// It does so in transactions of its own.
     pub(crate) commits_within: bool,

@@ -119,7 +119,7 @@ fn stamp_of_call<A>(mut call: Call<'_, A>) -> i64 {
         waited,
         stamp: stamp(statement_start),
     };
-    // SAFETY: these functions keep nothing else.
+    // SAFETY: `fn_extra` of these functions holds this type, and nothing else.
     let Some(kept) = (unsafe { call.kept(present) }) else {
         return stamp(statement_start);
     };

@@ -51,7 +51,7 @@ impl ArchiveTable {
         let Some(archive) = &policy.archive else {
             return Ok(None);
         };
-        // First without locks, which a table of somebody else's must not get.
+        // First without locks, which another user's table must not get.
         let unlocked = chosen(relid, policy.labelled_table, archive)?;
         lock(unlocked.oid, locks)?;
         chosen(relid, policy.labelled_table, archive).map(Some)

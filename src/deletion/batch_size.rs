@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long a batch should take: too short for anybody to notice.
+/// How long a batch should take: too short to be noticed by other sessions.
 const TARGET: Duration = Duration::from_millis(50);
 /// A busy server alone makes no batch smaller than this.
 const SMALL: f64 = 1000.0;
@@ -57,7 +57,7 @@ pub(crate) enum SweepOrder {
     Heap,
 }
 
-/// The order for so many expired rows, by estimate, in a table of so many blocks. With more than
+/// The order for an estimated number of expired rows in a table of a number of blocks. With more than
 /// one in two blocks, index order would read nearly every block anyway, perhaps several times.
 pub(crate) fn sweep_order(expired: u64, blocks: u64) -> SweepOrder {
     const FEW: u64 = 20_000;

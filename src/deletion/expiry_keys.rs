@@ -9,7 +9,7 @@ use crate::store::time_zone::TimeZone;
 use crate::store::{Clock, Rule, TablePolicy, rule_applies, rule_key};
 use pgrx::pg_sys;
 
-/// For so many expiry keys a table's progress is kept; further ones are searched from the
+/// Number of expiry keys for which a table's progress is kept; further ones are searched from the
 /// beginning.
 pub(crate) const EXPIRY_KEYS: usize = 16;
 
@@ -167,7 +167,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     }
     .served_by(&serving);
     match expiry_key.access {
-        // For so many expiry keys no progress is kept.
+        // No progress is kept for further expiry keys.
         Access::Ordered if number >= EXPIRY_KEYS => ExpiryKey {
             access: Access::Unordered,
             ..expiry_key

@@ -47,7 +47,7 @@ pub(crate) struct Job {
     expired: String,
 }
 
-/// The condition of rows that are left, if expired ones are kept for so many seconds.
+/// The condition of rows that are left, if expired ones are kept for a number of seconds.
 pub(super) fn still_kept(policy: &TablePolicy, keep: i32) -> String {
     if keep == 0 {
         live_condition(policy.default_ttl)

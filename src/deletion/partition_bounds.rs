@@ -94,7 +94,7 @@ impl BoundKind {
         }
     }
 
-    /// The time that a value means, less so many of the smallest steps between values. What is no time
+    /// The time that a value means, less a number of the smallest steps between values. What is no time
     /// is one of the extremes.
     fn instant(self, value: pg_sys::Datum, less: i64) -> i64 {
         let number = match self {
@@ -241,7 +241,7 @@ pub(crate) fn is_past(newest: i64, default_ttl: Option<i32>, now: i64) -> bool {
         && newest < now.saturating_sub(MARGIN)
 }
 
-/// Whether at `now` every row of the partition is expired by a TTL index of so many seconds,
+/// Whether at `now` every row of the partition is expired by a TTL index of this number of seconds,
 /// whose dates are finite and not later than `newest`. As in [`is_past`], the clock may be set
 /// back.
 pub(crate) fn is_past_by_index(newest: i64, seconds: i32, now: i64) -> bool {

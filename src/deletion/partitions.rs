@@ -25,7 +25,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// transaction reads or writes the partition or routes rows to it, and none that wrote to it is
 /// open. Sessions that come through the parent wait, as for DETACH PARTITION.
 pub(crate) fn lock_for_drop(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // Downwards, the order in which everybody locks who comes through the parent.
+    // Downwards, the order in which all statements on the parent lock.
     let parent = parent_of(leaf)?;
     for relid in [parent, leaf] {
         locks::relation(relid, pg_sys::AccessExclusiveLock);
@@ -42,7 +42,7 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// The owner of both the partition and its parent, if no other owner's table refers to the
-/// parent: as this owner the partition can be dropped without running anybody else's code.
+/// parent: as this owner the partition can be dropped without running another user's code.
 pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let parent = parent_of(leaf)?;
     let owner = owner_of(leaf)?;

@@ -76,7 +76,7 @@ pub(crate) fn has_policy(relid: pg_sys::Oid) -> Result<bool, Error> {
     worker_transaction::run(|| Ok(governing_label(relid).is_some_and(|label| label.policy.is_on())))
 }
 
-/// The blocks of a sample: so many ranges of so many blocks, evenly spread.
+/// The blocks of a sample: ranges of equal size, evenly spread.
 const RANGES: u32 = 20;
 const RANGE: u32 = 10;
 

@@ -94,7 +94,7 @@ pub(crate) fn before(query: ExecutorQuery<'_>) -> bool {
         NextQuery::Nothing => return false,
         NextQuery::Skip => return true,
     };
-    // SAFETY: nothing needs dropping.
+    // SAFETY: no local value of this frame has a destructor, so an error may pass over it.
     unsafe { run(query, relid, first) };
     // Rows have gone, or others' transactions were waited for.
     query.see_latest();

@@ -99,7 +99,7 @@ pub(super) fn end(scope: Scope) {
 
 #[pg_guard]
 extern "C-unwind" fn refuse() {
-    // The context of the error would be told from the plan.
+    // The context of the error would be read from the plan.
     report::without_context();
     Error::new(
         PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,

@@ -66,7 +66,7 @@ unsafe extern "C-unwind" fn trampoline(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn inspect(query: QueryTree<'_>, text: *const c_char) -> Scope {
-    // SAFETY: the planner's arguments.
+    // SAFETY: PostgreSQL passes a query and its text, valid until the hook returns.
     let outer = unsafe { planned_statement::enter(query, text) };
     reach::before_planning(query);
     stamp::stamp_query(query);

@@ -138,7 +138,7 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
     around.ddl = ddl::before(node);
     match node.type_ {
         NodeTag::T_CopyStmt => {
-            // SAFETY: the node's tag tells its type.
+            // SAFETY: the node's tag was matched above, and says which struct it is.
             unsafe {
                 around.statement = copy_to::hide_expired(pstmt, text);
                 copy_from::before_write(node.as_ptr().cast());

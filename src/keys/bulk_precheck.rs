@@ -112,7 +112,7 @@ impl Budget {
         }
     }
 
-    /// For a statement that will write about so many rows.
+    /// For a statement that will write about `estimate` rows.
     pub(super) fn for_rows(estimate: f64) -> Self {
         let rows = (estimate * PART).min(MANY_ROWS) as u32;
         Self {

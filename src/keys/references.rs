@@ -52,7 +52,7 @@ impl fast_path::Judge for ReferenceJudge {
 
     /// By the time of a query that begins now, or, after a wait, goes on now (C14).
     fn is_hidden(liveness: *const c_void, row: Slot<'_>, has_waited: bool) -> bool {
-        // SAFETY: what `begin` has kept.
+        // SAFETY: `begin` allocated it in a context that lives until `end`.
         let liveness = unsafe { &*liveness.cast::<Liveness<'_>>() };
         let outer = execution::suspend();
         if has_waited && moment::clock_advances_during_waits() {

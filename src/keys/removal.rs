@@ -1,4 +1,4 @@
-//! Removes one expired row that is in the way, within the user's statement.
+//! Removes one expired row that has the key of a new row, within the user's statement.
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 

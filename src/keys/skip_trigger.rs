@@ -15,7 +15,7 @@ use crate::settings;
 use crate::store::extension::Functions;
 use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt};
 
-/// From so many rows on, by the planner's estimate, it pays to look for expired ones.
+/// The planner's estimate of rows from which looking for expired ones pays.
 const MANY_ROWS: f64 = 1000.0;
 
 /// The events for which the trigger may be skipped.

@@ -35,7 +35,7 @@ enum Existing {
     Foreign,
 }
 
-/// Whether keys of expired rows can be in the way: TTL is on, and there are keys.
+/// Whether keys of expired rows can conflict with new rows: TTL is on, and there are keys.
 pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
     is_on(relid) && index::is_any_unique(relid)
 }
@@ -147,7 +147,7 @@ pub(crate) fn complete(relid: pg_sys::Oid) {
 /// The table and its descendants, as far as they can carry the trigger; nothing without the
 /// extension, or under pg_upgrade.
 fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    // SAFETY: reads a variable of the server.
+    // SAFETY: reads a variable that only this process writes.
     if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
         return vec![];
     }

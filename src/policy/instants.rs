@@ -37,13 +37,13 @@ fn add_micros(date: i64, micros: i64) -> Option<i64> {
     }
 }
 
-/// A date plus so many seconds.
+/// A date plus a number of seconds.
 #[inline]
 pub(crate) fn add_seconds(date: i64, seconds: i64) -> Option<i64> {
     add_micros(date, seconds.checked_mul(MICROS_PER_SECOND)?)
 }
 
-/// A date plus so many seconds, to the microsecond.
+/// A date plus a number of seconds, to the microsecond.
 #[inline]
 pub(crate) fn add_fractional_seconds(date: i64, seconds: f64) -> Option<i64> {
     add_micros(date, whole(seconds * MICROS_PER_SECOND as f64)?)
@@ -100,7 +100,7 @@ impl EpochUnit {
     }
 }
 
-/// The instant so many units after 1970-01-01 00:00 UTC; there are `per_second` of them in a second.
+/// The instant a number of units after 1970-01-01 00:00 UTC; there are `per_second` of them in a second.
 #[inline]
 pub(crate) fn from_epoch(units: i64, per_second: i64) -> Option<i64> {
     let micros = units.checked_mul(MICROS_PER_SECOND / per_second)?;

@@ -46,10 +46,10 @@ pub(crate) struct Policy {
     /// M11: whether a partition whose every row is expired is dropped as a whole.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) drop_partitions: bool,
-    /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds as it is.
+    /// C16: an UPDATE does not change a `_ts` that is no older than this number of seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) ts_granularity: i32,
-    /// C23: expired rows stay on disk for so many seconds.
+    /// C23: number of seconds for which expired rows stay on disk.
     #[serde(skip_serializing_if = "is_zero", deserialize_with = "keep_expired")]
     pub(crate) keep_expired: i32,
     /// M5: the TTL indexes.

@@ -25,7 +25,7 @@ impl PauseEnd {
         }
     }
 
-    /// A pause until somebody ends it.
+    /// A pause without an end.
     pub(crate) fn is_endless(self) -> bool {
         self.0 == INFINITY
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct IndexRule {
     /// The index's name; it is in the table's schema.
     pub(crate) index: String,
-    /// M1: a row expires so many seconds after its date.
+    /// M1: number of seconds after its date at which a row expires.
     pub(crate) expire_after_seconds: i32,
     /// M13: the time zone of a date without one; `None` is UTC. As PostgreSQL names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use super::label::Policy;
 use super::label_error::LabelError;
 use serde::{Deserialize, Serialize};
 
-/// Changes that follow each other hold deletion back for so many times the delay at most: a job
+/// Changes that follow each other hold deletion back for at most this multiple of the delay: a job
 /// that changes a policy every minute must not stop deletion for ever.
 const LONGEST: i64 = 12;
 
@@ -45,7 +45,7 @@ pub(crate) fn micros(seconds: i32) -> i64 {
     i64::from(seconds) * MICROS_PER_SECOND
 }
 
-/// The time by which deletion in the background judges rows that are kept for so many seconds
+/// The time by which deletion in the background judges rows that are kept for a number of seconds
 /// (C23): what is expired by it, has been expired for as long.
 pub(crate) fn lagging(now: i64, keep: i32) -> i64 {
     now.saturating_sub(micros(keep))

@@ -20,7 +20,7 @@ pub(super) fn stamp(target: &StampedTable<'_>, query: QueryTree<'_>) {
     };
     for action in query.merge_actions() {
         // The shard adds the default, as the rewriter has done here.
-        // SAFETY: an expression of the list.
+        // SAFETY: `given` is an expression of this target list.
         let is_default = |given| unsafe { defaults::is_stored(target.relid, column.attno, given) };
         // SAFETY: the executor of this node does not see the list.
         unsafe { action.assignments().remove(column.attno, is_default) };

@@ -111,7 +111,7 @@ fn is_by_expression(entry: &IndexRow<'_>, expression: &TrustedExpression, date: 
 }
 
 fn same(stored: Node<'_>, made: *mut pg_sys::Expr) -> bool {
-    // SAFETY: the latter was made here.
+    // SAFETY: both are valid trees; the second was made above.
     unsafe { expressions::same(stored.as_ptr(), made) }
 }
 

@@ -4,12 +4,12 @@ use super::extension;
 use crate::pg::session::locks::{acquire, object_tag, try_acquire};
 use pgrx::pg_sys;
 
-/// `objsubid` of these locks. PostgreSQL locks objects with 0, for anybody: `ALTER FUNCTION
+/// `objsubid` of these locks. PostgreSQL locks objects with 0, for any user: `ALTER FUNCTION
 /// mine() DEPENDS ON EXTENSION ttl_ext` locks the extension without any right to it. Only this
 /// extension uses another number.
 const OWN_LOCK: u16 = 0x7474;
 
-/// The lock on a table's policy. A change of the policy waits for a batch that goes by the old
+/// The lock on a table's policy. A change of the policy waits for a batch that uses the old
 /// one, and the next batch sees the new one. A lock on the table would not do: what conflicts
 /// with a change of label also conflicts with VACUUM.
 fn policy_tag(labelled_table: pg_sys::Oid) -> pg_sys::LOCKTAG {

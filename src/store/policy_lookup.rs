@@ -22,9 +22,9 @@ pub(crate) struct TablePolicy {
     pub(crate) default_ttl: Option<i32>,
     /// `None`: rows expire by TTL indexes only.
     pub(crate) clock: Option<Clock>,
-    /// C16: an UPDATE leaves a `_ts` that is no older than so many seconds.
+    /// C16: an UPDATE does not change a `_ts` that is no older than this number of seconds.
     pub(crate) ts_granularity: i32,
-    /// C23: expired rows stay on disk for so many seconds.
+    /// C23: number of seconds for which expired rows stay on disk.
     pub(crate) keep_expired: i32,
     /// C24: when rows last came to expire sooner by a change.
     pub(crate) shortened: Option<Shortened>,
@@ -40,7 +40,7 @@ pub(crate) struct TablePolicy {
     pub(crate) archive: Option<Archive>,
     /// The channel that is notified of each batch (C28).
     pub(crate) notify: Option<String>,
-    /// When background deletion rests. A batch that goes by another one ends.
+    /// When background deletion rests. A batch that uses a former one ends.
     pub(crate) rest: Rest,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,

@@ -66,7 +66,7 @@ pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Trust
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
         let test = condition.cast::<pg_sys::NullTest>()?;
         let tree = test.node(|it| &it.arg)?;
-        // SAFETY: an expression is a node.
+        // SAFETY: every expression node begins with the fields of `Node`.
         let tree = unsafe { Node::new(tree.as_ptr().cast::<pg_sys::Node>()) }?;
         ttl_index::trusted(tree).ok()
     })

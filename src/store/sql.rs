@@ -14,7 +14,7 @@ pub(crate) fn live_condition(default_ttl: Option<i32>) -> String {
     format!("ttl_internal.row_is_live(tableoid, {default})")
 }
 
-/// The condition "the row is live, or has expired less than so many seconds ago" (C23) by the
+/// The condition "the row is live, or has expired less than a number of seconds ago" (C23) by the
 /// policy in force, in such a query.
 pub(crate) fn kept_condition(seconds: i32) -> String {
     format!("ttl_internal.row_is_kept(tableoid, {seconds})")

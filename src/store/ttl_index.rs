@@ -211,7 +211,7 @@ fn of_entry(index: pg_sys::Oid, entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitI
     if first == 0 && array_of_earliest(entry).is_none() {
         return of_expression(entry);
     }
-    // SAFETY: a syscache look-up.
+    // SAFETY: the function looks the OID up in the syscache; an unknown one is no fault.
     let type_of = |attno| unsafe { pg_sys::get_atttype(entry.indrelid, attno) };
     let (attno, indexed) = if first == 0 {
         let array = array_of_earliest(entry).unwrap_or(0);

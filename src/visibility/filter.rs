@@ -24,7 +24,7 @@ fmgr::finfo_v1!(
 /// The time by which the call judges a row.
 #[inline]
 pub(super) fn time_of<A>(call: &Call<'_, A>) -> i64 {
-    // SAFETY: nothing is kept in `fn_extra`.
+    // SAFETY: these functions leave `fn_extra` to `of_call`.
     unsafe { moment::of_call(call) }
 }
 

@@ -32,7 +32,7 @@ pub(crate) extern "C-unwind" fn ttl_live_support(call: Call<'_, (Request<'_>,)>)
         return call.null();
     };
     let request = request.as_ptr();
-    // SAFETY: a node; its tag tells its type.
+    // SAFETY: PostgreSQL passes a support request, a node whose tag is checked before it is read.
     unsafe {
         match expressions::tag(request) {
             Some(NodeTag::T_SupportRequestSelectivity) => {

@@ -59,7 +59,7 @@ fn instant<T: Argument>(
     let Some(local) = local else {
         return call.null();
     };
-    // SAFETY: these functions keep nothing else.
+    // SAFETY: `fn_extra` of these functions holds this type, and nothing else.
     let kept = unsafe { call.kept(|| NOTHING) };
     match kept.and_then(|kept| kept.same.instant(local)) {
         Some(instant) => pg_sys::Datum::from(instant),

@@ -48,7 +48,7 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
 
 /// `ttl_internal.row_is_kept_support(internal) RETURNS internal`: replaces
 /// `ttl_internal.row_is_kept(tableoid, seconds)` by the condition "the row is live, or has expired less than
-/// so many seconds ago" (C23).
+/// a number of seconds ago" (C23).
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_row_is_kept_support(
@@ -101,7 +101,7 @@ pub(crate) extern "C-unwind" fn ttl_rule_key_support(
 
 /// The rule that a constant names, if there is one. `None` for a NULL.
 fn named<'p>(policy: Option<&'p TablePolicy>, name: &pg_sys::Const) -> Option<Option<&'p Rule>> {
-    // SAFETY: as declared in SQL, of type text.
+    // SAFETY: SQL declares the function's argument as text.
     let name = unsafe {
         if !name.constisnull {
             encoding::check_given(name.constvalue);

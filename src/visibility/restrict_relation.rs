@@ -32,11 +32,11 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
                 && row_locks::are_taken_under(policy.labelled_table)
             {
                 let not_locked = restriction::not_locked(&functions, varno);
-                // SAFETY: just made.
+                // SAFETY: the conditions were made above for this table's varno, and are not shared.
                 unsafe { table.append(not_locked) };
             }
             let unneeded = restriction::live_or_unneeded(&functions, &policy, varno);
-            // SAFETY: just made.
+            // SAFETY: the conditions were made above for this table's varno, and are not shared.
             unsafe { table.append(unneeded) };
         }
         return;
@@ -82,7 +82,7 @@ fn restrict(table: PlannedTable<'_>, functions: &Functions, policy: &TablePolicy
     let varno = table.read().relid;
     let put_first = |condition| {
         let clause = unless_physical(table, functions, condition);
-        // SAFETY: just made.
+        // SAFETY: the conditions were made above for this table's varno, and are not shared.
         unsafe { table.put_first(clause) };
     };
     if row_locks::are_taken_under(policy.labelled_table) {
@@ -161,7 +161,7 @@ fn restrict_child(table: PlannedTable<'_>, functions: &Functions, policy: &Table
     };
     let conditions = live.into_iter();
     let conditions = conditions.map(|condition| unless_physical(table, functions, condition));
-    // SAFETY: just made.
+    // SAFETY: the conditions were made above for this table's varno, and are not shared.
     unsafe { table.add_security_conditions(&conditions.collect::<Vec<_>>()) };
 }
 

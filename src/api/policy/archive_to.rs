@@ -37,7 +37,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
         return Err(Error::no_policy(relid));
     };
     if let Some(target) = target {
-        // First without a lock, which not everybody may take.
+        // First without a lock, for which the user may lack the privilege.
         check(relid, target)?;
         guard::lock(target, pg_sys::AccessShareLock);
         check(relid, target)?;

@@ -1,4 +1,4 @@
-//! `ttl.expire_after`: rows expire so many seconds after the time in a column, whatever its type (M15).
+//! `ttl.expire_after`: rows expire a number of seconds after the time in a column, whatever its type (M15).
 
 use super::counts::{self, Counts};
 use super::expire_index::{self, IndexOptions, checked_seconds};

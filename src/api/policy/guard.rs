@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Raises 25006 in a read-only transaction or on a standby.
 pub(in crate::api) fn check_writable(function: &core::ffi::CStr) {
-    // SAFETY: raises an error or does nothing.
+    // SAFETY: both functions raise an error or do nothing; pgrx's binding turns the error into a panic.
     unsafe {
         pg_sys::PreventCommandIfReadOnly(function.as_ptr());
         pg_sys::PreventCommandDuringRecovery(function.as_ptr());

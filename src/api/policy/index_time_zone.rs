@@ -45,7 +45,7 @@ pub(in crate::api) fn choose(
         (None, Some(name)) => return Ok(Chosen { name, notice: None }),
         (None, None) => TimeZone::of_session(),
     };
-    // A name that the label cannot have is one of a zone that somebody has made up for a session.
+    // A name that the label cannot have is that of a zone which was defined for one session only.
     let zone = zone.filter(|zone| policy::is_zone_name(&zone.name));
     let name = zone
         .as_ref()

@@ -57,7 +57,7 @@ pub(in crate::api) fn change(
 }
 
 /// Whether the table or a partition has ever had a row since it was last truncated or vacuumed
-/// away. With more than so many partitions, or one that is locked, that is taken for granted.
+/// away. With more partitions than this, or a locked one, it is assumed.
 fn may_have_rows(relid: pg_sys::Oid) -> bool {
     const TABLES: usize = 100;
     if citus::here().is_shell(relid) {

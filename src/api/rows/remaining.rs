@@ -80,7 +80,7 @@ pub(in crate::api) fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 
 fn by_rule(rule: &Rule, row: &Columns<'_>) -> i64 {
     let applies = || {
         rule.predicate.as_ref().is_none_or(|predicate| {
-            // SAFETY: a condition on the table's columns.
+            // SAFETY: the predicate's columns are the table's, as entry 1 of a range table.
             unsafe { row.holds(predicate.simplified(1)) == Some(true) }
         })
     };
@@ -106,7 +106,7 @@ fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
         // SAFETY: an expression on the table's columns, of a type that is passed by value.
         DateSource::Expression(expression) => unsafe { row.value_of(expression.simplified(1))? },
     };
-    // SAFETY: of this type.
+    // SAFETY: `kind` and `is_array` are what the catalog says of the column's type.
     unsafe {
         match (rule.date.kind, rule.date.is_array) {
             (DateKind::Date, false) => Some(policy::instant_of_day(i32::of(value))),

@@ -89,7 +89,7 @@ fn of_halt(halt: Halt) -> Option<Problem> {
     Some(Problem::new(text).with_statement(to_do))
 }
 
-/// A pause that somebody must end.
+/// A pause without an end.
 fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     let is_endless = policy.paused_until.is_some_and(PauseEnd::is_endless);
     is_endless.then(|| {

@@ -76,7 +76,7 @@ pub(super) fn need(rel: pg_sys::Oid, policy: &Policy) -> BuildNeed {
     }
 }
 
-/// Whether somebody deletes, in a word or two; `ttl.problems` says more.
+/// Whether a worker deletes, in one or two words; `ttl.problems` has the details.
 fn worker(policy: &Policy, halt: Option<Halt>) -> &'static str {
     let resting = paused_tables::at(policy.rest(), background::now());
     match halt {

@@ -22,7 +22,7 @@ impl<'a> Context<'a> {
 
     /// Whether PostgreSQL has given it this name.
     pub(crate) fn has_name(self, name: &CStr) -> bool {
-        // SAFETY: a context has a name.
+        // SAFETY: PostgreSQL gives every memory context a name, a constant C string.
         unsafe { CStr::from_ptr((*self.0).name) == name }
     }
 
@@ -40,7 +40,7 @@ impl<'a> Context<'a> {
     /// Runs `work` in this context. After an error PostgreSQL sets the current context itself.
     #[inline]
     pub(crate) fn within<T>(self, work: impl FnOnce() -> T) -> T {
-        // SAFETY: it is there.
+        // SAFETY: `of` requires that the context exists for `'a`.
         unsafe {
             let former = pg_sys::MemoryContextSwitchTo(self.0);
             let result = work();

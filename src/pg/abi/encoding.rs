@@ -12,7 +12,7 @@ use pgrx::{PgSqlErrorCode, Spi, spi};
 use std::ffi::{CStr, CString};
 
 fn database() -> pg_enc::Type {
-    // SAFETY: reads a variable of the server.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned()
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn from_bytes(bytes: Vec<u8>) -> String {
     CString::new(bytes).map_or(String::new(), |text| from_server(&text))
 }
 
-/// The longest text, in bytes, that is taken from a user's statement: far beyond what anybody writes.
+/// The longest text, in bytes, that is taken from a user's statement: far longer than any that is written by hand.
 const LONGEST: usize = 1024 * 1024;
 
 /// As [`from_server`], of what a user's statement gives. Raises 54000 for a text that is longer than
@@ -87,14 +87,14 @@ fn check_length(bytes: usize) {
 /// PostgreSQL's hash of bytes in the database's encoding.
 pub(crate) fn hash(bytes: &[u8]) -> u32 {
     let count = i32::try_from(bytes.len()).unwrap_or(0);
-    // SAFETY: so many bytes.
+    // SAFETY: the slice has `count` bytes, and none is read if that is 0.
     unsafe { super::externs::hash_bytes(bytes.as_ptr(), count) }
 }
 
 /// How many of the bytes, up to a limit, are whole characters of the database's encoding.
 pub(crate) fn clip(bytes: &[u8], limit: usize) -> usize {
     let number = |count| i32::try_from(count).unwrap_or(0);
-    // SAFETY: so many bytes.
+    // SAFETY: the slice has that number of bytes, which the function does not change.
     let clipped =
         unsafe { pg_sys::pg_mbcliplen(bytes.as_ptr().cast(), number(bytes.len()), number(limit)) };
     usize::try_from(clipped).unwrap_or(0)
@@ -213,7 +213,7 @@ fn decoded(bytes: &[u8], encoding: pg_enc::Type) -> String {
 /// if no conversion function exists, or none can be called.
 fn convert(bytes: &[u8], from: pg_enc::Type, to: pg_enc::Type) -> Option<(Vec<u8>, usize)> {
     let (from, to) = (from.cast_signed(), to.cast_signed());
-    // SAFETY: reads a variable of the server.
+    // SAFETY: reads a variable that only this process writes.
     if !unsafe { pg_sys::IsTransactionState() } {
         return None;
     }

@@ -24,7 +24,7 @@ unsafe extern "C" {
     pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
     /// worker.c
     pub(crate) safe fn IsLogicalWorker() -> bool;
-    /// hashfn.c; reads so many bytes.
+    /// hashfn.c; reads `count` bytes.
     pub(crate) fn hash_bytes(bytes: *const u8, count: c_int) -> u32;
     /// xact.c
     pub(crate) safe fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;

@@ -18,7 +18,7 @@ pub(crate) unsafe fn iter<T>(list: *mut pg_sys::List) -> impl DoubleEndedIterato
 /// # Safety
 /// As [`iter`], for a list of OIDs.
 pub(crate) unsafe fn oids(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sys::Oid> {
-    // SAFETY: as in `iter`.
+    // SAFETY: as in `iter`: the list has `len` elements of this kind.
     (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).oid_value })
 }
 
@@ -85,7 +85,7 @@ pub(crate) unsafe fn retain<T>(
 #[cfg(not(since19))]
 pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item = i32> + use<> {
     let list = plan.resultRelations;
-    // SAFETY: as in `iter`.
+    // SAFETY: as in `iter`: the list has `len` elements of this kind.
     (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
 }
 
@@ -97,7 +97,7 @@ pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item =
 #[cfg(since19)]
 pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item = i32> + use<> {
     let set = plan.resultRelationRelids;
-    // SAFETY: NULL is the empty set.
+    // SAFETY: a Bitmapset is null or a valid set.
     let count = unsafe { set.as_ref() }.map_or(0, |set| set.nwords);
     (0..count * 64).filter(move |at| {
         // SAFETY: a set has `nwords` words of 64 bits.
@@ -116,6 +116,6 @@ pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item =
 /// As [`iter`].
 pub(crate) unsafe fn nth<T>(list: *mut pg_sys::List, index: i32) -> Option<*mut T> {
     let index = usize::try_from(index).ok().filter(|&i| i < len(list))?;
-    // SAFETY: as in `iter`.
+    // SAFETY: as in `iter`: the list has `len` elements of this kind.
     Some(unsafe { (*(*list).elements.add(index)).ptr_value.cast::<T>() })
 }

@@ -45,7 +45,7 @@ impl IntoDatum for Json {
     fn into_datum(self) -> Option<pg_sys::Datum> {
         let text = encoding::shown(&self.0.to_string());
         let text = pg_sys::Datum::from(text.as_ptr());
-        // SAFETY: a C string that outlives the call.
+        // SAFETY: jsonb_in() takes a C string, which outlives the call.
         unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(text)]) }
     }
 
@@ -73,7 +73,7 @@ impl FromDatum for GivenText {
     }
 }
 
-// SAFETY: a text argument is read like this.
+// SAFETY: an argument of type text is read as PostgreSQL passes it: a varlena, or NULL.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: as required of the caller.
@@ -95,7 +95,7 @@ macro_rules! returned {
         unsafe impl BoxRet for $type {
             unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
                 match self.into_datum() {
-                    // SAFETY: of the function's type.
+                    // SAFETY: `into_datum` makes a value of the type that SQL declares for the function.
                     Some(datum) => unsafe { fcinfo.return_raw_datum(datum) },
                     None => fcinfo.return_null(),
                 }
@@ -127,6 +127,6 @@ unsafe impl SqlTranslatable for Json {
 /// A boolean as SQL writes it: `true`, `off`, `1`, and their beginnings.
 pub(crate) fn boolean(text: &std::ffi::CStr) -> Option<bool> {
     let mut value = false;
-    // SAFETY: a string, and where the value goes.
+    // SAFETY: the text is a C string, and the value's address is that of a bool.
     unsafe { pg_sys::parse_bool(text.as_ptr(), &mut value) }.then_some(value)
 }

@@ -16,10 +16,10 @@ pub(crate) struct Databases {
     pub(crate) allowed: HashSet<u32>,
 }
 
-// SAFETY: pg_database, all of it.
+// SAFETY: rows of pg_database begin with this struct; the scan uses no index.
 const DATABASES: Catalog<pg_sys::FormData_pg_database> =
     unsafe { Catalog::new(pg_sys::DatabaseRelationId, None) };
-// SAFETY: the cache of pg_database by OID.
+// SAFETY: DATABASEOID is the syscache of pg_database by OID, whose rows begin with this struct.
 const DATABASE: Cache<pg_sys::FormData_pg_database> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::DATABASEOID) };
 

@@ -107,7 +107,7 @@ pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr
 /// distinguishable from one.
 pub(crate) fn filter_call(function: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let call = call(function, pg_sys::BOOLOID, args);
-    // SAFETY: just made.
+    // SAFETY: `call` is a FuncExpr that was made above, and is not shared yet.
     unsafe { (*call.cast::<pg_sys::FuncExpr>()).funcformat = FILTERS };
     call
 }
@@ -230,7 +230,7 @@ pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
 
 /// `a OR b`.
 pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
-    // SAFETY: both are boolean nodes.
+    // SAFETY: the callers pass boolean expressions.
     unsafe { pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, lists::of(&[a, b]), -1) }
 }
 

@@ -125,10 +125,10 @@ pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-// SAFETY: the cache of pg_constraint by OID.
+// SAFETY: CONSTROID is the syscache of pg_constraint by OID, whose rows begin with this struct.
 const CONSTRAINT: Cache<c::ConstraintForm> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::CONSTROID) };
-// SAFETY: the cache of pg_collation by OID.
+// SAFETY: COLLOID is the syscache of pg_collation by OID, whose rows begin with this struct.
 const COLLATION: Cache<pg_sys::FormData_pg_collation> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::COLLOID) };
 
@@ -144,7 +144,7 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<ForeignKeyRow> {
             if form.contype != b'f' {
                 return None;
             }
-            // SAFETY: a foreign key has at most so many columns.
+            // SAFETY: INDEX_MAX_KEYS is the greatest number of columns of a foreign key.
             unsafe {
                 at_boundary!(c::DeconstructFkConstraintRow(
                     form.tuple(),
@@ -287,7 +287,7 @@ pub(crate) fn table(relid: pg_sys::Oid) -> Option<ForeignKeyTable> {
 
 /// The column's name, quoted.
 fn column(relid: pg_sys::Oid, attno: i16) -> Vec<u8> {
-    // SAFETY: a palloc'd copy, or null.
+    // SAFETY: the function returns a palloc'd copy of the name, or null.
     quoted(&unsafe { bytes(pg_sys::get_attname(relid, attno, true)) })
 }
 

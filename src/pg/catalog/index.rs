@@ -46,7 +46,7 @@ pub(crate) fn table_of(index: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// The name of a table's index, qualified with the table's schema, as a user would write it.
 pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
-    // SAFETY: a palloc'd C string or null.
+    // SAFETY: the function returns a palloc'd C string, or null.
     let schema = unsafe {
         encoding::from_nullable(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table)))
     };

@@ -17,7 +17,7 @@ pub(crate) type IndexRow<'a> = CatalogRow<'a, pg_sys::FormData_pg_index>;
 // SAFETY: the cache of pg_index by the index's OID.
 const INDEX: Cache<pg_sys::FormData_pg_index> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::INDEXRELID) };
-// SAFETY: pg_index and its index by table.
+// SAFETY: rows of pg_index begin with this struct; the index begins with the table's OID (indrelid).
 const INDEXES: Catalog<pg_sys::FormData_pg_index> = unsafe {
     let by_table = pg_sys::Oid::from_u32(pg_sys::IndexIndrelidIndexId);
     Catalog::new(pg_sys::IndexRelationId, Some(by_table))
@@ -38,7 +38,7 @@ pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&IndexRow<'_>) -> 
 impl IndexRow<'_> {
     /// The first column of the key; 0 is an expression.
     pub(crate) fn first_column(&self) -> i16 {
-        // SAFETY: a key has at least one column.
+        // SAFETY: pg_index has at least one key column in each row.
         unsafe { *self.indkey.values.as_ptr() }
     }
 
@@ -53,7 +53,7 @@ impl IndexRow<'_> {
 
     /// Whether the first column's operator class is of this family, for this type.
     pub(crate) fn is_ordered_by(&self, family: pg_sys::Oid, type_oid: pg_sys::Oid) -> bool {
-        // SAFETY: syscache look-ups.
+        // SAFETY: the functions look the OIDs up in the syscache; an unknown one is no fault.
         self.first_class().is_some_and(|class| unsafe {
             pg_sys::get_opclass_family(class) == family
                 && pg_sys::get_opclass_input_type(class) == type_oid
@@ -81,20 +81,20 @@ impl IndexRow<'_> {
 
     /// The index's predicate, in the current memory context.
     pub(crate) fn predicate(&self) -> Option<Node<'_>> {
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         unsafe { Node::new(self.stored_predicate()?.read()) }
     }
 
     /// The first of the index's expressions, in the current memory context.
     pub(crate) fn first_expression(&self) -> Option<Node<'_>> {
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         let expressions = unsafe { Node::new(self.tree(pg_sys::Anum_pg_index_indexprs)?.read()) };
         expressions?.cast::<pg_sys::List>()?.items().next()
     }
 
     /// All of the index's expressions, in the current memory context.
     pub(crate) fn expressions(&self) -> Option<Node<'_>> {
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         unsafe { Node::new(self.tree(pg_sys::Anum_pg_index_indexprs)?.read()) }
     }
 

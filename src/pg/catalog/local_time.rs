@@ -49,7 +49,7 @@ impl Zone {
 
     /// Local time at this instant.
     pub(crate) fn local(self, instant: i64) -> LocalDateTime {
-        // SAFETY: a zone that PostgreSQL never frees.
+        // SAFETY: PostgreSQL never frees a time zone that it has loaded.
         unsafe { of_zone(self.0.as_ptr(), instant) }
     }
 }

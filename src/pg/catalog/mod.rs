@@ -134,7 +134,7 @@ pub(crate) fn access_method(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// An access method's name; empty if there is none.
 pub(crate) fn access_method_name(method: pg_sys::Oid) -> String {
-    // SAFETY: a palloc'd C string or null.
+    // SAFETY: the function returns a palloc'd C string, or null.
     unsafe { encoding::from_nullable(pg_sys::get_am_name(method)) }.unwrap_or_default()
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn schema_name(schema: pg_sys::Oid) -> String {
 
 /// The relation's bare name; empty if there is none.
 pub(crate) fn relation_name(relid: pg_sys::Oid) -> String {
-    // SAFETY: a palloc'd C string or null.
+    // SAFETY: the function returns a palloc'd C string, or null.
     unsafe { encoding::from_nullable(pg_sys::get_rel_name(relid)) }.unwrap_or_default()
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// The column's name; empty if there is none.
 pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
-    // SAFETY: a palloc'd C string or null.
+    // SAFETY: the function returns a palloc'd C string, or null.
     unsafe { encoding::from_nullable(pg_sys::get_attname(relid, attno, true)) }.unwrap_or_default()
 }
 

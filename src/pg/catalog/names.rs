@@ -7,7 +7,7 @@ use crate::pg::catalog;
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::{CStr, CString};
 
-// SAFETY: pg_extension, all of it.
+// SAFETY: rows of pg_extension begin with this struct; the scan uses no index.
 const EXTENSIONS: rows::Catalog<pg_sys::FormData_pg_extension> =
     unsafe { rows::Catalog::new(pg_sys::ExtensionRelationId, None) };
 
@@ -75,7 +75,7 @@ pub(crate) fn schema(name: &CStr) -> Option<Oid> {
 
 /// The schema's name, not quoted; empty if there is none.
 pub(crate) fn of_schema(schema: Oid) -> String {
-    // SAFETY: a palloc'd C string or null.
+    // SAFETY: the function returns a palloc'd C string, or null.
     unsafe { encoding::from_nullable(pg_sys::get_namespace_name(schema)) }.unwrap_or_default()
 }
 
@@ -89,10 +89,10 @@ pub(crate) fn extension(name: &CStr) -> Option<Oid> {
 pub(crate) fn extension_version(name: &CStr) -> Option<String> {
     let mut found = None;
     EXTENSIONS.scan(&[], &mut |row| {
-        // SAFETY: a name ends with a zero byte.
+        // SAFETY: PostgreSQL ends every value of type name with a zero byte.
         if unsafe { CStr::from_ptr(row.extname.data.as_ptr()) } == name {
             let version = row.value(pg_sys::Anum_pg_extension_extversion);
-            // SAFETY: the column is a text.
+            // SAFETY: extversion is of type text, and is not NULL here.
             found = version.map(|version| unsafe { encoding::from_datum(version) });
         }
         found.is_some()
@@ -124,7 +124,7 @@ pub(crate) fn function(schema: Oid, name: &CStr, args: &[Oid], language: Oid) ->
 pub(crate) fn built_in(function: Oid) -> Option<CString> {
     let built_in = |row: &rows::CatalogRow<'_, pg_sys::FormData_pg_proc>| {
         let schema = Oid::from_u32(pg_sys::PG_CATALOG_NAMESPACE);
-        // SAFETY: a name ends with a 0.
+        // SAFETY: PostgreSQL ends every value of type name with a zero byte.
         let name = || unsafe { CStr::from_ptr(row.proname.data.as_ptr()) };
         (row.pronamespace == schema).then(|| name().to_owned())
     };
@@ -152,13 +152,13 @@ pub(crate) fn named_type(name: Node<'_, pg_sys::TypeName>) -> Option<(Oid, i32)>
 
 /// A type, as a user would write it.
 pub(crate) fn of_type(type_oid: Oid) -> String {
-    // SAFETY: a palloc'd C string.
+    // SAFETY: the function returns a palloc'd C string.
     unsafe { encoding::from_pointer(pg_sys::format_type_be(type_oid)) }
 }
 
 /// A function with its arguments, as a user would write it.
 pub(crate) fn of_function(function: Oid) -> String {
-    // SAFETY: a palloc'd C string.
+    // SAFETY: the function returns a palloc'd C string.
     unsafe { encoding::from_pointer(pg_sys::format_procedure(function)) }
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn created(statement: Node<'_, pg_sys::CreateStmt>) -> Option<Oid> {
 /// As [`created`], of another statement that creates a relation of that name; before the
 /// statement: the relation that has the name already.
 pub(crate) fn created_as(name: Node<'_, pg_sys::RangeVar>) -> Option<Oid> {
-    // SAFETY: a name of the parser.
+    // SAFETY: `name` is a RangeVar that the parser made.
     valid(unsafe {
         let schema = pg_sys::RangeVarGetCreationNamespace(name.as_ptr());
         pg_sys::get_relname_relid(name.relname, schema)
@@ -214,13 +214,13 @@ pub(crate) fn option_value(option: Node<'_, pg_sys::DefElem>) -> Option<CString>
 
 /// The lock that ALTER TABLE takes.
 pub(crate) fn lock_level(statement: Node<'_, pg_sys::AlterTableStmt>) -> u32 {
-    // SAFETY: commands of the parser.
+    // SAFETY: `cmds` is the list of AlterTableCmd that the parser made.
     unsafe { pg_sys::AlterTableGetLockLevel(statement.cmds) }.cast_unsigned()
 }
 
 /// Looks up and locks the relation of an ALTER TABLE, and checks its owner and kind, as the
 /// statement does. Raises its errors.
 pub(crate) fn altered(statement: Node<'_, pg_sys::AlterTableStmt>, lock: u32) -> Option<Oid> {
-    // SAFETY: a statement of the parser.
+    // SAFETY: `statement` is an AlterTableStmt that the parser made.
     valid(unsafe { pg_sys::AlterTableLookupRelation(statement.as_ptr(), lock.cast_signed()) })
 }

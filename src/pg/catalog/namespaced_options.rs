@@ -28,7 +28,7 @@ pub(crate) struct StrippedStatement {
 
 /// Whether the statement has options of the namespace.
 pub(crate) fn has_any(planned: Node<'_, PlannedStmt>, namespace: &CStr) -> bool {
-    // SAFETY: trees of the parser.
+    // SAFETY: the statement and all that is below it are nodes that the parser made.
     unsafe {
         let statement = (*planned.as_ptr()).utilityStmt;
         !statement.is_null()

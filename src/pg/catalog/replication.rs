@@ -43,7 +43,7 @@ pub(crate) struct Origin(u16);
 fn origin_of_session() -> *mut u16 {
     #[cfg(not(since19))]
     return &raw mut pg_sys::replorigin_session_origin;
-    // SAFETY: only an address is taken.
+    // SAFETY: only the address of the variable is taken; it is not read.
     #[cfg(since19)]
     unsafe {
         &raw mut pg_sys::replorigin_xact_state.origin

@@ -127,7 +127,7 @@ pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     can_login && may
 }
 
-// SAFETY: the cache of pg_authid by OID.
+// SAFETY: AUTHOID is the syscache of pg_authid by OID, whose rows begin with this struct.
 const ROLE: Cache<pg_sys::FormData_pg_authid> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::AUTHOID) };
 
@@ -149,10 +149,10 @@ pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
 /// Whether the current user reads the table as it is on disk: its owner or a superuser, with
 /// `row_security` off, as pg_dump and its scripts set it.
 pub(crate) fn reads_physically(relid: pg_sys::Oid) -> bool {
-    // The outer user, because nobody may read through another's function what they could not
+    // The outer user, because no user may read through another's function what they could not
     // read themselves; and the current one, because a superuser who calls a function does not
     // lend it this right.
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     may_read_physically(relid) && may_reach_disk(relid, unsafe { pg_sys::GetOuterUserId() })
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn may_read_physically(relid: pg_sys::Oid) -> bool {
 
 /// `row_security = off`.
 pub(crate) fn is_row_security_off() -> bool {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     !unsafe { pg_sys::row_security }
 }
 
@@ -198,6 +198,6 @@ pub(crate) fn name(role: pg_sys::Oid) -> String {
 
 /// The current user.
 pub(crate) fn current_user() -> pg_sys::Oid {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::GetUserId() }
 }

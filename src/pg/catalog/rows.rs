@@ -95,11 +95,11 @@ impl<F> Cache<F> {
     }
 }
 
-// SAFETY: the cache of pg_class by OID.
+// SAFETY: RELOID is the syscache of pg_class by OID, whose rows begin with this struct.
 pub(crate) const CLASS: Cache<pg_sys::FormData_pg_class> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::RELOID) };
 
-// SAFETY: the cache of pg_proc by OID.
+// SAFETY: PROCOID is the syscache of pg_proc by OID, whose rows begin with this struct.
 pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::PROCOID) };
 

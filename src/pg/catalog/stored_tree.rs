@@ -44,13 +44,13 @@ impl StoredTree {
     }
 
     pub(crate) fn of(tree: Node<'_>) -> Self {
-        // SAFETY: a node.
+        // SAFETY: a `Node` is a valid tree, whose text is a C string.
         unsafe { Self::new(CStr::from_ptr(pg_sys::nodeToString(tree.as_ptr().cast()))) }
     }
 
     /// Parses the text in the current memory context.
     pub(in crate::pg) fn read(&self) -> *mut pg_sys::Node {
-        // SAFETY: as required when it was made.
+        // SAFETY: `new` requires that the text is one that nodeToString() wrote.
         unsafe { pg_sys::stringToNode(self.text.as_ptr()).cast() }
     }
 
@@ -81,7 +81,7 @@ impl StoredTree {
 
     /// The numbers of the columns that it names, in order.
     pub(crate) fn columns(&self) -> Vec<i16> {
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         unsafe { Node::new(self.read()) }.map_or(vec![], Node::columns)
     }
 
@@ -93,7 +93,7 @@ impl StoredTree {
             pg_sys::F_FLOAT8_INT4,
             pg_sys::F_FLOAT8_INT8,
         ];
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         let call = unsafe { Node::new(self.read()) }?.cast::<pg_sys::FuncExpr>()?;
         let mut value = only_argument(call)?;
         if let Some(cast) = value.cast::<pg_sys::FuncExpr>() {
@@ -108,14 +108,14 @@ impl StoredTree {
 
     /// Whether the trees are equal.
     pub(crate) fn is(&self, tree: Node<'_>) -> bool {
-        // SAFETY: both are only read.
+        // SAFETY: equal() only reads both trees, which are valid.
         unsafe { pg_sys::equal(self.read().cast(), tree.as_ptr().cast()) }
     }
 
     /// Whether both conditions hold for the same rows, as far as PostgreSQL can tell.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let (one, other) = (self.simple().read(), other.simple().read());
-        // SAFETY: just made.
+        // SAFETY: `read` allocates the tree in the current memory context, where nothing changes it.
         unsafe { pg_sys::equal(one.cast(), other.cast()) }
     }
 
@@ -209,7 +209,7 @@ fn is_expression(statement: Node<'_, pg_sys::RawStmt>) -> bool {
         targetList: select.targetList,
         ..Default::default()
     };
-    // SAFETY: both are only read.
+    // SAFETY: equal() only reads both trees, which are valid.
     let is_bare = unsafe { pg_sys::equal((&raw const bare).cast(), select.as_ptr().cast()) };
     is_bare && only.is_some_and(|target| target.name.is_null())
 }

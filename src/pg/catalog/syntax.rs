@@ -25,7 +25,7 @@ impl<T> Deref for Node<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: as required when it was made.
+        // SAFETY: `new` requires a node that is not changed during `'a`.
         unsafe { self.0.as_ref() }
     }
 }
@@ -38,7 +38,7 @@ pub(crate) unsafe trait Tagged: PgNode + 'static {
 
 macro_rules! tagged {
     ($($node:ident $tag:ident),+) => {$(
-        // SAFETY: the tag is that of the type.
+        // SAFETY: each line of the macro's input pairs a node struct with its own tag.
         unsafe impl Tagged for pg_sys::$node {
             const TAG: Option<NodeTag> = Some(NodeTag::$tag);
         }
@@ -62,7 +62,7 @@ tagged!(JsonConstructorExpr T_JsonConstructorExpr);
 #[cfg(since18)]
 tagged!(ATAlterConstraint T_ATAlterConstraint);
 
-// SAFETY: any node is one.
+// SAFETY: every node struct begins with the fields of `Node`.
 unsafe impl Tagged for pg_sys::Node {
     const TAG: Option<NodeTag> = None;
 }
@@ -89,7 +89,7 @@ impl<'a, T> Node<'a, T> {
 
     /// The node to which a field points.
     pub(crate) fn node<U: PgNode>(self, field: impl FnOnce(&T) -> &*mut U) -> Option<Node<'a, U>> {
-        // SAFETY: of the same tree.
+        // SAFETY: a field of a node belongs to the same tree, so it is not changed during `'a` either.
         unsafe { Node::new(self.field(field)) }
     }
 
@@ -184,6 +184,6 @@ unsafe extern "C-unwind" fn walk(node: *mut pg_sys::Node, see: *mut c_void) -> b
 
 #[pg_guard]
 unsafe extern "C-unwind" fn check(function: pg_sys::Oid, see: *mut c_void) -> bool {
-    // SAFETY: the context of `any`.
+    // SAFETY: `any` passes the address of its closure as the walker's context.
     unsafe { (*see.cast::<See<'_>>())(ExpressionPart::Function(function)) }
 }

@@ -32,7 +32,7 @@ impl Objects {
     /// The present ones. Costs next to nothing in a session that never had any.
     pub(in crate::pg) fn now() -> Self {
         let (mut schema, mut toast) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-        // SAFETY: reads backend-local variables.
+        // SAFETY: reads variables that only this process writes.
         unsafe { pg_sys::GetTempNamespaceState(&mut schema, &mut toast) };
         let mut found = Self {
             schema,

@@ -81,6 +81,6 @@ pub(crate) fn is_hypertable(relid: pg_sys::Oid) -> bool {
 }
 
 fn text(name: &pg_sys::NameData) -> &CStr {
-    // SAFETY: a name is a C string.
+    // SAFETY: PostgreSQL ends every value of type name with a zero byte.
     unsafe { CStr::from_ptr(name.data.as_ptr()) }
 }

@@ -124,7 +124,7 @@ pub(crate) fn reached_by_deletion(relid: pg_sys::Oid) -> Option<Vec<pg_sys::Oid>
 }
 
 fn read(row: &CatalogRow<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
-    // SAFETY: a C string in the row.
+    // SAFETY: PostgreSQL ends every value of type name with a zero byte; the row outlives the use.
     let name = unsafe { CStr::from_ptr(row.tgname.data.as_ptr()) };
     let when = row.value(pg_sys::Anum_pg_trigger_tgqual);
     Trigger {

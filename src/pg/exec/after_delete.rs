@@ -54,7 +54,7 @@ impl<'a> AfterDelete<'a> {
     #[inline]
     pub(crate) fn queue(&self, mut tid: ItemPointerData) {
         let (foreign, is_update) = (null_mut(), false);
-        // SAFETY: begun, for a row of its table.
+        // SAFETY: `begin` has set the state up for the table that the row is of.
         unsafe {
             let (target, capture) = (self.target, self.capture);
             unguarded::ExecARDeleteTriggers(

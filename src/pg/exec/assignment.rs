@@ -19,7 +19,7 @@ pub(crate) fn columns(relid: Oid) -> Vec<String> {
 /// Whether INSERT takes a value of one type for a column of the other.
 pub(crate) fn is_assignable(from: Oid, to: Oid) -> bool {
     let assignment = pg_sys::CoercionContext::COERCION_ASSIGNMENT;
-    // SAFETY: look-ups of two types.
+    // SAFETY: the function looks both OIDs up in the syscache, and stores nothing.
     unsafe { pg_sys::can_coerce_type(1, &from, &to, assignment) }
 }
 

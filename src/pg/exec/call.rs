@@ -25,13 +25,13 @@ impl<A: Arguments> Call<'_, A> {
     /// The arguments, `None` for NULL.
     #[inline]
     pub(crate) fn args(&self) -> A::Values {
-        // SAFETY: as declared in SQL.
+        // SAFETY: the constructor's caller guarantees that `A` are the types which SQL declares for the function.
         unsafe { A::read(self.0) }
     }
 
     /// Returns NULL.
     pub(crate) fn null(&self) -> Datum {
-        // SAFETY: the call runs.
+        // SAFETY: PostgreSQL keeps the call's information until the function returns.
         unsafe { fmgr::null(self.0) }
     }
 }
@@ -96,13 +96,13 @@ impl<A> Call<'_, A> {
 
     /// Whether the argument is a constant of the query, the same in each call.
     pub(crate) fn is_constant(&self, argument: i32) -> bool {
-        // SAFETY: the call runs.
+        // SAFETY: PostgreSQL keeps the call's information until the function returns.
         unsafe { expressions::has_constant(self.0, argument) }
     }
 
     /// Whether the filter makes this call ([`nodes::is_called_by_filter`]).
     pub(crate) fn is_by_filter(&self) -> bool {
-        // SAFETY: the call runs.
+        // SAFETY: PostgreSQL keeps the call's information until the function returns.
         unsafe { expressions::is_called_by_filter(self.0) }
     }
 }
@@ -205,7 +205,7 @@ impl<T> Argument for Array<'_, T> {
 impl<T: Argument> Array<'_, T> {
     /// The elements, `None` for NULLs; in the current memory context.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Option<T>> {
-        // SAFETY: an array of values of that type.
+        // SAFETY: the function's SQL declaration makes the argument an array of that type.
         unsafe { fmgr::elements(self.0).map(|element| element.map(|datum| T::of(datum))) }
     }
 }
@@ -318,14 +318,14 @@ impl<'a> BeforeWrite<'a> {
         } else {
             self.data.tg_trigslot
         };
-        // SAFETY: a row of the table.
+        // SAFETY: PostgreSQL fills the trigger's slots with rows of the trigger's table.
         unsafe { Slot::of(slot, self.table()) }
     }
 
     /// The version that an UPDATE replaces, and its TID.
     #[inline]
     pub(crate) fn old_row(self) -> Option<(Slot<'a>, ItemPointerData)> {
-        // SAFETY: a row of the table.
+        // SAFETY: PostgreSQL fills the trigger's slots with rows of the trigger's table.
         self.is_update().then(|| unsafe {
             let row = Slot::of(self.data.tg_trigslot, self.table());
             (row, (*self.data.tg_trigtuple).t_self)

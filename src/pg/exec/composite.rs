@@ -62,7 +62,7 @@ pub(crate) struct Columns<'a> {
 impl Columns<'_> {
     /// The relation of whose type the row is; `None` for an anonymous one.
     pub(crate) fn relation(&self) -> Option<Oid> {
-        // SAFETY: a syscache look-up.
+        // SAFETY: the function looks the OID up in the syscache; an unknown one is no fault.
         let relation = unsafe { pg_sys::get_typ_typrelid(self.type_oid) };
         (relation != pg_sys::InvalidOid).then_some(relation)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Expression<'a>(*mut pg_sys::ExprState, PhantomData<Context<'a>
 impl<'a> Evaluator<'a> {
     /// An evaluator for the table, freed with `memory`. Guarded.
     pub(crate) fn new(table: Oid, memory: Context<'a>) -> Self {
-        // SAFETY: all is allocated in the memory.
+        // SAFETY: the executor state and all that it owns are allocated in `memory`, which outlives the value.
         memory.within(|| unsafe {
             let estate = pg_sys::CreateExecutorState();
             Self {
@@ -43,7 +43,7 @@ impl<'a> Evaluator<'a> {
 
     /// The memory context of prepared expressions.
     pub(crate) fn memory(self) -> Context<'a> {
-        // SAFETY: freed with its parent.
+        // SAFETY: the context is a child of the memory for which the evaluator was made.
         unsafe { Context::of((*self.estate).es_query_cxt) }
     }
 
@@ -115,7 +115,7 @@ impl<'a> Evaluator<'a> {
 
     /// Frees the memory of the previous row, and sets the row's table for `tableoid`.
     pub(crate) fn begin_row(self, row: Slot<'_>) {
-        // SAFETY: memory of nothing else; a slot.
+        // SAFETY: the evaluator alone uses its per-tuple memory; the slot exists for as long as `row`.
         unsafe {
             unguarded::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
             (*row.as_ptr()).tts_tableOid = row.table().oid();
@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
     #[inline]
     pub(crate) fn holds_by_itself(self, condition: Expression<'_>, row: Slot<'_>) -> Option<bool> {
         self.begin_row(row);
-        // SAFETY: there as long as the evaluator.
+        // SAFETY: the executor state has the context for as long as the evaluator exists.
         let memory = unsafe { Context::of((*self.context).ecxt_per_tuple_memory) };
         memory.within(|| self.holds(condition, row))
     }

@@ -15,13 +15,13 @@ pub(crate) struct ExecutorQuery<'a>(*mut QueryDesc, PhantomData<&'a ()>);
 impl<'a> ExecutorQuery<'a> {
     /// Its snapshot, only for comparison.
     pub(crate) fn snapshot(self) -> pg_sys::Snapshot {
-        // SAFETY: the query is there.
+        // SAFETY: the query descriptor exists until the hook for which the value was made returns.
         unsafe { (*self.0).snapshot }
     }
 
     /// Its execution state; null before it is started and after its end.
     pub(crate) fn state(self) -> *mut pg_sys::EState {
-        // SAFETY: the query is there.
+        // SAFETY: the query descriptor exists until the hook for which the value was made returns.
         unsafe { (*self.0).estate }
     }
 
@@ -95,7 +95,7 @@ impl StatementPlan<'_> {
 
     /// The ModifyTable on top of an INSERT.
     fn insertion(&self) -> Option<&pg_sys::ModifyTable> {
-        // SAFETY: a node, which tells its type.
+        // SAFETY: a plan's top node is null or a node, whose tag is checked before it is read as another type.
         let top = unsafe { self.planTree.cast::<pg_sys::ModifyTable>().as_ref() }?;
         let is_insertion = top.plan.type_ == pg_sys::NodeTag::T_ModifyTable
             && top.operation == pg_sys::CmdType::CMD_INSERT;
@@ -132,7 +132,7 @@ impl StatementPlan<'_> {
 
     /// The relations that it names.
     pub(crate) fn relations(&self) -> impl Iterator<Item = pg_sys::Oid> {
-        // SAFETY: a list of range table entries.
+        // SAFETY: PostgreSQL's planner puts range table entries, and nothing else, into this list.
         unsafe { lists::iter::<RangeTblEntry>(self.rtable) }.filter_map(|entry| {
             // SAFETY: as above.
             let entry = unsafe { entry.as_ref() }?;
@@ -142,7 +142,7 @@ impl StatementPlan<'_> {
 
     /// The first relation, by its OID and kind.
     pub(crate) fn first_table(&self) -> Option<(pg_sys::Oid, u8)> {
-        // SAFETY: a list of range table entries.
+        // SAFETY: PostgreSQL's planner puts range table entries, and nothing else, into this list.
         let first = unsafe { lists::nth::<RangeTblEntry>(self.rtable, 0)?.as_ref()? };
         let is_relation = first.rtekind == pg_sys::RTEKind::RTE_RELATION;
         is_relation.then_some((first.relid, first.relkind.cast_unsigned()))
@@ -158,7 +158,7 @@ impl StatementPlan<'_> {
 
     /// The relations that it writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
-        // SAFETY: indexes into the range table.
+        // SAFETY: the planner's result relations are indexes into the plan's range table.
         unsafe {
             lists::targets(self).filter_map(|index| {
                 let entry = lists::nth::<RangeTblEntry>(self.rtable, index - 1)?;

@@ -85,7 +85,7 @@ unsafe fn looked_up(tables: *mut List, permissions: *mut List) -> Option<Oid> {
     if lists::len(tables) != 1 || lists::len(permissions) != 1 {
         return None;
     }
-    // SAFETY: the hook's arguments.
+    // SAFETY: PostgreSQL passes the statement's range table and permissions, valid until the hook returns.
     unsafe {
         let entry = &*lists::nth::<RangeTblEntry>(tables, 0)?;
         let asked = &*lists::nth::<RTEPermissionInfo>(permissions, 0)?;
@@ -163,7 +163,7 @@ fn put_back(relid: Oid) {
     SCANS.with_borrow_mut(|all| {
         for scan in all {
             if relid == scan.table || relid == pg_sys::InvalidOid {
-                // SAFETY: open.
+                // SAFETY: PostgreSQL has opened the relation, and closes it after the scan.
                 unsafe {
                     scan.own = own_of(scan.relation);
                     if let Some(copy) = known(scan.own) {
@@ -181,7 +181,7 @@ fn known(own: *const TableAmRoutine) -> Option<*const TableAmRoutine> {
 
 /// The table's own access method.
 unsafe fn own_of(relation: Relation) -> *const TableAmRoutine {
-    // SAFETY: open.
+    // SAFETY: PostgreSQL has opened the relation, and closes it after the scan.
     let present = unsafe { (*relation).rd_tableam };
     COPIES.with_borrow(|all| {
         let copied = all.iter().find(|&&(_, it)| it == present);
@@ -194,7 +194,7 @@ unsafe fn copy_of(own: *const TableAmRoutine) -> *const TableAmRoutine {
     if let Some(known) = known(own) {
         return known;
     }
-    // SAFETY: a complete description.
+    // SAFETY: PostgreSQL's table access methods are complete and constant.
     let mut copy = unsafe { *own };
     copy.index_fetch_begin = Some(index_fetch_begin);
     copy.index_fetch_end = Some(index_fetch_end);
@@ -227,7 +227,7 @@ unsafe extern "C-unwind" fn index_fetch_begin(
 }
 
 unsafe extern "C-unwind" fn index_fetch_end(fetch: *mut IndexFetchTableData) {
-    // SAFETY: PostgreSQL's argument is passed on.
+    // SAFETY: the arguments are those that PostgreSQL passes for this access method.
     unsafe {
         let its_end = (*own_of((*fetch).rel)).index_fetch_end;
         let ended = SCANS.with_borrow(|all| all.iter().position(|scan| scan.fetch == fetch));
@@ -251,7 +251,7 @@ unsafe extern "C-unwind" fn tuple_lock(
     flags: u8,
     failure: *mut pg_sys::TM_FailureData,
 ) -> TM_Result::Type {
-    // SAFETY: PostgreSQL's arguments are passed on.
+    // SAFETY: the arguments are those that PostgreSQL passes for this access method.
     unsafe {
         let Some(lock) = (*own_of(relation)).tuple_lock else {
             return TM_Result::TM_Invisible;

@@ -34,7 +34,7 @@ impl Triggers<'_> {
     fn each(self, mut see: impl FnMut(&mut pg_sys::Trigger)) {
         self.with(|all| {
             for at in 0..usize::try_from(all.numtriggers).unwrap_or(0) {
-                // SAFETY: an array of that many.
+                // SAFETY: `numtriggers` is the length of the array.
                 see(unsafe { &mut *all.triggers.add(at) });
             }
         });
@@ -179,13 +179,13 @@ impl<'a> TriggerTable<'a> {
 
     /// The statement's copy of the table's triggers.
     pub(crate) fn triggers(self) -> Triggers<'a> {
-        // SAFETY: there as long as the statement.
+        // SAFETY: the executor keeps the table's description until the statement ends.
         unsafe { Triggers::at(&raw const (*self.target).ri_TrigDesc) }
     }
 
     /// The columns that an UPDATE assigns to. Guarded.
     pub(crate) fn updated(self) -> impl Fn(i16) -> bool {
-        // SAFETY: both belong to the statement.
+        // SAFETY: the result relation is one of this executor state.
         let updated = unsafe { pg_sys::ExecGetUpdatedCols(self.target, self.estate) };
         move |attno| {
             let bit = i32::from(attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
@@ -262,7 +262,7 @@ impl<'a> Firing<'a> {
     /// Queues the AFTER triggers of the deleted row. Guarded.
     pub(crate) fn queue(&self) {
         let (mut tid, none) = (self.row.tid(), null_mut());
-        // SAFETY: begun, for its table.
+        // SAFETY: `begin` has set the state up for this table.
         unsafe {
             let (target, capture) = (self.target, null_mut());
             pg_sys::ExecARDeleteTriggers(self.estate, target, &mut tid, none, capture, false);
@@ -301,7 +301,7 @@ impl<'a> DeleteStatement<'a> {
             capture,
         } = self.0;
         let mut tid = row.tid();
-        // SAFETY: begun, for the row's table.
+        // SAFETY: `begin` has set the state up for the row's table.
         let result = unsafe {
             unguarded::ExecBSDeleteTriggers(estate, target);
             let description = (*target).ri_TrigDesc.as_ref();

@@ -20,7 +20,7 @@ pub(crate) struct HookedCall<'a>(FunctionCallInfo, PhantomData<&'a ()>);
 impl HookedCall<'_> {
     /// The function.
     pub(crate) fn function(self) -> Oid {
-        // SAFETY: the call's information names it.
+        // SAFETY: PostgreSQL fills `flinfo` before the hook is called.
         unsafe { (*(*self.0).flinfo).fn_oid }
     }
 

@@ -338,7 +338,7 @@ impl SentRow<'_> {
     #[inline]
     pub(crate) fn tid(self, column: i16) -> ItemPointerData {
         let tid = self.value(column).map(Datum::cast_mut_ptr);
-        // SAFETY: of that type.
+        // SAFETY: the query's only column is of type tid, which is passed by reference.
         tid.map_or_else(ItemPointerData::default, |tid| unsafe { *tid })
     }
 

@@ -20,13 +20,13 @@ impl OpenRelation {
 
     /// Its OID.
     pub(crate) fn oid(&self) -> pg_sys::Oid {
-        // SAFETY: open.
+        // SAFETY: the relation is open until the value is dropped.
         unsafe { (*self.0).rd_id }
     }
 
     /// The relation, a table.
     pub(crate) fn table(&self) -> Table<'_> {
-        // SAFETY: open and locked.
+        // SAFETY: the relation is open until the value is dropped, and the transaction has locked it.
         unsafe { Table::of(self.0) }
     }
 
@@ -44,27 +44,27 @@ impl OpenRelation {
 
     /// Whether its access method is PostgreSQL's own.
     pub(crate) fn is_heap(&self) -> bool {
-        // SAFETY: open.
+        // SAFETY: the relation is open until the value is dropped.
         unsafe { (*(*self.0).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID }
     }
 
     /// A heap without rules of any kind.
     fn is_plain_heap(&self) -> bool {
-        // SAFETY: open.
+        // SAFETY: the relation is open until the value is dropped.
         self.is_heap() && unsafe { !(*(*self.0).rd_rel).relhasrules }
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica
     /// identity.
     pub(crate) fn check_replica_identity(&self) {
-        // SAFETY: open and locked.
+        // SAFETY: the relation is open until the value is dropped, and the transaction has locked it.
         unsafe { pg_sys::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
 
     /// Whether a deletion passes [`Self::check_replica_identity`].
     pub(crate) fn passes_replica_identity_check(&self) -> bool {
         let mut published = pg_sys::PublicationDesc::default();
-        // SAFETY: open and locked.
+        // SAFETY: the relation is open until the value is dropped, and the transaction has locked it.
         unsafe {
             pg_sys::RelationBuildPublicationDesc(self.0, &mut published);
             #[cfg(since18)]
@@ -82,7 +82,7 @@ impl OpenRelation {
 
     /// How many blocks it has on disk.
     pub(crate) fn blocks(&self) -> u32 {
-        // SAFETY: open; a table.
+        // SAFETY: the relation is open until the value is dropped, and is a table: it has storage.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
     }
 }
@@ -90,7 +90,7 @@ impl OpenRelation {
 impl Drop for OpenRelation {
     fn drop(&mut self) {
         // After an error the resource owner has closed it or will.
-        // SAFETY: opened by `locked`; the lock stays.
+        // SAFETY: `locked` has opened it once; closing it with NoLock keeps the transaction's lock.
         unsafe {
             if pg_sys::IsTransactionState() {
                 pg_sys::table_close(self.0, pg_sys::NoLock.cast_signed());
@@ -102,6 +102,6 @@ impl Drop for OpenRelation {
 /// Whether the current transaction has created the table, which it has locked.
 pub(crate) fn is_new(relid: pg_sys::Oid) -> bool {
     let table = OpenRelation::locked(relid);
-    // SAFETY: open.
+    // SAFETY: the relation is open until the value is dropped.
     unsafe { (*table.0).rd_createSubid != 0 }
 }

@@ -13,7 +13,7 @@ pub(crate) struct SetCall<'a>(FunctionCallInfo, PhantomData<&'a ()>);
 impl SetCall<'_> {
     /// The relation of whose type the argument is, whatever its value; `None` for other types.
     pub(crate) fn relation(&self) -> Option<Oid> {
-        // SAFETY: the call runs; syscache look-ups.
+        // SAFETY: PostgreSQL keeps the call's information until the function returns; the type is looked up.
         let relation =
             unsafe { pg_sys::get_typ_typrelid(pg_sys::get_fn_expr_argtype((*self.0).flinfo, 0)) };
         (relation != pg_sys::InvalidOid).then_some(relation)
@@ -37,7 +37,7 @@ impl SetCall<'_> {
 
     /// What the function returns after [`Self::return_from`], or without it: the empty set.
     pub(crate) fn end(self) -> Datum {
-        // SAFETY: the call runs.
+        // SAFETY: PostgreSQL keeps the call's information until the function returns.
         unsafe {
             let info = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
             if !info.is_null() && (*info).setResult.is_null() {

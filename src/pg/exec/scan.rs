@@ -157,7 +157,7 @@ impl Scan<'_> {
     #[inline]
     pub(crate) fn next(&mut self) -> bool {
         let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        // SAFETY: the scan has begun.
+        // SAFETY: the value exists between `index_beginscan` and `index_endscan`.
         unsafe { unguarded::index_getnext_slot(self.scan, forward, self.slot.as_ptr()) }
     }
 
@@ -171,7 +171,7 @@ impl Scan<'_> {
     /// Whether the key must be compared again, as the index is lossy here.
     #[inline]
     pub(crate) fn is_lossy(&self) -> bool {
-        // SAFETY: the scan has begun.
+        // SAFETY: the value exists between `index_beginscan` and `index_endscan`.
         unsafe { (*self.scan).xs_recheck }
     }
 }
@@ -192,7 +192,7 @@ impl Writer {
     /// Waits until that transaction ends, or until its speculative insertion does.
     pub(crate) fn wait(self, row: Slot<'_>) {
         let mut tid = row.tid();
-        // SAFETY: the table is open.
+        // SAFETY: the row's table is open for as long as its slot.
         unsafe {
             if self.speculative == 0 {
                 let (table, reason) = (row.table().as_ptr(), pg_sys::XLTW_Oper::XLTW_InsertIndex);
@@ -275,8 +275,8 @@ pub(crate) fn each_between(
     }
 }
 
-/// Reads all row versions of a table that are there, or that another transaction is writing or deleting, which `see` is
-/// told; until it returns false. Returns true at the end. Guarded.
+/// Passes to `see` all row versions of a table that exist, until it returns false; its second argument is whether another
+/// transaction is writing or deleting the version. Returns true at the end of the table. Guarded.
 pub(crate) fn each_row(
     table: &relation::OpenRelation,
     see: &mut dyn FnMut(Slot<'_>, bool) -> bool,

@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
 
     #[inline]
     pub(crate) fn oid(self) -> Oid {
-        // SAFETY: open.
+        // SAFETY: the constructor's caller guarantees that the table is open for `'a`.
         unsafe { (*self.0).rd_id }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Table<'a> {
     /// Raises the error of DELETE for a published table without a replica identity.
     #[inline]
     pub(crate) fn check_replica_identity(self) {
-        // SAFETY: open and locked.
+        // SAFETY: the constructor's caller guarantees that the table is open and locked for `'a`.
         unsafe { unguarded::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
 }
@@ -156,20 +156,20 @@ impl<'a> Slot<'a> {
     /// The row's TID.
     #[inline]
     pub(crate) fn tid(self) -> ItemPointerData {
-        // SAFETY: a slot.
+        // SAFETY: the constructor's caller guarantees that the slot exists for `'a`.
         unsafe { (*self.slot).tts_tid }
     }
 
     #[inline]
     pub(in crate::pg) fn is_empty(self) -> bool {
-        // SAFETY: a slot.
+        // SAFETY: the constructor's caller guarantees that the slot exists for `'a`.
         u32::from(unsafe { (*self.slot).tts_flags }) & pg_sys::TTS_FLAG_EMPTY != 0
     }
 
     /// The value of a column; `None` for NULL. Raises an error if the row cannot be read.
     #[inline]
     pub(crate) fn value(self, attno: i16) -> Option<Datum> {
-        // SAFETY: a slot.
+        // SAFETY: the constructor's caller guarantees that the slot exists for `'a`.
         unsafe { value_in(self.slot, attno) }
     }
 
@@ -179,7 +179,7 @@ impl<'a> Slot<'a> {
         let column = self.table.column(of.attno);
         match (self.value(of.attno), other.value(of.attno)) {
             (Some(a), Some(b)) => column.is_some_and(|column| {
-                // SAFETY: values of this type.
+                // SAFETY: both values are of the column's type, whose length and passing `of` has from the catalog.
                 column.atttypid == of.type_oid
                     && unsafe { unguarded::datum_image_eq(a, b, of.by_value, of.length.into()) }
             }),
@@ -191,7 +191,7 @@ impl<'a> Slot<'a> {
     /// Reads all columns. The slot of a partition's row may already have read all, and rejects
     /// reading more.
     pub(crate) fn read_all(self) {
-        // SAFETY: a slot.
+        // SAFETY: the constructor's caller guarantees that the slot exists for `'a`.
         unsafe {
             let natts = (*(*self.slot).tts_tupleDescriptor).natts;
             if natts > i32::from((*self.slot).tts_nvalid) && !self.is_empty() {
@@ -286,7 +286,7 @@ impl<'a> Slot<'a> {
         flags: u32,
     ) -> Option<TM_Result::Type> {
         let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        // SAFETY: open; a row of the table.
+        // SAFETY: the table is open for `'a`, and the TID is of a row that a scan of it returned.
         unsafe {
             Some((*(*table).rd_tableam).tuple_lock?(
                 table,
@@ -340,7 +340,7 @@ impl<'a> Slot<'a> {
             return false;
         };
         let (none, wait) = (null_mut(), false);
-        // SAFETY: as in `lock`.
+        // SAFETY: as in `lock`: the table is open for `'a`, and the TID is of a row of it.
         let result = unsafe {
             pg_sys::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
             let command = pg_sys::GetCurrentCommandId(true);

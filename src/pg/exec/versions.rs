@@ -11,7 +11,7 @@ pub(crate) type Version = (pg_sys::Oid, u32, u16);
 pub(crate) fn written_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> Option<Version> {
     let mut found = None;
     each_from(relid, tid, |version, header| {
-        // SAFETY: reads backend-local variables.
+        // SAFETY: reads variables that only this process writes.
         let own = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xmin(header)) };
         found = own.then_some(version);
         false
@@ -28,7 +28,7 @@ pub(crate) fn written_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> 
 pub(crate) unsafe fn is_locked_here(relid: pg_sys::Oid, tid: pg_sys::ItemPointerData) -> bool {
     let mut found = false;
     each_from(relid, tid, |_, header| {
-        // SAFETY: the slot has pinned it.
+        // SAFETY: the slot pins the page that the header is on.
         found = unsafe { is_locked_by_us(header) };
         false
     });
@@ -109,7 +109,7 @@ fn each_from(
 
 /// The transaction that wrote the version.
 fn xmin(header: &pg_sys::HeapTupleHeaderData) -> pg_sys::TransactionId {
-    // SAFETY: on disk it is always this variant.
+    // SAFETY: a row on disk always has the heap's variant of the union.
     unsafe { header.t_choice.t_heap.t_xmin }
 }
 

@@ -18,7 +18,7 @@ unsafe extern "C-unwind" {
 /// Whether changes are logged for logical decoding: wal_level is logical, or, from 19 on, a
 /// logical slot exists.
 pub(crate) fn is_logical() -> bool {
-    // SAFETY: reads a setting.
+    // SAFETY: reads a setting's variable, which only this process writes.
     let by_level =
         unsafe { pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL.cast_signed() };
     #[cfg(since19)]
@@ -27,7 +27,7 @@ pub(crate) fn is_logical() -> bool {
         static XLogLogicalInfo: bool;
     }
     #[cfg(since19)]
-    // SAFETY: reads a variable of the process.
+    // SAFETY: reads a variable that only this process writes.
     let by_slot = unsafe { XLogLogicalInfo };
     #[cfg(not(since19))]
     let by_slot = false;
@@ -36,7 +36,7 @@ pub(crate) fn is_logical() -> bool {
 
 /// Writes a transactional message.
 pub(crate) fn write_message(prefix: &CStr, message: &CStr) {
-    // SAFETY: an error is caught at the boundary.
+    // SAFETY: the boundary catches the error, so no Rust frame is skipped.
     unsafe {
         at_boundary!(write(prefix, message));
     }

@@ -10,19 +10,19 @@ pub(crate) type PlannerResult<'a> = Ref<'a, PlannedStmt>;
 
 impl PlannerResult<'_> {
     fn relid(self, varno: i32) -> Option<Oid> {
-        // SAFETY: a list of entries, counted from 1.
+        // SAFETY: the planner puts range table entries into this list; a plan counts them from 1.
         unsafe { Some((*lists::nth::<RangeTblEntry>(self.read().rtable, varno - 1)?).relid) }
     }
 
     /// The tables that it writes to.
     pub(crate) fn targets(self) -> impl Iterator<Item = Oid> {
-        // SAFETY: a complete plan.
+        // SAFETY: the planner has completed the plan, so its result relations are set.
         unsafe { lists::targets(&self.read()) }.filter_map(move |at| self.relid(at))
     }
 
     /// The tables whose rows it locks, as FOR UPDATE does.
     pub(crate) fn locked(self) -> impl Iterator<Item = Oid> {
-        // SAFETY: a list of marks.
+        // SAFETY: the planner puts PlanRowMarks, and nothing else, into this list.
         let marks = unsafe { lists::iter::<PlanRowMark>(self.read().rowMarks).map(|mark| *mark) };
         // As PostgreSQL's RowMarkRequiresRowShareLock.
         let marked = marks

@@ -40,7 +40,7 @@ impl<'a> PlannedTable<'a> {
 
     /// The query that has it in its range table.
     pub(crate) fn query(self) -> QueryTree<'a> {
-        // SAFETY: what is planned.
+        // SAFETY: the planner's root points to the query that it plans, which outlives the hook.
         unsafe { QueryTree::new(self.root.read().parse) }
     }
 

@@ -31,7 +31,7 @@ impl<T: Copy> Ref<'_, T> {
     /// A copy of the present value. The compiler leaves out fields that are not used.
     #[inline]
     pub(crate) fn read(self) -> T {
-        // SAFETY: it is there.
+        // SAFETY: `new` requires that the node exists for `'a`; its fields are copied.
         unsafe { self.0.read() }
     }
 
@@ -49,7 +49,7 @@ type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 impl<'a> QueryTree<'a> {
     /// The queries of its WITH clause.
     pub(crate) fn with_queries(self) -> impl Iterator<Item = Self> {
-        // SAFETY: each is a query after analysis.
+        // SAFETY: analysis has made a Query of each WITH query.
         unsafe {
             lists::iter::<pg_sys::CommonTableExpr>(self.read().cteList)
                 .map(|cte| Self::new((*cte).ctequery.cast()))
@@ -76,7 +76,7 @@ impl<'a> QueryTree<'a> {
 
     /// The range table entry of this index.
     pub(crate) fn entry(self, varno: u32) -> Option<RangeTableEntry<'a>> {
-        // SAFETY: a list of entries, counted from 1.
+        // SAFETY: the parser puts range table entries into this list; a query counts them from 1.
         unsafe {
             let entry = Ref::new(lists::nth(self.read().rtable, varno.cast_signed() - 1)?);
             Some(RangeTableEntry {
@@ -89,20 +89,20 @@ impl<'a> QueryTree<'a> {
 
     /// The actions of a MERGE.
     pub(crate) fn merge_actions(self) -> impl Iterator<Item = MergeAction<'a>> {
-        // SAFETY: a list of actions, without nulls.
+        // SAFETY: the parser puts MergeActions, none of them null, into this list.
         unsafe { lists::iter(self.read().mergeActionList).map(|action| Ref::new(action)) }
     }
 
     /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
-        // SAFETY: where a list is.
+        // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
     }
 
     /// The target list of ON CONFLICT DO UPDATE.
     pub(crate) fn conflict_assignments(self) -> Option<Assignments<'a>> {
         let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
-        // SAFETY: null or a node; where a list is.
+        // SAFETY: the field is null or a node that exists for `'a`, and so does the list in it.
         unsafe {
             let action = conflict.as_ref()?.action;
             (action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE)
@@ -126,7 +126,7 @@ impl<'a> QueryTree<'a> {
     /// The range table index of EXCLUDED in ON CONFLICT DO UPDATE.
     pub(crate) fn excluded(self) -> Option<u32> {
         let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
-        // SAFETY: null or a node.
+        // SAFETY: the field is null or a node that exists for `'a`.
         let index = unsafe { conflict.as_ref()?.exclRelIndex };
         u32::try_from(index).ok().filter(|&index| index > 0)
     }
@@ -134,7 +134,7 @@ impl<'a> QueryTree<'a> {
     /// Of INSERT … SELECT, which begins with its target: the first table of FROM.
     pub(crate) fn inserted_from(self) -> Option<pg_sys::Oid> {
         let subquery = self.entry(2)?.read().subquery;
-        // SAFETY: null or a query within this one.
+        // SAFETY: the field is null or a query within this one, which exists as long.
         let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
         subquery?.entry(1)?.table()
     }
@@ -144,7 +144,7 @@ impl<'a> QueryTree<'a> {
         // The entries of FROM come first in the range table, in order.
         let first = self.target_number().max(1);
         let subquery = self.entry(first)?.read().subquery;
-        // SAFETY: null or a query within this one.
+        // SAFETY: the field is null or a query within this one, which exists as long.
         let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
         let entries = subquery.unwrap_or(self);
         let table = |number| entries.entry(number)?.table();
@@ -155,7 +155,7 @@ impl<'a> QueryTree<'a> {
 impl<'a> MergeAction<'a> {
     /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
-        // SAFETY: where a list is.
+        // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
     }
 }
@@ -166,7 +166,7 @@ pub(crate) struct Assignments<'a>(*mut *mut List, PhantomData<&'a ()>);
 impl Assignments<'_> {
     /// The columns that are assigned.
     pub(crate) fn columns(&self) -> impl Iterator<Item = i16> {
-        // SAFETY: a target list.
+        // SAFETY: the address points to a target list: the parser puts TargetEntries, and nothing else, into it.
         unsafe { lists::iter::<TargetEntry>(*self.0).map(|entry| *entry) }
             .filter(|entry| !entry.resjunk)
             .map(|entry| entry.resno)
@@ -177,7 +177,7 @@ impl Assignments<'_> {
     /// # Safety
     /// Without it the list means what is wanted.
     pub(crate) unsafe fn remove(self, attno: i16, if_so: impl Fn(*mut Expr) -> bool) {
-        // SAFETY: a target list that we may change.
+        // SAFETY: the address points to a target list of a query that is planned next, and by nothing else.
         unsafe {
             let mut entries = lists::iter::<TargetEntry>(*self.0);
             let is_it = |entry: &*mut TargetEntry| (**entry).resno == attno && !(**entry).resjunk;
@@ -257,7 +257,7 @@ impl RangeTableEntry<'_> {
         #[cfg(since16)]
         match self.read().perminfoindex {
             0 => pg_sys::InvalidOid,
-            // SAFETY: it is in the query's range table.
+            // SAFETY: the entry is one of the query's, so that its permissions are the query's.
             _ => unsafe { (*self.permissions()).checkAsUser },
         }
     }

@@ -21,7 +21,7 @@ fn report(state: pg_sys::BackendState::Type, text: &str) {
 
 /// Sends this process's counters to the statistics.
 pub(crate) fn report_statistics() {
-    // SAFETY: outside any transaction.
+    // SAFETY: the caller is a background process between two transactions, as the function requires.
     unsafe { pg_sys::pgstat_report_stat(true) };
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn rows_changed_in_transaction(relid: pg_sys::Oid) -> u64 {
 /// Whether this transaction may have inserted or updated rows of the table: it has, or an
 /// earlier one whose counters are not reported yet has, or statistics are off.
 pub(crate) fn may_have_written(relid: pg_sys::Oid) -> bool {
-    // SAFETY: reads a setting.
+    // SAFETY: reads a setting's variable, which only this process writes.
     let counts = unsafe { pg_sys::pgstat_track_counts };
     !counts
         || counted(pg_sys::F_PG_STAT_GET_XACT_TUPLES_INSERTED, relid) != 0
@@ -81,7 +81,7 @@ const PG_WAIT_LOCK: u32 = 0x03;
 const PG_WAIT_CLIENT: u32 = 0x06;
 const PG_WAIT_TIMEOUT: u32 = 0x09;
 
-/// A client that got its answer within so many microseconds will send the next statement at
+/// A client that got its answer within this number of microseconds will send the next statement at
 /// once.
 const BETWEEN_STATEMENTS: i64 = 1000;
 
@@ -89,7 +89,7 @@ const BETWEEN_STATEMENTS: i64 = 1000;
 /// nor for its client, nor for a timeout; or between two statements. `None` without
 /// `track_activities`.
 pub(crate) fn active_backends() -> Option<u32> {
-    // SAFETY: reads a setting.
+    // SAFETY: reads a setting's variable, which only this process writes.
     if !unsafe { pg_sys::pgstat_track_activities } {
         return None;
     }

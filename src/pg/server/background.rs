@@ -48,7 +48,7 @@ impl Registration<'_> {
     /// preloaded.
     pub(crate) fn register_static(&self) {
         let mut worker = self.to_worker();
-        // SAFETY: the structure is copied.
+        // SAFETY: RegisterBackgroundWorker() copies the structure before it returns.
         unsafe {
             if !pg_sys::IsBinaryUpgrade {
                 pg_sys::RegisterBackgroundWorker(&mut worker);
@@ -155,7 +155,7 @@ fn report_type() {
 /// Waits until this process's latch is set, or for `timeout_ms`.
 pub(crate) fn wait(timeout_ms: i64) {
     wait_latch(timeout_ms);
-    // SAFETY: the process's own latch.
+    // SAFETY: MyLatch is the latch of this process, which exists until it exits.
     unsafe { pg_sys::ResetLatch(pg_sys::MyLatch) };
     pgrx::check_for_interrupts!();
 }
@@ -163,7 +163,7 @@ pub(crate) fn wait(timeout_ms: i64) {
 fn wait_latch(timeout_ms: i64) {
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     let (events, extension) = (events.cast_signed(), pg_sys::PG_WAIT_EXTENSION);
-    // SAFETY: the process's own latch.
+    // SAFETY: MyLatch is the latch of this process, which exists until it exits.
     unsafe { pg_sys::WaitLatch(pg_sys::MyLatch, events, timeout_ms, extension) };
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn wake(pid: i32) {
 
 /// The address of this process's latch: in shared memory, valid as long as the server runs.
 pub(crate) fn my_latch() -> usize {
-    // SAFETY: reads a process-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::MyLatch as usize }
 }
 
@@ -214,20 +214,20 @@ pub(crate) fn set_latch(latch: usize) {
 /// Asks another process of this server to terminate.
 pub(crate) fn terminate(pid: i32) {
     if is_alive(pid) {
-        // SAFETY: only to a process of this server.
+        // SAFETY: kill() accepts any number; the PID is that of a process which this server has started.
         unsafe { externs::kill(pid, SIGTERM) };
     }
 }
 
 /// Whether a process of this server has this PID.
 pub(crate) fn is_alive(pid: i32) -> bool {
-    // SAFETY: a look-up in shared memory.
+    // SAFETY: the function takes the lock that it needs, and accepts any PID.
     pid > 0 && unsafe { !pg_sys::BackendPidGetProc(pid).is_null() }
 }
 
 /// Whether this server is a standby, or has not recovered yet.
 pub(crate) fn in_recovery() -> bool {
-    // SAFETY: reads shared memory.
+    // SAFETY: the function reads shared memory by atomic operations, and caches the answer.
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
@@ -245,13 +245,13 @@ pub(crate) fn max_processes() -> i32 {
 
 /// This process's PID.
 pub(crate) fn my_pid() -> i32 {
-    // SAFETY: reads a process-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::MyProcPid }
 }
 
 /// The database that this process is connected to.
 pub(crate) fn my_database() -> pg_sys::Oid {
-    // SAFETY: reads a process-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::MyDatabaseId }
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn my_database() -> pg_sys::Oid {
 #[inline]
 pub(crate) fn is_background() -> bool {
     use pg_sys::BackendType::{B_AUTOVAC_WORKER, B_BG_WORKER};
-    // SAFETY: reads a process-local variable.
+    // SAFETY: reads a variable that only this process writes.
     let own = unsafe { pg_sys::MyBackendType };
     [B_AUTOVAC_WORKER, B_BG_WORKER].contains(&own)
 }
@@ -307,7 +307,7 @@ pub(crate) fn before_exit(function: extern "C-unwind" fn(c_int, pg_sys::Datum)) 
 /// Ends this process by design, so that the postmaster does not log it.
 #[allow(unreachable_code, reason = "bound without its 'noreturn' on 18")]
 pub(crate) fn exit() -> ! {
-    // SAFETY: outside any transaction.
+    // SAFETY: no transaction is open, and nothing of this process is needed any more.
     unsafe { pg_sys::proc_exit(0) };
     unreachable!("proc_exit does not return")
 }

@@ -15,7 +15,7 @@ pub(crate) fn send(channel: &str, payload: &str) {
     const LONGEST: usize = 8000;
     let fits = |text: &core::ffi::CStr, most: usize| (1..most).contains(&text.count_bytes());
     if fits(&channel, pgrx::pg_sys::NAMEDATALEN as usize) && fits(&payload, LONGEST) {
-        // SAFETY: within a transaction; copies both.
+        // SAFETY: a transaction is open, and the function copies both strings.
         unsafe { at_boundary!(raising::Async_Notify(channel.as_ptr(), payload.as_ptr())) };
     }
 }

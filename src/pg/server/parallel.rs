@@ -44,7 +44,7 @@ unsafe extern "C-unwind" fn check(
     _extra: *mut *mut c_void,
     source: pg_sys::GucSource::Type,
 ) -> bool {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     let in_worker = unsafe { pg_sys::InitializingParallelWorker };
     in_worker || source <= pg_sys::GucSource::PGC_S_DYNAMIC_DEFAULT
 }
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn check(
 /// Sets the number for parallel workers started later; does nothing in a worker.
 #[inline]
 pub(crate) fn tell_workers(number: i64) {
-    // SAFETY: backend-local variables.
+    // SAFETY: variables that only this process uses.
     unsafe {
         if pg_sys::ParallelWorkerNumber < 0 {
             FOR_WORKERS = number as f64;
@@ -62,7 +62,7 @@ pub(crate) fn tell_workers(number: i64) {
 
 /// The leader's number; `None` in the leader, and if none was set.
 pub(crate) fn leaders_number() -> Option<i64> {
-    // SAFETY: backend-local variables.
+    // SAFETY: variables that only this process uses.
     unsafe {
         (pg_sys::ParallelWorkerNumber >= 0 && FOR_WORKERS != 0.0).then_some(FOR_WORKERS as i64)
     }

@@ -50,7 +50,7 @@ pub(crate) unsafe trait Contents: Sized + 'static {
 
 /// Requests the memory; called once, while libraries are preloaded.
 pub(crate) fn init<C: Contents>() {
-    // SAFETY: single-threaded, in the postmaster.
+    // SAFETY: _PG_init() runs once, in the postmaster, which has one thread.
     unsafe {
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request::<C>);
@@ -118,7 +118,7 @@ unsafe extern "C-unwind" fn stop<C: Contents>(code: core::ffi::c_int, _argument:
 
 /// The structure.
 pub(crate) fn control<C: Contents>() -> &'static C::Control {
-    // SAFETY: set at the server's start, before anybody calls this.
+    // SAFETY: set at the server's start, before the first call.
     unsafe { &*CONTROL.cast() }
 }
 
@@ -159,7 +159,7 @@ impl<C: Contents> Locked<C> {
     }
 
     fn acquire(mode: pg_sys::LWLockMode::Type) -> Self {
-        // SAFETY: initialized at the server's start.
+        // SAFETY: the start-up hook has set LOCK before any process can call this.
         unsafe { pg_sys::LWLockAcquire(LOCK, mode) };
         Self(PhantomData)
     }
@@ -172,7 +172,7 @@ impl<C: Contents> Locked<C> {
 
     /// Calls `visit` with every entry.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&C::Entry)) {
-        // SAFETY: under the lock.
+        // SAFETY: `self` is proof that the lock is held, so no process changes an entry.
         unsafe { scan::<C>(|entry| visit(&*entry)) }
     }
 }
@@ -204,7 +204,7 @@ impl<C: Contents> Exclusive<C> {
 
     /// Calls `visit` with every entry.
     pub(crate) fn for_each_mut(&mut self, mut visit: impl FnMut(&mut C::Entry)) {
-        // SAFETY: under the exclusive lock.
+        // SAFETY: `self` is proof that the exclusive lock is held, so no other process reads an entry.
         unsafe { scan::<C>(|entry| visit(&mut *entry)) }
     }
 }

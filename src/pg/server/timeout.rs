@@ -80,7 +80,7 @@ impl TimeLimit {
             let gives_way = patience.map_or(i64::MAX, |patience| now.saturating_add(patience));
             UNTIL.store(until, Ordering::Relaxed);
             GIVES_WAY_AT.store(gives_way, Ordering::Relaxed);
-            // SAFETY: the ID is registered.
+            // SAFETY: `init` has registered the timeout's ID in this process.
             unsafe { timeout::enable_timeout_every(id, until.min(gives_way), REPEAT_MS) };
             let deadline = super::background::monotonic().saturating_add(micros(limit + GRACE));
             tell_deadline(deadline);
@@ -105,7 +105,7 @@ impl Drop for TimeLimit {
         if id == NOT_REGISTERED {
             return;
         }
-        // SAFETY: the ID is registered.
+        // SAFETY: `init` has registered the timeout's ID in this process.
         unsafe { timeout::disable_timeout(id, false) };
         tell_deadline(0);
         if Self::exceeded() {
@@ -171,7 +171,7 @@ impl TimedTurn {
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {
             let long = c_int::try_from(long.as_millis()).unwrap_or(c_int::MAX);
-            // SAFETY: the ID is registered.
+            // SAFETY: `init` has registered the timeout's ID in this process.
             unsafe { timeout::enable_timeout_after(alarm, long) };
         }
     }
@@ -180,7 +180,7 @@ impl TimedTurn {
     pub(crate) fn end() -> TimeSpent {
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {
-            // SAFETY: the ID is registered.
+            // SAFETY: `init` has registered the timeout's ID in this process.
             unsafe { timeout::disable_timeout(alarm, false) };
         }
         TURN.take().map_or(TimeSpent::default(), |turn| TimeSpent {
@@ -248,7 +248,7 @@ extern "C-unwind" fn on_timeout() {
     } else {
         SIGTERM
     };
-    // SAFETY: a signal to this process.
+    // SAFETY: the signal goes to this process, which handles it like PostgreSQL's own.
     unsafe { externs::kill(pg_sys::MyProcPid, signal) };
 }
 

@@ -32,7 +32,7 @@ impl Identity {
     /// The current one.
     pub(crate) fn current() -> Self {
         let (mut user, mut context) = (pg_sys::InvalidOid, 0);
-        // SAFETY: reads backend-local variables.
+        // SAFETY: reads variables that only this process writes.
         unsafe { pg_sys::GetUserIdAndSecContext(&mut user, &mut context) };
         Self { user, context }
     }
@@ -200,7 +200,7 @@ pub(crate) fn lend_to_foreign_key(owner: pg_sys::Oid) -> Bounded {
 
 /// Whether the user of the session could not become the owner.
 pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     let user = unsafe { pg_sys::GetOuterUserId() };
     !roles::has_rights_of(user, owner)
 }

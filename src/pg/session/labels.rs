@@ -15,7 +15,7 @@ const LABELS_OF_ONE: Catalog<pg_sys::FormData_pg_seclabel> = unsafe {
     let index = pg_sys::Oid::from_u32(pg_sys::SecLabelObjectIndexId);
     Catalog::new(pg_sys::SecLabelRelationId, Some(index))
 };
-// SAFETY: pg_seclabel, all of it.
+// SAFETY: rows of pg_seclabel begin with this struct; the scan uses no index.
 const LABELS: Catalog<pg_sys::FormData_pg_seclabel> =
     unsafe { Catalog::new(pg_sys::SecLabelRelationId, None) };
 
@@ -49,7 +49,7 @@ pub(crate) fn each(
     let class = (class, KeyDatum::Oid(kind.class()));
     let mut see = |row: &CatalogRow<'_, pg_sys::FormData_pg_seclabel>| {
         let of = row.value(pg_sys::Anum_pg_seclabel_provider);
-        // SAFETY: both columns are texts.
+        // SAFETY: provider and label are of type text, and pg_seclabel has no NULL in them.
         unsafe {
             if row.objsubid == 0
                 && of.is_some_and(|of| encoding::from_datum(of).as_bytes() == provider.to_bytes())
@@ -94,7 +94,7 @@ pub(crate) fn set(
         objectSubId: 0,
     };
     let label = label.map_or(core::ptr::null(), CStr::as_ptr);
-    // SAFETY: the strings outlive the call.
+    // SAFETY: the function copies what it stores; the strings outlive the call.
     unsafe { pg_sys::SetSecurityLabel(&address, provider.as_ptr(), label) };
     xact::next_command();
 }
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn relabel(object: *const ObjectAddress, label: *const 
     if let Some(check) = CHECK.get() {
         // SAFETY: PostgreSQL passes a C string or null.
         let label = (!label.is_null()).then(|| encoding::given(unsafe { CStr::from_ptr(label) }));
-        // SAFETY: PostgreSQL passes a valid address.
+        // SAFETY: PostgreSQL passes the address of the object that it has looked up.
         unsafe { check(&*object, label.as_deref()) };
     }
 }

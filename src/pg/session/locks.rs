@@ -19,7 +19,7 @@ pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
 
 /// Gives up one lock taken by [`try_relation`].
 pub(crate) fn release(relid: pg_sys::Oid, mode: u32) {
-    // SAFETY: the transaction holds the lock.
+    // SAFETY: the caller has taken the lock by `try_relation`; to release one that is not held is a WARNING.
     unsafe { pg_sys::UnlockRelationOid(relid, mode.cast_signed()) }
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn object_tag(
     sub_object: u16,
 ) -> pg_sys::LOCKTAG {
     pg_sys::LOCKTAG {
-        // SAFETY: reads a backend-local variable.
+        // SAFETY: reads a variable that only this process writes.
         locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
         locktag_field2: class.to_u32(),
         locktag_field3: object.to_u32(),
@@ -42,7 +42,7 @@ pub(crate) fn object_tag(
 
 /// Takes the lock for the rest of the transaction.
 pub(crate) fn acquire(tag: &pg_sys::LOCKTAG, mode: u32) {
-    // SAFETY: a valid tag, within a transaction.
+    // SAFETY: `object_tag` fills all fields of a tag, and a transaction is open.
     unsafe { pg_sys::LockAcquire(tag, mode.cast_signed(), false, false) };
 }
 

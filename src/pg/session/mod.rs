@@ -44,13 +44,13 @@ pub(crate) fn applies_others_changes() -> bool {
 
 /// Whether pg_upgrade runs this server.
 pub(crate) fn is_binary_upgrade() -> bool {
-    // SAFETY: a variable of this process.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::IsBinaryUpgrade }
 }
 
 /// Whether a statement runs that is part of CREATE EXTENSION or ALTER EXTENSION UPDATE.
 pub(crate) fn is_creating_extension() -> bool {
-    // SAFETY: a variable of this process.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::creating_extension }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn application_name() -> Option<&'static CStr> {
 
 /// Whether this is a worker of a parallel query.
 pub(crate) fn is_parallel_worker() -> bool {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::ParallelWorkerNumber >= 0 }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn begin_as_origin() -> Option<c_int> {
 /// Ends what [`begin_as_origin`] began.
 pub(crate) fn end_as_origin(nest: Option<c_int>) {
     if let Some(nest) = nest {
-        // SAFETY: the innermost nest level.
+        // SAFETY: `begin_as_origin` opened `nest`, and what was opened in it has ended.
         unsafe { pg_sys::AtEOXact_GUC(true, nest) };
     }
 }

@@ -10,13 +10,13 @@ pub(crate) fn nest_level() -> i32 {
 
 /// Whether all its statements share one snapshot: REPEATABLE READ, SERIALIZABLE.
 pub(crate) fn has_one_snapshot() -> bool {
-    // SAFETY: reads a backend-local variable.
+    // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ.cast_signed() }
 }
 
 /// Lets the next statement see what was done so far.
 pub(crate) fn next_command() {
-    // SAFETY: within a transaction.
+    // SAFETY: a transaction is open, since SQL of a user or of the worker is running.
     unsafe { pg_sys::CommandCounterIncrement() };
 }
 
@@ -40,13 +40,13 @@ pub(crate) fn assign_id() {
 
 /// Whether the transaction may not write now.
 pub(crate) fn is_read_only() -> bool {
-    // SAFETY: reads backend-local variables.
+    // SAFETY: reads variables that only this process writes.
     unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() }
 }
 
 /// Whether triggers on the table are to fire at COMMIT.
 pub(crate) fn is_trigger_pending(relid: pg_sys::Oid) -> bool {
-    // SAFETY: reads backend-local state.
+    // SAFETY: reads state that only this process writes.
     unsafe { pg_sys::AfterTriggerPendingOnRel(relid) }
 }
 

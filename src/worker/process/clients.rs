@@ -23,7 +23,7 @@ const RETRY_SOON: i64 = 200_000;
 /// The first pause after a process that could not connect; it doubles with each further one.
 const FIRST_PAUSE: i64 = 1_000_000;
 const LONGEST_PAUSE: i64 = 60_000_000;
-/// After so many attempts without success tables say so.
+/// After this number of failed attempts, `ttl.problems` reports it.
 const FAILURES: u32 = 2;
 /// What is known of a client is forgotten after this time without news.
 const FORGOTTEN: i64 = 600_000_000;

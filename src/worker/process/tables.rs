@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
 
-/// After so many tables a worker forgets what its session has cached of them: some 40 kB each, which
+/// After this number of tables a worker forgets what its session has cached of them: some 40 kB each, which
 /// PostgreSQL keeps for the life of a session.
 pub(in crate::worker) const CACHED_TABLES: usize = 500;
 

@@ -72,7 +72,7 @@ impl Work {
     }
 }
 
-/// The pause after so many attempts.
+/// The pause after a number of attempts.
 pub(in crate::worker) fn pause(attempts: u32) -> i64 {
     let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(20));
     doubled.min(LONGEST_PAUSE)
@@ -105,7 +105,7 @@ pub(crate) enum BuildNeed {
     Never,
     /// As soon as it has outgrown being read.
     Later,
-    /// It is to have one, which nobody builds,
+    /// It is to have one, and no process builds it,
     Now,
     /// or which a builder is to build.
     Pending,

@@ -2,7 +2,7 @@
 //!
 //! The schedule is by the monotonic clock, which nothing sets. Rows expire by the wall clock. Where that
 //! jumps, rows may seem to have expired that have not: they stay hidden, but are not deleted for
-//! `ttl.change_delay`, so that somebody can set the clock right.
+//! `ttl.change_delay`, so that an administrator can correct the clock.
 
 /// The wall clock may drift, or be adjusted, by this much at once.
 const JUMP: i64 = 60_000_000;

@@ -126,7 +126,7 @@ pub(in crate::worker) struct Spent {
     pub(in crate::worker) dawdled: bool,
 }
 
-/// Whether a batch of so many rows, with cascades, has taken too long.
+/// Whether a batch of this number of rows, with cascades, has taken too long.
 pub(in crate::worker) fn is_slow_batch(rows: u64, took: Duration) -> bool {
     rows <= FEW_ROWS && took >= SLOW_BATCH
 }
@@ -180,7 +180,7 @@ pub(in crate::worker) fn has_slow_table(at: i64, now: i64) -> bool {
     at != 0 && now.saturating_sub(at) < SLOW_FOR
 }
 
-/// Whether one more worker may have a turn at a slow owner's table while so many others do: one
+/// Whether one more worker may have a turn at a slow owner's table while this number of others do: one
 /// worker is left for other owners. With only one worker, the time limits must do.
 pub(in crate::worker) fn admits_slow(others: usize, workers: usize) -> bool {
     others < workers.saturating_sub(1).max(1)

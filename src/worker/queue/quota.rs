@@ -21,7 +21,7 @@ pub(crate) struct Claimant {
 pub(crate) enum Refusal {
     /// None is free.
     Full { total: u32 },
-    /// The owner has so many, and the others that are free are left to others.
+    /// The owner has this number of places; the free ones are for other owners.
     Quota { has: u32, free: u32, total: u32 },
 }
 

@@ -29,7 +29,7 @@ pub(in crate::worker) struct Next {
     pub(in crate::worker) first_due: i64,
 }
 
-/// Workers that are at one table for long: anybody may take the other tables they have claimed.
+/// Workers that are at one table for long: any worker may take the other tables that they have claimed.
 struct Busy(Vec<i32>);
 
 impl Busy {

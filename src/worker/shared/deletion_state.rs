@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// A table that is due is neglected when it has waited for this long, and a worker stalled that has been at it
 /// for as long, in microseconds.
 const NEGLECTED: i64 = 60_000_000;
-/// After so many failures in a row it is not only a batch that was too large at first.
+/// From this number of failures in a row, the size of the batch is not the only cause.
 const FAILURES: u32 = 3;
 
 /// Why nothing is deleted in the whole database.

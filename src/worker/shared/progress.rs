@@ -156,7 +156,7 @@ impl Progress {
     }
 
     /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
-    /// has tried in vain comes last.
+    /// could not delete comes last.
     pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool, written: i64) {
         let resumes = full && self.rear.iter().any(|&rear| rear != i64::MIN);
         *self = Self {

@@ -22,7 +22,7 @@ use crate::worker::shared::worker_report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
 use std::time::Duration;
 
-/// After so many rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
+/// After this number of rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
 pub(super) const MANY: u64 = 3_000;
 
 /// How long rows may have been expired, in microseconds, before they are announced: a

@@ -13,7 +13,7 @@ const COUNT_EVERY: i64 = 60_000_000;
 const SHARE: i64 = 100;
 
 impl Turn<'_> {
-    /// From now on leaves out what live rows refer to, if that can be told. Otherwise each row is found
+    /// From now on leaves out what live rows refer to, if that can be determined. Otherwise each row is found
     /// when a batch fails because of it.
     pub(in crate::worker) fn leave_out_referred(&mut self) {
         if self.referred.is_none()

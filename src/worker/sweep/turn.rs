@@ -20,7 +20,7 @@ use crate::worker::shared::{self, blocked, claims, log, paused_tables, wakeups};
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
-/// M9: a turn ends after so many rows,
+/// M9: a turn ends after this number of rows,
 const ROWS: u64 = 50_000;
 /// or so much time.
 const TIME: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const TIME: Duration = Duration::from_secs(1);
 const FUTILE: Duration = Duration::from_millis(50);
 /// Rows that cannot be deleted take at most this fraction of a worker's time.
 const FUTILE_SHARE: i64 = 100;
-/// After so many failures in a row the problem is no passing one.
+/// From this number of failures in a row, the problem counts as lasting.
 const LONG: u32 = 5;
 
 /// A turn that is going on.
@@ -132,7 +132,7 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     }
     let Some(job) = probe::job(key.relid.into())? else {
         if !probe::has_policy(key.relid.into())? {
-            // It has left its parent, and may have come back meanwhile: whoever reads the policies begins anew with it.
+            // It has left its parent, and may have come back meanwhile: the scheduler begins anew with it.
             state::with_table(key, |state| state.fingerprint = 0);
             wakeups::tell_of_change(key.database);
         }
@@ -217,7 +217,7 @@ pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
         return;
     }
     let name = worker_transaction::run(|| Ok(catalog::qualified_name(key.relid.into())));
-    // Which block, that is for each to be told.
+    // An error about a block is logged for each block, as its message names it; others once per SQLSTATE.
     let kind = match failure.may_be_of_a_block() {
         true => failure.message.clone(),
         false => failure.sqlstate(),
