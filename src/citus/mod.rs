@@ -7,7 +7,7 @@
 //! | `catalogs` | whether it is there; its tables, its shards |
 //! | `shard_name` | the names of shards, pure |
 //! | `session` | whether Citus itself speaks: its connections, its functions that copy or convert |
-//! | `transaction` | when the distributed transaction began, and its sessions on the nodes |
+//! | `distributed_transaction` | when the distributed transaction began, and its sessions on the nodes |
 //! | `nodes` | the same query on each node |
 //! | `placements` | the same statement on each copy of each shard |
 //!

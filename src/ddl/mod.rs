@@ -3,19 +3,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `statement`, `parse` | a utility statement, taken apart once; all others ask it |
+//! | `utility_statement`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
-//! | `trigger_guard`, `columns`, `needed`, `refusal` | what is refused |
+//! | `trigger_guard`, `protected_columns`, `needed_constraints`, `refusal` | what is refused |
 //! | `purge_before_ddl` | hidden rows do not make a statement fail that reads all rows |
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
-//! | `sync_label`, `added` | labels follow columns and indexes that are renamed or dropped |
-//! | `everywhere` | labels that change on all nodes of Citus |
-//! | `incoming` | tables and rows that come to a policy from elsewhere |
-//! | `table_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
+//! | `sync_label`, `sync_added` | labels follow columns and indexes that are renamed or dropped |
+//! | `all_nodes` | labels that change on all nodes of Citus |
+//! | `incoming_rows` | tables and rows that come to a policy from elsewhere |
+//! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
-//! | `databases` | statements for which no session may be connected to a database |
+//! | `exclusive_database` | statements for which no session may be connected to a database |
 
 mod all_nodes;
 pub(crate) mod conversion;

@@ -3,7 +3,7 @@
 //!
 //! Names are resolved once, so that all checks see the same relation, and without a lock: a weak
 //! lock taken before the statement's stronger one could deadlock. Code that writes before the
-//! statement takes its lock and resolves the name again ([`Statement::take_lock`]).
+//! statement takes its lock and resolves the name again ([`UtilityStatement::take_lock`]).
 
 use super::parse;
 use super::reads::{self, RowsRead};

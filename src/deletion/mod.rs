@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `batch` | one transaction: locks, identity, deletion |
-//! | `transaction` | transactions of a background worker, and what they leave in its session |
+//! | `worker_transaction` | transactions of a background worker, and what they leave in its session |
 //! | `batch_size` | how many rows a batch takes, and in which order (pure) |
 //! | `job` | what a batch needs to know of its table |
 //! | `expiry_keys` | what the table's rows expire by, each with its index |
@@ -14,13 +14,13 @@
 //! | `referred` | expired rows that live rows refer to |
 //! | `referring`, `removals` | expired rows that refer to a row which goes; the queries for it, kept |
 //! | `replanned` | a foreign key's plan that is freed while it runs |
-//! | `piecemeal`, `purge` | deletion in a session's own transaction |
-//! | `cascade` | the tables to which a deletion cascades |
-//! | `archive` | the table into which deleted rows go |
+//! | `piecemeal`, `purge_tables` | deletion in a session's own transaction |
+//! | `cascade_size` | the tables to which a deletion cascades |
+//! | `archiving` | the table into which deleted rows go |
 //! | `underway` | what `ttl.deleting()` says |
 //! | `set_aside` | rows that are left alone for a while |
 //! | `probe` | looks at a table without deleting |
-//! | `bounds` | which partitions can hold expired rows only |
+//! | `partition_bounds` | which partitions can hold expired rows only |
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 

@@ -235,7 +235,7 @@ impl<'a> Firing<'a> {
         }
     }
 
-    /// As [`Self::begin`], but as a statement of its own: [`Statement::delete`] fires the queued
+    /// As [`Self::begin`], but as a statement of its own: [`DeleteStatement::delete`] fires the queued
     /// triggers.
     pub(crate) fn begin_statement(
         row: Slot<'a>,

@@ -1,4 +1,4 @@
-//! What `docs/managed.md` says of servers that somebody else runs: rights, dumps, restarts, memory.
+//! What `docs/managed.md` says of managed servers: rights, dumps, restarts, memory.
 
 mod dumps;
 mod memory;
