@@ -112,6 +112,16 @@ impl Budget {
         }
     }
 
+    /// For a statement that has written this number of rows, and may write as many again.
+    pub(super) fn for_written(rows: u32) -> Self {
+        Self {
+            rows: rows.saturating_mul(4),
+            entries: rows,
+            blocks: rows / 3,
+            deleted: false,
+        }
+    }
+
     /// For a statement that will write about `estimate` rows.
     pub(super) fn for_rows(estimate: f64) -> Self {
         let rows = (estimate * PART).min(MANY_ROWS) as u32;
@@ -177,7 +187,8 @@ impl BulkRemoval<'_> {
         if self.liveness.is_live(row) {
             return true;
         }
-        if !self.may_delete || self.budget.rows == 0 {
+        // What this transaction has written may be of the command that runs, which cannot delete it.
+        if !self.may_delete || self.budget.rows == 0 || row.is_own() {
             return false;
         }
         if self.deleted == 0 {

@@ -4,7 +4,7 @@
 //! the table is expired when COPY starts and none comes expired, the trigger has nothing to do and
 //! is hidden from COPY (`docs/decisions/0016-free-keys-by-trigger.md`). A few expired rows are
 //! removed first; if there are many, or another session works on one, or the data give `_ts`, the
-//! trigger fires for each row.
+//! trigger fires for each row, and examines the table later ([`super::many_rows`]).
 
 use super::bulk_precheck::{Budget, has_no_expired_row};
 use super::restoring;

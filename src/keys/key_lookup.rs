@@ -24,8 +24,14 @@ const MAX_CHANGES: u32 = 1000;
 pub(super) fn free_keys(new: &NewRow<'_>, prepared: &PreparedPlan<'_>, plan: &KeyPlan) -> bool {
     let mut wait = LookupWait { outer: None };
     // A MERGE that has waited for a row, expired by now, inserts in its place.
-    if externs::last_wait() > now() {
+    let has_waited = externs::last_wait() > now();
+    if has_waited {
         wait.is_over();
+    } else if prepared
+        .many_rows
+        .meet_no_expired_row(new.row, &prepared.liveness)
+    {
+        return false;
     }
     let evaluation = prepared.evaluation.as_ref();
     if let Some(evaluation) = evaluation {

@@ -72,7 +72,7 @@ impl<'a> Liveness<'a> {
     }
 
     /// As far as rows expire by the time of their last modification.
-    fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
+    pub(super) fn is_live_by_clock(&self, row: Slot<'_>) -> bool {
         if self.ts == 0 {
             return true;
         }

@@ -9,6 +9,7 @@ pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
 mod key_lookup;
 mod liveness;
+mod many_rows;
 pub(crate) mod no_action_checks;
 mod plan;
 mod prepared_plan;

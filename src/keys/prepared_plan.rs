@@ -1,6 +1,7 @@
 //! A table's key plan, prepared for one statement.
 
 use super::liveness::Liveness;
+use super::many_rows::ManyRows;
 use super::plan::{self, KeyPlan};
 use crate::pg::abi::context::Context;
 use crate::pg::exec::evaluator::{Evaluator, Expression, Generated, IndexExpressions};
@@ -30,6 +31,7 @@ pub(super) struct PreparedPlan<'a> {
     pub(super) liveness: Liveness<'a>,
     /// `None` if nothing must be evaluated.
     pub(super) evaluation: Option<Evaluation<'a>>,
+    pub(super) many_rows: ManyRows,
 }
 
 /// For a statement that writes to the table, in memory that lives as long. The executor has
@@ -47,6 +49,7 @@ pub(super) fn prepare<'a>(table: Table<'_>, memory: Context<'a>) -> &'a Prepared
             plan: Some(plan),
             liveness: Liveness::by_clock(&plan.policy),
             evaluation: None,
+            many_rows: ManyRows::none(),
         });
     }
     prepare_guarded(table, memory)
@@ -63,6 +66,7 @@ extern "C-unwind" fn prepare_guarded<'a>(
             plan: None,
             liveness: Liveness::NOTHING,
             evaluation: None,
+            many_rows: ManyRows::none(),
         };
         if !settings::show_expired()
             && let Some(plan) = plan::of(table)

@@ -215,20 +215,27 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// Whether this transaction wrote the row version, which is on disk.
+    pub(crate) fn is_own(self) -> bool {
+        let (mut isnull, xmin) = (false, pg_sys::MinTransactionIdAttributeNumber);
+        // SAFETY: every kind of slot for rows on disk has this function, and the slot is not empty.
+        unsafe {
+            let Some(getsysattr) = (*(*self.slot).tts_ops).getsysattr else {
+                return false;
+            };
+            !self.is_empty() && {
+                let xmin = getsysattr(self.slot, xmin, &mut isnull).value() as u32;
+                unguarded::TransactionIdIsCurrentTransactionId(xmin.into())
+            }
+        }
+    }
+
     /// Increments the command ID if this transaction wrote the row version, as a command cannot
     /// delete a version that it wrote.
     pub(crate) fn end_command_if_own(self) {
-        let (mut isnull, xmin) = (false, pg_sys::MinTransactionIdAttributeNumber);
-        // SAFETY: the slot has a row from disk; raises an error in parallel operations.
-        unsafe {
-            if let Some(getsysattr) = (*(*self.slot).tts_ops).getsysattr
-                && !self.is_empty()
-            {
-                let xmin = getsysattr(self.slot, xmin, &mut isnull).value() as u32;
-                if unguarded::TransactionIdIsCurrentTransactionId(xmin.into()) {
-                    unguarded::CommandCounterIncrement();
-                }
-            }
+        if self.is_own() {
+            // SAFETY: a statement is running; raises an error in parallel operations.
+            unsafe { unguarded::CommandCounterIncrement() };
         }
     }
 

@@ -20,7 +20,8 @@ SELECT refill();
 COPY (SELECT i, 'new ' || i, 'new' FROM generate_series(6000, 8999) i) TO :'file';
 COPY t (a, b, c) FROM :'file';
 SELECT what, n FROM on_disk() WHERE what = 'new';
-SELECT n > 0 AS left FROM on_disk() WHERE what = 'old EXPIRED';
+-- the expired ones are deleted once as many rows have come as that costs
+SELECT count(*) AS left FROM on_disk() WHERE what = 'old EXPIRED';
 -- the same keys: by the first constraint, by the second, in another order
 SELECT refill();
 COPY (SELECT i, 'new ' || i, 'new' FROM generate_series(1, 3000) i) TO :'file';
