@@ -250,7 +250,7 @@ CREATE FUNCTION ttl.set_option(
     RETURNS pg_catalog.void
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'set_option_wrapper';
 COMMENT ON FUNCTION ttl.set_option(pg_catalog.regclass, pg_catalog.text, pg_catalog.text, boolean, boolean) IS
-    'set an option of a table''s time to live, such as default or hidden; NULL resets it; expired rows that would become live are deleted first unless revive_expired is true; confirm: also if most rows expire';
+    'set an option of a table''s time to live, such as default_ttl or hidden; NULL resets it; expired rows that would become live are deleted first unless revive_expired is true; confirm: also if most rows expire';
 
 CREATE FUNCTION ttl.disable(
         rel pg_catalog.regclass, drop_columns boolean DEFAULT false, revive_expired boolean DEFAULT false,
@@ -261,7 +261,7 @@ COMMENT ON FUNCTION ttl.disable(pg_catalog.regclass, boolean, boolean, boolean) 
     'disable time to live on a table after deleting its expired rows, or, with revive_expired, making them live; drop_columns: also drop the policy and the columns that ttl.enable added; drop_adopted_columns: drop all its columns';
 
 CREATE FUNCTION ttl.resume(rel pg_catalog.regclass) RETURNS pg_catalog.void
-    LANGUAGE c VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
+    LANGUAGE c VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'resume_wrapper';
 COMMENT ON FUNCTION ttl.resume(pg_catalog.regclass) IS
     'start background deletion on a table that was restored from a dump, copied with its database, or given its policy by SECURITY LABEL; end a pause';
 CREATE FUNCTION ttl.resume_restored() RETURNS SETOF pg_catalog.regclass
@@ -310,7 +310,7 @@ CREATE FUNCTION ttl.create_index(
     RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'create_index_wrapper';
 COMMENT ON FUNCTION ttl.create_index(pg_catalog.regclass, pg_catalog.jsonb, pg_catalog.jsonb, boolean, boolean) IS
-    'create a TTL index like MongoDBs createIndex: keys is {"column": 1}, options are expireAfterSeconds, name, and partialFilterExpression (an SQL predicate); {"_ts": 1} sets the tables default; with hidden => false, expired rows are visible until they are removed';
+    'create a TTL index like createIndex of MongoDB: keys is {"column": 1}, options are expireAfterSeconds, name, and partialFilterExpression (an SQL predicate); {"_ts": 1} sets the default of the table; with hidden => false, expired rows are visible until they are removed';
 
 CREATE FUNCTION ttl.coll_mod(rel pg_catalog.regclass, command pg_catalog.jsonb, confirm boolean DEFAULT false) RETURNS pg_catalog.jsonb
     LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'coll_mod_wrapper';
@@ -328,7 +328,7 @@ COMMENT ON FUNCTION ttl_internal.rules(pg_catalog.regclass) IS
 -- all names.
 
 CREATE FUNCTION ttl.purge(rel pg_catalog.regclass) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'purge_wrapper';
+    LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'purge_wrapper';
 COMMENT ON FUNCTION ttl.purge(pg_catalog.regclass) IS
     'delete the expired rows of a table now, in the current transaction; return their number';
 

@@ -121,7 +121,7 @@ COMMENT ON COLUMN ttl.tables.document_column IS 'jsonb column from whose propert
 COMMENT ON COLUMN ttl.tables.hidden IS 'whether expired rows are hidden; if not, they are visible until they are removed';
 COMMENT ON COLUMN ttl.tables.ts_granularity IS 'an UPDATE keeps a time of last modification that is not older than that many seconds; 0 if every UPDATE writes it';
 COMMENT ON COLUMN ttl.tables.rules IS 'TTL indexes: name, key, expireAfterSeconds, partialFilterExpression';
-COMMENT ON COLUMN ttl.tables.problems IS 'problems of the time to live, each with what to do; empty if there are none';
+COMMENT ON COLUMN ttl.tables.problems IS 'problems of the time to live; empty if there are none; ttl.check() says what to do';
 COMMENT ON COLUMN ttl.tables.default_interval IS 'default_ttl as an interval; NULL if never, or if time to live is disabled';
 COMMENT ON COLUMN ttl.tables.next_expiry IS 'time at which the next row expires, or the oldest row on disk has expired; NULL if none does, if no worker scans the table, or if no B-tree index provides it';
 COMMENT ON COLUMN ttl.tables.backlog IS 'estimated number of expired rows on disk, as ttl.stats.backlog_estimate; NULL if no worker scans the table';

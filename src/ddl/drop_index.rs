@@ -139,7 +139,7 @@ fn rows_in_the_way(labelled_table: pg_sys::Oid, names: &[String]) -> Error {
     )
     .detail("DROP INDEX CONCURRENTLY cannot delete them.")
     .hint(format!(
-        "End the rule first, by which they are deleted: SELECT ttl.expire_index({index}, NULL)."
+        "To delete them, and make the index an ordinary one, first run: SELECT ttl.expire_index({index}, NULL);"
     ))
 }
 

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 const ROUNDS: u32 = 10;
 
 /// For rows that cannot be deleted.
-const HINT: &str = "The time to live is not changed before its expired rows are gone. Remove what keeps them, or let them live again with revive_expired => true of ttl.set_default, ttl.disable or ttl.expire_index.";
+const HINT: &str = "Expired rows must be deleted before this change. Remove what prevents that, or bring the rows back with revive_expired => true of ttl.set_default(), ttl.disable() or ttl.expire_index().";
 
 /// Before the table's policy changes to `to` (`None`: to none), deletes the expired rows that the
 /// change would revive. Returns an error if some cannot be deleted.
@@ -91,7 +91,7 @@ fn kept_in_copies(relid: pg_sys::Oid) -> Error {
     let name = catalog::qualified_name(relid);
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("reference table {name} has expired rows that are kept for now"),
+        format!("expired rows of reference table {name} are not deleted yet"),
     )
     .detail(format!(
         "They stay on disk for {} seconds, so that all copies of the table are equal.",
@@ -117,21 +117,24 @@ pub(crate) fn clear_shard(relid: pg_sys::Oid) -> Result<u64> {
 fn held_back(relid: pg_sys::Oid, to: Option<&Policy>) -> Error {
     let name = catalog::qualified_name(relid);
     let table = catalog::quote_literal(&name);
+    // Which call undoes a change of TTL indexes depends on the change.
     let revive = match to {
-        None => format!("SELECT ttl.disable({table}, revive_expired => true)"),
+        None => format!("run: SELECT ttl.disable({table}, revive_expired => true);"),
         Some(Policy {
             default_ttl: Some(seconds),
             ..
-        }) => format!("SELECT ttl.set_default({table}, {seconds}, revive_expired => true)"),
-        Some(_) => "revive_expired => true".to_owned(),
+        }) => format!("run: SELECT ttl.set_default({table}, {seconds}, revive_expired => true);"),
+        Some(_) => {
+            "use ttl.set_default() or ttl.expire_index() with revive_expired => true.".to_owned()
+        }
     };
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("table {name} has expired rows that are kept for now"),
+        format!("expired rows of table {name} can still be brought back"),
     )
-    .detail("They may have expired by an earlier change of the time to live, and would live again by this one. \"ttl.change_delay\" keeps them on disk.")
+    .detail("An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.")
     .hint(format!(
-        "To bring them back: {revive}. To delete them first: SELECT ttl.purge({table})."
+        "To bring them back, {revive} To delete them first, run: SELECT ttl.purge({table});"
     ))
 }
 

@@ -10,9 +10,10 @@ use crate::citus;
 use crate::deletion::{piecemeal, purge_tables};
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
+use crate::pg::server::background;
 use crate::pg::session::{locks, owner_session, txn, xact};
 use crate::settings;
-use crate::store::{cache, governing_label};
+use crate::store::{Inherited, cache, governing_label};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Deletes the expired rows that the statement would read. Does nothing if the user does not own
@@ -90,11 +91,16 @@ fn affected(
 
 fn delete_from(relid: pg_sys::Oid) {
     let in_force = cache::policy(relid).is_some_and(|policy| policy.hides());
-    let restored = governing_label(relid).is_none_or(|label| label.policy.restored);
-    // Look first: a DELETE that finds no row still fires statement triggers.
-    if !in_force || restored || xact::is_trigger_pending(relid) || !purge_tables::has_expired(relid)
-    {
+    let Some(Inherited { policy, .. }) = governing_label(relid).filter(|_| in_force) else {
         return;
+    };
+    // Look first: a DELETE that finds no row still fires statement triggers.
+    if policy.restored || xact::is_trigger_pending(relid) || !purge_tables::has_expired(relid) {
+        return;
+    }
+    let waits = policy.waits_until(background::now(), settings::change_delay());
+    if policy.keep_expired > 0 || waits.is_some() {
+        return left(relid);
     }
     let deleted = txn::nested(|| {
         let kept =
@@ -118,17 +124,31 @@ fn delete_from(relid: pg_sys::Oid) {
     }
 }
 
+/// C23, C24: rows that can still be brought back are not deleted for a statement that only reads them.
+fn left(relid: pg_sys::Oid) {
+    let table = catalog::qualified_name(relid);
+    Error::for_notice(format!(
+        "expired rows of table {table} are not deleted before this statement"
+    ))
+    .detail("They can still be brought back, because of \"ttl.change_delay\" or the option \"keep_expired\".")
+    .hint(format!(
+        "If the statement fails because of a hidden expired row, run: SELECT ttl.purge({});",
+        catalog::quote_literal(&table)
+    ))
+    .notice();
+}
+
 /// A warning, not an error, as the statement may succeed with the remaining rows. If it fails, this
 /// tells which row was in its way.
 fn could_not(relid: pg_sys::Oid, failure: &Error) {
     let table = catalog::qualified_name(relid);
     Error::new(
         PgSqlErrorCode::ERRCODE_WARNING,
-        format!("expired rows of table {table} remain, and this statement meets them"),
+        format!("expired rows of table {table} could not be deleted before this statement"),
     )
-    .detail(format!("They could not be deleted: {}.", failure.text().trim_end_matches('.')))
+    .detail(format!("The reason is: {}.", failure.text().trim_end_matches('.')))
     .hint(format!(
-        "If the statement fails because of a hidden expired row, remove what keeps the row, then SELECT ttl.purge({}).",
+        "If the statement fails because of a hidden expired row, remove what keeps the row, then run: SELECT ttl.purge({});",
         catalog::quote_literal(&table)
     ))
     .warn();

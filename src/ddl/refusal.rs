@@ -44,34 +44,34 @@ pub(crate) fn refuse(
 fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
     let table = catalog::quote_literal(&catalog::qualified_name(labelled_table));
     let for_good = format!(
-        "To turn the time to live off for good: SELECT ttl.disable({table}, drop_columns => true)"
+        "To remove the time to live permanently, run: SELECT ttl.disable({table}, drop_columns => true)"
     );
     match needed {
         Needed::Column(name) => {
             let added =
                 label_of(labelled_table).is_some_and(|policy| policy.added.has_column(name));
             if added {
-                format!("Leave the column. {for_good}, which drops this column as well.")
+                format!("Do not drop the column. {for_good}; it drops this column as well.")
             } else {
                 format!(
-                    "Leave the column. {for_good}, which keeps this column with its values; it can be dropped then."
+                    "Do not drop the column. {for_good}; it keeps this column, which can be dropped then."
                 )
             }
         }
         Needed::Type => format!(
-            "Leave the type, and add another column for values of the new one. {for_good}, which drops the columns that ttl.enable() added and keeps the others."
+            "Keep the type, and add another column for values of the new type. {for_good}; it drops the columns that ttl.enable() added and keeps the others."
         ),
         Needed::Expression => format!(
-            "Leave the expression, by which the override follows its document. {for_good}, which drops the columns that ttl.enable() added and keeps the others."
+            "Keep the expression, which takes the override from the document. {for_good}; it drops the columns that ttl.enable() added and keeps the others."
         ),
         Needed::Index => format!(
-            "Leave the index, by which expired rows are found; or create another like it first. {for_good}."
+            "Keep the index: expired rows are deleted by it. To replace it, create the new index first. {for_good};"
         ),
         Needed::Constraint => format!(
-            "Leave the constraint, by which an override is -1 or a positive number of seconds; or add another like it first. {for_good}, which drops what ttl.enable() added."
+            "Keep the constraint: it makes sure that an override is -1 or a positive number of seconds. To replace it, add the new one first. {for_good}; it drops what ttl.enable() added."
         ),
         Needed::NotNull => format!(
-            "Leave it: a row without this time never expires. {for_good}, which drops this column as well."
+            "Keep the constraint: a row without this time never expires. {for_good}; it drops this column as well."
         ),
         Needed::Trigger => format!(
             "Leave the trigger, by which keys of expired rows are free. {for_good}: the trigger goes as well."
@@ -92,7 +92,7 @@ pub(super) fn refuse_change(
     let seconds = rule.map_or(0, |rule| rule.expire_after_seconds);
     needed_by_rule(what, relid, &shown)
         .hint(format!(
-            "In one transaction: SELECT ttl.expire_index({index}, NULL), which deletes what is expired by it; this statement; SELECT ttl.expire_index({index}, {seconds}), for which the column must be of a date type."
+            "Run in one transaction: SELECT ttl.expire_index({index}, NULL); (it deletes expired rows), this statement, SELECT ttl.expire_index({index}, {seconds}); (the new type must be a date or timestamp type)."
         ))
         .raise()
 }

@@ -6,10 +6,11 @@
 
 use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement, is_index, table_of};
 use super::{drop_index, sync_added};
+use crate::error::Error;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::xact;
-use crate::policy::Policy;
+use crate::policy::{IndexRule, Policy};
 use crate::store::{index_of, label_of, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -191,12 +192,12 @@ fn follow_indexes(noted: &[IndexBefore]) {
 /// Removes the rules of dropped indexes from the table's label (M8).
 pub(super) fn end_rules(labelled_table: pg_sys::Oid, dropped: &[String]) {
     let dropped: HashSet<&String> = dropped.iter().collect();
+    // ALTER COLUMN … TYPE drops and rebuilds indexes: those still exist.
+    let is_gone =
+        |index: &String| dropped.contains(index) && index_of(labelled_table, index).is_none();
     correct(labelled_table, |policy| {
         let mut new = policy.clone();
-        // ALTER COLUMN … TYPE drops and rebuilds indexes: those still exist.
-        new.rules.retain(|rule| {
-            !dropped.contains(&rule.index) || index_of(labelled_table, &rule.index).is_some()
-        });
+        new.rules.retain(|rule| !is_gone(&rule.index));
         new
     });
 }
@@ -218,8 +219,20 @@ fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
         let new = corrected(&policy);
         if new != policy {
             seclabel::set(labelled_table, Some(&new));
+            tell_of_dropped(labelled_table, policy.rules, &new);
         }
     }
+}
+
+/// Says which TTL indexes are gone: the statement may be part of a migration that replaces one. An index that is
+/// renamed has another name, and its rule is still there.
+fn tell_of_dropped(labelled_table: pg_sys::Oid, before: Vec<IndexRule>, new: &Policy) {
+    if new.rules.len() == before.len() {
+        return;
+    }
+    let is_gone = |rule: &IndexRule| new.rule(&rule.index).is_none();
+    let gone: Vec<IndexRule> = before.into_iter().filter(is_gone).collect();
+    Error::dropped_ttl_indexes(labelled_table, &gone).notice();
 }
 
 /// The TTL indexes that the table's own label names.

@@ -16,7 +16,7 @@ use std::cell::Cell;
 /// the user would not need (W4).
 pub(super) static REMOVAL: Explanation = Explanation {
     context: c"removal of an expired row whose key the new row has",
-    hint: c"The expired row is hidden, and kept by rows that refer to it. Delete these, or have them deleted with it by ON DELETE CASCADE.",
+    hint: c"A hidden expired row that other rows reference has the key. Delete those rows, or use ON DELETE CASCADE.",
 };
 
 thread_local! {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::pg::catalog;
-use crate::policy::LabelError;
+use crate::policy::{IndexRule, LabelError};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 impl Error {
@@ -14,7 +14,7 @@ impl Error {
             format!("table {table} has no time to live"),
         )
         .hint(format!(
-            "Turn it on with SELECT ttl.enable({}, ...).",
+            "To give it one, run: SELECT ttl.enable({}, '30 days');",
             catalog::quote_literal(&table)
         ))
     }
@@ -57,7 +57,7 @@ impl Error {
         )
         .detail("Its time to live was restored from a dump, or labelled by hand.")
         .hint(format!(
-            "SELECT ttl.resume({}) starts deletion.",
+            "To start deletion, run: SELECT ttl.resume({});",
             catalog::quote_literal(&table)
         ))
     }
@@ -68,7 +68,7 @@ impl Error {
         Self::for_notice(format!("deletion of expired rows of table {table} waits"))
             .detail("Rows are being restored, with the times of their last modification.")
             .hint(format!(
-                "SELECT ttl.resume({}) starts it.",
+                "To start deletion, run: SELECT ttl.resume({});",
                 catalog::quote_literal(&table)
             ))
     }
@@ -82,7 +82,7 @@ impl Error {
         )
         .detail("Its time to live was restored from a dump, or labelled by hand, so none of its rows are deleted.")
         .hint(format!(
-            "Call SELECT ttl.resume({}) first, by which they are deleted; or let them live again with revive_expired => true.",
+            "To delete them, first run: SELECT ttl.resume({}); To bring them back, give revive_expired => true.",
             catalog::quote_literal(&table)
         ))
     }
@@ -112,6 +112,23 @@ impl Error {
         ))
     }
 
+    /// For a notice: TTL indexes were dropped.
+    pub(crate) fn dropped_ttl_indexes(relid: pg_sys::Oid, dropped: &[IndexRule]) -> Self {
+        let names: Vec<String> = dropped
+            .iter()
+            .map(|rule| catalog::quote_identifier(&rule.index))
+            .collect();
+        let seconds = dropped.first().map_or(0, |rule| rule.expire_after_seconds);
+        let table = catalog::qualified_name(relid);
+        Self::for_notice(format!(
+            "rows of table {table} no longer expire by dropped TTL indexes: {}",
+            names.join(", ")
+        ))
+        .hint(format!(
+            "To let them expire by another index, run: SELECT ttl.expire_index('...', {seconds});"
+        ))
+    }
+
     /// 55000: rows of the table do not count from their last modification.
     pub(crate) fn no_clock(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
@@ -121,7 +138,7 @@ impl Error {
         )
         .detail("Its rows expire by TTL indexes only: it has no column with the time of their last modification.")
         .hint(format!(
-            "SELECT ttl.enable({}, ...) adds one.",
+            "To add one, run: SELECT ttl.enable({}, '30 days');",
             catalog::quote_literal(&table)
         ))
     }
@@ -145,15 +162,15 @@ impl Error {
     pub(crate) fn invalid_granularity(seconds: i32, default_ttl: Option<i32>) -> Self {
         let error = Self::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid granularity of the time of last modification: {seconds} s"),
+            format!("invalid ts_granularity: {seconds} s"),
         );
         match default_ttl.filter(|&ttl| ttl > 0 && seconds > 0) {
             Some(default) => error
                 .detail(format!(
-                    "With a default of {default} s it is at most half of that, {} s: a row that is updated lives so much shorter.",
+                    "The maximum is half of the default, {} s for a default of {default} s.",
                     default / 2
                 ))
-                .hint("ttl.enable() changes both: SELECT ttl.enable('...', default_ttl, ts_granularity => seconds)."),
+                .hint("To change both, use ttl.enable() with default_ttl and ts_granularity."),
             None => error.detail("It is a number of seconds from 0 to 2147483647."),
         }
     }
@@ -174,7 +191,7 @@ impl Error {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("invalid default time to live: {value}"),
         )
-        .detail("The default is a number of seconds from 1 to 2147483647, or -1 for TTL without a default, or NULL for off.")
+        .detail("Valid values: 1 to 2147483647 seconds, -1 (no default), NULL (TTL off).")
         .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1.")
     }
 }

@@ -121,9 +121,7 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     if relid.to_u32() < pg_sys::FirstNormalObjectId {
         return Err(wrong("It is a system catalog.", "Use a table of your own."));
     }
-    let temporary = class.persistence == pg_sys::RELPERSISTENCE_TEMP;
-    // SAFETY: a look-up in backend-local state and the syscache.
-    if temporary && unsafe { pg_sys::isOtherTempNamespace(class.namespace) } {
+    if class.is_other_temporary() {
         return Err(wrong(
             "It is a temporary table of another session.",
             "Only its own session can use it.",
@@ -181,9 +179,8 @@ fn check_column(
         None => {
             let message = format!("column \"{name}\" of table {table} does not exist");
             Err(
-                Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message).hint(
-                    "SELECT ttl.enable('...') adds missing columns for the clock and the override.",
-                ),
+                Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message)
+                    .hint("ttl.enable() adds the columns _ts and ttl if no others are named."),
             )
         }
         Some(column) if column.type_oid != type_oid => {
@@ -191,7 +188,7 @@ fn check_column(
             Err(
                 Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
                     .detail("Time to live needs a column of exactly this type.")
-                    .hint("Name another column."),
+                    .hint("Name an existing column of that type."),
             )
         }
         Some(_) => Ok(()),

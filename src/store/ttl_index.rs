@@ -129,7 +129,7 @@ impl UnfitIndex {
             }
             Self::WholeRow => "has a predicate on the row as a whole".into(),
             Self::ExpressionFunction(name) => {
-                format!("uses {name}, which may have been created by a user who is not a superuser")
+                format!("uses {name}, which may have been created by a non-superuser")
             }
             Self::ExpressionWholeRow => "is on the row as a whole".into(),
             Self::ExpressionNotADate(type_name) => {

@@ -75,7 +75,7 @@ fn create(
             &key(wanted),
             &reason,
         )
-        .hint("Create a generated column for the document property.")
+        .hint("Check the name. For a property of a document, create a generated column first.")
     })?;
     let date = DateType::of(column.type_oid).ok_or_else(|| {
         field(
@@ -84,7 +84,12 @@ fn create(
             "names a column that is not of a date type",
         )
         .detail("Rows expire by a timestamptz, a timestamp, a date, or an array of one of them.")
-        .hint(expire_after::way(relid, &wanted.column, column.type_oid))
+        .hint(expire_after::way(
+            relid,
+            &wanted.column,
+            column.type_oid,
+            &seconds.to_string(),
+        ))
     })?;
     let predicate = wanted
         .predicate

@@ -6,7 +6,7 @@ use super::mass_expiry::{self, Consent, shown};
 use super::{expire_after, guard};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, index, names, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::is_creation_time;
 use crate::store::dates::DateType;
@@ -23,7 +23,7 @@ pub(in crate::api) fn look(
     if present.is_some_and(|policy| policy.ts_column.is_some()) {
         return Ok(None);
     }
-    if let (Some(name), false) = (&asked.ts_column, asked.adds_named_columns)
+    if let Some(name) = &asked.ts_column
         && catalog::attribute(relid, name).is_none()
         && !SYSTEM_COLUMNS.contains(&name.as_str())
     {
@@ -54,7 +54,7 @@ fn no_such_column(relid: pg_sys::Oid, name: &str) -> Error {
         PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
         format!("column {column} of table {table} does not exist"),
     )
-    .detail("ttl.enable() adds a column for the time of the last modification only if none is named.")
+    .detail("A column that is named in ts_column must exist.")
     .hint(format!(
         "To add one of that name, run before: ALTER TABLE {table} ADD COLUMN {column} pg_catalog.timestamptz NOT NULL DEFAULT ttl.current_ts();"
     ))
@@ -71,17 +71,15 @@ fn of_another_type(
     let wanted = names::of_type(pg_sys::TIMESTAMPTZOID);
     let message = format!("column \"{name}\" of table {table} is not of type {wanted}");
     let is_local = DateType::of(column.type_oid).is_some_and(|date| !date.is_array);
+    let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
+    let seconds = seconds.unwrap_or(86_400);
     let way = match is_local {
         true => format!(
-            "To let rows expire after the time in the column, which stays as it is, run: SELECT ttl.expire_after({}, {}, {});",
+            "To let rows expire after the time in the column, which stays as it is, run: SELECT ttl.expire_after({}, {}, {seconds});",
             shown(relid),
-            quote_literal(name),
-            asked
-                .default_ttl
-                .filter(|&seconds| seconds > 0)
-                .unwrap_or(86_400)
+            quote_literal(name)
         ),
-        false => expire_after::way(relid, name, column.type_oid),
+        false => expire_after::way(relid, name, column.type_oid, &seconds.to_string()),
     };
     Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
         .detail("The time of the last modification, which ttl.enable() keeps in it, needs a column of exactly this type.")
@@ -92,10 +90,13 @@ fn of_another_type(
 fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -> Result<()> {
     let is_plain =
         |column: &catalog::Attribute| column.type_oid == pg_sys::INT4OID && !column.generated;
-    if asked.ttl_column.is_some()
-        || consent.confirmed
-        || catalog::attribute(relid, name).filter(is_plain).is_none()
-    {
+    let Some(present) = catalog::attribute(relid, name).filter(is_plain) else {
+        return Ok(());
+    };
+    if index::is_in_key(relid, present.attno) {
+        return Err(in_key(relid, name));
+    }
+    if asked.ttl_column.is_some() || consent.confirmed {
         return Ok(());
     }
     // A table that has `_ts`, too, was made for a time to live, as by a dump of its schema.
@@ -136,6 +137,17 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     )))
 }
 
+/// The values of a key's column tell rows apart; they are no times to live.
+fn in_key(relid: pg_sys::Oid, name: &str) -> Error {
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,
+        format!("column {column} of table {table} is part of a unique key"),
+    )
+    .detail("Its values would become times to live of rows, in seconds.")
+    .hint("Name a column in ttl_column that is not part of a key, or none, for a table without overrides: ttl_column => NULL.")
+}
+
 /// W1: a column that each INSERT and UPDATE overwrites from now on.
 fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<Error>> {
     let name = asked.ts_column.as_deref().unwrap_or("_ts");
@@ -159,7 +171,12 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     let has_value = format!("{column} IS NOT NULL");
     let filled = mass_expiry::estimate(relid, [&has_value, &expired(0)]);
     if filled.met[0] < 0.5 {
-        return Ok(None);
+        // Where there are rows, the same statement is refused.
+        return Ok(is_creation_time(name).then(|| {
+            overwritten(relid, name)
+                .detail("It stores the time of each row's last modification. If the column had values, this would be refused.")
+                .hint(format!("To let rows expire after the time in the column, {}", instead(relid, name, seconds)))
+        }));
     }
     let soon = mass_expiry::estimate(relid, [&expired(86_400), "false"]);
     let counts = match seconds {
@@ -171,12 +188,6 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         ),
         None => "No row expires without a default.".to_owned(),
     };
-    let instead = format!(
-        "SELECT ttl.expire_after({}, {}, {});",
-        shown(relid),
-        quote_literal(name),
-        seconds.unwrap_or(86_400)
-    );
     if is_creation_time(name) && !consent.confirmed {
         return Err(Error::new(
             PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
@@ -186,21 +197,47 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
             "ttl.enable() keeps the time of the last modification of a row in it. {counts}"
         ))
         .hint(format!(
-            "To let rows expire after the time in the column, run: {instead} To let the column be overwritten, run: {}",
+            "To let rows expire after the time in the column, run: {} To let the column be overwritten, run: {}",
+            expire_after_call(relid, name, seconds),
             consent.call
         )));
     }
     Ok(Some(
-        Error::for_notice(format!(
-            "column {column} of table {table} is overwritten from now on by every INSERT and UPDATE"
-        ))
-        .detail(format!(
-            "It has the time of the last modification of a row. {counts}"
-        ))
-        .hint(format!(
-            "To let rows expire after the time in the column, which stays as it is, run instead: {instead}"
-        )),
+        overwritten(relid, name)
+            .detail(format!(
+                "It stores the time of each row's last modification. {counts}"
+            ))
+            .hint(format!(
+                "To let rows expire after the time in the column, and keep it as it is, {}",
+                instead(relid, name, seconds)
+            )),
     ))
+}
+
+fn overwritten(relid: pg_sys::Oid, name: &str) -> Error {
+    Error::for_notice(format!(
+        "column {} of table {} is now overwritten by every INSERT and UPDATE",
+        quote_identifier(name),
+        qualified_name(relid)
+    ))
+}
+
+/// What undoes the adoption of the column, and lets rows expire after the time in it.
+fn instead(relid: pg_sys::Oid, name: &str, seconds: Option<i32>) -> String {
+    format!(
+        "run: SELECT ttl.disable({}, revive_expired => true); {}",
+        shown(relid),
+        expire_after_call(relid, name, seconds)
+    )
+}
+
+fn expire_after_call(relid: pg_sys::Oid, name: &str, seconds: Option<i32>) -> String {
+    format!(
+        "SELECT ttl.expire_after({}, {}, {});",
+        shown(relid),
+        quote_literal(name),
+        seconds.unwrap_or(86_400)
+    )
 }
 
 /// Whether the column is stamped by a DEFAULT of the extension's: it was made for that.

@@ -82,7 +82,6 @@ fn set(
         hidden: options.flag("hidden", true)?,
         ts_granularity: granularity,
         concurrently: false,
-        adds_named_columns: true,
     };
     turn_on(relid, &asked, consent).map(|_is_new| ())
 }

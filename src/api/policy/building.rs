@@ -12,7 +12,8 @@ use crate::store::{cache, index_of, label_provider, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// For a table that cannot get a column.
-const NO_NEW_COLUMN: &str = "ttl.expire_after() and ttl.expire_index() let rows expire by a column that is there, and add none.";
+const NO_NEW_COLUMN: &str =
+    "ttl.expire_after() and ttl.expire_index() let rows expire by an existing column and add none.";
 
 /// Adds what the policy needs to the table, then stores it.
 pub(in crate::api) fn apply(

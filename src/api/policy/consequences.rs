@@ -3,14 +3,12 @@
 
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::{self, locks};
 use crate::policy::Policy;
 use crate::store::governing_label;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 /// The most objects of a kind that are named.
 const NAMED: usize = 10;
@@ -45,23 +43,6 @@ pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<St
     columns.filter(is_new).cloned().collect()
 }
 
-/// The rows of a query on catalogs, whose columns are texts.
-fn texts<const N: usize>(query: &str) -> Result<Vec<[String; N]>> {
-    let rows = Spi::connect(|client| {
-        client
-            .select(&encoding::query(query), None, &[])?
-            .map(|row| {
-                let mut values: [String; N] = std::array::from_fn(|_| String::new());
-                for (n, value) in values.iter_mut().enumerate() {
-                    *value = row.get::<Text>(n + 1)?.map_or_else(String::new, |it| it.0);
-                }
-                Ok(values)
-            })
-            .collect::<core::result::Result<Vec<_>, pgrx::spi::Error>>()
-    })?;
-    Ok(rows)
-}
-
 /// What is named of more than [`NAMED`] objects.
 fn listed(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(NAMED);
@@ -84,19 +65,19 @@ fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
         pg_sys::TypeRelationId.to_u32(),
         relid.to_u32()
     );
-    let users = texts::<1>(&query)?.into_iter().map(|[name]| name);
+    let users = encoding::texts::<1>(&query)?.into_iter().map(|[name]| name);
     let users: Vec<String> = users.collect();
     if users.is_empty() {
         return Ok(());
     }
     let message = format!(
-        "the row type of table {} has got {}",
+        "the row type of table {} has new columns: {}",
         qualified_name(relid),
         shown(added)
     );
     Error::for_notice(message)
         .detail(format!("It is used by {}.", listed(users)))
-        .hint("A function that returns such rows must return the new columns, too. ttl.expire_after() lets rows expire by a column that is there, and adds none.")
+        .hint("A function that returns such rows must return the new columns, too. ttl.expire_after() lets rows expire by an existing column and adds none.")
         .notice();
     Ok(())
 }
@@ -129,7 +110,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
     );
     let table = qualified_name(relid);
     let columns = shown(added);
-    for [publication, sent] in texts::<2>(&query)? {
+    for [publication, sent] in encoding::texts::<2>(&query)? {
         if sent == "true" {
             let message = format!("publication {publication} sends {columns} of table {table}");
             Error::for_notice(message)
@@ -143,7 +124,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
             let message =
                 format!("publication {publication} does not send {columns} of table {table}");
             Error::for_notice(message)
-                .detail("It has a list of columns. On a subscriber with a time to live rows count from when they arrive.")
+                .detail("The publication has a column list. On a subscriber with a time to live, rows expire counted from their arrival.")
                 .hint("To send them, too, name them in that list: ALTER PUBLICATION ... SET TABLE ...")
                 .notice();
         }
@@ -181,7 +162,7 @@ fn replica_identity(relid: pg_sys::Oid) {
     let table = qualified_name(table);
     let message = format!("expired rows of table {table} cannot be deleted");
     Error::for_notice(message)
-        .detail("It is in a publication that sends deletions, and these do not tell which row it is: the table has no replica identity that the publication sends.")
+        .detail("The table is in a publication that sends deletions, but has no replica identity that the publication sends, so subscribers cannot identify deleted rows.")
         .hint(format!(
             "Add a primary key, or run: ALTER TABLE {table} REPLICA IDENTITY FULL;"
         ))
@@ -207,7 +188,7 @@ fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
         with_children(relid),
         quote_literal(column)
     );
-    for [table, all, hot] in texts::<3>(&query)? {
+    for [table, all, hot] in encoding::texts::<3>(&query)? {
         let table = qualified_name(pg_sys::Oid::from(table.parse::<u32>().unwrap_or_default()));
         Error::for_notice(format!("most UPDATEs of table {table} write to its indexes"))
             .detail(format!(
@@ -238,7 +219,7 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
         relid.to_u32()
     );
     let mut told = 0;
-    for [name, child, definition, action, not_null] in texts::<5>(&query)? {
+    for [name, child, definition, action, not_null] in encoding::texts::<5>(&query)? {
         let child = pg_sys::Oid::from(child.parse::<u32>().unwrap_or_default());
         let is_own = child == relid;
         let expires = governing_label(child).is_some_and(|it| it.policy.is_on());

@@ -45,7 +45,7 @@ fn overrides_in_column(table: &str, ttl: &str, document: &str) -> Error {
     )
     .detail("The column is to be generated from the documents, and these overrides would be lost.")
     .hint(format!(
-        "Write them into the documents first, with the rows' ages kept: SET ttl.preserve_ts = on; UPDATE {table} SET {document} = {document} || pg_catalog.jsonb_build_object('ttl', {ttl}) WHERE {ttl} IS NOT NULL."
+        "To write them into the documents and keep the age of each row, first run: BEGIN; SET LOCAL ttl.preserve_ts = on; UPDATE {table} SET {document} = {document} || pg_catalog.jsonb_build_object('ttl', {ttl}) WHERE {ttl} IS NOT NULL; COMMIT;"
     ))
 }
 
@@ -70,7 +70,7 @@ pub(in crate::api) fn tell_if_ignored(relid: pg_sys::Oid, policy: &Policy) {
         "a property \"ttl\" in column {column} of table {table} is ignored"
     ))
     .hint(format!(
-        "SELECT ttl.enable({}, {seconds}, document_column => {}) makes it count as the override of its row.",
+        "To use it as the override of its row, run: SELECT ttl.enable({}, {seconds}, document_column => {});",
         quote_literal(&table),
         quote_literal(&document)
     ))

@@ -59,7 +59,6 @@ fn enable(
         hidden,
         ts_granularity,
         concurrently: or_raise(guard::required(concurrently, "concurrently")),
-        adds_named_columns: false,
     };
     let rel = or_raise(guard::required(rel, "rel"));
     or_raise(asked.consent(rel, confirm).and_then(|consent| {
@@ -84,8 +83,6 @@ pub(in crate::api) struct Asked {
     pub(in crate::api) ts_granularity: Option<i32>,
     /// C21: the indexes are built in the background.
     pub(in crate::api) concurrently: bool,
-    /// Whether a `ts_column` that is named is added if there is none.
-    pub(in crate::api) adds_named_columns: bool,
 }
 
 impl Asked {

@@ -13,7 +13,7 @@ use crate::pg::catalog::{index, names};
 use crate::policy::EpochUnit;
 use crate::store::dates::{DateKind, DateType};
 use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
-use crate::store::{label_of, label_provider, predicate};
+use crate::store::{self, label_of, label_provider, predicate};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -40,16 +40,15 @@ fn expire_after(
     concurrently: Option<bool>,
 ) -> pg_sys::Oid {
     guard::check_writable(c"ttl.expire_after()");
-    let source = TimeSource::of(column_name, unit, time_zone);
     or_raise(guard::required(rel, "rel").and_then(|relid| {
-        let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
+        let source = TimeSource::of(column_name, after, unit, time_zone)?;
         let options = IndexOptions {
             drop_partitions: None,
             hidden,
             revive_expired: guard::required(revive_expired, "revive_expired")?,
             time_zone: source.time_zone.clone(),
         };
-        let mut call = source.call(relid, seconds);
+        let mut call = source.call(relid);
         let concurrently = guard::required(concurrently, "concurrently")?;
         if concurrently {
             call += ", concurrently => true";
@@ -70,7 +69,8 @@ fn expire_after(
             None if concurrently => return Err(not_built(relid, &key, &call)),
             None => create(relid, &key)?,
         };
-        expire_index::set_rule(index, Some(seconds), &options, &consent)?;
+        refuse_second(relid, &source, index)?;
+        expire_index::set_rule(index, Some(source.after), &options, &consent)?;
         Ok(index)
     }))
 }
@@ -78,8 +78,12 @@ fn expire_after(
 /// The arguments that say what the time is.
 struct TimeSource {
     column: Option<String>,
+    /// Seconds.
+    after: i32,
     unit: Option<String>,
     time_zone: Option<String>,
+    /// They are those of `ttl.preview`.
+    previews: bool,
 }
 
 /// What the index is on.
@@ -92,18 +96,31 @@ struct IndexedTime {
 }
 
 impl TimeSource {
-    fn of(column: Option<&CStr>, unit: Option<Text>, time_zone: Option<Text>) -> Self {
-        Self {
+    fn of(
+        column: Option<&CStr>,
+        after: Option<i32>,
+        unit: Option<Text>,
+        time_zone: Option<Text>,
+    ) -> Result<Self> {
+        Ok(Self {
             column: column.map(encoding::from_server),
+            after: checked_seconds(guard::required(after, "after")?, "after")?,
             unit: unit.map(|unit| unit.0),
             time_zone: time_zone.map(|zone| zone.0),
-        }
+            previews: false,
+        })
     }
 
     /// The call so far, without the closing bracket.
-    fn call(&self, relid: pg_sys::Oid, seconds: i32) -> String {
+    fn call(&self, relid: pg_sys::Oid) -> String {
+        let function = if self.previews {
+            "preview"
+        } else {
+            "expire_after"
+        };
         let column = quote_literal(self.column.as_deref().unwrap_or_default());
-        let mut call = format!("ttl.expire_after({}, {column}, {seconds}", shown(relid));
+        let (table, after) = (shown(relid), self.after);
+        let mut call = format!("ttl.{function}({table}, {column}, {after}");
         for (name, value) in [("unit", &self.unit), ("time_zone", &self.time_zone)] {
             if let Some(value) = value {
                 call += &format!(", {name} => {}", quote_literal(value));
@@ -127,10 +144,13 @@ impl TimeSource {
             };
         }
         if !is_number(column.type_oid) {
-            return Err(not_a_time(relid, name, &column));
+            return Err(not_a_time(relid, name, &column, self.after));
         }
         let unit = self.unit.as_deref().ok_or_else(|| {
-            let call = self.call(relid, 0);
+            let call = match self.previews {
+                true => format!("* FROM {}", self.call(relid)),
+                false => self.call(relid),
+            };
             no_unit(name, &column, &call)
         })?;
         let unit = EpochUnit::from_name(unit).ok_or_else(|| unknown_unit(unit))?;
@@ -182,6 +202,44 @@ fn existing(relid: pg_sys::Oid, key: &IndexedTime) -> Option<pg_sys::Oid> {
     found.first().copied()
 }
 
+/// Refuses a second time in the same column, as by another unit: rows would expire by whichever is earlier. One TTL index of
+/// all rows on the column may be changed by its name.
+fn refuse_second(relid: pg_sys::Oid, source: &TimeSource, chosen: pg_sys::Oid) -> Result<()> {
+    let name = source.column.as_deref().unwrap_or_default();
+    let (Some(column), Some(policy)) = (catalog::attribute(relid, name), label_of(relid)) else {
+        return Ok(());
+    };
+    let is_on_column = |found: &TtlIndex| match &found.key {
+        TtlKey::Column(attno) => *attno == column.attno,
+        TtlKey::Expression(expression) => expression.columns() == [column.attno],
+    };
+    let other = policy
+        .rules
+        .iter()
+        .filter_map(|rule| store::index_of(relid, &rule.index))
+        .filter(|&index| index != chosen)
+        .find(|&index| {
+            matches!(read_index(index), Some(Ok(found)) if found.predicate.is_none() && is_on_column(&found))
+        });
+    let Some(other) = other else {
+        return Ok(());
+    };
+    let index = qualified_name(other);
+    let message = format!(
+        "rows of table {} expire by column {} already, by TTL index {index}",
+        qualified_name(relid),
+        quote_identifier(name)
+    );
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
+            .detail("A row expires by the earliest of all TTL indexes.")
+            .hint(format!(
+                "To read the column in another way, first run: SELECT ttl.expire_index({}, NULL, revive_expired => true);",
+                quote_literal(&index)
+            )),
+    )
+}
+
 fn create(relid: pg_sys::Oid, key: &IndexedTime) -> Result<pg_sys::Oid> {
     let before = index::list(relid);
     let table = qualified_name(relid);
@@ -214,14 +272,17 @@ fn preview_after(
         name!(oldest_expiry, Option<TimestampWithTimeZone>),
     ),
 > {
-    let source = TimeSource::of(column_name, unit, time_zone);
     TableIterator::once(or_raise(guard::required(rel, "rel").and_then(|relid| {
-        let seconds = checked_seconds(guard::required(after, "after")?, "after")?;
-        count(relid, &source, seconds)
+        let source = TimeSource {
+            previews: true,
+            ..TimeSource::of(column_name, after, unit, time_zone)?
+        };
+        count(relid, &source)
     })))
 }
 
-fn count(relid: pg_sys::Oid, source: &TimeSource, seconds: i32) -> Result<Counts> {
+fn count(relid: pg_sys::Oid, source: &TimeSource) -> Result<Counts> {
+    let seconds = source.after;
     label_provider::check_relation(relid)?;
     counts::check_selectable(relid)?;
     let key = source.key(relid)?;
@@ -262,7 +323,7 @@ fn no_column(relid: pg_sys::Oid, name: &str) -> Error {
             qualified_name(relid)
         ),
     )
-    .hint("Name the column whose time rows expire after, as it is in pg_attribute.")
+    .hint("Write the column's name as \\d shows it, without double quotes.")
 }
 
 /// No function can build an index concurrently, as that takes several transactions.
@@ -300,7 +361,7 @@ fn needless_unit(name: &str, column: &Attribute) -> Error {
         typed(name, column)
     );
     Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .detail("A unit is of numbers that count from 1970.")
+        .detail("\"unit\" applies only to numeric columns.")
         .hint("Leave out \"unit\".")
 }
 
@@ -323,19 +384,24 @@ fn unknown_unit(unit: &str) -> Error {
 }
 
 /// 42804, with the way that there is.
-pub(in crate::api) fn not_a_time(relid: pg_sys::Oid, name: &str, column: &Attribute) -> Error {
+fn not_a_time(relid: pg_sys::Oid, name: &str, column: &Attribute, seconds: i32) -> Error {
     let message = format!("cannot read a time from {}", typed(name, column));
     Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
-        .detail("Rows expire after a timestamptz, a timestamp, a date, or a number that counts from 1970.")
-        .hint(way(relid, name, column.type_oid))
+        .detail("Supported types: timestamptz, timestamp, date; with \"unit\" also integer, bigint, numeric, double precision.")
+        .hint(way(relid, name, column.type_oid, &seconds.to_string()))
 }
 
-/// What to type for a column of a type that has no time.
-pub(in crate::api) fn way(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid) -> String {
+/// What to type for a column of a type that has no time. `after` is the time to live, in SQL.
+pub(in crate::api) fn way(
+    relid: pg_sys::Oid,
+    name: &str,
+    type_oid: pg_sys::Oid,
+    after: &str,
+) -> String {
     let (table, column) = (qualified_name(relid), quote_identifier(name));
     match type_oid {
         type_oid if is_number(type_oid) => format!(
-            "If it counts seconds since 1970, run: SELECT ttl.expire_after({}, {}, 0, unit => 'seconds'); or with unit => 'milliseconds'.",
+            "If it counts seconds since 1970, run: SELECT ttl.expire_after({}, {}, {after}, unit => 'seconds'); or with unit => 'milliseconds'.",
             quote_literal(&table),
             quote_literal(name)
         ),
@@ -343,12 +409,12 @@ pub(in crate::api) fn way(relid: pg_sys::Oid, name: &str, type_oid: pg_sys::Oid)
             let index = format!("{}_{name}_expiry", catalog::relation_name(relid));
             let shown = quote_literal(&index::qualified_name(relid, &index));
             format!(
-                "For text in ISO 8601, run: CREATE INDEX {} ON {table} (ttl.from_iso8601({column})); SELECT ttl.expire_index({shown}, 0);",
+                "For text in ISO 8601, run: CREATE INDEX {} ON {table} (ttl.from_iso8601({column})); SELECT ttl.expire_index({shown}, {after});",
                 quote_identifier(&index)
             )
         }
         _ => format!(
-            "Create an index on an expression that makes a timestamptz of it, CREATE INDEX ON {table} (...), and make that a TTL index by ttl.expire_index()."
+            "Create an index on an expression that returns timestamptz, CREATE INDEX ON {table} (...), and pass it to ttl.expire_index()."
         ),
     }
 }

@@ -171,8 +171,7 @@ fn not_an_index(index: pg_sys::Oid) -> Error {
             format!("index with OID {} does not exist", index.to_u32()),
         ),
     };
-    Error::new(code, message)
-        .hint("Name the index by which rows shall expire; ttl.enable() sets a table's default.")
+    Error::new(code, message).hint("Pass an index. To set a default for a table, use ttl.enable().")
 }
 
 fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
@@ -207,7 +206,7 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
         );
         return Err(
             Error::new(PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT, message)
-                .detail("Rows can expire by one of them only.")
+                .detail("Only one TTL index per key and predicate is allowed.")
                 .hint("Change the seconds of the TTL index that there is, or make it an ordinary one first."),
         );
     }
@@ -291,7 +290,12 @@ fn unfitting(index: pg_sys::Oid, unfit: &UnfitIndex) -> Error {
         let relid = index::table_of(index)?;
         let name = catalog::column_name(relid, attno);
         let column = catalog::attribute(relid, &name)?;
-        Some(expire_after::way(relid, &name, column.type_oid))
+        Some(expire_after::way(
+            relid,
+            &name,
+            column.type_oid,
+            "'30 days'",
+        ))
     });
     Error::new(code, message)
         .detail(format!("It {}.", unfit.reason()))

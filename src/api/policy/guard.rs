@@ -27,8 +27,10 @@ pub(in crate::api) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         return Ok(());
     }
     let message = format!("must be owner of table {}", catalog::qualified_name(relid));
-    Err(Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
-        .hint("Only the owner, or a member of the owning role, may change or purge a table's time to live."))
+    Err(
+        Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+            .hint("Use a role that owns the table or inherits the privileges of its owner."),
+    )
 }
 
 /// As [`check_owner`], before a change of the policy.

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::policy::{self, IndexRule};
-use crate::store::dates::DateType;
+use crate::store::dates::{DateKind, DateType};
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::ShownKey;
 use pgrx::PgSqlErrorCode;
@@ -20,6 +20,7 @@ pub(in crate::api) struct Notice {
     zone: TimeZone,
     /// Whether rows may live again that the former zone had expired.
     is_other: bool,
+    date: DateType,
 }
 
 /// The time zone of dates of this type: the one that is asked for, or the one that the index has, or
@@ -55,7 +56,11 @@ pub(in crate::api) fn choose(
     let notice = zone.filter(|_| asked.is_none() || is_other);
     Ok(Chosen {
         name,
-        notice: notice.map(|zone| Notice { zone, is_other }),
+        notice: notice.map(|zone| Notice {
+            zone,
+            is_other,
+            date,
+        }),
     })
 }
 
@@ -64,7 +69,8 @@ impl Notice {
     /// bracket.
     pub(in crate::api) fn send(self, key: &ShownKey, table: &str, call: &str) {
         let zone = &self.zone.name;
-        let examples = policy::examples(self.zone.clock()).into_iter();
+        let of_dates = self.date.kind == DateKind::Date;
+        let examples = policy::examples(self.zone.clock(), of_dates).into_iter();
         let examples: Vec<String> = examples
             .map(|(local, utc)| format!("{local} in {} means {utc}", key.text))
             .collect();
@@ -74,7 +80,7 @@ impl Notice {
         let notice = Error::for_notice(message);
         if self.is_other {
             notice
-                .detail(format!("{examples}. Rows that were expired by the former time zone only are visible again, unless they have been deleted."))
+                .detail(format!("{examples}. Rows that had expired only in the former time zone are visible again, unless they have been deleted."))
                 .notice();
         } else {
             let other = if self.zone.is_utc() {
@@ -106,7 +112,7 @@ fn has_time_zone(index: &str) -> Error {
         "argument \"time_zone\" cannot be given for dates of type timestamptz",
     )
     .detail(format!(
-        "The values of index {index} are instants, whatever the time zone."
+        "The values of index {index} already include their time zone."
     ))
     .hint("Leave out \"time_zone\".")
 }

@@ -119,7 +119,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
         format!("cannot end the time to live of table {table}, because views show its live rows"),
     )
     .detail(format!("They are: {}.", left.join(", ")))
-    .hint(format!("Drop them first: DROP VIEW {}.", left.join(", "))))
+    .hint(format!("First run: DROP VIEW {};", left.join(", "))))
 }
 
 fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {

@@ -72,13 +72,12 @@ pub(in crate::api) fn watch(
     );
     let limit = settings::guard_fraction();
     if consent.confirmed || expire < FEW_ROWS || expire <= limit * total {
-        let told = format!("{rows} expire with this change");
-        let told = Error::for_notice(told);
+        let told = Error::for_notice(format!("this change expires {rows}"));
         match settings::change_delay() / 1_000_000 {
             0 => told.notice(),
             delay => told
                 .detail(format!(
-                    "They stay on disk for {delay} seconds; until then the former time to live, with revive_expired => true, brings them back."
+                    "They are hidden now and deleted after {delay} seconds. Until then, undoing the change with revive_expired => true brings them back."
                 ))
                 .notice(),
         }

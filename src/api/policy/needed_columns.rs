@@ -115,9 +115,9 @@ pub(in crate::api) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Re
 
 /// What `\d+` says of the columns that are added.
 const TS_COMMENT: &str =
-    "time of the row's last modification, from which its time to live counts (ttl_ext)";
+    "time of the row's last modification; its time to live starts here (ttl_ext)";
 const TTL_COMMENT: &str =
-    "how many seconds the row lives; without it by the table's default, -1 for ever (ttl_ext)";
+    "time to live of the row in seconds; NULL for the default of the table; -1 for never (ttl_ext)";
 
 /// The statement that describes a column.
 fn comment(table: &str, column: &str, text: &str) -> String {

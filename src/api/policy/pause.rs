@@ -47,5 +47,5 @@ fn in_the_past(relid: pg_sys::Oid) -> Error {
         "a pause must end in the future",
     )
     .detail("The time that was given has passed.")
-    .hint(format!("To end a pause: SELECT ttl.resume({table})."))
+    .hint(format!("To end a pause, run: SELECT ttl.resume({table});"))
 }

@@ -15,9 +15,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// dump or labelled by hand (docs/decisions/0070-what-waits.md), and adds the trigger that frees
 /// keys if the dump had none; and ends a pause (C29). Does nothing if deletion may run already.
 #[pg_extern(sql = false)]
-fn resume(rel: pg_sys::Oid) {
+fn resume(rel: Option<pg_sys::Oid>) {
     guard::check_writable(c"ttl.resume()");
-    or_raise(lift_guard(rel, true));
+    or_raise(guard::required(rel, "rel").and_then(|relid| lift_guard(relid, true)));
 }
 
 /// `ttl.resume_restored() RETURNS SETOF regclass`: as `ttl.resume` for each table that waits because of

@@ -94,7 +94,9 @@ fn count_as_days(text: &str, seconds: i32) {
     let unit = if days == 1.0 { "day" } else { "days" };
     let message = format!("{} counts as {days} {unit}", catalog::quote_literal(text));
     Error::for_notice(message)
-        .detail("A month counts as 31 days, and a year as 366, so that no row expires too soon.")
+        .detail(
+            "Months and years have no fixed length. A month counts as 31 days and a year as 366.",
+        )
         .hint("To choose the number yourself, write days, such as '30 days'.")
         .notice();
 }
@@ -114,15 +116,15 @@ fn refused(text: &str, why: NotSeconds) -> Error {
     let shown = clipped(text);
     let (detail, hint) = match why {
         NotSeconds::Fraction => (
-            "It has a fraction of a second.",
-            "Rows expire at whole seconds.",
+            "Fractions of a second are not supported.",
+            "Write a whole number of seconds, such as 2.",
         ),
         NotSeconds::OutOfRange => (
-            "Seconds are at most 2147483647, some 68 years.",
+            "The maximum is 2147483647 seconds (about 68 years).",
             "-1 means never, as a default or for a row.",
         ),
         NotSeconds::NotFinite => (
-            "It is no finite number.",
+            "The value is not finite.",
             "-1 means never, as a default or for a row.",
         ),
         NotSeconds::Negative => (

@@ -134,7 +134,7 @@ fn read_window(option: &str, value: &str) -> Result<Window> {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("invalid value for option \"{option}\": \"{value}\""),
         )
-        .detail("It is the hours of the day in which rows are deleted, from 00:00 to 23:59, such as 22:00-06:00; the two ends differ.")
-        .hint("NULL: at any time.")
+        .detail("Write HH:MM-HH:MM, such as 22:00-06:00; start and end must differ.")
+        .hint("Use NULL to allow deletion at any time.")
     })
 }

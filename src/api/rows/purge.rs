@@ -12,9 +12,9 @@ use pgrx::prelude::*;
 
 /// `ttl.purge(rel) RETURNS bigint`: deletes expired rows in the current transaction.
 #[pg_extern(sql = false)]
-fn purge(rel: pg_sys::Oid) -> i64 {
+fn purge(rel: Option<pg_sys::Oid>) -> i64 {
     guard::check_writable(c"ttl.purge()");
-    or_raise(delete_expired(rel))
+    or_raise(guard::required(rel, "rel").and_then(delete_expired))
 }
 
 /// `ttl_internal.purge_strictly(rel) RETURNS bigint`: as `ttl.purge`, but an error if an expired row stays.

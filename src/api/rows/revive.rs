@@ -17,7 +17,7 @@ use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// For a condition that is none.
-const HINT: &str = "It is what stands after WHERE, on the columns of the table: 'id = 5'.";
+const HINT: &str = "Write a condition as after WHERE, such as 'id = 5'.";
 
 /// `ttl.revive(rel, condition) RETURNS bigint` (C25): an UPDATE by the table's owner of the expired
 /// rows for which the condition holds. It stamps them anew.

@@ -1,8 +1,9 @@
 //! `ttl.check`: all problems of a database, each with what to do.
 
-use super::{deletion_problems, library, problems};
+use super::{constraint_problems, deletion_problems, library, problems};
 use crate::api::policy::problem::Problem;
 use crate::pg::abi::values::Text;
+use crate::pg::catalog;
 use crate::store::all_labels;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -34,7 +35,13 @@ fn check() -> TableIterator<
             .chain(library::problem());
         found.extend(common.map(|problem| (None, problem)));
     }
-    for (relid, _) in labels {
+    let labelled = labels.into_iter().map(|(relid, _)| relid);
+    // The temporary tables of other sessions are theirs to look after.
+    let tables = labelled.filter(|&relid| {
+        let class = catalog::class(relid);
+        !class.is_some_and(|class| class.is_other_temporary())
+    });
+    for relid in tables.chain(constraint_problems::without_label()) {
         let own = problems::own(relid).into_iter();
         found.extend(own.map(|problem| (Some(relid), problem)));
     }

@@ -2,6 +2,8 @@
 
 use crate::api::policy::problem::Problem;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
+use crate::pg::abi::encoding;
+use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::constraints;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
@@ -45,6 +47,31 @@ pub(in crate::api) fn of(
     problems
 }
 
+/// The tables that have a trigger or constraint of a time to live, and neither a label nor an ancestor with one.
+pub(in crate::api) fn without_label() -> Vec<pg_sys::Oid> {
+    let Some(functions) = extension::functions() else {
+        return vec![];
+    };
+    let query = format!(
+        "SELECT DISTINCT COALESCE(t.tgrelid, c.conrelid)::pg_catalog.text \
+           FROM pg_catalog.pg_depend AS d \
+           LEFT JOIN pg_catalog.pg_trigger AS t ON t.oid OPERATOR(pg_catalog.=) d.objid \
+            AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_trigger'::pg_catalog.regclass \
+           LEFT JOIN pg_catalog.pg_constraint AS c ON c.oid OPERATOR(pg_catalog.=) d.objid \
+            AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+          WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
+            AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[{}, {}]::pg_catalog.oid[]) \
+            AND COALESCE(t.tgrelid, c.conrelid) OPERATOR(pg_catalog.>) 0::pg_catalog.oid ORDER BY 1",
+        functions.free_expired_keys.to_u32(),
+        functions.is_override.to_u32()
+    );
+    let tables = or_raise(encoding::texts::<1>(&query)).into_iter();
+    let tables = tables.filter_map(|[oid]| Some(pg_sys::Oid::from(oid.parse::<u32>().ok()?)));
+    tables
+        .filter(|&relid| governing_label(relid).is_none())
+        .collect()
+}
+
 /// A table that has what `ttl.enable` added, but no policy: a schema diff, or a restore without
 /// security labels, leaves it so.
 pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
@@ -64,8 +91,8 @@ pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
     }
     let table = quote_literal(&qualified_name(relid));
     let text = format!(
-        "no row expires: the table has {} of a time to live, and no policy, as after a copy without \
-         security labels; SELECT ttl.enable({table}, seconds) gives it one",
+        "no row expires: the table has {} of a time to live but no policy, for example after a copy by LIKE \
+         or a schema diff; SELECT ttl.enable({table}, seconds) gives it one",
         found.join(" and ")
     );
     Some(Problem::new(text).with_statement(format!("SELECT ttl.enable({table}, '30 days');")))

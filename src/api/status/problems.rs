@@ -31,8 +31,8 @@ struct CheckGroup {
 
 const OF_TABLE: CheckGroup = CheckGroup {
     find: of,
-    cannot: "the table cannot be looked at",
-    to_do: "Look again; or find who holds a lock on it, in pg_locks.",
+    cannot: "could not examine the table",
+    to_do: "Try again, or find the session that holds a lock on the table in pg_locks.",
 };
 /// Reads only catalogs and shared memory: this works even if the table cannot be opened.
 const OF_DELETION: CheckGroup = CheckGroup {
@@ -48,7 +48,7 @@ const OWN_OF_DELETION: CheckGroup = CheckGroup {
 };
 const OF_NODES: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |_| cluster_figures::silent_nodes(rel)),
-    cannot: "the other nodes cannot be asked",
+    cannot: "could not query the other nodes",
     to_do: "SELECT * FROM ttl.placements;",
 };
 const OF_LIBRARY: CheckGroup = CheckGroup {
@@ -159,7 +159,8 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
     }
     if columns.clock.is_some_and(|clock| !clock.ts.has_default) {
         let column = policy.ts_column.as_deref().unwrap_or_default();
-        let text = format!("column {column} has no default: COPY without it cannot stamp rows");
+        let text =
+            format!("column {column} has no default, so COPY without the column cannot set it");
         let table = catalog::qualified_name(rel);
         let column = catalog::quote_identifier(column);
         problems.push(Problem::new(text).with_statement(format!(
@@ -284,7 +285,9 @@ fn in_columnstore(relid: pg_sys::Oid) -> Option<Problem> {
 fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
     if columns.labelled_table != relid {
         let labelled_table = catalog::qualified_name(columns.labelled_table);
-        let text = format!("overruled by the time to live of {labelled_table}");
+        let text = format!(
+            "not in effect: {labelled_table} has its own time to live, which holds for this table"
+        );
         let table = catalog::qualified_name(relid);
         let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
         return vec![Problem::new(text).with_statement(statement)];

@@ -66,6 +66,16 @@ pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
     found
 }
 
+/// Whether the column is one of a unique index's key.
+pub(crate) fn is_in_key(relid: pg_sys::Oid, attno: i16) -> bool {
+    let mut found = false;
+    index_entry::each_of(relid, &mut |form| {
+        found = form.indislive && form.indisunique && form.key_columns().contains(&attno);
+        found
+    });
+    found
+}
+
 /// The columns that the key and the predicate depend on; numbers up to 0 are system columns or
 /// the whole row.
 ///

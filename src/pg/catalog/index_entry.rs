@@ -42,6 +42,13 @@ impl IndexRow<'_> {
         unsafe { *self.indkey.values.as_ptr() }
     }
 
+    /// The columns of the key; 0 is an expression.
+    pub(crate) fn key_columns(&self) -> &[i16] {
+        let count = usize::try_from(self.indnkeyatts).unwrap_or(0);
+        // SAFETY: indkey has a number for each of the index's columns, the key's first.
+        unsafe { core::slice::from_raw_parts(self.indkey.values.as_ptr(), count) }
+    }
+
     /// The first column's operator class.
     pub(crate) fn first_class(&self) -> Option<pg_sys::Oid> {
         let classes = self.value(pg_sys::Anum_pg_index_indclass)?;

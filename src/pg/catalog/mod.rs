@@ -96,6 +96,15 @@ pub(crate) struct Class {
     pub(crate) row_type: pg_sys::Oid,
 }
 
+impl Class {
+    /// Whether it is a temporary relation of another session.
+    pub(crate) fn is_other_temporary(&self) -> bool {
+        self.persistence == pg_sys::RELPERSISTENCE_TEMP
+            // SAFETY: looks the schema up in the syscache and in a variable of this process.
+            && unsafe { pg_sys::isOtherTempNamespace(self.namespace) }
+    }
+}
+
 /// The relation's row in pg_class, or `None` if it is gone.
 pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
     rows::CLASS.get(relid, |row| Class {

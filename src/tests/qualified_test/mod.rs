@@ -23,6 +23,21 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "as PostgreSQL prints a constraint",
     ),
     (
+        "src/api/policy/needed_columns.rs",
+        "time to live of the row",
+        "a description",
+    ),
+    (
+        "src/api/policy/document_column.rs",
+        "and keep the age of each row",
+        "a HINT, which is shown",
+    ),
+    (
+        "src/api/status/constraint_problems.rs",
+        "for example after a copy by LIKE",
+        "a message",
+    ),
+    (
         "src/ddl/lost_default.rs",
         "their default now have now()",
         "a message",

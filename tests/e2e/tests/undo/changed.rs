@@ -63,6 +63,14 @@ fn c24_a_wrong_default_is_undone() {
             "{change}: {hint}"
         );
     }
+    // Nor by a statement that reads all rows.
+    for ddl in [
+        "ADD COLUMN flag boolean NOT NULL DEFAULT false",
+        "ADD CHECK (id > 0)",
+        "ADD UNIQUE (id)",
+    ] {
+        user.run(&format!("ALTER TABLE t {ddl}"));
+    }
     user.run("SELECT ttl.set_default('t', 1800, revive_expired => true)");
     assert_eq!(user.value("SELECT count(*) FROM t"), "100");
     disk.wait_until(
@@ -71,6 +79,23 @@ fn c24_a_wrong_default_is_undone() {
         PATIENCE,
     );
     assert_eq!(user.value("SELECT count(*) FROM t"), "100");
+}
+
+/// The columns that `ttl.enable` adds are NOT NULL, which PostgreSQL checks in each row.
+#[test]
+fn c24_columns_are_added_to_expired_rows() {
+    let server = Server::start_sweeping(&[DELAY]);
+    let database = server.database("columns");
+    let mut user = database.connect();
+    user.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, at timestamptz);
+         INSERT INTO t SELECT n, now() - interval '1 day' FROM generate_series(1, 10) AS n;
+         SELECT ttl.expire_after('t', 'at', '1 hour', confirm => true);
+         SELECT ttl.enable('t', '365 days')",
+    );
+    assert_eq!(user.value("SELECT count(*) FROM t"), "0");
+    user.run("SELECT ttl.expire_index('t_at_idx', NULL, revive_expired => true)");
+    assert_eq!(user.value("SELECT count(*) FROM t"), "10");
 }
 
 /// `ttl.purge` does not wait; nor does a key. When the delay is over, rows go.
