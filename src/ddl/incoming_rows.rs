@@ -6,9 +6,16 @@ use crate::deletion::purge_tables;
 use crate::error::Error;
 use crate::keys::restoring;
 use crate::pg::catalog::{self, replication, roles};
+use crate::pg::exec::relation::OpenRelation;
+use crate::pg::server::background;
 use crate::pg::session::xact;
-use crate::store::{extension, governing_label, label_of};
+use crate::policy::Shortened;
+use crate::settings;
+use crate::store::{extension, governing_label, label_of, policy_lock, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// The number of blocks up to which a table is searched for expired rows.
+const LARGE: u32 = 16 * 1024;
 
 /// The table that ATTACH PARTITION or INHERIT brings under its parent's policy.
 pub(super) fn table(statement: &UtilityStatement<'_>) -> Option<pg_sys::Oid> {
@@ -21,7 +28,8 @@ pub(super) fn table(statement: &UtilityStatement<'_>) -> Option<pg_sys::Oid> {
     statement.partition().or(statement.relation)
 }
 
-/// After that: if the table, or one below it, has waited itself, the whole family waits.
+/// After that: if the table, or one below it, has waited itself, the whole family waits; if rows have expired by coming,
+/// background deletion in the family waits for `ttl.change_delay`, as after a change of the policy (C24).
 pub(super) fn after_attach(relid: pg_sys::Oid) {
     let Some(label) = governing_label(relid) else {
         return;
@@ -33,10 +41,52 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         return;
     }
     let waited = |table: pg_sys::Oid| label_of(table).is_some_and(|policy| policy.restored);
-    if catalog::all_inheritors(relid).into_iter().any(waited) && restoring::hold(family) {
-        let came = catalog::qualified_name(relid);
+    let came = catalog::qualified_name(relid);
+    let tables = catalog::all_inheritors(relid);
+    if tables.iter().copied().any(waited) && restoring::hold(family) {
         let origin = format!("Table {came}, which now follows its time to live, was restored");
         waits(family, &origin).warn();
+        return;
+    }
+    xact::next_command();
+    let is_own = |table: &pg_sys::Oid| roles::owns_relation(*table, roles::current_user());
+    // Reading a large table would keep the statement's locks for long.
+    let is_large = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+            && OpenRelation::locked(*table).blocks() > LARGE
+    };
+    if !tables.iter().all(is_own) {
+        return;
+    }
+    let may_be = tables.iter().any(is_large);
+    if !may_be && !tables.into_iter().any(purge_tables::has_expired) {
+        return;
+    }
+    delay(family);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_WARNING,
+        format!(
+            "rows of table {came} {} expired by the time to live of {}",
+            if may_be { "may be" } else { "are" },
+            catalog::qualified_name(family)
+        ),
+    )
+    .detail(match settings::change_delay() / 1_000_000 {
+        0 => "They are hidden now, and will be deleted.".to_owned(),
+        delay => format!("They are hidden now and deleted after {delay} seconds."),
+    })
+    .hint("To have them back, undo the statement, by DETACH PARTITION or NO INHERIT.")
+    .warn();
+}
+
+/// Makes background deletion in the family wait for `ttl.change_delay`.
+fn delay(family: pg_sys::Oid) {
+    policy_lock::lock_policy_for_change(family);
+    if let Some(mut policy) = label_of(family) {
+        let (former, now) = (policy.local.shortened, background::now());
+        let shortened = Shortened::again(former, now, settings::change_delay());
+        policy.local.shortened = Some(shortened);
+        seclabel::set(family, Some(&policy));
     }
 }
 

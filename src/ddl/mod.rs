@@ -10,6 +10,7 @@
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
 //! | `sync_label`, `sync_added` | labels follow columns and indexes that are renamed or dropped |
+//! | `new_references` | foreign keys by which expired rows take live ones along |
 //! | `all_nodes` | labels that change on all nodes of Citus |
 //! | `incoming_rows` | tables and rows that come to a policy from elsewhere |
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
@@ -25,6 +26,7 @@ pub(crate) mod exclusive_database;
 pub(crate) mod incoming_rows;
 mod lost_default;
 mod needed_constraints;
+mod new_references;
 mod parse;
 mod protected_columns;
 pub(crate) mod purge_before_change;
@@ -62,6 +64,8 @@ struct RunningStatement {
     reparented: Option<pg_sys::Oid>,
     /// The table that comes under its parent's policy.
     incoming: Option<pg_sys::Oid>,
+    /// Foreign keys before it.
+    keys: Option<new_references::KeysBefore>,
     /// It may make a table of Citus, or an ordinary one.
     converts: bool,
 }
@@ -106,6 +110,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         constraint_ddl,
         reparented,
         incoming: incoming_rows::table(&statement),
+        keys: or_raise(new_references::before(&statement)),
         converts,
     };
     Some(RUNNING.enter(running))
@@ -131,6 +136,9 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         .incoming
         .into_iter()
         .for_each(incoming_rows::after_attach);
+    if let Some(keys) = &running.keys {
+        or_raise(new_references::after(keys));
+    }
     if running.converts {
         conversion::after();
     }

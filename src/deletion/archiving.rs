@@ -334,7 +334,7 @@ pub(crate) fn check(
             "Use an ordinary table.",
         ));
     }
-    if class.has_rules || catalog::class(source).is_some_and(|source| source.has_rules) {
+    if [target, source].into_iter().any(catalog::has_rules) {
         return Err(refused(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "One of them has rules.".to_owned(),

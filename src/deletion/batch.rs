@@ -8,10 +8,10 @@ use super::receiver::{FoundRow, Tally};
 use super::{by_sql, message, notice, underway, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
-use crate::pg::catalog::{self, roles};
+use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::exec::after_delete::AfterDelete;
 use crate::pg::server::timeout::TimeLimit;
-use crate::pg::session::gate::GateVisit;
+use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{self, locks, owner_session, xact};
 use crate::settings;
 use crate::store::{cache, policy_lock};
@@ -83,6 +83,9 @@ pub(crate) fn run(
     let origin = (!settings::replicate_deletions()).then(Origin::of_none);
     let result = worker_transaction::run(|| {
         enter(job)?;
+        if cascade::reaches_strangers(job.relid, roles::current_user()) {
+            gate::confine_transaction(roles::current_user());
+        }
         let visit = &owner_session::visit(job.relid)?;
         underway::set_root(roles::current_user(), None);
         let deleter = Deleter::new(visit, job, Locks::Try)?;

@@ -32,6 +32,7 @@ pub(crate) mod cascade_size;
 mod deleter;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
+pub(crate) mod left_to_owner;
 pub(crate) mod message;
 mod notice;
 pub(crate) mod partition_bounds;

@@ -3,7 +3,7 @@
 use super::job::Job;
 use super::{batch, piecemeal};
 use crate::error::Result;
-use crate::pg::catalog;
+use crate::pg::catalog::{self, cascade};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
 use pgrx::pg_sys;
@@ -49,5 +49,11 @@ pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
 /// to run, whichever member of the owning role asked. `None`: the relation has no storage.
 pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
-    (class.relkind == pg_sys::RELKIND_RELATION).then(|| gate::visit(class.owner, work))
+    (class.relkind == pg_sys::RELKIND_RELATION).then(|| {
+        if cascade::reaches_strangers(relid, class.owner) {
+            gate::visit_confined(class.owner, work)
+        } else {
+            gate::visit(class.owner, work)
+        }
+    })
 }

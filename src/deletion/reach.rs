@@ -91,6 +91,14 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
 }
 
+/// Before a row of the table is deleted within a deletion of the extension's, which fires triggers or writes to an archive:
+/// raises 42501 if the table belongs to another owner than the one whose rows are deleted.
+pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
+    if let Some(root) = underway::root().filter(|root| is_stranger(owner, root.owner)) {
+        refuse(relid, owner, root.owner, None, "triggers or the archive");
+    }
+}
+
 /// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
 /// table of another owner must run none of their code while it is planned. Raises 42501.
 pub(crate) fn before_planning(query: QueryTree<'_>) {

@@ -44,9 +44,9 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
     let owner = |relid| catalog::class(relid).map(|class| class.owner);
     let archives = |table| cache::policy(table).is_some_and(|policy| policy.archive.is_some());
     let runs_nothing = |&table: &Oid| {
-        let code = code::of(table, Change::Deletion);
-        let all = [code.planning, code.statements, code.rows];
-        all.iter().all(Option::is_none) && !archives(table) && owner(table) == owner(referenced)
+        !code::of(table, Change::Deletion).is_any()
+            && !archives(table)
+            && owner(table) == owner(referenced)
     };
     reached.contains(&referenced) && reached.iter().all(runs_nothing)
 }

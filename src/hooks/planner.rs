@@ -10,7 +10,7 @@ use crate::pg::session::scoped::Scope;
 use crate::stamp;
 #[cfg(since19)]
 use crate::visibility::conflict_select;
-use crate::visibility::planned_statement;
+use crate::visibility::{copy_to, planned_statement};
 use core::ffi::{c_char, c_int};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -48,6 +48,7 @@ unsafe extern "C-unwind" fn trampoline(
         } else {
             planned_statement::enter_ordinary(query, query_string)
         };
+        let lent = copy_to::before_planning(query);
         let plan_it = PREVIOUS.unwrap_or(externs::standard_planner);
         let plan = plan_it(
             parse,
@@ -57,6 +58,9 @@ unsafe extern "C-unwind" fn trampoline(
             #[cfg(since19)]
             explain,
         );
+        if let Some(lent) = lent {
+            copy_to::after_planning(lent);
+        }
         if planned_statement::leave(outer) {
             (*plan).dependsOnRole = true;
         }

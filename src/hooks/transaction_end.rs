@@ -12,7 +12,7 @@ use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
 use crate::pg::session::{scoped, xact};
-use crate::visibility::row_locks;
+use crate::visibility::{copy_to, row_locks};
 use crate::worker::shared::{leave_database, places, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
@@ -65,6 +65,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             execution::at_abort();
             scoped::at_abort(0);
             copy_from::after_write();
+            copy_to::forget();
             no_action_checks::forget();
             ddl::at_abort(0);
             removals::at_xact_end();
@@ -92,6 +93,7 @@ extern "C-unwind" fn at_subxact_end(
             execution::at_subxact_abort(level);
             scoped::at_abort(level);
             copy_from::after_write();
+            copy_to::forget();
             no_action_checks::forget();
             ddl::at_abort(level);
             #[cfg(since19)]

@@ -172,6 +172,7 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 unsafe extern "C-unwind" fn after(around: &UtilityHooks) {
     if around.copies {
         copy_from::after_write();
+        copy_to::forget();
     }
     if let Some(database) = around.vacated {
         leave_database::readmit(database);

@@ -11,10 +11,12 @@ use super::row::NewRow;
 use crate::clock::execution::{self, RunningQuery};
 use crate::clock::moment;
 use crate::clock::now::now;
+use crate::deletion::left_to_owner;
 use crate::pg::abi::externs;
 use crate::pg::exec::evaluator::IndexExpressions;
 use crate::pg::exec::scan::{Index, KeyValues, Scan, Writer};
 use crate::pg::exec::table::Slot;
+use std::time::Instant;
 
 /// How often a row may be found changed: a trigger on it may change it for ever.
 const MAX_CHANGES: u32 = 1000;
@@ -22,7 +24,10 @@ const MAX_CHANGES: u32 = 1000;
 /// Removes the expired rows that hold a key of the new row. True if the statement had to wait
 /// for another session. `prepared` is that of the row's table in this statement, with its plan.
 pub(super) fn free_keys(new: &NewRow<'_>, prepared: &PreparedPlan<'_>, plan: &KeyPlan) -> bool {
-    let mut wait = LookupWait { outer: None };
+    let mut wait = LookupWait {
+        outer: None,
+        since: None,
+    };
     // A MERGE that has waited for a row, expired by now, inserts in its place.
     let has_waited = externs::last_wait() > now();
     if has_waited {
@@ -68,6 +73,8 @@ pub(super) fn free_keys(new: &NewRow<'_>, prepared: &PreparedPlan<'_>, plan: &Ke
 struct LookupWait {
     /// The time by which the statement judged rows before its first wait.
     outer: Option<RunningQuery>,
+    /// Since when the statement waits for the table's owner to delete rows.
+    since: Option<Instant>,
 }
 
 impl LookupWait {
@@ -107,6 +114,8 @@ enum LookupEnd {
     Changed,
     /// Another session writes or deletes one.
     Waits(Writer),
+    /// The table's owner must delete one.
+    Left,
 }
 
 impl Lookup<'_> {
@@ -161,6 +170,12 @@ impl Lookup<'_> {
                 *changes += 1;
                 *changes < MAX_CHANGES
             }
+            LookupEnd::Left => {
+                let since = *wait.since.get_or_insert_with(Instant::now);
+                left_to_owner::wait(self.new.row.table().oid(), since);
+                wait.is_over();
+                true
+            }
             LookupEnd::Waits(writer) => {
                 writer.wait(slot);
                 wait.is_over();
@@ -185,8 +200,10 @@ impl Lookup<'_> {
             if let Some(writer) = writer {
                 return LookupEnd::Waits(writer);
             }
-            if removal::remove(slot, self.plan.deletion) == RemovalOutcome::Changed {
-                return LookupEnd::Changed;
+            match removal::remove(slot, self.plan.deletion) {
+                RemovalOutcome::Changed => return LookupEnd::Changed,
+                RemovalOutcome::Left => return LookupEnd::Left,
+                RemovalOutcome::Gone | RemovalOutcome::Kept => {}
             }
         }
         LookupEnd::Free

@@ -3,7 +3,7 @@
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 use super::{same_xact_children, with_triggers};
-use crate::deletion::{archiving, message, underway};
+use crate::deletion::{archiving, left_to_owner, message, underway};
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
@@ -21,6 +21,8 @@ pub(super) struct Deletion {
     has_actions: bool,
     /// Deleted rows go to another table (C26).
     archives: bool,
+    /// Triggers of the owner's fire, or rows go to another table.
+    runs_code: bool,
 }
 
 /// The outcome.
@@ -32,6 +34,8 @@ pub(super) enum RemovalOutcome {
     Changed,
     /// A trigger keeps it.
     Kept,
+    /// The table's owner must delete it.
+    Left,
 }
 
 impl Deletion {
@@ -40,6 +44,7 @@ impl Deletion {
             direct: !table.triggers().concern_delete(),
             has_actions: same_xact_children::has_actions(table),
             archives: archives(table.oid()),
+            runs_code: table.triggers().fire_own_at_delete() || archives(table.oid()),
         }
     }
 }
@@ -47,6 +52,14 @@ impl Deletion {
 /// Removes a row that the caller has found expired, to make room for a new one. Waits for a
 /// session that has locked it, as that one may extend its life.
 pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> RemovalOutcome {
+    let relid = row.table().oid();
+    if deletion.runs_code && left_to_owner::is_left(relid) {
+        if row.is_own() {
+            // No worker sees it.
+            left_to_owner::refuse(relid);
+        }
+        return RemovalOutcome::Left;
+    }
     row.end_command_if_own();
     // A transaction that has written nothing has no ID.
     let has_written = externs::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId;

@@ -44,10 +44,16 @@ pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
     };
     for relid in plan.targets() {
         // It keeps the time that is given (`stamp/mod.rs`).
-        if let Some(policy) = cache::policy(relid)
-            && let Some(clock) = policy.clock
-            && plan.asked_for(clock.ts.attno) == Some(functions.reads_physically)
-        {
+        let Some(policy) = cache::policy(relid) else {
+            continue;
+        };
+        let keeps_time = |attno| plan.asked_for(attno) == Some(functions.reads_physically);
+        let brings_times = match policy.clock {
+            Some(clock) => keeps_time(clock.ts.attno),
+            // Nothing in the plan says whether the dates are given: pg_dump gives all columns.
+            None => !policy.rules.is_empty(),
+        };
+        if brings_times {
             wait_for_resume(relid, &policy);
         }
     }
@@ -62,7 +68,7 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
         return;
     }
     if hold(labelled_table) {
-        Error::rows_restored(labelled_table).notice();
+        Error::rows_restored(labelled_table).warn();
     }
 }
 

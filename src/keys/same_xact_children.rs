@@ -8,6 +8,7 @@
 //! they stay, and their own check finds the new row or none.
 
 use super::{plan, same_xact_rows};
+use crate::deletion::left_to_owner;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
@@ -175,6 +176,7 @@ fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
         reference.condition
     );
     let is_true = |found: Option<pg_sys::Datum>| found.is_some_and(|found| found.value() != 0);
+    left_to_owner::refuse_planning(reference.table, class.owner);
     Ok(gate::visit(class.owner, |visit| {
         same_xact_rows::asking_about(reference.table, |question| {
             // By a new snapshot, which sees what this command has written so far.

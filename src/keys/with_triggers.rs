@@ -13,10 +13,11 @@ use super::no_action_checks;
 use super::removal::{self, RemovalOutcome};
 use crate::deletion::underway;
 use crate::pg::abi::error_context;
+use crate::pg::catalog::{self, cascade};
 use crate::pg::exec::firing::{DeleteStatement, Firing};
 use crate::pg::exec::table::Slot;
+use crate::pg::session;
 use crate::pg::session::gate::{self, Bounded};
-use crate::pg::{catalog, session};
 use pgrx::prelude::*;
 use std::ffi::c_int;
 
@@ -60,7 +61,13 @@ extern "C-unwind" fn begin(row: Slot<'_>) -> (DeleteStatement<'_>, DeleteScopes)
         underway::set_root(owner, None);
     }
     let fires = table.triggers().fire_own_at_delete();
-    let bounds = owner.filter(|_| fires).and_then(gate::lend);
+    let lent = owner.filter(|_| fires).and_then(gate::lend);
+    let reaches_others = || {
+        owner
+            .filter(|&owner| cascade::reaches_strangers(table.oid(), owner))
+            .map(|_| gate::confine())
+    };
+    let bounds = lent.or_else(reaches_others);
     let around = DeleteScopes { settings, bounds };
     (
         Firing::begin_statement(row, no_action_checks::is_one),

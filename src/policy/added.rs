@@ -31,6 +31,20 @@ impl Added {
         *self == Self::default()
     }
 
+    /// Whether each list can be what `ttl.enable` and `ttl.create_live_view` have added: a label written by hand must not
+    /// take more memory than its length.
+    pub(super) fn is_plausible(&self) -> bool {
+        const MOST: usize = 100;
+        /// A qualified and quoted name, each letter of which is a quote.
+        const LONGEST: usize = 300;
+        [&self.columns, &self.indexes, &self.views]
+            .into_iter()
+            .all(|names| {
+                let fits = |name: &String| !name.is_empty() && name.len() <= LONGEST;
+                names.len() <= MOST && names.iter().all(fits)
+            })
+    }
+
     /// Puts the lists in the order of names.
     pub(super) fn sort(&mut self) {
         for names in [&mut self.columns, &mut self.indexes, &mut self.views] {

@@ -190,6 +190,10 @@ impl Policy {
             let reason = "added must be a JSON object";
             return Err(LabelError::Malformed(reason.into()));
         }
+        if !policy.added.is_plausible() {
+            let reason = "added must have no more than 100 names in each list, of 1 to 300 bytes";
+            return Err(LabelError::Malformed(reason.into()));
+        }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));
         }

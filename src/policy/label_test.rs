@@ -164,10 +164,17 @@ fn m11_drop_partitions() {
 #[test]
 fn labels_without_a_state_of_this_database_are_restored() {
     let label = r#"{"default_ttl": 60}"#;
-    let read = |label: &str, local| Policy::parse(label).unwrap().read_in(5, local);
-    let stored_in = |database| LocalState::parse(&LocalState::default().stored_in(database));
+    let read = |label: &str, local| {
+        Policy::parse(label)
+            .unwrap()
+            .read_in(5, local, |owner| owner == 10)
+    };
+    let stored_in = |database| LocalState::parse(&LocalState::default().stored_in(database, 10));
     assert!(!read(label, stored_in(5)).restored);
     assert!(read(label, stored_in(6)).restored);
+    let of_another = LocalState::parse(&LocalState::default().stored_in(5, 11));
+    assert!(read(label, of_another).restored);
+    assert_eq!(Some(read(label, of_another).local), of_another);
     assert!(read(label, None).restored);
     assert!(read(r#"{"restored": true}"#, stored_in(5)).restored);
     assert!(read(label, LocalState::parse(r#"{"database": 5, "newer": 1}"#)).restored);
@@ -186,10 +193,10 @@ fn archives_of_other_databases_are_not_chosen() {
     };
     let mut policy = Policy::parse("{}").unwrap();
     policy.choose_archive("s.t".to_owned(), chosen);
-    let (label, stored) = (policy.to_label(), policy.local.stored_in(5));
+    let (label, stored) = (policy.to_label(), policy.local.stored_in(5, 10));
     let read = |database| {
         let policy = Policy::parse(&label).unwrap();
-        policy.read_in(database, LocalState::parse(&stored))
+        policy.read_in(database, LocalState::parse(&stored), |owner| owner == 10)
     };
     let archive = |policy: &Policy| policy.archive().expect("an archive").chosen;
     assert_eq!(archive(&read(5)), Some(chosen));

@@ -18,6 +18,9 @@ pub(crate) struct LocalState {
     /// The database that it was stored in. In a copy of that database
     /// (`CREATE DATABASE ... TEMPLATE`) all OIDs are the same but this one.
     database: u32,
+    /// The table's owner when it was stored.
+    #[serde(default)]
+    owner: u32,
     /// The table that `archive_to` names, as its owner has chosen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<ArchiveChoice>,
@@ -44,9 +47,13 @@ impl LocalState {
         serde_json::from_str(text).ok()
     }
 
-    /// The text to store in this database.
-    pub(crate) fn stored_in(self, database: u32) -> String {
-        let state = Self { database, ..self };
+    /// The text to store in this database, for a table of this owner.
+    pub(crate) fn stored_in(self, database: u32, owner: u32) -> String {
+        let state = Self {
+            database,
+            owner,
+            ..self
+        };
         // A struct of integers always serializes.
         serde_json::to_string(&state).unwrap_or_default()
     }
@@ -59,12 +66,17 @@ impl LocalState {
 
 impl Policy {
     /// The policy as it applies in this database. A label without a state that was stored in this very
-    /// database came from a dump, by hand, or with a copy of its database: it waits for `ttl.resume`.
-    pub(crate) fn read_in(mut self, database: u32, local: Option<LocalState>) -> Self {
-        match local.filter(|local| local.database == database) {
-            Some(local) => self.local = local,
-            None => self.restored = true,
-        }
+    /// database came from a dump, by hand, or with a copy of its database: it waits for `ttl.resume`. So does one that
+    /// was stored for an owner who is not `trusted` to run code as the present one: the table's triggers are of their making.
+    pub(crate) fn read_in(
+        mut self,
+        database: u32,
+        local: Option<LocalState>,
+        trusted: impl Fn(u32) -> bool,
+    ) -> Self {
+        let local = local.filter(|local| local.database == database);
+        self.restored |= local.is_none_or(|local| !trusted(local.owner));
+        self.local = local.unwrap_or_default();
         self
     }
 }

@@ -55,22 +55,25 @@ impl Error {
             PgSqlErrorCode::ERRCODE_WARNING,
             format!("expired rows of table {table} are not deleted"),
         )
-        .detail("Its time to live was restored from a dump, or labelled by hand.")
+        .detail("The time to live was restored from a dump or labelled by hand, or the table was given to another owner.")
         .hint(format!(
             "To start deletion, run: SELECT ttl.resume({});",
             catalog::quote_literal(&table)
         ))
     }
 
-    /// For a notice: rows were restored with their `_ts`.
+    /// 01000, to be raised with [`Self::warn`], since pg_dump's scripts suppress notices: rows were restored with their times.
     pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::for_notice(format!("deletion of expired rows of table {table} waits"))
-            .detail("Rows are being restored, with the times of their last modification.")
-            .hint(format!(
-                "To start deletion, run: SELECT ttl.resume({});",
-                catalog::quote_literal(&table)
-            ))
+        Self::new(
+            PgSqlErrorCode::ERRCODE_WARNING,
+            format!("deletion of expired rows of table {table} waits"),
+        )
+        .detail("Rows are being restored, with their times.")
+        .hint(format!(
+            "To start deletion, run: SELECT ttl.resume({});",
+            catalog::quote_literal(&table)
+        ))
     }
 
     /// 55000: expired rows would have to be deleted, but that waits for `ttl.resume`.
@@ -80,7 +83,7 @@ impl Error {
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("expired rows of table {table} would live again"),
         )
-        .detail("Its time to live was restored from a dump, or labelled by hand, so none of its rows are deleted.")
+        .detail("The time to live was restored from a dump or labelled by hand, or the table was given to another owner, so none of its rows are deleted.")
         .hint(format!(
             "To delete them, first run: SELECT ttl.resume({}); To bring them back, give revive_expired => true.",
             catalog::quote_literal(&table)

@@ -153,6 +153,14 @@ pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     if let Some(name) = &policy.ts_column {
         let type_name = "timestamp with time zone";
         check_column(relid, name, pg_sys::TIMESTAMPTZOID, type_name)?;
+        if catalog::attribute(relid, name).is_some_and(|column| column.generated) {
+            let table = catalog::qualified_name(relid);
+            let message = format!("column \"{name}\" of table {table} is a generated column");
+            return Err(
+                Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+                    .hint("Name an ordinary column in ts_column."),
+            );
+        }
     }
     if let Some(name) = &policy.ttl_column {
         check_column(relid, name, pg_sys::INT4OID, "integer")?;

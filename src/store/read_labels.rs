@@ -2,7 +2,7 @@
 
 use super::seclabel::{self, PROVIDER};
 use crate::citus;
-use crate::pg::catalog::{self, names};
+use crate::pg::catalog::{self, names, roles};
 use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
 use crate::policy::{ArchiveChoice, LabelError, MAX_LABEL_BYTES, Policy};
@@ -37,7 +37,9 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, L
     let database = background::my_database().to_u32();
     let complete = |(relid, policy): (pg_sys::Oid, Result<Policy, LabelError>)| {
         let local = row_type(relid).and_then(|of| locals.get(&of).copied());
-        let policy = policy.map(|policy| with_archive(policy.read_in(database, local)));
+        let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
+        let trusted = |former: u32| roles::has_rights_of(former.into(), owner);
+        let policy = policy.map(|policy| with_archive(policy.read_in(database, local, trusted)));
         (relid, policy)
     };
     found.into_iter().map(complete).collect()

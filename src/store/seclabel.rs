@@ -68,7 +68,8 @@ pub(super) fn set_local(relid: pg_sys::Oid, local: Option<LocalState>) {
     let Some(class) = catalog::class(relid) else {
         return;
     };
-    let text = local.map(|local| local.stored_in(background::my_database().to_u32()));
+    let text = local
+        .map(|local| local.stored_in(background::my_database().to_u32(), class.owner.to_u32()));
     let text = text.as_deref().and_then(encoding::to_server);
     labels::set(
         PROVIDER,

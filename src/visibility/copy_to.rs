@@ -3,11 +3,16 @@
 //! tables with row-level security.
 
 use crate::citus::{self, Doing};
+use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog::{self, replication, roles};
+use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::gate::{self, Bounded};
 use crate::settings;
 use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
+use pgrx::prelude::*;
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 
 /// Returns the statement to run: the given one, if nothing must be hidden.
@@ -25,9 +30,10 @@ pub(crate) unsafe fn hide_expired(
     // SAFETY: as required of the caller; a copy is changed, never the original.
     unsafe {
         let stmt = (*pstmt).utilityStmt.cast::<CopyStmt>();
-        let Some(query) = replacement(stmt) else {
+        let Some((relid, query)) = replacement(stmt) else {
             return pstmt;
         };
+        TO_PLAN.set(relid);
         let query = encoding::query(&query);
         let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<PlannedStmt>();
         let stmt = (*copy).utilityStmt.cast::<CopyStmt>();
@@ -40,11 +46,51 @@ pub(crate) unsafe fn hide_expired(
     }
 }
 
+/// The table whose COPY has begun, and whose query is not planned yet.
+static TO_PLAN: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
+
+/// Before a query is planned. COPY of a table plans nothing, so the query in its place must run no code of the table's
+/// owner as the reader, such as functions in indexes: where the reader could become the owner, as a superuser can, it is
+/// planned as the owner, in a security-restricted operation. For others it is like their SELECT.
+#[inline]
+pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Bounded> {
+    let relid = TO_PLAN.get();
+    if relid == pg_sys::InvalidOid {
+        return None;
+    }
+    TO_PLAN.set(pg_sys::InvalidOid);
+    plan_as_owner(query, relid)
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn plan_as_owner(query: QueryTree<'_>, relid: pg_sys::Oid) -> Option<Bounded> {
+    let is_of_copy = query
+        .first_tables()
+        .is_some_and(|(first, _)| first == relid);
+    let owner = catalog::class(relid).filter(|_| is_of_copy)?.owner;
+    (!gate::is_untrusted(owner))
+        .then(|| gate::lend(owner))
+        .flatten()
+}
+
+/// After the query has been planned.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) extern "C-unwind" fn after_planning(lent: Bounded) {
+    lent.end();
+}
+
+/// After the statement, or when its transaction fails.
+pub(crate) fn forget() {
+    TO_PLAN.set(pg_sys::InvalidOid);
+}
+
 /// The query that reads what the user may see; `None` to leave the statement alone.
 ///
 /// # Safety
 /// `stmt` is a CopyStmt of the parser.
-unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
+unsafe fn replacement(stmt: *mut CopyStmt) -> Option<(pg_sys::Oid, String)> {
     // SAFETY: as required of the caller. The lock is the one that COPY takes before it checks
     // privileges.
     let (relid, named) = unsafe {
@@ -75,7 +121,7 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<String> {
     }
     let columns = columns(relid, named)?.join(", ");
     let table = catalog::qualified_name(relid);
-    Some(format!("SELECT {columns} FROM {only}{table}"))
+    Some((relid, format!("SELECT {columns} FROM {only}{table}")))
 }
 
 /// The columns that COPY would write, in its order: the named ones, or all that are neither

@@ -214,9 +214,14 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
              ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (c.conkey) \
           WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
             AND c.confdeltype OPERATOR(pg_catalog.=) ANY ('{{a,r}}'::pg_catalog.\"char\"[]) \
-            AND c.conparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid \
+            AND c.conparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid {} \
           GROUP BY c.oid ORDER BY c.conrelid, c.conname",
-        relid.to_u32()
+        relid.to_u32(),
+        if cfg!(since18) {
+            "AND c.conenforced"
+        } else {
+            ""
+        }
     );
     let mut told = 0;
     for [name, child, definition, action, not_null] in encoding::texts::<5>(&query)? {

@@ -1,6 +1,7 @@
 //! Checks that the SQL functions make first.
 
 use super::cluster;
+use crate::deletion::left_to_owner;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, roles, timescale};
 use crate::pg::session::gate::{self, GateVisit};
@@ -129,7 +130,10 @@ pub(in crate::api) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
 /// owner's code; as the caller, where row-level security tells what they may read.
 pub(in crate::api) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&GateVisit) -> T) -> T {
     match catalog::class(relid) {
-        Some(class) if !roles::is_subject_to_rls(relid) => gate::visit(class.owner, look),
+        Some(class) if !roles::is_subject_to_rls(relid) => {
+            left_to_owner::refuse_planning(relid, class.owner);
+            gate::visit(class.owner, look)
+        }
         _ => gate::as_oneself(look),
     }
 }

@@ -60,13 +60,25 @@ fn not_resumed(relid: pg_sys::Oid, failure: &Error) -> Error {
         ))
 }
 
-/// The restore is complete, so indexes that are still missing are forgotten: an index that later
-/// gets such a name is not a TTL index.
-fn forget_missing_indexes(relid: pg_sys::Oid, policy: &mut Policy) -> Vec<String> {
-    let is_there = |rule: &IndexRule| index_of(relid, &rule.index).is_some();
-    let (kept, missing): (Vec<_>, Vec<_>) = policy.rules.drain(..).partition(is_there);
-    policy.rules = kept;
-    missing.into_iter().map(|rule| rule.index).collect()
+/// 55000: a TTL index is not there, as before pg_restore's section post-data. Without it the rule would be lost.
+fn check_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
+    let is_missing = |rule: &&IndexRule| index_of(relid, &rule.index).is_none();
+    let Some(missing) = policy.rules.iter().find(is_missing) else {
+        return Ok(());
+    };
+    let (table, index) = (
+        catalog::qualified_name(relid),
+        catalog::quote_identifier(&missing.index),
+    );
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("TTL index {index} of table {table} does not exist"),
+    )
+    .detail("Rows expire by it, and pg_restore may not have created it yet.")
+    .hint(format!(
+        "Complete the restore, or create the index. To do without a time to live, run: SELECT ttl.disable({});",
+        catalog::quote_literal(&table)
+    )))
 }
 
 /// Returns whether the table has waited because of a restore.
@@ -86,14 +98,11 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     let was_paused = ends_pause && policy.paused_until.take().is_some();
     let is_restored = policy.restored;
     if is_restored {
+        check_indexes(relid, &policy)?;
         policy.restored = false;
-        let missing = forget_missing_indexes(relid, &mut policy);
         seclabel::set(relid, Some(&policy));
         if policy.is_on() {
             write_label::take_place(relid);
-        }
-        if !missing.is_empty() {
-            Error::no_longer_ttl_indexes(relid, &missing).notice();
         }
         archive_to::tell_of_wait(relid, &policy);
     } else if was_paused {

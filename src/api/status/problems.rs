@@ -180,7 +180,7 @@ fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     policy.restored.then(|| {
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
         let text = format!(
-            "nothing is deleted: restored from a dump, or labelled by hand; \
+            "nothing is deleted: restored from a dump, labelled by hand, or given to another owner; \
              SELECT ttl.resume({table}) starts deletion"
         );
         Problem::new(text).with_statement(format!("SELECT ttl.resume({table});"))

@@ -41,6 +41,14 @@ fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     all.map(|trigger| trigger.other_table).collect()
 }
 
+/// Whether a deletion from this table can reach tables of others than this owner and superusers.
+pub(crate) fn reaches_strangers(relid: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
+    reached_from(relid)
+        .into_iter()
+        .filter_map(catalog::class)
+        .any(|other| other.owner != owner && !roles::is_superuser(other.owner))
+}
+
 /// Whether another owner's table refers to this one: to detach a partition, PostgreSQL plans
 /// queries over it as the current user.
 pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {

@@ -29,18 +29,35 @@ pub(crate) struct Code {
     pub(crate) rows: Option<String>,
 }
 
+impl Code {
+    /// Whether anything runs.
+    pub(crate) fn is_any(&self) -> bool {
+        [&self.planning, &self.statements, &self.rows]
+            .into_iter()
+            .any(Option::is_some)
+    }
+}
+
 /// The code of a table, its partitions included if it is partitioned.
 pub(crate) fn of(relid: Oid, change: Change<'_>) -> Code {
     let mut found = Code {
         planning: at_planning(relid),
         ..Code::default()
     };
+    let events = match change {
+        Change::Deletion => pg_sys::TRIGGER_TYPE_DELETE,
+        Change::Update(_) if is_partitioned(relid) => {
+            // A row may move to another partition, which deletes and inserts it.
+            pg_sys::TRIGGER_TYPE_UPDATE | pg_sys::TRIGGER_TYPE_DELETE | pg_sys::TRIGGER_TYPE_INSERT
+        }
+        Change::Update(_) => pg_sys::TRIGGER_TYPE_UPDATE,
+    };
     for table in with_partitions(relid) {
         pgrx::check_for_interrupts!();
         let triggers = triggers::of(table);
         let trigger = |for_row| {
             let mut all = triggers.iter();
-            let fires = |trigger: &&Trigger| trigger.runs_code(change == Change::Deletion, for_row);
+            let fires = |trigger: &&Trigger| trigger.runs_code(events, for_row);
             all.find(fires).map(|trigger| trigger.shown())
         };
         found.statements = found.statements.or_else(|| trigger(false));
@@ -53,12 +70,15 @@ pub(crate) fn of(relid: Oid, change: Change<'_>) -> Code {
 }
 
 /// What runs as soon as a query on the table is planned: a rule that comes into it, and what
-/// PostgreSQL computes of expressions beforehand.
+/// PostgreSQL computes beforehand of expressions in indexes, statistics, partition keys and constraints (constraint
+/// exclusion), those of partitions and of ancestors included; and the cast of a foreign key's column to the
+/// type of the referenced one.
 pub(crate) fn at_planning(relid: Oid) -> Option<String> {
     let mut found = None;
-    for table in with_partitions(relid) {
+    let tables = with_partitions(relid);
+    for &table in &tables {
         pgrx::check_for_interrupts!();
-        if catalog::class(table).is_some_and(|class| class.has_rules) {
+        if catalog::has_rules(table) {
             return Some("a rule".to_owned());
         }
         index_entry::each_of(table, &mut |entry| {
@@ -69,19 +89,59 @@ pub(crate) fn at_planning(relid: Oid) -> Option<String> {
             }
             found.is_some()
         });
+        found = found.or_else(|| {
+            let all = constraints::of(table);
+            let calls = all
+                .iter()
+                .find(|it| it.tree(|tree| untrusted(tree).is_some()) == Some(true));
+            calls.map(|it| format!("constraint {}", it.name))
+        });
         if found.is_some() {
             return found;
         }
     }
+    let below = tables.iter().copied();
+    let all = below.chain(catalog::ancestors(relid));
+    let all: Vec<String> = all.map(|table| table.to_u32().to_string()).collect();
     let query = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext WHERE stxrelid OPERATOR(pg_catalog.=) {0} AND stxexprs IS NOT NULL) \
-             OR EXISTS (SELECT FROM pg_catalog.pg_partitioned_table WHERE partrelid OPERATOR(pg_catalog.=) {0} AND partexprs IS NOT NULL)",
-        relid.to_u32()
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext \
+                         WHERE stxrelid OPERATOR(pg_catalog.=) ANY ('{{{0}}}'::pg_catalog.oid[]) AND stxexprs IS NOT NULL) \
+             OR EXISTS (SELECT FROM pg_catalog.pg_partitioned_table \
+                         WHERE partrelid OPERATOR(pg_catalog.=) ANY ('{{{0}}}'::pg_catalog.oid[]) AND partexprs IS NOT NULL)",
+        all.join(",")
     );
     let computes = encoding::first_bool(&query).ok().flatten();
-    computes
+    if computes.unwrap_or(true) {
+        return Some("an expression of statistics or of a partition key".to_owned());
+    }
+    // A cast to the referenced column's type may be any function of the type's owner.
+    let query = format!(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint AS c \
+           JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid \
+            AND a.attnum OPERATOR(pg_catalog.=) ANY (c.conkey) \
+           JOIN pg_catalog.pg_type AS t ON t.oid OPERATOR(pg_catalog.=) a.atttypid \
+          WHERE c.conrelid OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.oid[]) \
+            AND c.contype OPERATOR(pg_catalog.=) 'f' AND t.oid OPERATOR(pg_catalog.>=) {}::pg_catalog.oid \
+            AND (t.typtype OPERATOR(pg_catalog.<>) 'b' OR t.typelem OPERATOR(pg_catalog.<>) 0::pg_catalog.oid))",
+        all.join(","),
+        pg_sys::FirstNormalObjectId
+    );
+    let casts = encoding::first_bool(&query).ok().flatten();
+    casts
         .unwrap_or(true)
-        .then(|| "an expression of statistics or of a partition key".to_owned())
+        .then(|| "the cast of a foreign key's column".to_owned())
+}
+
+fn column_type(relid: Oid, attno: i16) -> Oid {
+    // SAFETY: looks the column up in the syscache; a missing one is no fault.
+    unsafe { pg_sys::get_atttype(relid, attno) }
+}
+
+/// Whether rows may move between partitions, or are checked against a partition's bounds.
+fn is_partitioned(relid: Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| {
+        class.is_partition || class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
+    })
 }
 
 /// What runs for a row that gets new values: constraints, generated columns, domains, defaults.
@@ -101,21 +161,32 @@ fn of_new_rows(table: Oid, columns: &[i16]) -> Option<String> {
         }
         found.is_some()
     });
-    let is_domain = |&&attno: &&i16| {
-        // SAFETY: syscache look-ups of a column that exists.
-        unsafe {
-            let of_column = pg_sys::get_atttype(table, attno);
-            pg_sys::get_typtype(of_column) as u8 == pg_sys::TYPTYPE_DOMAIN
-        }
+    // Domains, and types whose functions an index calls, such as ranges.
+    let indexed = indexed_columns(table);
+    let made = |&&(relid, attno): &&(Oid, i16)| {
+        !functions_used::is_type_of_superusers(column_type(relid, attno))
     };
-    let domain = || {
-        let attno = *columns.iter().find(is_domain)?;
-        Some(format!(
-            "the domain of column {}",
-            catalog::column_name(table, attno)
-        ))
-    };
-    found.or_else(domain)
+    let written = columns.iter().map(|&attno| (table, attno));
+    let all: Vec<(Oid, i16)> = written.chain(indexed).collect();
+    found.or_else(|| {
+        let &(relid, attno) = all.iter().find(made)?;
+        let (table, column) = (
+            catalog::relation_name(relid),
+            catalog::column_name(relid, attno),
+        );
+        Some(format!("the type of column {column} of {table}"))
+    })
+}
+
+/// The columns of the table's indexes, each with its index.
+fn indexed_columns(table: Oid) -> Vec<(Oid, i16)> {
+    let mut found = Vec::new();
+    index_entry::each_of(table, &mut |entry| {
+        let columns = 1..=entry.indnkeyatts;
+        found.extend(columns.map(|attno| (entry.indexrelid, attno)));
+        false
+    });
+    found
 }
 
 /// Whether an expression calls a function that a user may have made, or one of PostgreSQL's that
@@ -141,14 +212,9 @@ fn with_partitions(relid: Oid) -> Vec<Oid> {
 }
 
 impl Trigger {
-    /// Whether it is a user's, and runs code of theirs.
-    fn runs_code(&self, deletion: bool, for_row: bool) -> bool {
-        let event = if deletion {
-            pg_sys::TRIGGER_TYPE_DELETE
-        } else {
-            pg_sys::TRIGGER_TYPE_UPDATE
-        };
-        self.fires_at(event)
+    /// Whether it is a user's, fires at one of the events, and runs code of theirs.
+    fn runs_code(&self, events: u32, for_row: bool) -> bool {
+        self.fires_at(events)
             && self.is_for_row() == for_row
             && !(self.is_unconditional() && functions_used::is_trusted(self.function))
     }

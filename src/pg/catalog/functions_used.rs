@@ -71,6 +71,21 @@ fn may_call_functions(mut type_oid: pg_sys::Oid) -> bool {
     false
 }
 
+/// Whether only a superuser can have made the type, and all functions that values of it call.
+pub(crate) fn is_type_of_superusers(mut type_oid: pg_sys::Oid) -> bool {
+    while type_oid.to_u32() >= pg_sys::FirstNormalObjectId {
+        // SAFETY: looks the OID up in the syscache; an unknown one is no fault.
+        unsafe {
+            let element = pg_sys::get_element_type(type_oid);
+            if element == pg_sys::InvalidOid {
+                return pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_BASE;
+            }
+            type_oid = element;
+        }
+    }
+    true
+}
+
 /// Whether only a superuser can have made the function.
 pub(crate) fn is_trusted(function: pg_sys::Oid) -> bool {
     let language = || rows::FUNCTION.get(function, |row| row.prolang.to_u32());

@@ -105,6 +105,30 @@ impl Class {
     }
 }
 
+/// Whether the relation has rules. `relhasrules` stays true after the last one is dropped, until VACUUM.
+pub(crate) fn has_rules(relid: pg_sys::Oid) -> bool {
+    let mut found = false;
+    if class(relid).is_some_and(|class| class.has_rules) {
+        let key = (
+            pg_sys::Anum_pg_rewrite_ev_class as i16,
+            rows::KeyDatum::Oid(relid),
+        );
+        RULES.scan(&[key], &mut |_| {
+            found = true;
+            true
+        });
+    }
+    found
+}
+
+// SAFETY: rows of pg_rewrite begin with this struct; the index begins with the relation's OID.
+const RULES: rows::Catalog<pg_sys::FormData_pg_rewrite> = unsafe {
+    rows::Catalog::new(
+        pg_sys::RewriteRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::RewriteRelRulenameIndexId)),
+    )
+};
+
 /// The relation's row in pg_class, or `None` if it is gone.
 pub(crate) fn class(relid: pg_sys::Oid) -> Option<Class> {
     rows::CLASS.get(relid, |row| Class {

@@ -51,7 +51,7 @@ impl OpenRelation {
     /// A heap without rules of any kind.
     fn is_plain_heap(&self) -> bool {
         // SAFETY: the relation is open until the value is dropped.
-        self.is_heap() && unsafe { !(*(*self.0).rd_rel).relhasrules }
+        self.is_heap() && unsafe { (*self.0).rd_rules.is_null() }
     }
 
     /// Raises the error that a DELETE would on a table that is published without a replica

@@ -108,13 +108,23 @@ pub(in crate::pg) fn restrict_session(owner: pg_sys::Oid) {
 /// `search_path` stays the session's for those who could become the owner anyway, so that
 /// triggers find what they find in a DELETE; others must not choose what the owner's code finds.
 pub(crate) fn visit<T>(owner: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
+    visit_as(owner, false, work)
+}
+
+/// As [`visit`], but restricted even for the owner: foreign keys reach tables of other owners, whose code must leave nothing
+/// behind that runs with the owner's rights.
+pub(crate) fn visit_confined<T>(owner: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
+    visit_as(owner, true, work)
+}
+
+fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit) -> T) -> T {
     let outer = Identity::current();
-    // SAFETY: cached look-ups within a transaction.
-    let trusted = unsafe { pg_sys::has_privs_of_role(outer.user, owner) };
+    let trusted = roles::has_rights_of(outer.user, owner) && !is_untrusted(owner);
     let visit = GateVisit {
         names: outer.with(if trusted { outer.user } else { owner }, NO_FORCED_RLS),
     };
-    let restricted = if outer.user == owner { 0 } else { RESTRICTED };
+    let is_own = outer.user == owner && session_user() == owner && !confined;
+    let restricted = if is_own { 0 } else { RESTRICTED };
     let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
     let bounds = FigureBounds::begin();
     if !trusted {
@@ -157,20 +167,30 @@ pub(crate) fn own_statement() -> GateVisit {
 
 /// Becomes the owner of a table in another user's statement, for the owner's triggers, in a
 /// security-restricted operation until [`Bounded::end`], or the end of the (sub)transaction. `None`,
-/// without a change, if the user is the owner.
+/// without a change, if the session is the owner's own: a foreign key's query or a function may have made the owner the
+/// current user in another's session.
 ///
 /// For a user who could not become the owner, names in the owner's code mean what they mean in the
 /// owner's own sessions, and temporary tables of this session are refused ([`refuse_temporary`]):
 /// else the user would choose what that code reads and writes.
 pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
     let former = Identity::current();
-    if former.user == owner {
+    if former.user == owner && session_user() == owner {
         return None;
     }
-    let bounded = lend_names(owner, roles::has_rights_of(former.user, owner));
+    let bounded = lend_names(owner, !is_untrusted(owner));
     let flags = NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED;
     former.with(owner, flags).restore();
     Some(bounded)
+}
+
+/// Restricts the current user until [`Bounded::end`], or the end of the (sub)transaction: foreign keys may set off code of
+/// other owners, which must leave nothing behind.
+pub(crate) fn confine() -> Bounded {
+    let former = Identity::current();
+    let bounded = lend_names(former.user, true);
+    former.with(former.user, RESTRICTED).restore();
+    bounded
 }
 
 /// Sets what names mean while the owner's code runs, for a user who is not `trusted`.
@@ -198,11 +218,21 @@ pub(crate) fn lend_to_foreign_key(owner: pg_sys::Oid) -> Bounded {
     lend_names(owner, !is_untrusted(owner))
 }
 
-/// Whether the user of the session could not become the owner.
+/// Whether the user of the session could not become the owner. Code of the owner that is not in C must not run
+/// in such a session: what it calls may have been compiled there before, with names that mean what the user wants.
 pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
+    !roles::has_rights_of(session_user(), owner)
+}
+
+/// The user of the session, or the role that it has set, whatever function or foreign key runs.
+fn session_user() -> pg_sys::Oid {
     // SAFETY: reads a variable that only this process writes.
-    let user = unsafe { pg_sys::GetOuterUserId() };
-    !roles::has_rights_of(user, owner)
+    unsafe { pg_sys::GetOuterUserId() }
+}
+
+/// For the rest of a transaction of the owner's background process, its commit included: as [`visit_confined`].
+pub(crate) fn confine_transaction(owner: pg_sys::Oid) {
+    restrict_session(owner);
 }
 
 /// Becomes the owner for triggers that are to fire; the former identity is to be restored, by

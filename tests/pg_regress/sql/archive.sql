@@ -281,6 +281,11 @@ BEGIN
 END $$;
 CREATE TRIGGER who BEFORE INSERT ON shared_archive FOR EACH ROW EXECUTE FUNCTION who();
 SELECT fill('shared', 1, 3);
+-- In the session of a user who could not become the owner the archive takes nothing: a worker does that.
+SET ROLE regress_archive_writer;
+INSERT INTO shared (id) VALUES (1);
+RESET ROLE;
+GRANT regress_archive_owner TO regress_archive_writer;
 SET ROLE regress_archive_writer;
 INSERT INTO shared (id) VALUES (1);
 INSERT INTO shared_archive (id) VALUES (9);
@@ -302,6 +307,7 @@ RESET ROLE;
 REVOKE INSERT ON shared_archive FROM regress_archive_owner;
 SELECT ttl.purge('shared');
 GRANT INSERT ON shared_archive TO regress_archive_owner;
+REVOKE regress_archive_owner FROM regress_archive_writer;
 -- another owner of either, and the former one again
 ALTER TABLE shared_archive OWNER TO regress_archive_writer;
 SELECT ttl.purge('shared');

@@ -121,7 +121,10 @@ SELECT ttl.set_default('t', 7200);
 SELECT * FROM log ORDER BY id;
 SELECT id FROM t ORDER BY id;
 DROP TRIGGER note ON t;
+-- The former owner could not act as the new one: deletion waits.
 ALTER TABLE t OWNER TO CURRENT_USER;
+SELECT unnest(ttl.problems('t'));
+SELECT ttl.resume('t');
 -- the search_path of the session is what it was
 SHOW search_path;
 

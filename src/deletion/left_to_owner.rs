@@ -1,0 +1,74 @@
+//! Rows whose deletion runs code of the table's owner, in the session of a user who could not become the owner.
+//!
+//! The code must not run in that session ([`gate::is_untrusted`]). So the row is left to the owner's worker, which deletes it
+//! as soon as it can, and the session waits for that (`docs/decisions/0096-owners-code-in-owners-sessions.md`).
+
+use super::reach;
+use crate::error::Error;
+use crate::pg::catalog::{self, code, roles};
+use crate::pg::server::background;
+use crate::pg::session::gate;
+use crate::settings;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::time::{Duration, Instant};
+
+/// How long a session waits for a worker.
+const LONGEST: Duration = Duration::from_secs(5);
+/// How often it looks whether the row is gone, in milliseconds.
+const EACH: i64 = 10;
+
+/// Whether rows of the table, whose deletion runs code of its owner, are left to the owner's worker. Within a
+/// deletion of another owner's rows raises 42501.
+#[pg_guard]
+pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid) -> bool {
+    let Some(class) = catalog::class(relid) else {
+        return false;
+    };
+    reach::refuse_strangers_triggers(relid, class.owner);
+    gate::is_untrusted(class.owner)
+}
+
+/// Waits for a moment; raises 55006 if that goes on since so long that no worker seems to come.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) extern "C-unwind" fn wait(relid: pg_sys::Oid, since: Instant) {
+    if since.elapsed() > LONGEST || !settings::enabled() {
+        refuse(relid);
+    }
+    background::wait(EACH);
+}
+
+/// Raises 55006: no worker will delete the row, or none has.
+#[pg_guard]
+pub(crate) extern "C-unwind" fn refuse(relid: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+        format!("an expired row of table {table} has not been deleted yet"),
+    )
+    .detail("Its deletion runs triggers or writes to an archive as the table's owner, which only a worker or a session of the owner does.")
+    .hint(format!(
+        "Try again. If the error persists, run: SELECT ttl.problems({});",
+        catalog::quote_literal(&table)
+    ))
+    .raise()
+}
+
+/// Before a query on the table is planned as its owner, in the session of another user: raises 42501 if that runs
+/// code of the owner, and the user could not become the owner.
+pub(crate) fn refuse_planning(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+    if !gate::is_untrusted(owner) {
+        return;
+    }
+    if let Some(what) = code::at_planning(relid) {
+        let (table, owner) = (catalog::qualified_name(relid), roles::name(owner));
+        Error::new(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("the query would run {what} of table {table}, which belongs to {owner}"),
+        )
+        .detail("It is planned as the table's owner, whose code does not run in sessions of other users.")
+        .hint("Have the owner run the statement.")
+        .raise();
+    }
+}
