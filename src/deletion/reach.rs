@@ -12,7 +12,7 @@ use super::underway;
 use crate::error::Error;
 use crate::pg::abi::externs;
 use crate::pg::catalog::code::{self, Change, Code};
-use crate::pg::catalog::{self, roles};
+use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::exec::kept_query::Parameters;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::visibility::referential::{Action, Enforced};
@@ -89,6 +89,15 @@ impl Reach {
 
 fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
+}
+
+/// Whether a deletion from this table can set off code of users in the tables that foreign keys reach.
+pub(super) fn sets_off_code(relid: Oid) -> bool {
+    cascade::reached_from(relid).into_iter().any(|table| {
+        let columns: Vec<i16> = (1..=catalog::column_count(table)).collect();
+        code::of(table, Change::Deletion).is_any()
+            || code::of(table, Change::Update(&columns)).is_any()
+    })
 }
 
 /// Before a row of the table is deleted within a deletion of the extension's, which fires triggers or writes to an archive:

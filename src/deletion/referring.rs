@@ -9,7 +9,7 @@
 //! them is (`docs/decisions/0074-referring-rows.md`). The query then sees what is left on disk: live
 //! rows, and expired ones that a trigger has kept.
 
-use super::reach::Reach;
+use super::reach::{self, Reach};
 use super::removals::{expired, known, parameters, partition};
 use super::{left_to_owner, message, replanned, underway};
 use crate::pg::abi::context::Mark;
@@ -20,7 +20,7 @@ use crate::pg::catalog;
 use crate::pg::catalog::code::Code;
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
-use crate::pg::session::gate::{self, Bounded};
+use crate::pg::session::gate;
 use crate::settings;
 use crate::store::cache;
 use crate::visibility::planned_statement;
@@ -136,7 +136,6 @@ unsafe fn run(query: ExecutorQuery<'_>, relid: Oid, first: ReferringQuery) {
     let former = underway::begin();
     underway::set_root(first.root, Some(relid));
     let (mut next, mut number) = (Some(first), 0);
-    let lent = lend(first);
     // SAFETY: as required of the caller.
     unsafe {
         let statement = CascadeStatement::begin(first.joins);
@@ -164,25 +163,7 @@ unsafe fn run(query: ExecutorQuery<'_>, relid: Oid, first: ReferringQuery) {
             identity.restore();
         }
     }
-    if let Some(lent) = lent {
-        end(lent);
-    }
     underway::end(former);
-}
-
-/// Prepares for code of the owner whose rows are deleted, in another user's session.
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn lend(first: ReferringQuery) -> Option<Bounded> {
-    let removes = first.query.is_some() || !first.is_last;
-    (removes && gate::is_untrusted(first.root)).then(|| gate::lend_to_foreign_key(first.root))
-}
-
-/// Undoes [`lend`].
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn end(lent: Bounded) {
-    lent.end();
 }
 
 /// The query with this number for the foreign key that `query` enforces.
@@ -232,7 +213,7 @@ fn next(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> Option<NextQuery
 /// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
 /// could not become the owner. Then they are gone by now.
 fn is_left(reach: &Reach, code: &Code, target: Oid, meets: impl Fn() -> Option<bool>) -> bool {
-    if !code.is_any() || !gate::is_untrusted(reach.root) {
+    if !gate::is_untrusted(reach.root) || !code.is_any() && !reach::sets_off_code(target) {
         return false;
     }
     let since = Instant::now();

@@ -14,7 +14,6 @@ use crate::pg::exec::fast_path;
 use crate::pg::exec::trigger_queue::FiringScope;
 #[cfg(since19)]
 use crate::pg::plan::planned;
-use crate::pg::session::gate;
 use crate::stamp::skip_override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
@@ -34,11 +33,6 @@ unsafe impl Around for ExecutorHooks {
     fn start(query: ExecutorQuery<'_>, eflags: c_int, start: impl FnOnce()) {
         let runs = eflags.cast_unsigned() & pg_sys::EXEC_FLAG_EXPLAIN_ONLY == 0;
         let is_left_out = runs && referring::before(query);
-        if gate::is_lent()
-            && let Some(plan) = query.plan()
-        {
-            refuse_temporary(plan);
-        }
         let outer = execution::begin(query);
         let of_citus = query
             .plan()
@@ -127,12 +121,6 @@ extern "C-unwind" fn at_start(
             restoring::before_insert(plan.as_ptr());
         }
     }
-}
-
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn refuse_temporary(plan: StatementPlan<'_>) {
-    gate::refuse_temporary(plan.relations());
 }
 
 #[pg_guard]

@@ -53,7 +53,8 @@ impl Deletion {
 /// session that has locked it, as that one may extend its life.
 pub(super) fn remove(row: Slot<'_>, deletion: Deletion) -> RemovalOutcome {
     let relid = row.table().oid();
-    if deletion.runs_code && left_to_owner::is_left(relid) {
+    let sets_off = deletion.runs_code || !deletion.direct;
+    if sets_off && left_to_owner::is_left(relid, deletion.runs_code) {
         if row.is_own() {
             // No worker sees it.
             left_to_owner::refuse(relid);

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::roles;
 use crate::pg::plan::planned::PlannerResult;
+use crate::pg::session;
 use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension, label_of, policy_lock, seclabel};
 use pgrx::pg_sys::{self, CopyStmt};
@@ -50,8 +51,9 @@ pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
         let keeps_time = |attno| plan.asked_for(attno) == Some(functions.reads_physically);
         let brings_times = match policy.clock {
             Some(clock) => keeps_time(clock.ts.attno),
-            // Nothing in the plan says whether the dates are given: pg_dump gives all columns.
-            None => !policy.rules.is_empty(),
+            // Nothing in the plan says whether the dates are given. pg_dump's scripts give all columns, and set an empty
+            // search_path, which users' sessions do not have.
+            None => !policy.rules.is_empty() && session::has_empty_search_path(),
         };
         if brings_times {
             wait_for_resume(relid, &policy);

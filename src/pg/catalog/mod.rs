@@ -105,6 +105,11 @@ impl Class {
     }
 }
 
+/// The number of the relation's columns, dropped ones included.
+pub(crate) fn column_count(relid: pg_sys::Oid) -> i16 {
+    rows::CLASS.get(relid, |row| row.relnatts).unwrap_or(0)
+}
+
 /// Whether the relation has rules. `relhasrules` stays true after the last one is dropped, until VACUUM.
 pub(crate) fn has_rules(relid: pg_sys::Oid) -> bool {
     let mut found = false;

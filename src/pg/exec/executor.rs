@@ -130,16 +130,6 @@ impl StatementPlan<'_> {
         }
     }
 
-    /// The relations that it names.
-    pub(crate) fn relations(&self) -> impl Iterator<Item = pg_sys::Oid> {
-        // SAFETY: PostgreSQL's planner puts range table entries, and nothing else, into this list.
-        unsafe { lists::iter::<RangeTblEntry>(self.rtable) }.filter_map(|entry| {
-            // SAFETY: as above.
-            let entry = unsafe { entry.as_ref() }?;
-            (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)
-        })
-    }
-
     /// The first relation, by its OID and kind.
     pub(crate) fn first_table(&self) -> Option<(pg_sys::Oid, u8)> {
         // SAFETY: PostgreSQL's planner puts range table entries, and nothing else, into this list.

@@ -10,10 +10,9 @@
 //!   objects), and with settings that end with the visit.
 //! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
-use super::scoped::{Scope, Scoped};
 use super::txn;
 use crate::error::Error;
-use crate::pg::catalog::{self, roles, temporary};
+use crate::pg::catalog::{roles, temporary};
 use crate::pg::session;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::c_int;
@@ -165,57 +164,25 @@ pub(crate) fn own_statement() -> GateVisit {
     }
 }
 
-/// Becomes the owner of a table in another user's statement, for the owner's triggers, in a
-/// security-restricted operation until [`Bounded::end`], or the end of the (sub)transaction. `None`,
-/// without a change, if the session is the owner's own: a foreign key's query or a function may have made the owner the
-/// current user in another's session.
+/// Becomes the owner of a table in another user's statement, for the owner's code, in a security-restricted operation until
+/// [`Bounded::end`], or the end of the (sub)transaction. `None`, without a change, if the session is the owner's
+/// own: a foreign key's query or a function may have made the owner the current user in another's session.
 ///
-/// For a user who could not become the owner, names in the owner's code mean what they mean in the
-/// owner's own sessions, and temporary tables of this session are refused ([`refuse_temporary`]):
-/// else the user would choose what that code reads and writes.
+/// The user could become the owner ([`is_untrusted`]). Names in the code mean what they mean in the session.
 pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
     let former = Identity::current();
     if former.user == owner && session_user() == owner {
         return None;
     }
-    let bounded = lend_names(owner, !is_untrusted(owner));
     let flags = NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED;
-    former.with(owner, flags).restore();
-    Some(bounded)
+    Some(Bounded::begin(former.with(owner, flags)))
 }
 
 /// Restricts the current user until [`Bounded::end`], or the end of the (sub)transaction: foreign keys may set off code of
 /// other owners, which must leave nothing behind.
 pub(crate) fn confine() -> Bounded {
     let former = Identity::current();
-    let bounded = lend_names(former.user, true);
-    former.with(former.user, RESTRICTED).restore();
-    bounded
-}
-
-/// Sets what names mean while the owner's code runs, for a user who is not `trusted`.
-fn lend_names(owner: pg_sys::Oid, trusted: bool) -> Bounded {
-    let bounds = FigureBounds::begin();
-    if !trusted {
-        let path = session::search_path_of(owner);
-        // SAFETY: within the nest level that has just begun.
-        unsafe { session::set_locally(c"search_path", &path) };
-    }
-    let scope = LENT.enter(LentIdentity {
-        to: owner,
-        is_trusted: trusted,
-    });
-    Bounded {
-        former: Identity::current(),
-        bounds,
-        scope,
-    }
-}
-
-/// As [`lend`], while a foreign key's query of a user's statement has become another owner: for the
-/// removal of this owner's rows. Not restricted: by their own statement the user sets off triggers.
-pub(crate) fn lend_to_foreign_key(owner: pg_sys::Oid) -> Bounded {
-    lend_names(owner, !is_untrusted(owner))
+    Bounded::begin(former.with(former.user, RESTRICTED))
 }
 
 /// Whether the user of the session could not become the owner. Code of the owner that is not in C must not run
@@ -243,57 +210,27 @@ pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
     former
 }
 
-/// A session that [`lend`] has lent to an owner.
-#[derive(Debug, Clone, Copy)]
-struct LentIdentity {
-    to: pg_sys::Oid,
-    is_trusted: bool,
-}
-
-static LENT: Scoped<LentIdentity> = Scoped::new();
-
-/// Whether code runs as an owner who must not meet temporary tables.
-pub(crate) fn is_lent() -> bool {
-    LENT.current().is_some_and(|lent| !lent.is_trusted)
-}
-
-/// Raises 42501 if one of these is a temporary relation, and [`lend`] has made the current user.
-pub(crate) fn refuse_temporary(relations: impl Iterator<Item = pg_sys::Oid>) {
-    let Some(lent) = LENT.current().filter(|lent| !lent.is_trusted) else {
-        return;
-    };
-    for relid in relations {
-        let class = catalog::class(relid);
-        if class.is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_TEMP) {
-            Error::new(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                format!(
-                    "cannot use temporary table {} in a trigger that runs as {}",
-                    catalog::qualified_name(relid),
-                    roles::name(lent.to)
-                ),
-            )
-            .detail("The trigger's table belongs to that role, and the temporary table to another user's session.")
-            .hint("Name tables in triggers with their schema.")
-            .raise();
-        }
-    }
-}
-
 /// A restricted operation. `Copy`: unguarded code holds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounded {
     former: Identity,
     bounds: FigureBounds,
-    scope: Scope,
 }
 
 impl Bounded {
+    fn begin(identity: Identity) -> Self {
+        let bounded = Self {
+            former: Identity::current(),
+            bounds: FigureBounds::begin(),
+        };
+        identity.restore();
+        bounded
+    }
+
     /// Ends the operation. Raises 42501 if something was left behind.
     pub(crate) fn end(self) {
         self.bounds.check();
         self.former.restore();
-        LENT.leave(self.scope);
         self.bounds.end();
     }
 }

@@ -246,27 +246,8 @@ pub(crate) fn reload_if_asked() -> bool {
     }
 }
 
-/// The `search_path` that a role's sessions in this database begin with, by ALTER ROLE or ALTER
-/// DATABASE, or else the server's default; temporary objects last.
-pub(super) fn search_path_of(role: pg_sys::Oid) -> CString {
-    let query = format!(
-        "SELECT pg_catalog.substr(given.setting, 13) \
-           FROM pg_catalog.pg_db_role_setting AS s, pg_catalog.unnest(s.setconfig) AS given (setting) \
-          WHERE s.setdatabase OPERATOR(pg_catalog.=) ANY (ARRAY[0, {database}]::pg_catalog.oid[]) \
-            AND s.setrole OPERATOR(pg_catalog.=) ANY (ARRAY[0, {role}]::pg_catalog.oid[]) \
-            AND given.setting OPERATOR(pg_catalog.~~) 'search\\_path=%' \
-          ORDER BY s.setrole OPERATOR(pg_catalog.=) {role} DESC, s.setdatabase OPERATOR(pg_catalog.=) {database} DESC LIMIT 1",
-        database = crate::pg::server::background::my_database().to_u32(),
-        role = role.to_u32()
-    );
-    let found = pgrx::Spi::get_one::<crate::pg::abi::values::Text>(&query)
-        .ok()
-        .flatten();
-    let path = found.map_or_else(|| "\"$user\", public".to_owned(), |text| text.0);
-    let path = if path.contains("pg_temp") {
-        path
-    } else {
-        format!("{path}, pg_temp")
-    };
-    crate::pg::abi::encoding::query(path.trim_start_matches(", "))
+/// Whether the session's `search_path` is empty, as pg_dump's scripts set it.
+pub(crate) fn has_empty_search_path() -> bool {
+    // SAFETY: PostgreSQL keeps the setting's text, a C string, in this variable, which only this process writes.
+    unsafe { CStr::from_ptr(pg_sys::namespace_search_path).is_empty() }
 }
