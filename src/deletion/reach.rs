@@ -11,8 +11,9 @@ use super::removals::KnownQuery;
 use super::underway;
 use crate::error::Error;
 use crate::pg::abi::externs;
+use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::code::{self, Change, Code};
-use crate::pg::catalog::{self, cascade, roles};
+use crate::pg::catalog::{self, cascade, invalidation, roles};
 use crate::pg::exec::kept_query::Parameters;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::visibility::referential::{Action, Enforced};
@@ -91,13 +92,29 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
 }
 
+/// Whether deletions from these tables set off code, until anything is invalidated.
+static SETS_OFF_CODE: ByOid<bool> = ByOid::empty();
+
+/// Called when a relation is invalidated: another may lead to it. Looks nothing up.
+pub(super) fn forget() {
+    SETS_OFF_CODE.with_borrow_mut(|known| known.clear());
+}
+
 /// Whether a deletion from this table can set off code of users in the tables that foreign keys reach.
 pub(super) fn sets_off_code(relid: Oid) -> bool {
-    cascade::reached_from(relid).into_iter().any(|table| {
+    if let Some(known) = SETS_OFF_CODE.with_borrow(|known| known.get(&relid).copied()) {
+        return known;
+    }
+    let before = invalidation::of_plans();
+    let found = cascade::reached_from(relid).into_iter().any(|table| {
         let columns: Vec<i16> = (1..=catalog::column_count(table)).collect();
         code::of(table, Change::Deletion).is_any()
             || code::of(table, Change::Update(&columns)).is_any()
-    })
+    });
+    if invalidation::of_plans() == before {
+        SETS_OFF_CODE.with_borrow_mut(|known| known.insert(relid, found));
+    }
+    found
 }
 
 /// Before a row of the table is deleted within a deletion of the extension's, which fires triggers or writes to an archive:

@@ -2,7 +2,7 @@
 //! about, and PostgreSQL keeps its plan.
 
 use super::archiving::{ArchiveTable, Locks};
-use super::replanned;
+use super::{reach, replanned};
 use crate::error::Result;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::code::{self, Change, Code};
@@ -68,7 +68,10 @@ static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
     invalidation::count_plans();
-    invalidation::listen(|_| KNOWN.with_borrow_mut(HashMap::clear));
+    invalidation::listen(|_| {
+        KNOWN.with_borrow_mut(HashMap::clear);
+        reach::forget();
+    });
 }
 
 /// At the end of a transaction: keeps no more queries than that is worth. Not earlier, since a query
