@@ -11,6 +11,7 @@
 //! | `by_sql` | a batch that only a statement can delete |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
+//! | `left_to_owner` | rows that a session leaves to the owner's worker |
 //! | `referred` | expired rows that live rows refer to |
 //! | `referring`, `removals` | expired rows that refer to a row which goes; the queries for it, kept |
 //! | `replanned` | a foreign key's plan that is freed while it runs |
