@@ -193,6 +193,7 @@ fn enter(job: &Job) -> Result<(), Error> {
     }
     let unchanged = cache::policy(job.relid).as_ref() == Some(&job.policy)
         && catalog::qualified_name(job.relid) == job.name;
+    let unchanged = unchanged && catalog::may_act_below(job.policy.labelled_table, job.relid);
     match catalog::class(job.relid) {
         Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(()),
         _ => Err(Error::new(

@@ -2,11 +2,11 @@
 
 use super::job::Job;
 use super::{batch, piecemeal};
-use crate::error::Result;
-use crate::pg::catalog::{self, cascade};
+use crate::error::{Error, Result};
+use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Locks the table, its partitions and its children, and returns them.
 pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
@@ -34,7 +34,10 @@ pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
     let has_any = |visit: &GateVisit| {
         Job::lagging(relid).is_some_and(|job| piecemeal::has_own_row_of(visit, &job))
     };
-    as_owner(relid, has_any).unwrap_or(false)
+    // A subscription may act for tables of others.
+    let owner = catalog::class(relid).map(|class| class.owner);
+    let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
+    owner.is_some_and(is_owner) && as_owner(relid, has_any).unwrap_or(false)
 }
 
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
@@ -45,11 +48,27 @@ pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
     as_owner(relid, has_any).unwrap_or(false)
 }
 
+/// Raises 42501.
+fn not_owner(relid: pg_sys::Oid) -> ! {
+    let table = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("must be owner of table {table}"),
+    )
+    .detail("Expired rows of a partition or child are deleted as its owner.")
+    .hint("Give the table and its partitions one owner.")
+    .raise()
+}
+
 /// Runs `work` as the table's owner, as whom its triggers and the functions in its indexes are
 /// to run, whichever member of the owning role asked. `None`: the relation has no storage.
 pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
     (class.relkind == pg_sys::RELKIND_RELATION).then(|| {
+        // A partition may belong to another owner than its parent, whose triggers it has.
+        if !roles::has_rights_of(roles::current_user(), class.owner) {
+            not_owner(relid);
+        }
         if cascade::reaches_strangers(relid, class.owner) {
             gate::visit_confined(class.owner, work)
         } else {

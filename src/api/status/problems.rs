@@ -10,7 +10,7 @@ use crate::api::policy::{archive_to, cluster};
 use crate::citus;
 use crate::deletion::partition_bounds::{self, DateColumn};
 use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, timescale};
+use crate::pg::catalog::{self, roles, timescale};
 use crate::pg::session::contained_errors;
 use crate::policy::{LabelError, Policy};
 use crate::store::{TablePolicy, cache, label_provider, read_label};
@@ -131,6 +131,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
         if columns.labelled_table == rel {
             problems.extend(index_problems::unused_rules(rel, policy));
             problems.extend(foreign_tables(rel));
+            problems.extend(tables_of_others(rel));
             problems.extend(half_detached(rel));
             problems.extend(guarded(rel, policy));
             problems.extend(idle_drop_partitions(rel, policy));
@@ -234,6 +235,24 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
             let text =
                 format!("expired rows of foreign table {name} are hidden, and never deleted");
             Problem::new(text).with_statement("Delete them on the server that has them.")
+        })
+        .collect()
+}
+
+/// Partitions and children of owners whom the table's owner could not become.
+fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
+    let tables = catalog::all_inheritors(relid).into_iter();
+    let others = tables.filter(|&table| !catalog::may_act_below(relid, table));
+    let owner = |relid| catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
+    others
+        .map(|table| {
+            let (name, to) = (catalog::qualified_name(table), roles::name(owner(relid)));
+            let text = format!(
+                "expired rows of {name} are hidden, but not deleted, because the table belongs to {}, and not to {to}",
+                roles::name(owner(table))
+            );
+            let to = catalog::quote_identifier(&to);
+            Problem::new(text).with_statement(format!("ALTER TABLE {name} OWNER TO {to};"))
         })
         .collect()
 }

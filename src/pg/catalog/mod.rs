@@ -105,6 +105,14 @@ impl Class {
     }
 }
 
+/// Whether the table above may set off code as the owner of the one below: their owners are the same, or that of the upper one
+/// could become the other. Triggers of a partition can be made on the table above, too.
+pub(crate) fn may_act_below(above: pg_sys::Oid, below: pg_sys::Oid) -> bool {
+    let owner = |relid| class(relid).map(|class| class.owner);
+    let owners = owner(above).zip(owner(below));
+    owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
+}
+
 /// The number of the relation's columns, dropped ones included.
 pub(crate) fn column_count(relid: pg_sys::Oid) -> i16 {
     rows::CLASS.get(relid, |row| row.relnatts).unwrap_or(0)

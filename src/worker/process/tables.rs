@@ -241,6 +241,9 @@ fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprint
         return None;
     }
     let in_force = cache::policy(relid).filter(|policy| policy.expires())?;
+    if !catalog::may_act_below(in_force.labelled_table, relid) {
+        return None;
+    }
     let target = Target {
         labelled_table: in_force.labelled_table,
         owner: class.owner,

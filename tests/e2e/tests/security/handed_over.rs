@@ -63,6 +63,38 @@ fn a_table_that_is_given_to_another_owner_waits() {
     disk.wait_until("SELECT count(*) FROM down", "0", PATIENCE);
 }
 
+/// A partition is given away, and its triggers stay; those of the table above, too, are of the former owner's making.
+#[test]
+fn a_partition_that_is_given_to_another_owner_waits() {
+    let database = hostile::armed_database(server());
+    let mut attacker = owner(&database, "attacker");
+    attacker.run(TRAP);
+    attacker.run(
+        "CREATE TABLE pt (id int PRIMARY KEY) PARTITION BY RANGE (id); SELECT ttl.enable('pt', 2);
+         CREATE TABLE p1 PARTITION OF pt FOR VALUES FROM (0) TO (10); CREATE TABLE p2 PARTITION OF pt FOR VALUES FROM (10) TO (20);
+         CREATE TRIGGER t BEFORE DELETE ON pt FOR EACH ROW EXECUTE FUNCTION trap()",
+    );
+    let mut boss = database.connect();
+    boss.run("ALTER TABLE p1 OWNER TO postgres; INSERT INTO pt VALUES (1), (11)");
+    let mut disk = database.disk();
+    disk.wait_until("SELECT count(*) FROM p2", "0", PATIENCE);
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert_eq!(disk.value("SELECT count(*) FROM p1"), "1");
+    // Nor does the owner of the table above become the owner of the partition in a session of their own.
+    attacker.run(
+        "CREATE OR REPLACE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM public.a_su(); RETURN OLD; END$$",
+    );
+    for call in ["ttl.purge('pt')", "ttl.set_default('pt', 100)"] {
+        let error = attacker.error(&format!("SELECT {call}"));
+        assert_eq!(error.code().code(), "42501", "{call}: {error}");
+    }
+    assert_eq!(
+        disk.value("SELECT count(*) FROM ttl.check() WHERE relation = 'pt'::regclass AND to_do LIKE '%OWNER TO attacker%'"),
+        "1"
+    );
+    assert!(!hostile::attacker_is_superuser(&mut boss));
+}
+
 /// COPY of a table plans nothing, so the query in its place runs no function in an index as the reader.
 #[test]
 fn copy_runs_no_code_as_a_superuser() {
