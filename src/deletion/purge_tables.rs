@@ -55,8 +55,8 @@ fn not_owner(relid: pg_sys::Oid) -> ! {
         PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
         format!("must be owner of table {table}"),
     )
-    .detail("Expired rows of a partition or child are deleted as its owner.")
-    .hint("Give the table and its partitions one owner.")
+    .detail("Expired rows are deleted as the owner of their table.")
+    .hint("Have the owner run the statement, or give the table and its partitions one owner.")
     .raise()
 }
 
