@@ -94,6 +94,16 @@ fn delete_from(relid: pg_sys::Oid) {
     let Some(Inherited { policy, .. }) = governing_label(relid).filter(|_| in_force) else {
         return;
     };
+    // A partition may belong to another owner, as whom the user cannot look.
+    let owner = catalog::class(relid).map(|class| class.owner);
+    if owner.is_some_and(|owner| !roles::has_rights_of(roles::current_user(), owner)) {
+        let reason = "the table belongs to another owner";
+        could_not(
+            relid,
+            &Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, reason),
+        );
+        return;
+    }
     // Look first: a DELETE that finds no row still fires statement triggers.
     if policy.restored || xact::is_trigger_pending(relid) || !purge_tables::has_expired(relid) {
         return;
