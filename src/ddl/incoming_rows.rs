@@ -2,6 +2,7 @@
 //! `ttl.resume` (docs/decisions/0070-what-waits.md).
 
 use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use crate::citus;
 use crate::deletion::purge_tables;
 use crate::error::Error;
 use crate::keys::restoring;
@@ -46,6 +47,10 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     if tables.iter().copied().any(waited) && restoring::hold(family) {
         let origin = format!("Table {came}, which now follows its time to live, was restored");
         waits(family, &origin).warn();
+        return;
+    }
+    // The rows of a table of Citus are in its shards.
+    if citus::here().is_of_citus() || citus::here().is_shell(family) {
         return;
     }
     xact::next_command();
