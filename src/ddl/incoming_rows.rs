@@ -115,7 +115,7 @@ pub(crate) fn before_commit() {
         {
             waits(
                 label.labelled_table,
-                "The initial copy of a subscription has brought",
+                "The initial copy of a subscription has brought expired rows",
             )
             .warn();
         }

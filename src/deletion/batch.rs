@@ -84,7 +84,7 @@ pub(crate) fn run(
     let result = worker_transaction::run(|| {
         enter(job)?;
         if cascade::reaches_strangers(job.relid, roles::current_user()) {
-            gate::confine_transaction(roles::current_user());
+            gate::restrict_transaction(roles::current_user());
         }
         let visit = &owner_session::visit(job.relid)?;
         underway::set_root(roles::current_user(), None);

@@ -10,14 +10,13 @@
 //! rows, and expired ones that a trigger has kept.
 
 use super::reach::{self, Reach};
-use super::removals::{expired, known, parameters, partition};
+use super::removals::{TableRemoval, expired, known, parameters, partition};
 use super::{left_to_owner, message, replanned, underway};
 use crate::pg::abi::context::Mark;
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
-use crate::pg::catalog::code::Code;
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
 use crate::pg::session::gate;
@@ -185,14 +184,15 @@ fn next(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> Option<NextQuery
     }
     let removal = known.removals.get(number)?;
     let target = removal.relid;
-    let looks_first = removal.looks_first
-        || reach.is_stranger()
-        || message::is_wanted()
-        || gate::is_untrusted(reach.root);
     let meets = || meets_any(&known.enforced, relid, target, &parameters);
-    let removes = !looks_first || meets()?;
     let mut query = None;
-    let removes = removes && !is_left(&reach, &removal.code, target, meets);
+    let removes = if is_left(&reach, removal) {
+        wait_for_owner(target, meets);
+        false
+    } else {
+        let looks_first = removal.looks_first || reach.is_stranger() || message::is_wanted();
+        !looks_first || meets()?
+    };
     if removes {
         reach.heed(target, &removal.code);
         if message::is_wanted() {
@@ -211,16 +211,17 @@ fn next(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> Option<NextQuery
 }
 
 /// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
-/// could not become the owner. Then they are gone by now.
-fn is_left(reach: &Reach, code: &Code, target: Oid, meets: impl Fn() -> Option<bool>) -> bool {
-    if !gate::is_untrusted(reach.root) || !code.is_any() && !reach::sets_off_code(target) {
-        return false;
-    }
+/// could not become the owner.
+fn is_left(reach: &Reach, removal: &TableRemoval) -> bool {
+    gate::is_untrusted(reach.root) && (removal.code.is_any() || reach::sets_off_code(removal.relid))
+}
+
+/// Until none is there; raises 55006 if that takes too long.
+fn wait_for_owner(target: Oid, meets: impl Fn() -> Option<bool>) {
     let since = Instant::now();
     while meets() == Some(true) {
         left_to_owner::wait(target, since);
     }
-    true
 }
 
 /// Whether a row is there, expired or not, that refers to the one.

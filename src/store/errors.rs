@@ -121,7 +121,11 @@ impl Error {
             .iter()
             .map(|rule| catalog::quote_identifier(&rule.index))
             .collect();
-        let seconds = dropped.first().map_or(0, |rule| rule.expire_after_seconds);
+        // The seconds of one are not those of another.
+        let seconds = match dropped {
+            [rule] => rule.expire_after_seconds.to_string(),
+            _ => "...".to_owned(),
+        };
         let table = catalog::qualified_name(relid);
         Self::for_notice(format!(
             "rows of table {table} no longer expire by dropped TTL indexes: {}",

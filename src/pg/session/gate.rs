@@ -94,9 +94,9 @@ impl GateVisit {
     }
 }
 
-/// For a process that has given up its identity ([`super::owner_session`]): restricts the rest of
-/// the transaction, its commit included, in which the owner is the session's user.
-pub(in crate::pg) fn restrict_session(owner: pg_sys::Oid) {
+/// For a background process of the owner: restricts the rest of the transaction, its commit included, in which the owner is
+/// the session's user.
+pub(crate) fn restrict_transaction(owner: pg_sys::Oid) {
     let outer = Identity::current();
     outer.with(owner, NO_SET_ROLE | RESTRICTED).restore();
 }
@@ -195,11 +195,6 @@ pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
 fn session_user() -> pg_sys::Oid {
     // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::GetOuterUserId() }
-}
-
-/// For the rest of a transaction of the owner's background process, its commit included: as [`visit_confined`].
-pub(crate) fn confine_transaction(owner: pg_sys::Oid) {
-    restrict_session(owner);
 }
 
 /// Becomes the owner for triggers that are to fire; the former identity is to be restored, by

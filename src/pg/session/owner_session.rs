@@ -110,7 +110,7 @@ pub(in crate::pg) fn begin_transaction() {
     // SAFETY: within a transaction; the settings end with it.
     (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
     if it.way == Ownership::Renounced {
-        super::gate::restrict_session(it.owner);
+        super::gate::restrict_transaction(it.owner);
     }
 }
 
