@@ -3,7 +3,7 @@
 use super::{field, json, means_default, to_jsonb};
 use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
-use crate::api::policy::{cluster, document_column, enable, expire_after, guard};
+use crate::api::policy::{cluster, document_column, enable, guard, time_source};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
 use crate::pg::abi::report::or_raise;
@@ -84,7 +84,7 @@ fn create(
             "names a column that is not of a date type",
         )
         .detail("Rows expire by a timestamptz, a timestamp, a date, or an array of one of them.")
-        .hint(expire_after::way(
+        .hint(time_source::way(
             relid,
             &wanted.column,
             column.type_oid,

@@ -3,7 +3,7 @@
 
 use super::enable::Asked;
 use super::mass_expiry::{self, Consent, shown};
-use super::{expire_after, guard};
+use super::{guard, time_source};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, index, names, qualified_name, quote_identifier, quote_literal};
@@ -79,7 +79,7 @@ fn of_another_type(
             shown(relid),
             quote_literal(name)
         ),
-        false => expire_after::way(relid, name, column.type_oid, &seconds.to_string()),
+        false => time_source::way(relid, name, column.type_oid, &seconds.to_string()),
     };
     Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
         .detail("The time of the last modification, which ttl.enable() keeps in it, needs a column of exactly this type.")

@@ -1,17 +1,15 @@
 //! `ttl.expire_after`: rows expire a number of seconds after the time in a column, whatever its type (M15).
 
 use super::counts::{self, Counts};
-use super::expire_index::{self, IndexOptions, checked_seconds};
-use super::mass_expiry::{Consent, shown};
+use super::expire_index::{self, IndexOptions};
+use super::mass_expiry::Consent;
+use super::time_source::{IndexedTime, TimeSource};
 use super::{cluster, guard, index_time_zone};
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, Attribute, qualified_name, quote_identifier, quote_literal};
-use crate::pg::catalog::{index, names};
-use crate::policy::EpochUnit;
-use crate::store::dates::{DateKind, DateType};
+use crate::pg::catalog::{self, index, qualified_name, quote_identifier, quote_literal};
+use crate::store::dates::DateType;
 use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
 use crate::store::{self, label_of, label_provider, predicate};
 use pgrx::datum::TimestampWithTimeZone;
@@ -73,104 +71,6 @@ fn expire_after(
         expire_index::set_rule(index, Some(source.after), &options, &consent)?;
         Ok(index)
     }))
-}
-
-/// The arguments that say what the time is.
-struct TimeSource {
-    column: Option<String>,
-    /// Seconds.
-    after: i32,
-    unit: Option<String>,
-    time_zone: Option<String>,
-    /// They are those of `ttl.preview`.
-    previews: bool,
-}
-
-/// What the index is on.
-struct IndexedTime {
-    /// As SQL.
-    expression: String,
-    /// The column's number, if it is the column itself.
-    column: Option<i16>,
-    date: DateKind,
-}
-
-impl TimeSource {
-    fn of(
-        column: Option<&CStr>,
-        after: Option<i32>,
-        unit: Option<Text>,
-        time_zone: Option<Text>,
-    ) -> Result<Self> {
-        Ok(Self {
-            column: column.map(encoding::from_server),
-            after: checked_seconds(guard::required(after, "after")?, "after")?,
-            unit: unit.map(|unit| unit.0),
-            time_zone: time_zone.map(|zone| zone.0),
-            previews: false,
-        })
-    }
-
-    /// The call so far, without the closing bracket.
-    fn call(&self, relid: pg_sys::Oid) -> String {
-        let function = if self.previews {
-            "preview"
-        } else {
-            "expire_after"
-        };
-        let column = quote_literal(self.column.as_deref().unwrap_or_default());
-        let (table, after) = (shown(relid), self.after);
-        let mut call = format!("ttl.{function}({table}, {column}, {after}");
-        for (name, value) in [("unit", &self.unit), ("time_zone", &self.time_zone)] {
-            if let Some(value) = value {
-                call += &format!(", {name} => {}", quote_literal(value));
-            }
-        }
-        call
-    }
-
-    fn key(&self, relid: pg_sys::Oid) -> Result<IndexedTime> {
-        let name = guard::required(self.column.as_deref(), "column_name")?;
-        let column = catalog::attribute(relid, name).ok_or_else(|| no_column(relid, name))?;
-        let quoted = quote_identifier(name);
-        if let Some(date) = DateType::of(column.type_oid).filter(|date| !date.is_array) {
-            return match &self.unit {
-                Some(_) => Err(needless_unit(name, &column)),
-                None => Ok(IndexedTime {
-                    expression: quoted,
-                    column: Some(column.attno),
-                    date: date.kind,
-                }),
-            };
-        }
-        if !is_number(column.type_oid) {
-            return Err(not_a_time(relid, name, &column, self.after));
-        }
-        let unit = self.unit.as_deref().ok_or_else(|| {
-            let call = match self.previews {
-                true => format!("* FROM {}", self.call(relid)),
-                false => self.call(relid),
-            };
-            no_unit(name, &column, &call)
-        })?;
-        let unit = EpochUnit::from_name(unit).ok_or_else(|| unknown_unit(unit))?;
-        Ok(IndexedTime {
-            expression: format!("({}({quoted}))", unit.function()),
-            column: None,
-            date: DateKind::Timestamptz,
-        })
-    }
-}
-
-/// Whether numbers of this type can count seconds since 1970.
-fn is_number(type_oid: pg_sys::Oid) -> bool {
-    [
-        pg_sys::INT4OID,
-        pg_sys::INT8OID,
-        pg_sys::NUMERICOID,
-        pg_sys::FLOAT8OID,
-    ]
-    .contains(&type_oid)
 }
 
 /// An index on the same, of all rows: a TTL index, or else any. It may have been built
@@ -314,18 +214,6 @@ fn count(relid: pg_sys::Oid, source: &TimeSource) -> Result<Counts> {
     Ok(counts::of_query(relid, &query))
 }
 
-fn no_column(relid: pg_sys::Oid, name: &str) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-        format!(
-            "column {} of table {} does not exist",
-            quote_identifier(name),
-            qualified_name(relid)
-        ),
-    )
-    .hint("Write the column's name as \\d shows it, without double quotes.")
-}
-
 /// No function can build an index concurrently, as that takes several transactions.
 fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
     let (table, expression) = (qualified_name(relid), &key.expression);
@@ -344,77 +232,4 @@ fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
     )
     .detail("CREATE INDEX CONCURRENTLY cannot run within a function.")
     .hint(format!("Run: {create} SELECT {call});"))
-}
-
-/// "column c of type bigint"
-fn typed(name: &str, column: &Attribute) -> String {
-    format!(
-        "column {} of type {}",
-        quote_identifier(name),
-        names::of_type(column.type_oid)
-    )
-}
-
-fn needless_unit(name: &str, column: &Attribute) -> Error {
-    let message = format!(
-        "argument \"unit\" cannot be given for {}",
-        typed(name, column)
-    );
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .detail("\"unit\" applies only to numeric columns.")
-        .hint("Leave out \"unit\".")
-}
-
-fn no_unit(name: &str, column: &Attribute, call: &str) -> Error {
-    let message = format!(
-        "argument \"unit\" must be given for {}",
-        typed(name, column)
-    );
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .detail("Its numbers may be seconds, milliseconds or microseconds since 1970.")
-        .hint(format!(
-            "For seconds, run: SELECT {call}, unit => 'seconds');"
-        ))
-}
-
-fn unknown_unit(unit: &str) -> Error {
-    let message = format!("unrecognized value for argument \"unit\": \"{unit}\"");
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .hint("Available values: seconds, milliseconds, microseconds.")
-}
-
-/// 42804, with the way that there is.
-fn not_a_time(relid: pg_sys::Oid, name: &str, column: &Attribute, seconds: i32) -> Error {
-    let message = format!("cannot read a time from {}", typed(name, column));
-    Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
-        .detail("Supported types: timestamptz, timestamp, date; with \"unit\" also integer, bigint, numeric, double precision.")
-        .hint(way(relid, name, column.type_oid, &seconds.to_string()))
-}
-
-/// What to type for a column of a type that has no time. `after` is the time to live, in SQL.
-pub(in crate::api) fn way(
-    relid: pg_sys::Oid,
-    name: &str,
-    type_oid: pg_sys::Oid,
-    after: &str,
-) -> String {
-    let (table, column) = (qualified_name(relid), quote_identifier(name));
-    match type_oid {
-        type_oid if is_number(type_oid) => format!(
-            "If it counts seconds since 1970, run: SELECT ttl.expire_after({}, {}, {after}, unit => 'seconds'); or with unit => 'milliseconds'.",
-            quote_literal(&table),
-            quote_literal(name)
-        ),
-        pg_sys::TEXTOID | pg_sys::VARCHAROID => {
-            let index = format!("{}_{name}_expiry", catalog::relation_name(relid));
-            let shown = quote_literal(&index::qualified_name(relid, &index));
-            format!(
-                "For text in ISO 8601, run: CREATE INDEX {} ON {table} (ttl.from_iso8601({column})); SELECT ttl.expire_index({shown}, {after});",
-                quote_identifier(&index)
-            )
-        }
-        _ => format!(
-            "Create an index on an expression that returns timestamptz, CREATE INDEX ON {table} (...), and pass it to ttl.expire_index()."
-        ),
-    }
 }

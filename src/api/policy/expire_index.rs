@@ -1,7 +1,7 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{consequences, expire_after, guard, index_time_zone, write_label};
+use super::{consequences, guard, index_time_zone, time_source, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -290,12 +290,7 @@ fn unfitting(index: pg_sys::Oid, unfit: &UnfitIndex) -> Error {
         let relid = index::table_of(index)?;
         let name = catalog::column_name(relid, attno);
         let column = catalog::attribute(relid, &name)?;
-        Some(expire_after::way(
-            relid,
-            &name,
-            column.type_oid,
-            "'30 days'",
-        ))
+        Some(time_source::way(relid, &name, column.type_oid, "'30 days'"))
     });
     Error::new(code, message)
         .detail(format!("It {}.", unfit.reason()))

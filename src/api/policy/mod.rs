@@ -29,4 +29,5 @@ pub(in crate::api) mod resume;
 pub(in crate::api) mod seconds_type;
 pub(in crate::api) mod set_default;
 pub(in crate::api) mod set_option;
+pub(in crate::api) mod time_source;
 pub(in crate::api) mod write_label;
