@@ -2,11 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session;
 use crate::policy::Policy;
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Refuses a constant that is no time to live. Returns what is to be said of one that is.
@@ -61,18 +59,12 @@ fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
         relid.to_u32(),
         quote_literal(name)
     );
-    let text = session::with_safe_search_path(|| {
-        Spi::connect(|client| {
-            client
-                .select(&encoding::query(&query), Some(1), &[])?
-                .map(|row| row.get::<Text>(1))
-                .next()
-                .transpose()
-        })
-    })?;
+    let found = session::with_safe_search_path(|| encoding::texts::<1>(&query))?;
     // PostgreSQL shows a negative number as '-1'::integer, or (-1).
-    let text = text.flatten().map_or_else(String::new, |text| text.0);
-    let number = text.trim_end_matches("::integer");
-    let number = number.trim_matches(|c: char| "()'".contains(c));
-    Ok(number.parse().ok())
+    let number = |[text]: &[String; 1]| {
+        let number = text.trim_end_matches("::integer");
+        let number = number.trim_matches(|c: char| "()'".contains(c));
+        number.parse().ok()
+    };
+    Ok(found.first().and_then(number))
 }

@@ -3,7 +3,6 @@
 use super::cluster;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::expiry_index;
@@ -108,18 +107,11 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    let name = Spi::connect(|client| {
-        client
-            .select(&encoding::query(&query), Some(1), &[])?
-            .map(|row| row.get::<Text>(1))
-            .next()
-            .transpose()
-    })?;
-    if let Some(name) = name.flatten() {
+    for [name] in encoding::texts(&query)? {
         let drop = format!(
             "ALTER TABLE {} DROP CONSTRAINT {}",
             qualified_name(relid),
-            quote_identifier(&name.0)
+            quote_identifier(&name)
         );
         cluster::alter(relid, &drop)?;
     }

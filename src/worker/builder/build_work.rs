@@ -2,7 +2,6 @@
 
 use crate::error::Result;
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::{IndexMethod, Policy};
@@ -11,7 +10,6 @@ use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
 use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::rc::Rc;
 
 /// The policy in force with its clock's columns, if it has any.
@@ -130,19 +128,14 @@ fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    let names = Spi::connect(|client| {
-        client
-            .select(&encoding::query(&query), None, &[])?
-            .map(|row| row.get::<Text>(1))
-            .collect::<core::result::Result<Vec<_>, _>>()
-    })?;
-    let validate = |name: Text| Statement {
+    let names = encoding::texts::<1>(&query)?;
+    let validate = |[name]: [String; 1]| Statement {
         table: relid.to_u32(),
         text: format!(
             "ALTER TABLE {} VALIDATE CONSTRAINT {}",
             qualified_name(relid),
-            quote_identifier(&name.0)
+            quote_identifier(&name)
         ),
     };
-    Ok(names.into_iter().flatten().map(validate).collect())
+    Ok(names.into_iter().map(validate).collect())
 }
