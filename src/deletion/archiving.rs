@@ -3,16 +3,16 @@
 //! `WITH gone AS (DELETE … RETURNING …) INSERT …`: what is inserted is what was deleted, whatever
 //! triggers keep, and one error undoes both (`docs/decisions/0049-archive-in-the-deletion.md`).
 
+use super::archive_check::{chosen, family};
 use super::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::catalog::{self, names, roles};
+use crate::pg::catalog::{self, roles};
 use crate::pg::exec::assignment;
 use crate::pg::exec::query::{self, Parameter, Sql};
 use crate::pg::exec::table::Slot;
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{locks, txn};
-use crate::policy::{Archive, ArchiveChoice};
 use crate::store::TablePolicy;
 use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -21,11 +21,11 @@ use std::collections::HashSet;
 /// The table that takes a table's expired rows, after the checks.
 #[derive(Debug)]
 pub(crate) struct ArchiveTable {
-    oid: pg_sys::Oid,
+    pub(super) oid: pg_sys::Oid,
     /// Qualified and quoted.
-    name: String,
+    pub(super) name: String,
     /// The columns that both have, quoted.
-    columns: Vec<String>,
+    pub(super) columns: Vec<String>,
 }
 
 /// How to come by the locks on the archive.
@@ -134,19 +134,6 @@ pub(crate) fn take_row(row: Slot<'_>, policy: &TablePolicy) -> Result<()> {
     Ok(())
 }
 
-/// The tables whose owner can have code run by an INSERT into the archive: it, its partitions, and those of
-/// which it is a partition or child.
-fn family(archive: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let is_partitioned = catalog::class(archive)
-        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    let mut found = match is_partitioned {
-        true => catalog::all_inheritors(archive),
-        false => vec![archive],
-    };
-    found.extend(catalog::ancestors(archive));
-    found
-}
-
 /// Locks the archive as INSERT does, and against other owners all that it would not lock before a row
 /// goes there.
 fn lock(archive: pg_sys::Oid, how: Locks) -> Result<()> {
@@ -174,233 +161,4 @@ fn lock(archive: pg_sys::Oid, how: Locks) -> Result<()> {
             }
         }
     }
-}
-
-/// The archive, if it is what the owner of the tables has chosen: it is there, and belongs to this role, as
-/// the table that has the policy, the one that the rows are in, and the archive's family do.
-pub(crate) fn chosen(
-    source: pg_sys::Oid,
-    root: pg_sys::Oid,
-    archive: &Archive,
-) -> Result<ArchiveTable> {
-    let Some(chosen) = archive.chosen else {
-        return Err(not_confirmed(source, root, archive));
-    };
-    let target = pg_sys::Oid::from(chosen.table);
-    if catalog::class(target).is_none() {
-        return Err(missing(source, archive));
-    }
-    let mut concerned = vec![root, source];
-    concerned.extend(family(target));
-    if !chosen.holds(concerned.iter().map(|&table| owner_of(table))) {
-        return Err(other_owners(source, root, target, chosen));
-    }
-    check(source, target, chosen.owner.into())
-}
-
-/// The owner; `None` if the table is gone.
-pub(crate) fn owner_of(table: pg_sys::Oid) -> Option<u32> {
-    catalog::class(table).map(|class| class.owner.to_u32())
-}
-
-fn not_archived(source: pg_sys::Oid, archive: &str) -> Error {
-    let table = catalog::qualified_name(source);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("cannot archive rows of table {table} in {archive}"),
-    )
-}
-
-/// The calls by which the owner says whether the archive is to be used.
-fn calls(root: pg_sys::Oid, archive: &str) -> String {
-    let table = catalog::quote_literal(&catalog::qualified_name(root));
-    let archive = catalog::quote_literal(archive);
-    format!(
-        "SELECT ttl.archive_to({table}, {archive}) confirms it, SELECT ttl.archive_to({table}, NULL) ends it"
-    )
-}
-
-fn not_confirmed(source: pg_sys::Oid, root: pg_sys::Oid, archive: &Archive) -> Error {
-    not_archived(source, &archive.name)
-        .detail(
-            "The archive was chosen in another database, or by a label: any table may have its name here.",
-        )
-        .hint(format!("{}.", calls(root, &archive.name)))
-}
-
-fn other_owners(
-    source: pg_sys::Oid,
-    root: pg_sys::Oid,
-    target: pg_sys::Oid,
-    chosen: ArchiveChoice,
-) -> Error {
-    let mut tables = vec![root, source, target];
-    let family = family(target).into_iter();
-    let strange = |table: &pg_sys::Oid| owner_of(*table) != owner_of(target);
-    tables.extend(family.filter(strange).take(1));
-    tables.dedup();
-    let present = tables.iter().map(|&table| {
-        let name = catalog::qualified_name(table);
-        match owner_of(table) {
-            Some(owner) => format!("{name} belongs to {}", roles::name(owner.into())),
-            None => format!("{name} is gone"),
-        }
-    });
-    let present: Vec<String> = present.collect();
-    let name = catalog::qualified_name(target);
-    let calls = calls(root, &name);
-    let hint = match tables
-        .iter()
-        .all(|&table| owner_of(table) == owner_of(root))
-    {
-        true => format!("{calls}."),
-        false => format!("Give the tables one owner; then {calls}."),
-    };
-    not_archived(source, &name)
-        .detail(format!(
-            "When the archive was chosen, all belonged to {}; now {}.",
-            roles::name(chosen.owner.into()),
-            present.join(", ")
-        ))
-        .hint(hint)
-}
-
-fn missing(relid: pg_sys::Oid, archive: &Archive) -> Error {
-    let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-        format!(
-            "table {}, the archive of {table}, does not exist",
-            archive.name
-        ),
-    )
-    .detail(
-        "Expired rows are not deleted without it. A table that was given its name later is another one.",
-    )
-    .hint("Name another by ttl.archive_to(), or none with NULL.")
-}
-
-/// Checks that rows of `source` can go to `target`, which belongs to `role` as `source` does. The
-/// caller has locked `source`.
-pub(crate) fn check(
-    source: pg_sys::Oid,
-    target: pg_sys::Oid,
-    role: pg_sys::Oid,
-) -> Result<ArchiveTable> {
-    let (table, name) = (
-        catalog::qualified_name(source),
-        catalog::qualified_name(target),
-    );
-    let refused = |code, detail: String, hint: &str| {
-        Error::new(
-            code,
-            format!("cannot archive rows of table {table} in {name}"),
-        )
-        .detail(detail)
-        .hint(hint)
-    };
-    let wrong_kind = |detail: &str, hint: &str| {
-        refused(
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            detail.to_owned(),
-            hint,
-        )
-    };
-    let class = catalog::class(target).filter(|class| {
-        [
-            pg_sys::RELKIND_RELATION,
-            pg_sys::RELKIND_PARTITIONED_TABLE,
-            pg_sys::RELKIND_FOREIGN_TABLE,
-        ]
-        .contains(&class.relkind)
-    });
-    let Some(class) = class.filter(|_| target.to_u32() >= pg_sys::FirstNormalObjectId) else {
-        return Err(wrong_kind(
-            "It is not an ordinary, partitioned or foreign table.",
-            "Use a table of your own.",
-        ));
-    };
-    let related = catalog::all_inheritors(source).contains(&target)
-        || catalog::ancestors(source).contains(&target);
-    if target == source || related {
-        return Err(wrong_kind(
-            "It is the same table, or a parent, a child or a partition of it.",
-            "Use a table of its own.",
-        ));
-    }
-    if class.persistence == pg_sys::RELPERSISTENCE_TEMP {
-        return Err(wrong_kind(
-            "It is a temporary table, which background deletion does not see.",
-            "Use an ordinary table.",
-        ));
-    }
-    if [target, source].into_iter().any(catalog::has_rules) {
-        return Err(refused(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "One of them has rules.".to_owned(),
-            "Use triggers instead of rules.",
-        ));
-    }
-    // Else code of one owner's would run as another, who has not asked for it.
-    let mut family = family(target).into_iter();
-    if let Some(strange) = family.find(|&table| owner_of(table) != Some(role.to_u32())) {
-        let owner = owner_of(strange).map_or(pg_sys::InvalidOid, pg_sys::Oid::from);
-        return Err(refused(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!(
-                "Table {table} belongs to {}, {} to {}.",
-                roles::name(role),
-                catalog::qualified_name(strange),
-                roles::name(owner)
-            ),
-            "The archive, its partitions and its parents need the owner of the table: ALTER TABLE ... OWNER TO.",
-        ));
-    }
-    if !roles::role_may_insert(target, role) || !roles::may_use_schema(class.namespace, role) {
-        return Err(refused(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!("The owner, {}, may not INSERT into it.", roles::name(role)),
-            "The owner of the table needs INSERT on the archive, and USAGE on its schema.",
-        ));
-    }
-    let mut columns = Vec::new();
-    for column in assignment::columns(source) {
-        let quoted = catalog::quote_identifier(&column);
-        let (Some(from), to) = (
-            catalog::attribute(source, &column),
-            catalog::attribute(target, &column),
-        ) else {
-            continue;
-        };
-        let Some(to) = to else {
-            return Err(refused(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-                format!("It has no column {quoted}."),
-                "The archive needs each column of the table, by name; CREATE TABLE ... (LIKE ...) makes one.",
-            ));
-        };
-        if to.generated {
-            continue;
-        }
-        if !assignment::is_assignable(from.type_oid, to.type_oid) {
-            return Err(refused(
-                PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-                format!(
-                    "Column {quoted} is of type {}, there of type {}.",
-                    names::of_type(from.type_oid),
-                    names::of_type(to.type_oid)
-                ),
-                "There must be a cast in assignment between the two.",
-            ));
-        }
-        columns.push(quoted);
-    }
-    if columns.is_empty() {
-        return Err(wrong_kind("It has no column to insert into.", "Add one."));
-    }
-    Ok(ArchiveTable {
-        oid: target,
-        name,
-        columns,
-    })
 }

@@ -25,6 +25,7 @@
 //! | `partitions` | dropping such a partition |
 //! | `message` | messages in the WAL for consumers of logical decoding |
 
+pub(crate) mod archive_check;
 pub(crate) mod archiving;
 pub(crate) mod batch;
 pub(crate) mod batch_size;

@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 use super::{archive_keys, cluster, guard};
-use crate::deletion::archiving;
+use crate::deletion::archive_check;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, names};
@@ -63,7 +63,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
 fn choose(relid: pg_sys::Oid, policy: &mut Policy, target: pg_sys::Oid) {
     let chosen = ArchiveChoice {
         table: target.to_u32(),
-        owner: archiving::owner_of(relid).unwrap_or_default(),
+        owner: archive_check::owner_of(relid).unwrap_or_default(),
     };
     let name = session::with_safe_search_path(|| catalog::qualified_name(target));
     policy.choose_archive(name, chosen);
@@ -103,7 +103,7 @@ fn told_of_overrides(target: pg_sys::Oid) -> Error {
 /// Refuses a target for which the table's owner, who deletes, lacks a right, or rows a column.
 fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
     let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
-    archiving::check(relid, target, owner)?;
+    archive_check::check(relid, target, owner)?;
     let mut next = target;
     for _ in 0..LONGEST_CHAIN {
         if next == relid {
@@ -131,7 +131,7 @@ fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
 pub(in crate::api) fn tell_of_wait(relid: pg_sys::Oid, policy: &Policy) {
     let failure = policy
         .archive()
-        .and_then(|archive| archiving::chosen(relid, relid, &archive).err());
+        .and_then(|archive| archive_check::chosen(relid, relid, &archive).err());
     if let Some(failure) = failure {
         let table = catalog::qualified_name(relid);
         Error {
@@ -149,13 +149,13 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
     let Some(archive) = policy.archive() else {
         return vec![];
     };
-    let found = archiving::chosen(relid, relid, &archive).and_then(|target| {
+    let found = archive_check::chosen(relid, relid, &archive).and_then(|target| {
         // Only their owners differ.
         let others = catalog::all_inheritors(relid).into_iter();
         let strange =
-            |table: &pg_sys::Oid| archiving::owner_of(*table) != archiving::owner_of(relid);
+            |table: &pg_sys::Oid| archive_check::owner_of(*table) != archive_check::owner_of(relid);
         match others.filter(strange).find(|&table| is_deleted_from(table)) {
-            Some(table) => archiving::chosen(table, relid, &archive),
+            Some(table) => archive_check::chosen(table, relid, &archive),
             None => Ok(target),
         }
     });
