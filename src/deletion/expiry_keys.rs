@@ -38,6 +38,35 @@ pub(crate) struct ExpiryKey {
     pub(crate) order: String,
 }
 
+/// How far a search by an expiry key has come.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexPosition {
+    /// Rows of earlier instants are passed,
+    pub(crate) key: i64,
+    /// and of those of this instant, all up to this TID; (0, 0): none.
+    pub(crate) block: u32,
+    pub(crate) offset: u16,
+}
+
+impl IndexPosition {
+    pub(crate) const BEGINNING: Self = Self::at(i64::MIN);
+
+    /// Before all rows of this instant.
+    pub(crate) const fn at(key: i64) -> Self {
+        Self {
+            key,
+            block: 0,
+            offset: 0,
+        }
+    }
+
+    /// After this row.
+    pub(crate) const fn after(key: i64, (block, offset): (u32, u16)) -> Self {
+        Self { key, block, offset }
+    }
+}
+
 /// Which rows expire by a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpiryKind {
@@ -248,6 +277,23 @@ impl ExpiryKey {
             _ => ">=",
         };
         self.compare(operator, &literal(self.scale, instant))
+    }
+
+    /// "The row comes after this position, and", with what lets the index begin there. In the index, rows of one
+    /// instant are in the order of their TIDs.
+    pub(super) fn from(&self, from: IndexPosition) -> String {
+        if from == IndexPosition::BEGINNING {
+            return String::new();
+        }
+        let passed = match (from.block, from.offset) {
+            (0, 0) => String::new(),
+            (block, offset) => format!(
+                " AND NOT ({} OPERATOR(pg_catalog.<=) {} AND ctid OPERATOR(pg_catalog.<=) '({block},{offset})'::pg_catalog.tid)",
+                self.instant,
+                literal(Scale::Date(DateKind::Timestamptz), from.key)
+            ),
+        };
+        format!(" AND {}{passed}", self.at_or_after(from.key))
     }
 
     /// "The key is finite", and not so late that nothing can be added to it.

@@ -1,6 +1,6 @@
 //! What a batch needs to know of the table that it deletes from.
 
-use super::expiry_keys::{self, ExpiryKey, ExpiryKind};
+use super::expiry_keys::{self, ExpiryKey, ExpiryKind, IndexPosition};
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::micros;
 use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
@@ -121,20 +121,16 @@ impl Job {
         vec![instant; expiry_keys.max().unwrap_or(0)]
     }
 
-    /// Selects the expired rows of one expiry key, `ctid` and key, from `low` on.
+    /// Selects the expired rows of one expiry key, `ctid` and key, after `from`.
     pub(crate) fn index_sweep(
         &self,
         expiry_key: &ExpiryKey,
-        low: i64,
+        from: IndexPosition,
         now: i64,
         excluded: &str,
         limit: u32,
     ) -> String {
-        let from = if low == i64::MIN {
-            String::new()
-        } else {
-            format!(" AND {}", expiry_key.at_or_after(low))
-        };
+        let from = expiry_key.from(from);
         let order = match expiry_key.access {
             Access::Ordered => format!(" ORDER BY {}", expiry_key.order),
             _ => String::new(),

@@ -1,7 +1,7 @@
 //! Looks at a table without deleting: how much there is to delete, and when.
 
 use super::batch_size::{self, SweepOrder};
-use super::expiry_keys::ExpiryKey;
+use super::expiry_keys::{ExpiryKey, IndexPosition};
 use super::job::{Access, Job};
 use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
@@ -237,7 +237,7 @@ pub(crate) fn left_behind(
         {
             let query = job.index_sweep(
                 expiry_key,
-                i64::MIN,
+                IndexPosition::BEGINNING,
                 cutoffs[expiry_key.number],
                 &aside.exclusion(),
                 1,

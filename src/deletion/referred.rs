@@ -1,6 +1,7 @@
 //! Expired rows that live rows refer to, by foreign keys that keep them (NO ACTION, RESTRICT): told by the
 //! referencing tables, all at once. By itself each would be found when a batch fails because of it.
 
+use super::expiry_keys::IndexPosition;
 use super::job::{Access, Job};
 use super::receiver::{self, FoundRow};
 use super::{probe, set_aside};
@@ -81,7 +82,13 @@ impl Referred {
                     continue;
                 }
                 let cutoff = cutoffs[expiry_key.number];
-                let query = job.index_sweep(expiry_key, i64::MIN, cutoff, &condition, MOST);
+                let query = job.index_sweep(
+                    expiry_key,
+                    IndexPosition::BEGINNING,
+                    cutoff,
+                    &condition,
+                    MOST,
+                );
                 let rows = planned_statement::with_expired_rows_of(job.relid, || {
                     receiver::collect(visit, job, &query, &[], MOST as usize)
                 });

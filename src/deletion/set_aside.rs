@@ -5,8 +5,6 @@
 pub(crate) struct SetAside {
     /// To be left alone for now.
     pub(crate) rows: Vec<(u32, u16)>,
-    /// To be left alone in this turn: there was no room to set them aside.
-    pub(crate) passed: Vec<(u32, u16)>,
     /// A condition that leaves out rows to which live ones refer; empty: it was not asked for.
     pub(crate) referred: String,
     /// Blocks to be left alone for now.
@@ -28,13 +26,12 @@ impl SetAside {
 
     /// A condition that excludes them, to be appended to others.
     pub(crate) fn exclusion(&self) -> String {
-        if self.rows.is_empty() && self.passed.is_empty() {
+        if self.rows.is_empty() {
             return self.referred.clone();
         }
-        let rows = self.rows.iter().chain(&self.passed);
         format!(
             " AND NOT (ctid OPERATOR(pg_catalog.=) ANY ({})){}",
-            tid_array(rows.copied()),
+            tid_array(self.rows.iter().copied()),
             self.referred
         )
     }

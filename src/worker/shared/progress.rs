@@ -1,6 +1,6 @@
 //! How far deletion in a table has come.
 
-use crate::deletion::expiry_keys::EXPIRY_KEYS;
+use crate::deletion::expiry_keys::{EXPIRY_KEYS, IndexPosition};
 use crate::worker::queue::summary::Summary;
 
 /// How far deletion in a table has come.
@@ -17,8 +17,8 @@ pub(crate) struct Progress {
     pub(in crate::worker) next_offset: u16,
     /// How many blocks a batch of that sweep reads.
     pub(in crate::worker) blocks: i64,
-    /// For each expiry key: keys below this have been dealt with.
-    low: [i64; EXPIRY_KEYS],
+    /// For each expiry key: how far it has come.
+    positions: [IndexPosition; EXPIRY_KEYS],
     /// The expiry key that the next turn begins with (M9),
     pub(in crate::worker) first_expiry_key: u16,
     /// and how many before it, in a row, have come to their end in this pass.
@@ -35,8 +35,8 @@ pub(crate) struct Progress {
     pub(in crate::worker) futile: i64,
     /// It does not come to all rows: it did not begin at the beginning, or has left some out.
     pub(in crate::worker) partial: bool,
-    /// For each expiry key: where the next search for what may go begins; `i64::MIN` = at the beginning.
-    rear: [i64; EXPIRY_KEYS],
+    /// For each expiry key: where the next search for what may go begins.
+    rear: [IndexPosition; EXPIRY_KEYS],
     /// Rows that the pass found locked, or could not set aside,
     pub(in crate::worker) locked: u64,
     /// and when the first of them expired; 0 = not known.
@@ -72,7 +72,7 @@ impl Progress {
             end_block: 0,
             next_offset: 0,
             blocks: 0,
-            low: [i64::MIN; EXPIRY_KEYS],
+            positions: [IndexPosition::BEGINNING; EXPIRY_KEYS],
             first_expiry_key: 0,
             expiry_keys_done: 0,
             pass_began: 0,
@@ -81,7 +81,7 @@ impl Progress {
             estimated: false,
             futile: 0,
             partial: false,
-            rear: [i64::MIN; EXPIRY_KEYS],
+            rear: [IndexPosition::BEGINNING; EXPIRY_KEYS],
             locked: 0,
             oldest_locked: 0,
             heap_swept: false,
@@ -98,51 +98,45 @@ impl Progress {
         }
     }
 
-    /// Keys of this expiry key below the value have been dealt with.
-    pub(in crate::worker) fn low(&self, expiry_key: usize) -> i64 {
-        self.low.get(expiry_key).copied().unwrap_or(i64::MIN)
+    /// How far an expiry key has come; the beginning if its progress is not kept.
+    pub(in crate::worker) fn position(&self, expiry_key: usize) -> IndexPosition {
+        let position = self.positions.get(expiry_key).copied();
+        position.unwrap_or(IndexPosition::BEGINNING)
     }
 
     /// Notes how far an expiry key has come, if its progress is kept.
-    pub(in crate::worker) fn set_low(&mut self, expiry_key: usize, key: i64) {
-        if let Some(low) = self.low.get_mut(expiry_key) {
-            *low = key;
+    pub(in crate::worker) fn set_position(&mut self, expiry_key: usize, to: IndexPosition) {
+        if let Some(position) = self.positions.get_mut(expiry_key) {
+            *position = to;
         }
     }
 
     /// Whether rows have been left out that are to be searched for again.
     pub(in crate::worker) fn leaves_out(&self) -> bool {
-        self.rear.iter().any(|&rear| rear != i64::MIN)
+        self.rear
+            .iter()
+            .any(|&rear| rear != IndexPosition::BEGINNING)
     }
 
     /// After failures that took too long: leaves out the first half of what is between here and
-    /// `top`, or all of it if that is little. The next search from the beginning begins here; after
-    /// `crowded_by`, if rows up to that could not be set aside.
-    pub(in crate::worker) fn leave_out(
-        &mut self,
-        expiry_key: usize,
-        top: i64,
-        little: i64,
-        crowded_by: Option<i64>,
-    ) {
-        let low = match (self.low(expiry_key), crowded_by) {
-            (low, Some(key)) if key > low => key,
-            (low, Some(_)) => low.saturating_add(1),
-            (low, None) => low,
-        };
+    /// `top`, or all of it if that is little. The next search from the beginning begins here.
+    pub(in crate::worker) fn leave_out(&mut self, expiry_key: usize, top: i64, little: i64) {
+        let position = self.position(expiry_key);
         if let Some(rear) = self.rear.get_mut(expiry_key)
-            && *rear == i64::MIN
+            && *rear == IndexPosition::BEGINNING
         {
-            *rear = low;
+            *rear = position;
         }
         self.partial = true;
+        let low = position.key;
         let left = top.saturating_sub(low.max(0));
         let next = if left > little {
             top - left / 2
         } else {
             top + 1
         };
-        self.set_low(expiry_key, next.max(low.saturating_add(1)));
+        let next = next.max(low.saturating_add(1));
+        self.set_position(expiry_key, IndexPosition::at(next));
     }
 
     /// Whether the pass has left no expired row, not even one whose commit was not announced.
@@ -152,19 +146,19 @@ impl Progress {
 
     /// The next full pass leaves out nothing.
     pub(in crate::worker) fn search_from_the_beginning(&mut self) {
-        self.rear = [i64::MIN; EXPIRY_KEYS];
+        self.rear = [IndexPosition::BEGINNING; EXPIRY_KEYS];
     }
 
     /// Begins a pass, where the last one stopped or at the very beginning; there, what an earlier one
     /// could not delete comes last.
     pub(in crate::worker) fn begin_pass(&mut self, now: i64, full: bool, written: i64) {
-        let resumes = full && self.rear.iter().any(|&rear| rear != i64::MIN);
+        let resumes = full && self.leaves_out();
         *self = Self {
             // The rows there have failed, or are next to such.
             batch: if resumes { 1 } else { self.batch },
-            low: if full { self.rear } else { self.low },
+            positions: if full { self.rear } else { self.positions },
             rear: if full {
-                [i64::MIN; EXPIRY_KEYS]
+                [IndexPosition::BEGINNING; EXPIRY_KEYS]
             } else {
                 self.rear
             },
@@ -193,38 +187,41 @@ mod tests {
         progress.begin_pass(1, true, 0);
         assert!(!progress.partial && !progress.leaves_out());
         assert!(progress.has_come_to_all());
-        progress.set_low(0, 100);
+        progress.set_position(0, IndexPosition::at(100));
         let mut jumps = 0;
-        while progress.low(0) <= TOP {
-            progress.leave_out(0, TOP, LITTLE, None);
+        while progress.position(0).key <= TOP {
+            progress.leave_out(0, TOP, LITTLE);
             jumps += 1;
         }
         assert!(jumps < 25, "{jumps}");
         assert!(progress.partial && progress.leaves_out());
         // What has expired since comes first,
-        let front = progress.low(0);
+        let front = progress.position(0).key;
         progress.begin_pass(2, false, 0);
-        assert_eq!(progress.low(0), front);
+        assert_eq!(progress.position(0).key, front);
         assert!(progress.partial && progress.leaves_out());
         assert!(!progress.has_come_to_all());
         // then what was left out, with single rows,
         progress.batch = 500;
         progress.begin_pass(3, true, 0);
-        assert_eq!((progress.low(0), progress.batch), (100, 1));
+        assert_eq!((progress.position(0).key, progress.batch), (100, 1));
         assert!(progress.partial && !progress.leaves_out());
         // and then all.
         progress.begin_pass(4, true, 0);
-        assert_eq!(progress.low(0), i64::MIN);
+        assert_eq!(progress.position(0).key, i64::MIN);
         assert!(!progress.partial);
     }
 
+    /// However many of one instant cannot be set aside.
     #[test]
     fn rows_without_a_place_are_not_met_again_at_once() {
         let mut progress = Progress::new();
-        for expected in [500, 501, 502] {
-            progress.leave_out(0, TOP, LITTLE, Some(500));
+        for offset in 1..4 {
+            let passed = IndexPosition::after(500, (7, offset));
+            progress.set_position(0, passed);
+            progress.leave_out(0, TOP, LITTLE);
             progress.begin_pass(1, true, 0);
-            assert_eq!(progress.low(0), expected);
+            assert_eq!(progress.position(0), passed);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::turn::{Turn, micros, note_failure};
 use crate::deletion::batch::{self, BatchFailure, BatchResult};
-use crate::deletion::expiry_keys::ExpiryKey;
+use crate::deletion::expiry_keys::{ExpiryKey, IndexPosition};
+use crate::deletion::job::Access;
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe};
@@ -16,9 +17,6 @@ use std::time::{Duration, Instant};
 
 /// Waits for others' transactions count this fraction of their time.
 const CONTENTION: u32 = 10;
-
-/// The most rows that a turn leaves alone because they could not be set aside.
-const PASSED: usize = 1024;
 
 impl Turn<'_> {
     /// One batch and the pause after it; `None` if it failed and is to be tried again, smaller
@@ -138,16 +136,20 @@ impl Turn<'_> {
         limit: u32,
         expiry_key: Option<&ExpiryKey>,
     ) -> Result<(), Error> {
-        let row = match (row, batch_size::after_failure(limit)) {
-            (Some(row), _) => Some(row),
-            (None, Some(smaller)) => {
-                self.progress.batch = smaller;
-                None
-            }
+        let smaller = batch_size::after_failure(limit);
+        let row = match (row, smaller) {
             (None, None) => probe::first_row(&self.job, query)?,
+            (row, _) => row,
         };
-        if let Some(row) = row {
-            self.set_aside(row, expiry_key, failure, background::monotonic());
+        let has_room = match row {
+            Some(row) => self.set_aside(row, expiry_key, failure, background::monotonic()),
+            None => false,
+        };
+        match (has_room, smaller, row) {
+            // The others of the batch may go.
+            (false, Some(smaller), _) => self.progress.batch = smaller,
+            (false, None, Some(row)) => self.pass_over(row, expiry_key),
+            _ => {}
         }
         Ok(())
     }
@@ -169,35 +171,28 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Whether there is room to set the row aside.
     pub(in crate::worker) fn set_aside(
         &mut self,
         row: FoundRow,
         expiry_key: Option<&ExpiryKey>,
         failure: &Error,
         now: i64,
-    ) {
+    ) -> bool {
         note_failure(self.key, failure);
         let expiry = row
             .key
             .zip(expiry_key)
             .map(|(key, expiry_key)| key.saturating_add(expiry_key.offset));
         if self.is_referred_to(row, failure) {
-            return;
+            return true;
         }
-        let mut passed = std::mem::take(&mut self.aside.passed);
         let referred = std::mem::take(&mut self.aside.referred);
-        if !blocked::set_aside(self.key, row, expiry, failure, now) {
+        let has_room = blocked::set_aside(self.key, row, expiry, failure, now);
+        if !has_room {
             self.leave(1, expiry);
-            self.crowded_by = row.key;
-            if passed.len() < PASSED {
-                passed.push((row.block, row.offset));
-            } else {
-                // With all others of its time.
-                self.pass_over(row, expiry_key);
-            }
         }
         self.aside = SetAside {
-            passed,
             referred,
             ..blocked::of(self.key, now)
         };
@@ -205,19 +200,20 @@ impl Turn<'_> {
         state::with_table(self.key, |state| {
             state.counters.blocked_rows = count + state.referred;
         });
+        has_room
     }
 
-    /// Continues after the row.
+    /// Continues after the row, the first of what is left.
     fn pass_over(&mut self, row: FoundRow, expiry_key: Option<&ExpiryKey>) {
-        match (expiry_key, row.key) {
-            (Some(expiry_key), Some(key)) => {
-                let low = self.progress.low(expiry_key.number);
-                let next = low.max(key.saturating_add(1));
-                self.progress.set_low(expiry_key.number, next);
+        match expiry_key {
+            Some(expiry_key) => {
+                let position = row.key.map(|key| IndexPosition::after(key, row.tid()));
+                if let Some(position) = position {
+                    self.progress.set_position(expiry_key.number, position);
+                }
+                self.is_stuck = expiry_key.access != Access::Ordered;
             }
-            // A row that a successful batch has kept: the batch has gone on already.
-            (Some(_), None) => {}
-            (None, _) => {
+            None => {
                 self.progress.next_block = i64::from(row.block);
                 self.progress.next_offset = row.offset;
             }

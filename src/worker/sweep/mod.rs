@@ -12,9 +12,10 @@ pub(in crate::worker) mod without_deletion;
 
 use self::turn::{Step, Turn};
 use crate::deletion::batch_size::{self, SweepOrder};
-use crate::deletion::expiry_keys::ExpiryKey;
+use crate::deletion::expiry_keys::{ExpiryKey, IndexPosition};
 use crate::deletion::job::Access;
 use crate::deletion::probe;
+use crate::deletion::receiver::FoundRow;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
@@ -73,7 +74,8 @@ impl Turn<'_> {
             // Searched in an earlier turn: up to that time, not until now.
             self.cutoffs[expiry_key.number] = self
                 .progress
-                .low(expiry_key.number)
+                .position(expiry_key.number)
+                .key
                 .saturating_add(expiry_key.offset);
         }
         while done < count {
@@ -111,20 +113,21 @@ impl Turn<'_> {
             }
             let now = background::now();
             let limit = self.progress.batch.min(settings::batch_size());
-            let low = self.progress.low(expiry_key.number);
+            let from = self.progress.position(expiry_key.number);
             let query = self
                 .job
-                .index_sweep(expiry_key, low, now, &self.aside.exclusion(), limit);
+                .index_sweep(expiry_key, from, now, &self.aside.exclusion(), limit);
             let done = self.batch(&query, limit, Some(expiry_key))?;
             if expiry_key.access == Access::Ordered && self.is_futile() {
                 let top = now.saturating_sub(expiry_key.offset);
-                let crowded_by = self.crowded_by.take();
-                self.progress
-                    .leave_out(expiry_key.number, top, SLACK, crowded_by);
+                self.progress.leave_out(expiry_key.number, top, SLACK);
                 self.futile = Duration::ZERO;
                 continue;
             }
             let Some(done) = done else {
+                if std::mem::take(&mut self.is_stuck) {
+                    return self.leave_to_heap_sweep(expiry_key);
+                }
                 continue;
             };
             let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
@@ -133,55 +136,55 @@ impl Turn<'_> {
                 state::with_table(self.key, |state| {
                     state.schedule.after_full_search(cost, now)
                 });
-            } else if low == i64::MIN && expiry_key.access == Access::Ordered {
+            } else if from == IndexPosition::BEGINNING && expiry_key.access == Access::Ordered {
                 state::with_table(self.key, |state| state.schedule.after_further_search(cost));
             }
             if done.tally.found < u64::from(limit) {
                 self.cutoffs[expiry_key.number] = now;
                 let done = now.saturating_sub(expiry_key.offset + SLACK);
-                self.progress.set_low(expiry_key.number, done);
+                self.progress
+                    .set_position(expiry_key.number, IndexPosition::at(done));
                 return Ok(Step::Finished);
             }
-            let reached = done.tally.last.and_then(|row| row.key);
-            let progressing = self.advance(expiry_key, low, reached, done.tally.deleted == 0);
+            let none_deleted = done.tally.deleted == 0;
+            if none_deleted && expiry_key.access != Access::Ordered {
+                return self.leave_to_heap_sweep(expiry_key);
+            }
+            if let Some(last) = done.tally.last {
+                self.advance(expiry_key, from, last, none_deleted);
+            }
             let many = self.progress.pass_rows >= MANY;
-            if !progressing && self.progress.heap_swept {
-                // Without an order, locked rows cannot be passed.
-                self.cutoffs[expiry_key.number] = now;
-                return Ok(Step::Finished);
-            }
-            if !progressing
-                || (many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap)
-            {
+            if many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap {
                 self.begin_heap_sweep()?;
                 return Ok(Step::Finished);
             }
         }
     }
 
-    /// Notes how far a full batch has come; false if the next one would meet the same rows
-    /// again, as none could be deleted.
+    /// Without an order, rows that stay cannot be passed over; in that of the heap they can, once in a pass.
+    fn leave_to_heap_sweep(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
+        if self.progress.heap_swept {
+            self.cutoffs[expiry_key.number] = background::now();
+        } else {
+            self.begin_heap_sweep()?;
+        }
+        Ok(Step::Finished)
+    }
+
+    /// Notes how far a full batch has come. If it has deleted nothing, as all are locked, the next one comes after them.
     fn advance(
         &mut self,
         expiry_key: &ExpiryKey,
-        low: i64,
-        reached: Option<i64>,
+        from: IndexPosition,
+        last: FoundRow,
         none_deleted: bool,
-    ) -> bool {
-        if expiry_key.access != Access::Ordered {
-            return !none_deleted;
-        }
-        if let Some(key) = reached {
-            // If all rows of one key are locked, they are skipped until the next search from the
-            // beginning.
-            let next = if none_deleted && key == low {
-                key.saturating_add(1)
-            } else {
-                key
-            };
-            self.progress.set_low(expiry_key.number, next);
-        }
-        true
+    ) {
+        let position = match last.key {
+            Some(key) if none_deleted => IndexPosition::after(key, last.tid()),
+            Some(key) if key != from.key => IndexPosition::at(key),
+            _ => from,
+        };
+        self.progress.set_position(expiry_key.number, position);
     }
 
     pub(super) fn estimate(&mut self) -> Result<SweepOrder, Error> {
@@ -265,8 +268,10 @@ impl Turn<'_> {
                 .progress
                 .sweep_began
                 .saturating_sub(expiry_key.offset + SLACK);
-            let low = self.progress.low(expiry_key.number).max(done);
-            self.progress.set_low(expiry_key.number, low);
+            if self.progress.position(expiry_key.number).key < done {
+                self.progress
+                    .set_position(expiry_key.number, IndexPosition::at(done));
+            }
         }
         Ok(Step::Finished)
     }

@@ -50,8 +50,8 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) window: Option<(u32, u32)>,
     /// How long attempts at rows have taken that cannot be deleted, since others were last left out.
     pub(in crate::worker) futile: Duration,
-    /// The expiry key of the row that could not be set aside last, for lack of room.
-    pub(in crate::worker) crowded_by: Option<i64>,
+    /// A row stays that was found by no order, and would be found again.
+    pub(in crate::worker) is_stuck: bool,
 }
 
 /// How a step of a turn ends.
@@ -302,7 +302,7 @@ impl<'a> Turn<'a> {
             rows: 0,
             window: None,
             futile: Duration::ZERO,
-            crowded_by: None,
+            is_stuck: false,
             progress,
             aside: blocked::of(key, now),
             referred: None,

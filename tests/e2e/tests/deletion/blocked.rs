@@ -386,3 +386,28 @@ fn many_blocked_rows_delay_nothing() {
     disk.run("TRUNCATE c; SELECT ttl.set_default('p', 3599)");
     disk.wait_until("SELECT count(*) FROM p", "0", PATIENCE);
 }
+
+/// More than there is room to set aside, of one time, and others behind them: those are deleted, in the table's order and in
+/// that of an index.
+#[test]
+fn more_than_there_is_room_for() {
+    for index in ["none", "btree"] {
+        let mut disk = server().database(&format!("room_{index}")).disk();
+        disk.run(&format!(
+            "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, index => '{index}'), ttl.pause('t');
+             CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF OLD.id <= 1300 THEN RAISE EXCEPTION 'not %', OLD.id; END IF;
+                 RETURN OLD;
+             END $$;
+             CREATE TRIGGER object BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION object()"
+        ));
+        insert_and_age(&mut disk, 2000);
+        disk.run("SELECT ttl.resume('t')");
+        // Rows that fail take a hundredth of a worker.
+        disk.wait_until("SELECT count(*) FROM t WHERE id > 1300", "0", 8 * PATIENCE);
+        assert_eq!(disk.count("t"), 1300, "{index}");
+        let problem = "SELECT problems::text LIKE '%more rows cannot be deleted than there is room%' FROM ttl.tables WHERE relation = 't'::regclass";
+        assert_eq!(disk.value(problem), "t", "{index}");
+    }
+}
