@@ -9,6 +9,7 @@ pub(crate) mod extension;
 pub(crate) mod label_provider;
 pub(crate) mod missing_index;
 pub(crate) mod override_check;
+pub(crate) mod paused_tables;
 pub(crate) mod policy_lock;
 mod policy_lookup;
 pub(crate) mod predicate;

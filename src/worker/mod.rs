@@ -23,7 +23,6 @@
 //! | | `builds`, `outgrown` | which indexes are wanted; which tables have outgrown being read |
 //! | | `blocked` | rows that cannot be deleted |
 //! | | `write_marks`, `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
-//! | | `paused_tables` | whether deletion of a table is paused, or outside its window |
 //! | | `counters`, `stored_counters` | what is counted; counters that survive a restart |
 //! | | `deletion_state` | how deletion stands in a table, for views and functions |
 //! | | `leave_database` | leaving databases that a statement needs without connections |

@@ -10,7 +10,7 @@ use crate::settings;
 use crate::store::{cache, missing_index};
 use crate::worker::builder::{self, BuildNeed, BuildState};
 use crate::worker::shared::deletion_state::{self, Figures, Halt};
-use crate::worker::shared::paused_tables;
+use crate::store::paused_tables;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde_json::{Value, json};

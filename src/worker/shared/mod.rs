@@ -10,7 +10,6 @@ pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
 pub(in crate::worker) mod outgrown;
 pub(in crate::worker) mod owners;
-pub(crate) mod paused_tables;
 pub(crate) mod places;
 pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;

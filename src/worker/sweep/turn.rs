@@ -16,7 +16,8 @@ use crate::worker::queue::fairness::{LONG_TURN, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::worker::shared::{self, blocked, claims, log, paused_tables, wakeups};
+use crate::store::paused_tables;
+use crate::worker::shared::{self, blocked, claims, log, wakeups};
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
 
