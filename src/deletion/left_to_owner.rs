@@ -9,6 +9,7 @@ use crate::pg::catalog::{self, code, roles};
 use crate::pg::server::background;
 use crate::pg::session::gate;
 use crate::settings;
+use crate::store::{cache, paused_tables};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::time::{Duration, Instant};
@@ -31,14 +32,26 @@ pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid, runs_code: bool) -> 
     gate::is_untrusted(class.owner) && (runs_code || reach::sets_off_code(relid))
 }
 
-/// Waits for a moment; raises 55006 if that goes on since so long that no worker seems to come.
+/// Waits for a moment; raises 55006 if no worker comes to the table for the time being, or none seems to, since that goes on
+/// for so long.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(crate) extern "C-unwind" fn wait(relid: pg_sys::Oid, since: Instant) {
-    if since.elapsed() > LONGEST || !settings::enabled() {
+    if since.elapsed() > LONGEST || !is_served(relid) {
         refuse(relid);
     }
     background::wait(EACH);
+}
+
+/// Whether a worker deletes rows of the table as soon as they have expired, by the policy and the settings.
+fn is_served(relid: pg_sys::Oid) -> bool {
+    let now = background::now();
+    settings::enabled()
+        && cache::policy(relid).is_none_or(|policy| {
+            let rests = paused_tables::at(policy.rest, now).is_some();
+            let waits = policy.is_restored || policy.waits_until(now).is_some();
+            !rests && !waits && policy.keep_expired == 0
+        })
 }
 
 /// Raises 55006: no worker will delete the row, or none has.

@@ -146,15 +146,37 @@ fn code_that_a_stranger_has_compiled_does_not_run_as_its_owner() {
     );
     assert_eq!(error.code().code(), "55006", "{error}");
     attacker.run("ROLLBACK; RESET ttl.preserve_ts");
-    // No worker comes: the session gives up.
-    boss.run("SELECT ttl.pause('tok')");
-    attacker.run(
-        "BEGIN; SET LOCAL ttl.preserve_ts = on; INSERT INTO tok (k, v, _ts) VALUES (13, 'old', '2000-01-01'); COMMIT",
+    // No worker comes for the time being: the session does not wait for one.
+    let now = "(now() AT TIME ZONE current_setting('TimeZone'))";
+    let elsewhen = format!(
+        "to_char({now} + interval '6 hours', 'HH24:MI-') || to_char({now} + interval '7 hours', 'HH24:MI')"
     );
-    let error = attacker.error("INSERT INTO tok (k, v) VALUES (13, 'new')");
-    assert_eq!(error.code().code(), "55006", "{error}");
-    // The owner need not wait.
-    boss.run("INSERT INTO tok (k, v) VALUES (13, 'new')");
+    for (number, (rests, over)) in [
+        ("SELECT ttl.pause('tok')", "SELECT ttl.resume('tok')"),
+        (
+            "SELECT ttl.set_option('tok', 'keep_expired', '100000000')",
+            "SELECT ttl.set_option('tok', 'keep_expired', '0')",
+        ),
+        (
+            &*format!("SELECT ttl.set_option('tok', 'delete_between', {elsewhen})"),
+            "SELECT ttl.set_option('tok', 'delete_between', NULL)",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let key = 13 + number;
+        boss.run(rests);
+        attacker.run(&format!(
+            "BEGIN; SET LOCAL ttl.preserve_ts = on; INSERT INTO tok (k, v, _ts) VALUES ({key}, 'old', now() - interval '1 year'); COMMIT;
+             SET statement_timeout = '4s'"
+        ));
+        let error = attacker.error(&format!("INSERT INTO tok (k, v) VALUES ({key}, 'new')"));
+        assert_eq!(error.code().code(), "55006", "{rests}: {error}");
+        // The owner need not wait.
+        boss.run(&format!("INSERT INTO tok (k, v) VALUES ({key}, 'new')"));
+        boss.run(over);
+    }
     assert!(!hostile::attacker_is_superuser(&mut boss));
 }
 
