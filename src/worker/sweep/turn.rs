@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
+use crate::store::paused_tables;
 use crate::worker::queue::fairness::{LONG_TURN, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::store::paused_tables;
 use crate::worker::shared::{self, blocked, claims, log, wakeups};
 use pgrx::PgSqlErrorCode;
 use std::time::{Duration, Instant};
@@ -79,13 +79,12 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
     timeout::TimedTurn::begin(limits.each, whole, limits.patience, LONG_TURN);
     let outcome = work(key, drops, pace);
     let outcome = outcome.unwrap_or_else(|failure| {
-        if failure.sqlstate() == "55000" {
-            // The owner has changed, perhaps: the scheduler notices, and another process takes over.
-            wakeups::tell_of_change(key.database);
-        }
         if !is_passing(key, &failure) {
             note_failure(key, &failure);
             state::with_table(key, |state| state.failing = true);
+        } else if failure.sqlstate() == "55000" {
+            // The owner has changed, perhaps: the scheduler notices, and another process takes over.
+            wakeups::tell_of_change(key.database);
         }
         timeout::TimedTurn::leave(limits.each / 2);
         measure_backlog(key);
