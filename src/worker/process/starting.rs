@@ -19,6 +19,9 @@ const START_GAP: i64 = 1_000_000;
 /// and after one has died.
 const AFTER_DEATH: i64 = 5_000_000;
 
+/// A process that has not taken its place after so long never will.
+const STARTS_WITHIN: i64 = 60_000_000;
+
 /// A process that has been started: its place and the postmaster's handle.
 struct StartedProcess {
     place: usize,
@@ -220,6 +223,21 @@ impl Starter {
             }
             false
         });
+        self.free_lost_places(background::monotonic());
+    }
+
+    /// Frees the places of processes that a launcher before this one has started, and that have never come or are gone.
+    fn free_lost_places(&self, now: i64) {
+        for (place, process) in shared::control().processes.iter().enumerate() {
+            let began = process.started_at.load(Ordering::Relaxed);
+            let is_lost = match process.pid.load(Ordering::Acquire) {
+                processes::STARTING => now.saturating_sub(began) > STARTS_WITHIN,
+                pid => pid > 0 && !background::is_alive(pid),
+            };
+            if is_lost && !self.started.iter().any(|started| started.place == place) {
+                process.free();
+            }
+        }
     }
 
     fn start(&mut self, task: Task, now: i64) -> StartOutcome {
