@@ -13,7 +13,7 @@ use crate::pg::server::{activity, background};
 use crate::pg::session;
 use crate::settings;
 use crate::worker::shared::processes::{self, Kind};
-use crate::worker::shared::{self, Database, REPLICAS_EVERY};
+use crate::worker::shared::{self, REPLICAS_EVERY};
 use crate::worker::shared::{deletion_state, log};
 use core::ffi::c_int;
 use pgrx::prelude::*;
@@ -110,7 +110,7 @@ fn work(database: u32) -> Result<(), Error> {
                 // After a change they are read once more, by another process if this one ends.
                 is_settled && !changed
             } else {
-                give_up(slot, now);
+                shared::free_unchanged(slot);
                 return Ok(());
             };
             if is_settled {
@@ -149,16 +149,6 @@ fn sleep(time: i64) {
     let until = background::monotonic().saturating_add(time);
     while until - background::monotonic() > 1000 {
         background::wait((until - background::monotonic()) / 1000);
-    }
-}
-
-/// No table has a policy here: frees the database's slot, unless a prepared transaction may bring
-/// one.
-fn give_up(slot: &Database, now: i64) {
-    if slot.keep.load(Ordering::Relaxed) {
-        slot.due.store(now + settings::naptime(), Ordering::Release);
-    } else {
-        shared::free_unchanged(slot);
     }
 }
 

@@ -94,8 +94,6 @@ pub(super) struct Database {
     pub(super) loads: AtomicU32,
     /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
     pub(super) catalogs: AtomicI64,
-    /// A prepared transaction may change a policy unnoticed.
-    pub(super) keep: AtomicBool,
     /// Counts transactions that have set marks of this database's tables.
     pub(super) writes: AtomicU32,
     /// Counts those after which a row may expire before the next routine scan.
@@ -177,7 +175,6 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
     slot.catalogs.store(0, Ordering::Relaxed);
-    slot.keep.store(false, Ordering::Relaxed);
     slot.writes.store(0, Ordering::Relaxed);
     slot.urgent.store(0, Ordering::Relaxed);
     slot.loads.store(0, Ordering::Relaxed);

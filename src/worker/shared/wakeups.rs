@@ -71,8 +71,7 @@ pub(in crate::worker) fn note_prepared(labelled_table: u32, bits: u8) {
     }
 }
 
-/// The transaction has aborted, or was prepared. In case nobody announces its commit, the
-/// database is looked at regularly.
+/// The transaction has aborted, or was prepared: COMMIT PREPARED announces what that one has written.
 pub(crate) fn at_other_end(is_prepared: bool) {
     let (noted, changed) = written::take();
     if is_prepared {
@@ -80,13 +79,6 @@ pub(crate) fn at_other_end(is_prepared: bool) {
             .into_iter()
             .map(|written| (written.labelled_table, written.bits));
         prepared_transactions::keep(tables.chain(changed.then_some((0, 0))));
-    }
-    if changed && is_prepared {
-        let database = background::my_database().to_u32();
-        if let Some(slot) = shared::allot_database(database) {
-            slot.keep.store(true, Ordering::Relaxed);
-        }
-        tell_of_change(database);
     }
 }
 
