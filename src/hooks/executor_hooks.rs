@@ -103,8 +103,9 @@ extern "C-unwind" fn at_start(
     // SAFETY: the statement has just been started.
     unsafe {
         if let Some(functions) = extension::functions().filter(|_| writes_to_ttl) {
-            let skip_for = skip_trigger::may_skip(plan.as_ptr());
-            skip_trigger::skip(query.state(), skip_for, &functions);
+            if skip_trigger::may_update(plan.as_ptr()) {
+                skip_trigger::skip(query.state(), &functions);
+            }
             if plan.only_inserts_or_updates() {
                 skip_override_check::leave_out(query.state(), plan, &functions);
             }

@@ -4,9 +4,9 @@
 use crate::clock::{execution, now};
 use crate::ddl;
 use crate::deletion::removals;
+use crate::keys::no_action_checks;
 #[cfg(since19)]
 use crate::keys::references;
-use crate::keys::{copy_from, no_action_checks};
 #[cfg(since19)]
 use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
@@ -64,7 +64,6 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         XactEvent::XACT_EVENT_ABORT => {
             execution::at_abort();
             scoped::at_abort(0);
-            copy_from::after_write();
             copy_to::forget();
             no_action_checks::forget();
             ddl::at_abort(0);
@@ -92,7 +91,6 @@ extern "C-unwind" fn at_subxact_end(
         SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
             execution::at_subxact_abort(level);
             scoped::at_abort(level);
-            copy_from::after_write();
             copy_to::forget();
             no_action_checks::forget();
             ddl::at_abort(level);

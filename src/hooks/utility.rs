@@ -37,7 +37,7 @@ struct UtilityHooks {
     options: Option<Scope>,
     /// Without our options nothing is left that Citus could repeat on shards.
     is_for_us_alone: bool,
-    /// It is a COPY: `copy_from::after_write` follows.
+    /// It is a COPY: `copy_to::forget` follows.
     copies: bool,
     /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
@@ -171,7 +171,6 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn after(around: &UtilityHooks) {
     if around.copies {
-        copy_from::after_write();
         copy_to::forget();
     }
     if let Some(database) = around.vacated {

@@ -1,5 +1,4 @@
-//! Before a statement that writes many rows: removes the table's few expired rows, so that the
-//! trigger can be skipped.
+//! For a statement that writes many rows: removes the table's few expired rows, so that no key need be looked up.
 
 use super::liveness::Liveness;
 use crate::clock::now::now;
@@ -14,31 +13,13 @@ use crate::policy;
 use crate::store::{Clock, TablePolicy, cache, expiry_index, governing_label};
 use pgrx::pg_sys;
 
-/// The most expired rows that are removed before one statement.
-const FEW_ROWS: u32 = 1000;
-/// The same, however many rows the statement will write.
-const MANY_ROWS: f64 = 1_000_000.0;
-/// Of the rows to be written, the part that may be removed first: a deletion costs about an
-/// eighth of what the trigger does for as many rows as come.
-const PART: f64 = 0.25;
-/// The most index entries that are read for it; they may be dead.
-const FEW_ENTRIES: u32 = 20_000;
-/// A table without an index is read if it has no more blocks than this,
-const FEW_BLOCKS: u32 = 500;
-/// or this part of the rows to be written: to read a block costs about as much as three calls of the trigger.
-const BLOCKS_FOR_A_ROW: f64 = 0.1;
-
 /// True if no row of the table is expired, after removing a few; false also where that cannot be
-/// decided quickly.
+/// decided for what a statement that has written this number of rows may spend.
 pub(super) fn has_no_expired_row(
     table: &relation::OpenRelation,
     relid: pg_sys::Oid,
-    budget: &mut Budget,
+    written: u32,
 ) -> bool {
-    if catalog::class(relid).is_none_or(|c| c.relkind != pg_sys::RELKIND_RELATION) {
-        // A partitioned table has no rows of its own.
-        return true;
-    }
     let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) else {
         return true;
     };
@@ -62,7 +43,7 @@ pub(super) fn has_no_expired_row(
             may_delete,
             name: catalog::qualified_name(relid),
             deleted: 0,
-            budget,
+            budget: Budget::for_written(written),
         };
         let none_left = match indexes.first() {
             Some(&index) => ranges(&policy, &clock)
@@ -93,43 +74,21 @@ fn ranges(policy: &TablePolicy, clock: &Clock) -> Vec<(i64, i64)> {
     }
 }
 
-/// What may be spent on one statement.
-pub(super) struct Budget {
+/// What may be spent on one examination.
+struct Budget {
     rows: u32,
     entries: u32,
     blocks: u32,
-    /// A row was deleted, so the table must stay locked.
-    pub(super) deleted: bool,
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
-        Self {
-            rows: FEW_ROWS,
-            entries: FEW_ENTRIES,
-            blocks: FEW_BLOCKS,
-            deleted: false,
-        }
-    }
-
-    /// For a statement that has written this number of rows, and may write as many again.
-    pub(super) fn for_written(rows: u32) -> Self {
+    /// For a statement that has written this number of rows, and may write as many again: to read a block costs about as
+    /// much as three look-ups.
+    fn for_written(rows: u32) -> Self {
         Self {
             rows: rows.saturating_mul(4),
             entries: rows,
             blocks: rows / 3,
-            deleted: false,
-        }
-    }
-
-    /// For a statement that will write about `estimate` rows.
-    pub(super) fn for_rows(estimate: f64) -> Self {
-        let rows = (estimate * PART).min(MANY_ROWS) as u32;
-        Self {
-            rows: rows.max(FEW_ROWS),
-            entries: rows.saturating_mul(2).max(FEW_ENTRIES),
-            blocks: ((estimate * BLOCKS_FOR_A_ROW) as u32).max(FEW_BLOCKS),
-            deleted: false,
         }
     }
 }
@@ -142,7 +101,7 @@ struct BulkRemoval<'a> {
     /// The table's name, for messages.
     name: String,
     deleted: u32,
-    budget: &'a mut Budget,
+    budget: Budget,
 }
 
 impl BulkRemoval<'_> {
@@ -174,7 +133,6 @@ impl BulkRemoval<'_> {
         if !table.is_heap() || blocks > self.budget.blocks {
             return false;
         }
-        self.budget.blocks -= blocks;
         scan::each_row(table, &mut |row, is_unfinished| match is_unfinished {
             // Whatever becomes of it.
             true => self.liveness.is_live(row),
@@ -195,7 +153,6 @@ impl BulkRemoval<'_> {
             message::begin(&self.name);
         }
         self.budget.rows -= 1;
-        self.budget.deleted = true;
         self.deleted += 1;
         row.delete_if_free()
     }

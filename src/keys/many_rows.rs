@@ -4,7 +4,7 @@
 //! when as many rows have come as cost what the examination does; if expired rows are left then, when twice as many have.
 //! So it never costs more than the look-ups (`docs/decisions/0095-examined-while-written.md`).
 
-use super::bulk_precheck::{Budget, has_no_expired_row};
+use super::bulk_precheck::has_no_expired_row;
 use super::liveness::Liveness;
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::table::Slot;
@@ -69,5 +69,5 @@ extern "C-unwind" fn examine(relid: pg_sys::Oid, written: u32) -> bool {
         return false;
     }
     let table = OpenRelation::locked(relid);
-    has_no_expired_row(&table, relid, &mut Budget::for_written(written))
+    has_no_expired_row(&table, relid, written)
 }

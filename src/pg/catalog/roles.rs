@@ -60,11 +60,6 @@ pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// Whether the current user may INSERT into the relation as a whole.
-pub(crate) fn may_insert(relid: pg_sys::Oid) -> bool {
-    has_privilege(relid, pg_sys::ACL_INSERT)
-}
-
 /// Whether the current user may SELECT from the relation as a whole. False if it is gone.
 pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
     has_privilege(relid, pg_sys::ACL_SELECT)

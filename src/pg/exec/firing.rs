@@ -116,9 +116,9 @@ impl Triggers<'_> {
         found
     }
 
-    /// Keeps the BEFORE ROW triggers for this event from firing.
-    pub(crate) fn hide(self, event: u32) {
-        self.with(|all| *before_row(all, event) = false);
+    /// Keeps the BEFORE UPDATE triggers for rows from firing.
+    pub(crate) fn hide_update(self) {
+        self.with(|all| all.trig_update_before_row = false);
     }
 }
 
@@ -164,17 +164,6 @@ impl<'a> TriggerTable<'a> {
     pub(crate) fn table(self) -> Table<'a> {
         // SAFETY: open and locked as long as the statement.
         unsafe { Table::of((*self.target).ri_RelationDesc) }
-    }
-
-    /// How many rows the planner expects the statement to write.
-    pub(crate) fn estimated_rows(self) -> f64 {
-        // SAFETY: there as long as the statement; a plan with result relations has a ModifyTable
-        // on top, or is a SELECT with one in a CTE.
-        unsafe {
-            let plan = (*(*self.estate).es_plannedstmt).planTree;
-            let source = (*plan).lefttree;
-            source.as_ref().map_or((*plan).plan_rows, |it| it.plan_rows)
-        }
     }
 
     /// The statement's copy of the table's triggers.
