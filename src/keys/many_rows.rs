@@ -4,7 +4,7 @@
 //! when as many rows have come as cost what the examination does; if expired rows are left then, when twice as many have.
 //! So it never costs more than the look-ups (`docs/decisions/0095-examined-while-written.md`).
 
-use super::bulk_precheck::has_no_expired_row;
+use super::examination::has_no_expired_row;
 use super::liveness::Liveness;
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::table::Slot;

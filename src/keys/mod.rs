@@ -5,8 +5,8 @@
 //! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
 mod after_wait;
-pub(crate) mod bulk_precheck;
 pub(crate) mod copy_from;
+pub(crate) mod examination;
 mod key_lookup;
 mod liveness;
 mod many_rows;
