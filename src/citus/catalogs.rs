@@ -72,7 +72,7 @@ fn catalogs() -> Option<Catalogs> {
 
 /// Whether Citus is in this database.
 #[inline]
-pub(super) fn is_present() -> bool {
+pub(crate) fn is_present() -> bool {
     catalogs().is_some()
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn is_known_to_be_absent() -> bool {
 }
 
 /// Whether this is the node that coordinates the cluster: DDL of tables of Citus is for that alone.
-pub(super) fn is_coordinator() -> bool {
-    local_group() == Some(0)
+pub(crate) fn is_coordinator() -> bool {
+    is_present() && local_group() == Some(0)
 }
 
 /// The number of this node's group.
@@ -112,7 +112,10 @@ struct FormPlacement {
 
 /// Whether Citus is about to make a copy of a shard of the relation, which is not yet one of those that
 /// it reads.
-pub(super) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
+pub(crate) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
+    if !is_present() {
+        return false;
+    }
     let Some(number) = shard_name::number(&catalog::relation_name(relid)) else {
         return false;
     };
@@ -179,13 +182,13 @@ impl Catalogs {
 }
 
 /// Whether the relation is a shell.
-pub(super) fn is_shell(relid: pg_sys::Oid) -> bool {
+pub(crate) fn is_shell(relid: pg_sys::Oid) -> bool {
     is_shell_of_kind(relid, |_| true)
 }
 
 /// Whether the relation is the shell of a reference table, of which each node has a copy, or of one
 /// whose shards Citus replicates by statements.
-pub(super) fn is_replicated(relid: pg_sys::Oid) -> bool {
+pub(crate) fn is_replicated(relid: pg_sys::Oid) -> bool {
     is_shell_of_kind(relid, |model| [b't', b'c'].contains(&model))
 }
 
@@ -206,7 +209,7 @@ fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
 /// The shell of which the relation is a shard: by the number with which its name ends, and by all of its
 /// name. It must be in the shell's schema and have its owner, so that no name makes a table of
 /// somebody else's a shard.
-pub(super) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let catalogs = catalogs()?;
     let number = shard_name::number(&catalog::relation_name(relid))?;
     let mut shell = None;
@@ -231,7 +234,7 @@ fn shard_named(table: &str, number: i64) -> Option<String> {
 
 /// Whether Citus has made the relation to take the place of this one, of another kind: until it gets the
 /// other's name, it is named as a shard whose number is the hash of that.
-pub(super) fn is_successor(relid: pg_sys::Oid, of: pg_sys::Oid) -> bool {
+pub(crate) fn is_successor(relid: pg_sys::Oid, of: pg_sys::Oid) -> bool {
     if catalogs().is_none() || relid == of || !belongs(relid, of) {
         return false;
     }
@@ -243,7 +246,7 @@ pub(super) fn is_successor(relid: pg_sys::Oid, of: pg_sys::Oid) -> bool {
 
 /// Whether the relation may yet become a shard, without an invalidation of its own: its name is that of
 /// one of a shell. Citus makes the parts of a shard that it splits before it says what they are.
-pub(super) fn may_become_shard(relid: pg_sys::Oid) -> bool {
+pub(crate) fn may_become_shard(relid: pg_sys::Oid) -> bool {
     let Some(class) = catalogs().and_then(|_| catalog::class(relid)) else {
         return false;
     };
@@ -255,7 +258,7 @@ pub(super) fn may_become_shard(relid: pg_sys::Oid) -> bool {
 
 /// Whether the relation has the name of a shard, where Citus is: what that makes has, before its catalogs
 /// say so, or where this session does not see that yet.
-pub(super) fn has_shard_name(relid: pg_sys::Oid) -> bool {
+pub(crate) fn has_shard_name(relid: pg_sys::Oid) -> bool {
     catalogs().is_some() && shard_name::number(&catalog::relation_name(relid)).is_some()
 }
 
@@ -265,7 +268,7 @@ fn belongs(shard: pg_sys::Oid, shell: pg_sys::Oid) -> bool {
 }
 
 /// The shards of the table that are on this node.
-pub(super) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let Some((catalogs, class)) = catalogs().zip(catalog::class(relid)) else {
         return vec![];
     };
@@ -288,7 +291,7 @@ pub(super) fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// These relations, all that inherit from them, their shards on this node, and what inherits from
 /// those; each once.
-pub(super) fn with_shards(relids: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
+pub(crate) fn with_shards(relids: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
     let tables = catalog::all_inheritors_of(relids.iter().copied());
     if catalogs().is_none() {
         return tables;
@@ -298,7 +301,7 @@ pub(super) fn with_shards(relids: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
 }
 
 /// What the relation is to Citus; `None` if it is nothing to it, or there is no Citus.
-pub(super) fn part(relid: pg_sys::Oid) -> Option<CitusRole> {
+pub(crate) fn part(relid: pg_sys::Oid) -> Option<CitusRole> {
     catalogs()?;
     if is_shell(relid) {
         return Some(CitusRole::Shell);

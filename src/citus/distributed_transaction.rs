@@ -1,6 +1,6 @@
 //! The distributed transaction that the session takes part in, and its sessions on the nodes.
 
-use super::{nodes, session};
+use super::{catalogs, nodes, session};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, names};
@@ -13,7 +13,10 @@ const C_LANGUAGE: pg_sys::Oid = pg_sys::Oid::from_u32(13);
 const TRANSACTION_STAMP: i16 = 5;
 
 /// When it began, by the clock of the node that coordinates it; `None` outside one.
-pub(super) fn begun_at() -> Option<i64> {
+pub(crate) fn begun_at() -> Option<i64> {
+    if !catalogs::is_present() {
+        return None;
+    }
     let schema = pg_sys::Oid::from_u32(pg_sys::PG_CATALOG_NAMESPACE);
     let function = names::function(schema, c"get_current_transaction_id", &[], C_LANGUAGE)?;
     // SAFETY: Citus's function, which only superusers create: it returns such a row.
@@ -50,7 +53,10 @@ fn sessions() -> Result<Option<String>> {
 /// Has all that follows in the transaction reach each node by one session, before the table's policy is
 /// changed: a session does not see what another has changed before that is committed. Raises 25001 if a
 /// node has several sessions of the transaction already.
-pub(super) fn use_one_session(relid: pg_sys::Oid) -> Result<()> {
+pub(crate) fn use_one_session(relid: pg_sys::Oid) -> Result<()> {
+    if !catalogs::is_present() {
+        return Ok(());
+    }
     if let Some(query) = sessions()? {
         for answer in nodes::ask(&query)? {
             // The change itself fails where a node cannot be asked.
@@ -69,7 +75,10 @@ pub(super) fn use_one_session(relid: pg_sys::Oid) -> Result<()> {
 
 /// The same on this node alone, where the label of the table arrives. On the node that coordinates, this session is one
 /// of them, and a statement in a transaction of its own, such as ALTER TABLE, has another for several shards of the node.
-pub(super) fn check_only_session(relid: pg_sys::Oid) -> Result<()> {
+pub(crate) fn check_only_session(relid: pg_sys::Oid) -> Result<()> {
+    if !catalogs::is_present() {
+        return Ok(());
+    }
     let Some(query) = sessions()? else {
         return Ok(());
     };
@@ -81,8 +90,11 @@ pub(super) fn check_only_session(relid: pg_sys::Oid) -> Result<()> {
     }
 }
 
-/// Until the end of the transaction. A rollback to a savepoint undoes it together with what it is for.
-pub(super) fn one_at_a_time() -> Result<()> {
+/// Has statements on shards follow one another, until the end of the transaction. A rollback to a savepoint undoes it together with what it is for.
+pub(crate) fn one_at_a_time() -> Result<()> {
+    if !catalogs::is_present() {
+        return Ok(());
+    }
     let query = "SELECT pg_catalog.set_config('citus.multi_shard_modify_mode', 'sequential', true)";
     encoding::run(query).map_err(Error::from)
 }

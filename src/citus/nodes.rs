@@ -1,6 +1,7 @@
 //! The same query on each node, as the current user: by Citus's own function, on connections and in
 //! transactions of their own.
 
+use super::catalogs;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
@@ -32,12 +33,16 @@ impl NodeAnswer {
 }
 
 /// Whether the session is one that asks for another node: it asks no further.
-pub(super) fn is_asked() -> bool {
-    session::application_name().is_some_and(|name| name.to_bytes().starts_with(CONNECTIONS))
+pub(crate) fn is_asked() -> bool {
+    catalogs::is_present()
+        && session::application_name().is_some_and(|name| name.to_bytes().starts_with(CONNECTIONS))
 }
 
-/// Asks all nodes. Waits less than a second for those out of reach.
-pub(super) fn ask(query: &str) -> Result<Vec<NodeAnswer>> {
+/// Asks all nodes; without Citus, this server alone. Waits less than a second for nodes out of reach.
+pub(crate) fn ask(query: &str) -> Result<Vec<NodeAnswer>> {
+    if !catalogs::is_present() {
+        return ask_alone(query);
+    }
     answers(&format!(
         "SELECT n.nodename, n.nodeport, r.success, r.result \
            FROM pg_catalog.run_command_on_all_nodes({}) AS r \
@@ -46,8 +51,7 @@ pub(super) fn ask(query: &str) -> Result<Vec<NodeAnswer>> {
     ))
 }
 
-/// Asks this server alone.
-pub(super) fn ask_alone(query: &str) -> Result<Vec<NodeAnswer>> {
+fn ask_alone(query: &str) -> Result<Vec<NodeAnswer>> {
     answers(&format!(
         "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({query})::pg_catalog.text"
     ))

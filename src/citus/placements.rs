@@ -1,6 +1,7 @@
 //! The same call on each copy of each shard, as the current user: by Citus's own function, on
 //! connections and in transactions of their own.
 
+use super::catalogs;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::values::Text;
@@ -19,12 +20,15 @@ pub(crate) struct PlacementAnswer {
     text: String,
 }
 
-/// Calls `function`, whose first argument is a shard, and whose others are these (SQL).
-pub(super) fn call(
+/// Calls `function` for each copy of each shard of the shell; its first argument is a shard, and its others are these (SQL).
+pub(crate) fn call(
     shell: pg_sys::Oid,
     function: &str,
     others: &[String],
 ) -> Result<Vec<PlacementAnswer>> {
+    if !catalogs::is_present() {
+        return Ok(vec![]);
+    }
     let arguments: String = others.iter().map(|other| format!(", {other}")).collect();
     let arguments = arguments.replace('%', "%%");
     // Citus names shards without the schema `public`.

@@ -48,7 +48,7 @@ pub(crate) enum Doing {
 static RUNNING: Scoped<Doing> = Scoped::new();
 
 /// Whether the session is a connection of Citus between nodes.
-pub(super) fn is_of_citus() -> bool {
+pub(crate) fn is_of_citus() -> bool {
     catalogs::is_present()
         && session::application_name()
             .is_some_and(|name| CONNECTIONS.iter().any(|of| name.to_bytes().starts_with(of)))
@@ -56,13 +56,13 @@ pub(super) fn is_of_citus() -> bool {
 
 /// Whether a function of Citus is running that does this.
 #[inline]
-pub(super) fn is_doing(what: Doing) -> bool {
+pub(crate) fn is_doing(what: Doing) -> bool {
     RUNNING.current() == Some(what)
 }
 
 /// Called before such a function is called, [`leave`] after it. Returns what begins with it; `None` within
 /// another.
-pub(super) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
+pub(crate) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
     if !RUNNING.is_empty() {
         return None;
     }
@@ -71,7 +71,7 @@ pub(super) fn enter(function: pg_sys::Oid) -> Option<(Doing, Scope)> {
 }
 
 /// What the function does, if it is one of these.
-pub(super) fn doing(function: pg_sys::Oid) -> Option<Doing> {
+pub(crate) fn doing(function: pg_sys::Oid) -> Option<Doing> {
     if function.to_u32() < pg_sys::FirstNormalObjectId || !catalogs::is_present() {
         return None;
     }
@@ -99,7 +99,8 @@ pub(crate) struct Conversion {
     pub(crate) commits_within: bool,
 }
 
-pub(super) fn conversion(function: pg_sys::Oid) -> Conversion {
+/// What is special about the function; nothing, if it is none of those that convert.
+pub(crate) fn conversion(function: pg_sys::Oid) -> Conversion {
     let Some(name) = names::built_in(function) else {
         return Conversion::default();
     };
@@ -113,6 +114,6 @@ pub(super) fn conversion(function: pg_sys::Oid) -> Conversion {
 }
 
 /// Ends what [`enter`] began. Calls no function of PostgreSQL.
-pub(super) fn leave(scope: Scope) {
+pub(crate) fn leave(scope: Scope) {
     RUNNING.leave(scope);
 }

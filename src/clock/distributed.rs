@@ -26,7 +26,7 @@ pub(crate) fn begin(plan: StatementPlan<'_>) -> Result<()> {
     let Some(relid) = reference_shard(plan) else {
         return Ok(());
     };
-    if let Some(begun) = citus::here().begun_at() {
+    if let Some(begun) = citus::begun_at() {
         check(relid, begun)?;
         execution::give(begun);
     }
@@ -38,7 +38,7 @@ pub(crate) fn check_age(plan: StatementPlan<'_>) -> Result<()> {
     if citus::is_known_to_be_absent() {
         return Ok(());
     }
-    match reference_shard(plan).zip(citus::here().begun_at()) {
+    match reference_shard(plan).zip(citus::begun_at()) {
         Some((relid, begun)) => check(relid, begun),
         None => Ok(()),
     }

@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 
 /// Before the statement; 25001 if a node has several sessions of the transaction.
 pub(super) fn before(statement: &UtilityStatement<'_>) -> Result<()> {
-    if !citus::here().is_present() {
+    if !citus::is_present() {
         return Ok(());
     }
     if statement.kind != StatementKind::SetLabel {
@@ -19,26 +19,20 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Result<()> {
         let of_indexes = statement.indexes.iter().map(|&index| table_of(index));
         let mut tables = of_indexes.chain(statement.table);
         let changes = |&relid: &pg_sys::Oid| {
-            citus::here().is_shell(relid)
-                && label_of(relid).is_some_and(|label| names(&label, statement))
+            citus::is_shell(relid) && label_of(relid).is_some_and(|label| names(&label, statement))
         };
-        let changed = tables
-            .find(changes)
-            .filter(|_| !citus::here().is_of_citus());
-        return changed.map_or(Ok(()), |relid| citus::here().use_one_session(relid));
+        let changed = tables.find(changes).filter(|_| !citus::is_of_citus());
+        return changed.map_or(Ok(()), citus::use_one_session);
     }
-    let Some(relid) = statement
-        .table
-        .filter(|&relid| citus::here().is_shell(relid))
-    else {
+    let Some(relid) = statement.table.filter(|&relid| citus::is_shell(relid)) else {
         return Ok(());
     };
     if !seclabel::is_own_statement() {
-        return citus::here().use_one_session(relid);
+        return citus::use_one_session(relid);
     }
     // The node that sends the label has checked all nodes before; this may be one of them.
-    citus::here().check_only_session(relid)?;
-    citus::here().one_at_a_time()
+    citus::check_only_session(relid)?;
+    citus::one_at_a_time()
 }
 
 /// Whether the policy names what the statement renames or drops, and follows it.

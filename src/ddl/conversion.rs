@@ -18,7 +18,7 @@ thread_local! {
 
 /// Before a function of Citus that is given this object.
 pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Result<()> {
-    let conversion = citus::here().conversion(function);
+    let conversion = citus::conversion(function);
     let tables = match object {
         Some(schema) if conversion.of_schema => tables_in(schema),
         object => object.into_iter().collect(),
@@ -36,7 +36,7 @@ pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Resu
     }
     // One of them may be among those that go along.
     if conversion.of_colocated && left.iter().any(|&(table, _)| is_own(table)) {
-        citus::here().one_at_a_time()?;
+        citus::one_at_a_time()?;
     }
     BEFORE.set(left);
     Ok(())
@@ -45,7 +45,7 @@ pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Resu
 fn with_labels() -> Vec<(pg_sys::Oid, bool)> {
     let labels = labels().into_iter();
     labels
-        .map(|(relid, _)| (relid, citus::here().is_shell(relid)))
+        .map(|(relid, _)| (relid, citus::is_shell(relid)))
         .collect()
 }
 
@@ -54,12 +54,11 @@ pub(super) fn before_set_schema(statement: &UtilityStatement<'_>) -> Result<bool
     let has_part = |&relid: &pg_sys::Oid| {
         is_own(relid)
             && label_of(relid).is_some()
-            && (citus::here().is_shell(relid) || trigger_placement::has(relid))
+            && (citus::is_shell(relid) || trigger_placement::has(relid))
     };
     // Citus repeats it on the other nodes.
-    let is_it = statement.kind == StatementKind::SetSchema
-        && citus::here().is_present()
-        && !citus::here().is_of_citus();
+    let is_it =
+        statement.kind == StatementKind::SetSchema && citus::is_present() && !citus::is_of_citus();
     let Some(relid) = statement.relation.filter(|_| is_it).filter(has_part) else {
         return Ok(false);
     };
@@ -90,7 +89,7 @@ fn tables_in(schema: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 fn make_ready(relid: pg_sys::Oid, commits_within: bool) -> Result<()> {
     if !commits_within {
-        citus::here().use_one_session(relid)?;
+        citus::use_one_session(relid)?;
     }
     if trigger_placement::has(relid) {
         if commits_within {

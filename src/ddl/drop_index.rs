@@ -85,7 +85,7 @@ fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
     // `pg_restore --clean` drops the table next.
     // The other nodes of Citus leave it to the one that has been asked.
     if xact::is_read_only()
-        || citus::here().is_of_citus()
+        || citus::is_of_citus()
         || !concerns()
         || roles::reads_physically(labelled_table)
         || !may_drop(labelled_table)
@@ -96,7 +96,7 @@ fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
         policy.rules.retain(|rule| !names.contains(&rule.index));
         policy
     };
-    if citus::here().is_shell(labelled_table) {
+    if citus::is_shell(labelled_table) {
         let without = label_of(labelled_table).map(without);
         return purge_before_change::prevent(labelled_table, without.as_ref(), pg_sys::NoLock);
     }

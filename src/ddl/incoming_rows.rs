@@ -50,7 +50,7 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         return;
     }
     // The rows of a table of Citus are in its shards.
-    if citus::here().is_of_citus() || citus::here().is_shell(family) {
+    if citus::is_of_citus() || citus::is_shell(family) {
         return;
     }
     xact::next_command();

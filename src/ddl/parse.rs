@@ -92,10 +92,7 @@ pub(super) fn kind(node: Node<'_>) -> Option<(StatementKind, Option<RelationName
             let names = names.cast::<List>()?;
             let name = RelationName::Parts(names, names.length);
             // A table of Citus gets its label by such a statement, on each node.
-            let is_shell = || {
-                name.resolve()
-                    .is_some_and(|relid| citus::here().is_shell(relid))
-            };
+            let is_shell = || name.resolve().is_some_and(citus::is_shell);
             if stmt.label.is_null() || !citus::is_known_to_be_absent() && is_shell() {
                 return Some((StatementKind::SetLabel, Some(name)));
             }

@@ -50,9 +50,9 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
             " Or let them live again: ttl.disable(..., revive_expired => true).",
         ));
     }
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         // Before this transaction locks anything that a shard's might wait for.
-        let purged = citus::here().call(relid, "ttl_internal.purge_strictly", &[]);
+        let purged = citus::call(relid, "ttl_internal.purge_strictly", &[]);
         return purged.map(drop).map_err(|error| error.or_hint(HINT));
     }
     purge_tables::lock_tree(relid, children_lock);

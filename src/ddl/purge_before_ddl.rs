@@ -58,8 +58,8 @@ pub(super) fn delete_expired(statement: &UtilityStatement<'_>) {
 fn concerns(relid: pg_sys::Oid) -> bool {
     // Citus repeats the statement for each shard, where these are.
     // A copy that it makes has only rows that another has, with the keys that they have there.
-    let is_copy = citus::here().is_of_citus() && citus::here().is_unfinished_copy(relid);
-    !citus::here().is_shell(relid)
+    let is_copy = citus::is_of_citus() && citus::is_unfinished_copy(relid);
+    !citus::is_shell(relid)
         && !is_copy
         && roles::owns_relation(relid, roles::current_user())
         && !roles::reads_physically(relid)

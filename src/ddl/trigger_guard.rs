@@ -34,7 +34,7 @@ pub(super) fn check(statement: &UtilityStatement<'_>) {
     {
         return;
     }
-    if statement.kind == StatementKind::RenameTrigger && citus::here().has_shard_name(table) {
+    if statement.kind == StatementKind::RenameTrigger && citus::has_shard_name(table) {
         taken_by_citus(table).raise();
     }
     if let Some(policy) = cache::policy(table) {

@@ -92,7 +92,7 @@ pub(crate) fn before(planned: Node<'_, PlannedStmt>, node: Node<'_>) -> Option<W
             .map_or(OptionsTarget::Missing, OptionsTarget::Altered),
     };
     let is_for_us_alone = match table {
-        OptionsTarget::Altered(relid) => citus::here().is_shell(relid) && lacks_commands(node),
+        OptionsTarget::Altered(relid) => citus::is_shell(relid) && lacks_commands(node),
         _ => false,
     };
     Some(WithoutOptions {
@@ -135,8 +135,7 @@ fn is_of_citus(stmt: Node<'_, AlterTableStmt>) -> bool {
     }
     let name = stmt.node(|stmt| &stmt.relation);
     let table = name.and_then(|name| RelationName::Range(name).resolve());
-    citus::here().is_of_citus()
-        || table.is_some_and(|table| citus::here().shell_of(table).is_some())
+    citus::is_of_citus() || table.is_some_and(|table| citus::shell_of(table).is_some())
 }
 
 /// Called after the statement, if it has succeeded: what is left to do, to which table.
@@ -239,8 +238,8 @@ fn altered(stmt: Node<'_, AlterTableStmt>, options: &TableOptions) -> Option<pg_
         pg_sys::ShareUpdateExclusiveLock
     };
     let table = names::altered(stmt, lock.max(names::lock_level(stmt)))?;
-    if citus::here().is_shell(table) {
-        or_raise(citus::here().use_one_session(table));
+    if citus::is_shell(table) {
+        or_raise(citus::use_one_session(table));
     }
     Some(table)
 }

@@ -36,13 +36,13 @@ unsafe impl Around for FunctionHooks {
 
 #[pg_guard]
 extern "C-unwind" fn is_of_citus(function: Oid) -> bool {
-    citus::here().doing(function).is_some()
+    citus::doing(function).is_some()
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn begin(call: HookedCall<'_>) -> Option<(Doing, Scope)> {
-    let (doing, scope) = citus::here().enter(call.function())?;
+    let (doing, scope) = citus::enter(call.function())?;
     if doing == Doing::Converting {
         or_raise(conversion::before(call.function(), call.object()));
     }
@@ -52,7 +52,7 @@ extern "C-unwind" fn begin(call: HookedCall<'_>) -> Option<(Doing, Scope)> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 extern "C-unwind" fn end(doing: Doing, scope: Scope) {
-    citus::here().leave(scope);
+    citus::leave(scope);
     if doing == Doing::Converting {
         conversion::after();
     }

@@ -37,7 +37,7 @@ impl fast_path::Judge for ReferenceJudge {
             return;
         };
         if settings::show_expired()
-            || citus::here().is_doing(Doing::Copying)
+            || citus::is_doing(Doing::Copying)
             || roles::reads_physically(table) && !externs::InSecurityRestrictedOperation()
             || referential::is_validated_by_ddl(table)
         {

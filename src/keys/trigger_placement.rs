@@ -48,15 +48,14 @@ fn is_on(relid: pg_sys::Oid) -> bool {
 
 /// Whether the table waits for `ttl.resume`. What Citus makes for a shard does not: no dump brings its trigger.
 fn is_restored(relid: pg_sys::Oid) -> bool {
-    !citus::here().is_doing(Doing::Making)
-        && cache::policy(relid).is_some_and(|policy| policy.is_restored)
+    !citus::is_doing(Doing::Making) && cache::policy(relid).is_some_and(|policy| policy.is_restored)
 }
 
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it
 /// when it is done (`ddl::conversion`).
 fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
-    let makes = citus::here().is_doing(Doing::Converting) || citus::here().is_of_citus();
-    makes && !citus::here().has_shard_name(relid)
+    let makes = citus::is_doing(Doing::Converting) || citus::is_of_citus();
+    makes && !citus::has_shard_name(relid)
 }
 
 pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
@@ -151,7 +150,7 @@ fn family(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     if unsafe { pg_sys::IsBinaryUpgrade } || !can_carry(relid) || trigger_function().is_none() {
         return vec![];
     }
-    let mut tables = citus::here().with_shards(&[relid]);
+    let mut tables = citus::with_shards(&[relid]);
     tables.retain(|&table| can_carry(table));
     tables
 }

@@ -31,7 +31,7 @@ pub(super) fn stamp(target: &StampedTable<'_>, query: QueryTree<'_>) {
     // Under a granularity the shard decides whether an UPDATE stamps, unless the statement gives `_ts`.
     let is_left = |list: &Assignments<'_>| {
         target.policy.ts_granularity > 0
-            && !citus::here().is_replicated(target.relid)
+            && !citus::is_replicated(target.relid)
             && !list.columns().any(|assigned| assigned == column.attno)
     };
     let list = query.assignments();
@@ -55,7 +55,7 @@ pub(super) fn brings_over(query: QueryTree<'_>, relid: pg_sys::Oid) -> bool {
     !citus::is_known_to_be_absent()
         && query
             .inserted_from()
-            .is_some_and(|source| citus::here().is_successor(relid, source))
+            .is_some_and(|source| citus::is_successor(relid, source))
 }
 
 /// With `ttl.preserve_ts`: an UPDATE says so to the shards, by giving each row the time that it has.

@@ -65,7 +65,7 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     }
     let before = GENERATION.get();
     let found = policy_lookup::look_up(relid).map(Rc::new);
-    if GENERATION.get() == before && !citus::here().may_become_shard(relid) {
+    if GENERATION.get() == before && !citus::may_become_shard(relid) {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }
     found
@@ -95,7 +95,7 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
     let labelled_table = topmost(relid, known, &mut found, holds);
     if GENERATION.get() == before {
-        found.retain(|&relid, _| !citus::here().may_become_shard(relid));
+        found.retain(|&relid, _| !citus::may_become_shard(relid));
         LABELLED_TABLES.with_borrow_mut(|labelled_tables| labelled_tables.extend(found));
     }
     labelled_table
@@ -108,7 +108,7 @@ pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     }
     let before = GENERATION.get();
     let found = read_labels::label_of(relid).map(Rc::new);
-    if GENERATION.get() == before && !citus::here().may_become_shard(relid) {
+    if GENERATION.get() == before && !citus::may_become_shard(relid) {
         LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
     }
     found

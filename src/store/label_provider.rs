@@ -31,7 +31,7 @@ fn local_state(relid: pg_sys::Oid, label: Option<&str>) -> Option<LocalState> {
     let policy = Policy::parse(label?).ok()?;
     // A shard follows its table. Until it is one, it has no policy in force: rows of a copy are not to be
     // deleted before all that has happened to them since the copy began has arrived.
-    if citus::here().is_doing(Doing::Making) {
+    if citus::is_doing(Doing::Making) {
         return None;
     }
     if session::is_binary_upgrade() {
@@ -63,7 +63,7 @@ fn predecessor(relid: pg_sys::Oid) -> Option<Policy> {
         return None;
     }
     let mut all = all_labels().into_iter();
-    let found = all.find(|(of, policy)| !policy.restored && citus::here().is_successor(relid, *of));
+    let found = all.find(|(of, policy)| !policy.restored && citus::is_successor(relid, *of));
     found.map(|(_, policy)| policy)
 }
 

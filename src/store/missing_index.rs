@@ -26,7 +26,7 @@ pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
     match policy.index {
         IndexMethod::Auto => {
             // A shell and a hypertable have no rows of their own.
-            citus::here().is_shell(relid)
+            citus::is_shell(relid)
                 || timescale::is_hypertable(relid)
                 || blocks(relid) >= settings::auto_index_min_blocks()
         }

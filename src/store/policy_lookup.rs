@@ -152,7 +152,7 @@ impl TablePolicy {
     /// Whether the relation, which has this policy, is a copy of a shard that Citus is still making. A row that has
     /// expired in it may have been refreshed where it is copied from, and the UPDATE, which comes later, would miss it.
     pub(crate) fn is_unfinished_copy(&self, relid: pg_sys::Oid) -> bool {
-        self.is_shard() && citus::here().is_unfinished_copy(relid)
+        self.is_shard() && citus::is_unfinished_copy(relid)
     }
 
     /// For how many seconds more rows stay on disk in a copy of a reference table, where a statement
@@ -211,9 +211,9 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         Some(ts) => Some(look_up_clock(relid, ts, policy.ttl_column.as_deref())?),
         None => None,
     };
-    let part = citus::here().part(relid);
+    let part = citus::part(relid);
     let is_reference_shard =
-        matches!(part, Some(CitusRole::Shard(shell)) if citus::here().is_replicated(shell));
+        matches!(part, Some(CitusRole::Shard(shell)) if citus::is_replicated(shell));
     let deletion_lag = match part {
         Some(CitusRole::Shard(_)) if is_reference_shard => citus::REFERENCE_MARGIN,
         Some(CitusRole::Shard(_)) if policy.drop_partitions && is_partition(relid) => {

@@ -42,7 +42,7 @@ thread_local! {
 /// Whether the label of a statement is one that the extension has made for the table, here or on the
 /// node that sends it.
 pub(crate) fn is_own_statement() -> bool {
-    OWN_STATEMENT.get() || citus::here().is_of_citus() || citus::here().is_doing(Doing::Converting)
+    OWN_STATEMENT.get() || citus::is_of_citus() || citus::is_doing(Doing::Converting)
 }
 
 /// Stores the policy (`None`, or an empty one, removes it), tells all sessions, and makes the change
@@ -53,7 +53,7 @@ pub(crate) fn is_own_statement() -> bool {
 pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
     let policy = policy.filter(|policy| !policy.is_empty());
     let label = policy.map(Policy::to_label);
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         set_everywhere(relid, label.as_deref());
     } else {
         about_to_change(relid);
@@ -116,7 +116,7 @@ fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
 /// Makes every session forget the table, its descendants and its ancestors, and plan again (C8).
 /// Takes effect at commit, in this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
-    let below = citus::here().with_shards(&[relid]).into_iter();
+    let below = citus::with_shards(&[relid]).into_iter();
     for related in below.chain(catalog::ancestors(relid)) {
         if catalog::class(related).is_some() {
             catalog::invalidate(related);

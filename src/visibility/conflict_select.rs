@@ -10,7 +10,7 @@ use crate::store::{cache, extension};
 
 /// Adds the restriction to the condition of such a statement, and of those in its WITH clause.
 pub(crate) fn hide_expired(query: QueryTree<'_>) {
-    if settings::show_expired() || citus::here().is_doing(Doing::Copying) {
+    if settings::show_expired() || citus::is_doing(Doing::Copying) {
         return;
     }
     for query in query.with_queries().chain([query]) {

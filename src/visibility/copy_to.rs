@@ -97,7 +97,7 @@ unsafe fn replacement(stmt: *mut CopyStmt) -> Option<(pg_sys::Oid, String)> {
         if (*stmt).is_from
             || (*stmt).relation.is_null()
             || settings::show_expired()
-            || citus::here().is_doing(Doing::Copying)
+            || citus::is_doing(Doing::Copying)
             || extension::is_known_to_be_absent()
         {
             return None;

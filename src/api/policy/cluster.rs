@@ -17,7 +17,7 @@ pub(in crate::api) fn check(relid: pg_sys::Oid) -> Result<()> {
             .detail("It is columnar: its rows cannot be deleted one by one.")
             .hint("Partition it by RANGE, with columnar partitions, and set the time to live on the partitioned table with drop_partitions => true."));
     }
-    match citus::here().part(relid) {
+    match citus::part(relid) {
         None => Ok(()),
         Some(CitusRole::Shard(table)) => {
             let table = qualified_name(table);
@@ -55,8 +55,8 @@ fn is_older(version: &str) -> bool {
 /// Before a change of the policy of a table of Citus: what follows in the transaction reaches each node by one
 /// session, or 25001.
 pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
-    if citus::here().is_shell(relid) {
-        citus::here().use_one_session(relid)?;
+    if citus::is_shell(relid) {
+        citus::use_one_session(relid)?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
 /// Of a statement in a transaction of its own, Citus changes several shards of this node by another session; this one,
 /// which puts the trigger on them or takes it away, would wait for that for ever. In a DO block it changes them in this one.
 pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         let block = format!("BEGIN EXECUTE {}; END", catalog::quote_literal(statement));
         let block = catalog::quote_literal(&block);
         return Ok(encoding::run(&format!("DO LANGUAGE plpgsql {block}"))?);
@@ -76,7 +76,7 @@ pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
 
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
 pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
-    if !citus::here().is_shell(relid) || citus::here().is_coordinator() {
+    if !citus::is_shell(relid) || citus::is_coordinator() {
         return Ok(());
     }
     let message = format!("{what} is not supported on this node");
@@ -92,7 +92,7 @@ pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
 
 /// Refuses an option or a function that does not work on tables of Citus.
 pub(in crate::api) fn refuse_on_shell(relid: pg_sys::Oid, what: &str, hint: &str) -> Result<()> {
-    if !citus::here().is_shell(relid) {
+    if !citus::is_shell(relid) {
         return Ok(());
     }
     let table = qualified_name(relid);

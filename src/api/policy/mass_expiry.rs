@@ -143,12 +143,11 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
         catalog::class(*table).is_some_and(|class| {
             let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
             // A table of Citus has its rows in shards, and columns are not sampled.
-            let is_read = !citus::here().is_shell(*table) && catalog::is_heap(*table);
+            let is_read = !citus::is_shell(*table) && catalog::is_heap(*table);
             class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
         })
     };
-    let all: Vec<_> = citus::here()
-        .with_shards(&[relid])
+    let all: Vec<_> = citus::with_shards(&[relid])
         .into_iter()
         .filter(has_rows)
         .collect();

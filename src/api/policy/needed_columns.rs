@@ -60,7 +60,7 @@ pub(in crate::api) fn missing_columns(relid: pg_sys::Oid, policy: &Policy) -> Re
         };
         let condition = override_check::condition(&ttl);
         // Citus reads the condition of a constraint without a name twice, and fails with this one.
-        let constraint = if citus::here().is_shell(relid) {
+        let constraint = if citus::is_shell(relid) {
             "CONSTRAINT ttl_is_override CHECK"
         } else {
             "CHECK"

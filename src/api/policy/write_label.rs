@@ -60,7 +60,7 @@ pub(in crate::api) fn change(
 /// away. With more partitions than this, or a locked one, it is assumed.
 fn may_have_rows(relid: pg_sys::Oid) -> bool {
     const TABLES: usize = 100;
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         return true;
     }
     let tables = catalog::all_inheritors(relid);

@@ -66,7 +66,7 @@ fn count_in_shards(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Count
     let default = default_ttl.map_or("NULL".to_owned(), |seconds| seconds.to_string());
     let (mut seen, mut total, mut expired) = (HashSet::new(), 0, 0);
     let mut oldest: Option<TimestampWithTimeZone> = None;
-    for answer in citus::here().call(relid, "ttl.preview", &[default])? {
+    for answer in citus::call(relid, "ttl.preview", &[default])? {
         if !seen.insert(answer.shard) {
             continue;
         }

@@ -30,7 +30,7 @@ fn purge_strictly(rel: pg_sys::Oid) -> i64 {
 
 fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
     guard::check_owner(relid)?;
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         return purge_shards(relid);
     }
     guard::lock(relid, pg_sys::RowExclusiveLock);
@@ -51,7 +51,5 @@ fn purge_shards(relid: pg_sys::Oid) -> Result<i64> {
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
-    citus::here()
-        .call(relid, "ttl.purge", &[])
-        .and_then(|answers| placements::sum(&answers))
+    citus::call(relid, "ttl.purge", &[]).and_then(|answers| placements::sum(&answers))
 }

@@ -29,7 +29,7 @@ fn revive(rel: Option<pg_sys::Oid>, condition: Option<Text>) -> i64 {
 
 fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
     guard::check_owner(relid)?;
-    if citus::here().is_shell(relid) {
+    if citus::is_shell(relid) {
         return bring_back_in_shards(relid, condition);
     }
     guard::lock(relid, pg_sys::RowExclusiveLock);
@@ -71,7 +71,7 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
     if governing_label(relid).is_none() {
         return Err(Error::no_policy(relid));
     }
-    if citus::here().is_replicated(relid) {
+    if citus::is_replicated(relid) {
         let hint = "A longer time to live, with revive_expired => true, brings all of its expired rows back.";
         cluster::refuse_on_shell(relid, "ttl.revive()", hint)?;
     }
@@ -79,7 +79,7 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
         .map(|Text(text)| checked(relid, text))
         .transpose()?;
     let condition = condition.map_or("NULL".to_owned(), |text| catalog::quote_literal(&text));
-    let answers = citus::here().call(relid, "ttl.revive", &[condition])?;
+    let answers = citus::call(relid, "ttl.revive", &[condition])?;
     placements::sum(&answers)
 }
 

@@ -44,7 +44,7 @@ static ASKED: Variable<RefCell<Option<Answered>>> = Variable::new(RefCell::new(N
 /// Whether the figures of the table are those of other nodes: this one is the coordinator, and the session
 /// does not answer another node.
 pub(super) fn is_elsewhere(relid: pg_sys::Oid) -> bool {
-    citus::here().is_shell(relid) && citus::here().is_coordinator() && !citus::here().is_asked()
+    citus::is_shell(relid) && citus::is_coordinator() && !citus::is_asked()
 }
 
 /// The sum of the backlogs, and the largest age; `None` where a node does not know, or is silent.
@@ -104,7 +104,7 @@ fn ask() -> ClusterFigures {
         figures: vec![],
         silent: vec![],
     };
-    for answer in or_raise(citus::here().ask(FIGURES)) {
+    for answer in or_raise(citus::ask(FIGURES)) {
         let node = answer.name();
         let figures = answer.text.and_then(|text| {
             serde_json::from_str(text.as_deref().unwrap_or("{}"))

@@ -39,7 +39,7 @@ fn found(
         return vec![];
     }
     let tables = deletion_state::expiring_by(rel, policy);
-    if tables.is_empty() && !citus::here().is_shell(rel) {
+    if tables.is_empty() && !citus::is_shell(rel) {
         return vec![];
     }
     let mut problems = match deletion_state::halted() {

@@ -38,7 +38,7 @@ fn node_reports() -> TableIterator<
 }
 
 fn reports() -> Result<Vec<NodeReport>> {
-    let answers = citus::here().ask(REPORT)?.into_iter();
+    let answers = citus::ask(REPORT)?.into_iter();
     Ok(answers
         .map(|answer| {
             let (name, port) = answer

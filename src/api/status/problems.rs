@@ -283,7 +283,7 @@ fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
 
 /// C35: a table of Citus that cannot have a time to live.
 fn of_citus(relid: pg_sys::Oid) -> Option<Problem> {
-    citus::here().part(relid)?;
+    citus::part(relid)?;
     let failure = cluster::check(relid).err()?;
     Some(Problem::new(format!("not supported: {}", failure.text())))
 }

@@ -21,8 +21,7 @@ pub(in crate::api) fn of(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<Pr
     // replayed in its tables.
     let is_hypertable = LazyCell::new(|| timescale::is_hypertable(labelled_table));
     let is_new_chunk = |table| trigger_placement::has_on_origin(table) && *is_hypertable;
-    citus::here()
-        .with_shards(&[labelled_table])
+    citus::with_shards(&[labelled_table])
         .into_iter()
         .filter(follows)
         .flat_map(|table| {

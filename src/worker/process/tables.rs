@@ -54,7 +54,7 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
         // invalidations of their caches.
         scheduler_cache::forget_caches();
         let is_present = extension::is_present();
-        if reading == Reading::All || !is_present || citus::here().is_present() {
+        if reading == Reading::All || !is_present || citus::is_present() {
             scheduler_cache::clear();
         }
         if !is_present {
@@ -82,7 +82,7 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
         }
         // All trees in one walk: they may share branches, and tables within one may have labels
         // of their own that are not in force.
-        let relids = citus::here().with_shards(&bound.keys().copied().collect::<Vec<_>>());
+        let relids = citus::with_shards(&bound.keys().copied().collect::<Vec<_>>());
         let mut read = 0;
         for relid in relids {
             let of_now = |found: &Found| {
@@ -187,7 +187,7 @@ const CATALOGS: [pg_sys::Oid; 14] = [
 /// How often they have been written to, by the statistics; `None` if that is not known, or is not all (with Citus).
 pub(in crate::worker) fn catalog_writes() -> Result<Option<i64>, Error> {
     worker_transaction::run(|| {
-        let is_all = !citus::here().is_present();
+        let is_all = !citus::is_present();
         Ok(is_all.then(|| activity::rows_changed(&CATALOGS)).flatten())
     })
 }
@@ -252,7 +252,7 @@ fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprint
         shortest: shortest(&in_force),
     };
     // A shell has no rows. The coordinator drops it, with its shards, if it is a whole partition.
-    if in_force.is_shell() && !(target.drop_partitions && citus::here().is_coordinator()) {
+    if in_force.is_shell() && !(target.drop_partitions && citus::is_coordinator()) {
         return None;
     }
     if in_force.is_unfinished_copy(relid) {

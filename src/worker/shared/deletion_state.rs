@@ -84,7 +84,7 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let has_rows = |relid: &pg_sys::Oid| catalog::class(*relid).is_some_and(of_rows);
     let is_dropped = |relid| {
         catalog::class(relid).is_some_and(|class| class.is_partition)
-            && citus::here().is_coordinator()
+            && citus::is_coordinator()
             && label_of(labelled_table).is_some_and(|policy| policy.drop_partitions)
     };
     let follows = |relid: &pg_sys::Oid| {
@@ -94,8 +94,7 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
                 && (!policy.is_shell() || is_dropped(*relid))
         })
     };
-    citus::here()
-        .with_shards(&[labelled_table])
+    citus::with_shards(&[labelled_table])
         .into_iter()
         .filter(has_rows)
         .filter(follows)
@@ -118,7 +117,7 @@ fn is_seen_alone(relid: pg_sys::Oid) -> bool {
     let is_seen = |state: TableState| state.is_target() && state.labelled_table == relid.to_u32();
     state::get(key_of(relid)).is_some_and(is_seen)
         && catalog::class(relid).is_some_and(is_alone)
-        && citus::here().part(relid).is_none()
+        && citus::part(relid).is_none()
 }
 
 fn key_of(relid: pg_sys::Oid) -> TableKey {
