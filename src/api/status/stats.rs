@@ -109,7 +109,7 @@ fn table_stats() -> TableIterator<
                 slow,
                 error
                     .filter(|_| shows_errors(relid))
-                    .and_then(|state| state.error())
+                    .and_then(|state| state.error.get())
                     .map(Text),
                 time(sum.last_error_at),
                 time(sum.reset_at),

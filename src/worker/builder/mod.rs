@@ -54,26 +54,19 @@ pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
 /// Ends the builder if it is at this table of this database: it holds a lock for as long as it
 /// takes. It begins anew later.
 pub(crate) fn give_way(relid: pg_sys::Oid) {
-    if let Some(pid) = builds::pid_at(key_here(relid)) {
+    if let Some(pid) = builds::pid_at(TableKey::here(relid)) {
         background::terminate(pid);
-    }
-}
-
-fn key_here(relid: pg_sys::Oid) -> TableKey {
-    TableKey {
-        database: background::my_database().to_u32(),
-        relid: relid.to_u32(),
     }
 }
 
 /// How the builder stands with a table of this database.
 pub(crate) fn standing(relid: pg_sys::Oid) -> BuildState {
-    builds::standing(key_here(relid))
+    builds::standing(TableKey::here(relid))
 }
 
 /// Whether a builder is at a table of this database, or is to come.
 pub(crate) fn is_wanted(relid: pg_sys::Oid) -> bool {
-    builds::is_wanted(key_here(relid))
+    builds::is_wanted(TableKey::here(relid))
 }
 
 pub(crate) use crate::worker::queue::build_plan::{BuildNeed, BuildState};

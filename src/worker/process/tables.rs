@@ -11,7 +11,7 @@ use crate::policy::{Policy, micros};
 use crate::store::{self, Clock, TablePolicy, cache, extension};
 use crate::worker::builder;
 use crate::worker::queue::quota::Claimant;
-use crate::worker::shared::state::{self, Entering, TableKey, Wanted};
+use crate::worker::shared::state::{self, Entering, TableKey, TableState};
 use crate::worker::shared::{self, blocked, builds, places};
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
@@ -141,7 +141,7 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
             if changed {
                 state.fingerprint = *fingerprint;
                 // A turn that goes on by the old policy does not keep its findings.
-                state.progress = state::Progress::new();
+                state.progress = state::Progress::default();
                 state.not_whole_before = 0;
                 state.emptiness.interrupt();
                 // Nor do its findings about rows hold under the new one.
@@ -197,16 +197,16 @@ fn without_room(database: u32, targets: &FoundTargets) -> HashSet<u32> {
     let mut entering = Entering::begin();
     let mut lacking = HashSet::new();
     for (&relid, (target, fingerprint)) in targets {
-        let wanted = Wanted {
-            key: TableKey { database, relid },
-            labelled_table: target.labelled_table.to_u32(),
-            fingerprint: *fingerprint,
-            claimant: Claimant {
-                owner: target.owner.to_u32(),
-                unlimited: target.unlimited,
-            },
+        let key = TableKey { database, relid };
+        let claimant = Claimant {
+            owner: target.owner.to_u32(),
+            unlimited: target.unlimited,
         };
-        if entering.ensure(&wanted).is_err() {
+        let new = TableState {
+            fingerprint: *fingerprint,
+            ..TableState::new(key, target.labelled_table.to_u32(), claimant)
+        };
+        if entering.ensure(&new).is_err() {
             lacking.insert(relid);
         }
     }
@@ -314,11 +314,7 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
         );
     }
     for &labelled_table in restored {
-        let database = background::my_database().to_u32();
-        let key = TableKey {
-            database,
-            relid: labelled_table.to_u32(),
-        };
+        let key = TableKey::here(labelled_table);
         let claimant = worker_transaction::run(|| Ok(places::claimant(labelled_table)));
         let is_new = |claimant| state::warn_restored(key, claimant);
         if !claimant.ok().flatten().is_some_and(is_new) {

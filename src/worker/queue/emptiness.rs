@@ -3,7 +3,7 @@
 /// What is known of a partition's emptiness. It is lost with the server's shared memory: then the
 /// time counts from the next look on.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::worker) struct Emptiness {
     /// The partition's file, which TRUNCATE replaces; 0 = not seen yet.
     file: u32,
@@ -14,20 +14,12 @@ pub(in crate::worker) struct Emptiness {
 }
 
 impl Emptiness {
-    pub(in crate::worker) const fn new() -> Self {
-        Self {
-            file: 0,
-            held: false,
-            since: 0,
-        }
-    }
-
     /// The partition has this file.
     fn look(&mut self, file: u32) {
         if self.file != file {
             *self = Self {
                 file,
-                ..Self::new()
+                ..Self::default()
             };
         }
     }

@@ -6,7 +6,7 @@ const DAY: i64 = 86_400_000_000;
 
 #[test]
 fn an_empty_partition_has_its_time() {
-    let mut partition = Emptiness::new();
+    let mut partition = Emptiness::default();
     assert!(!partition.may_go(16400, 7, DAY));
     assert!(!partition.may_go(16400, 6 + DAY, DAY));
     assert!(partition.may_go(16400, 7 + DAY, DAY));
@@ -21,7 +21,7 @@ fn an_empty_partition_has_its_time() {
 
 #[test]
 fn rows_that_were_found_are_evidence() {
-    let mut partition = Emptiness::new();
+    let mut partition = Emptiness::default();
     partition.found_expired(16400);
     assert!(partition.may_go(16400, 1, DAY));
     assert!(partition.may_go(16400, 2, DAY));
@@ -36,7 +36,7 @@ fn rows_that_were_found_are_evidence() {
 #[test]
 fn it_counts_whenever_they_were_found() {
     for looked_before in [false, true] {
-        let mut partition = Emptiness::new();
+        let mut partition = Emptiness::default();
         if looked_before {
             partition.may_go(16400, 1, DAY);
         }
@@ -48,5 +48,5 @@ fn it_counts_whenever_they_were_found() {
 
 #[test]
 fn no_age_is_at_once() {
-    assert!(Emptiness::new().may_go(16400, 1, 0));
+    assert!(Emptiness::default().may_go(16400, 1, 0));
 }

@@ -99,9 +99,9 @@ fn pause(times: u32, naptime: i64) -> i64 {
     doubled.min(naptime.max(FIRST_PAUSE))
 }
 
-impl Schedule {
+impl Default for Schedule {
     /// For an unknown table: look now, from the beginning.
-    pub(in crate::worker) const fn new() -> Self {
+    fn default() -> Self {
         Self {
             due: i64::MIN,
             last_look: i64::MIN,
@@ -116,7 +116,9 @@ impl Schedule {
             arrived: Arrived::NOTHING,
         }
     }
+}
 
+impl Schedule {
     /// Begins a turn: what arrives from now on is kept for the next one.
     pub(in crate::worker) fn begin_turn(&mut self, now: i64) {
         self.turn_began = Some(now);

@@ -53,7 +53,7 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let mut schedule = Schedule::new();
+        let mut schedule = Schedule::default();
         schedule.begin_turn(START);
         schedule.after_full_search(0, START);
         let done = Outcome::Done {

@@ -24,7 +24,7 @@ fn done(next_expiry: Option<i64>) -> Outcome {
 }
 
 fn after(outcome: Outcome) -> Schedule {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     schedule.after_full_search(0, NOW);
     schedule.after_turn(outcome, NAP, NOW);
     schedule
@@ -32,8 +32,8 @@ fn after(outcome: Outcome) -> Schedule {
 
 #[test]
 fn a_new_table_is_looked_at_now_and_from_the_beginning() {
-    assert!(Schedule::new().due < NOW);
-    assert!(Schedule::new().begins_full(NAP, NOW));
+    assert!(Schedule::default().due < NOW);
+    assert!(Schedule::default().begins_full(NAP, NOW));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_next_expiry_is_met_exactly() {
 #[test]
 fn tables_with_nothing_to_do_are_looked_at_together() {
     let due = |now, naptime| {
-        let mut schedule = Schedule::new();
+        let mut schedule = Schedule::default();
         schedule.after_full_search(0, now);
         schedule.after_turn(done(None), naptime, now);
         assert!(schedule.is_routine());
@@ -77,7 +77,7 @@ fn more_to_do_is_due_at_once_but_behind_what_waits_longer() {
 
 #[test]
 fn failures_back_off_up_to_naptime() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     let mut pauses = vec![];
     for _ in 0..9 {
         schedule.after_turn(Outcome::Failed, NAP, NOW);
@@ -91,7 +91,7 @@ fn failures_back_off_up_to_naptime() {
 
 #[test]
 fn rows_left_behind_are_met_again_ever_more_seldom() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     let left = Outcome::Done {
         next_expiry: None,
         leftover: true,
@@ -147,7 +147,7 @@ fn writes_make_a_table_due_once_a_second() {
 
 #[test]
 fn a_slow_search_from_the_beginning_is_seldom() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     schedule.after_full_search(SECOND, NOW);
     schedule.after_writes(KEPT, SECOND, NOW);
     assert!(!schedule.begins_full(NAP, NOW + 19 * SECOND));
@@ -158,7 +158,7 @@ fn a_slow_search_from_the_beginning_is_seldom() {
 /// made just before that was slow.
 #[test]
 fn a_search_that_is_owed_is_made() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     schedule.after_full_search(SECOND, NOW);
     schedule.after_writes(KEPT, SECOND, NOW);
     schedule.after_turn(done(None), NAP, NOW + SECOND);
@@ -174,7 +174,7 @@ fn a_search_that_is_owed_is_made() {
 /// M9: what the searches of all indexes cost together is one part in twenty of the time.
 #[test]
 fn m9_searches_of_further_indexes_count() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     schedule.after_full_search(SECOND, NOW);
     schedule.after_further_search(2 * SECOND);
     schedule.after_writes(KEPT, SECOND, NOW);
@@ -182,7 +182,7 @@ fn m9_searches_of_further_indexes_count() {
     assert!(!schedule.begins_full(NAP, NOW + 60 * SECOND - 1));
     assert!(schedule.begins_full(NAP, NOW + 60 * SECOND));
     // The search that is owed is not taken for made.
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     schedule.after_full_search(0, NOW);
     schedule.after_writes(KEPT, SECOND, NOW);
     schedule.after_further_search(0);
@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn due_is_bounded(expiry in any::<Option<i64>>(), leftover: bool, naptime in 1i64..86_400, now in 0i64..1 << 60) {
         let naptime = naptime * SECOND;
-        let mut schedule = Schedule::new();
+        let mut schedule = Schedule::default();
         schedule.after_turn(Outcome::Done { next_expiry: expiry, leftover, interval: 0 }, naptime, now);
         prop_assert!(schedule.due >= now && schedule.due <= now + naptime);
         schedule.after_turn(Outcome::Failed, naptime, now);
@@ -223,7 +223,7 @@ proptest! {
 /// How long a look has been waited for: not while one is going on, nor where none is wanted.
 #[test]
 fn waiting_since() {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::default();
     assert_eq!(schedule.waiting_since(), Some(i64::MIN));
     schedule.begin_turn(NOW);
     assert_eq!(schedule.waiting_since(), None);

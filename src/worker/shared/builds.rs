@@ -4,6 +4,7 @@
 
 use super::SharedLock;
 use super::claims::Client;
+use super::error_text::ErrorText;
 use super::processes::{self, Kind, Process, Task};
 use super::state::TableKey;
 use crate::pg::server::background;
@@ -16,12 +17,10 @@ use std::sync::atomic::Ordering;
 pub(in crate::worker) const BUILDS: usize = 256;
 /// and those of one owner. Others of the owner follow when these are built.
 const FOR_ONE_OWNER: usize = BUILDS / 8;
-/// The longest error that is kept, in bytes.
-const ERROR: usize = 200;
 
 /// A build that is wanted. Valid when zeroed.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(in crate::worker) struct Build {
     /// Its database 0: the entry is free.
     key: TableKey,
@@ -31,9 +30,8 @@ pub(in crate::worker) struct Build {
     began: i64,
     /// Not before.
     next: i64,
-    /// 0: it was ended in the middle, or still goes on.
-    error_len: u16,
-    error: [u8; ERROR],
+    /// None: it was ended in the middle, or still goes on.
+    error: ErrorText<200>,
     /// It had to wait for a lock.
     is_waiting: bool,
 }
@@ -74,12 +72,8 @@ pub(in crate::worker) fn want(database: u32, tables: &[(u32, u32)]) {
             *free = Build {
                 key,
                 owner,
-                attempts: 0,
-                began: 0,
                 next: i64::MIN,
-                error_len: 0,
-                error: [0; ERROR],
-                is_waiting: false,
+                ..Build::default()
             };
         }
     }
@@ -143,7 +137,7 @@ pub(in crate::worker) fn has_begun(task: Task, now: i64) {
         build.attempts = build.attempts.saturating_add(1);
         build.began = now;
         build.next = now.saturating_add(build_plan::pause(build.attempts));
-        build.error_len = 0;
+        build.error = ErrorText::default();
         build.is_waiting = false;
     });
 }
@@ -199,27 +193,17 @@ fn with(key: TableKey, change: impl FnOnce(&mut Build)) {
 
 /// Nothing is left to do at the table.
 pub(in crate::worker) fn is_done(key: TableKey) {
-    with(key, |build| {
-        build.key = TableKey {
-            database: 0,
-            relid: 0,
-        }
-    });
+    with(key, |build| build.key = TableKey::default());
 }
 
 /// The attempt ended so; `waits`: for a lock, which is no failure.
 pub(in crate::worker) fn has_failed(key: TableKey, error: &str, waits: bool) {
-    let mut end = error.len().min(ERROR);
-    while !error.is_char_boundary(end) {
-        end -= 1;
-    }
     with(key, |build| {
         build.is_waiting = waits;
         if waits {
             build.attempts = build.attempts.saturating_sub(1);
         }
-        build.error[..end].copy_from_slice(&error.as_bytes()[..end]);
-        build.error_len = u16::try_from(end).unwrap_or(0);
+        build.error.set(error);
     });
 }
 
@@ -244,12 +228,9 @@ pub(in crate::worker) fn standing(key: TableKey) -> BuildState {
     let builds = shared::control().builds.get(&lock);
     match builds.iter().find(|build| build.key == key) {
         Some(build) if !build.is_waiting && build.attempts > 0 => {
-            let error = build.error.get(..usize::from(build.error_len));
-            let error = error.filter(|error| !error.is_empty());
+            let error = build.error.get();
             BuildState::Failed(
-                error.map_or("the builder was ended in the middle".to_owned(), |it| {
-                    String::from_utf8_lossy(it).into_owned()
-                }),
+                error.unwrap_or_else(|| "the builder was ended in the middle".to_owned()),
             )
         }
         _ => BuildState::Waiting,

@@ -116,7 +116,7 @@ pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now
 
 fn after_death(state: &mut TableState, naptime: i64, now: i64) {
     if state.schedule.after_turn(Outcome::Failed, naptime, now) {
-        state.progress = Progress::new();
+        state.progress = Progress::default();
     }
     state.died = true;
     state.failing = true;
@@ -194,7 +194,7 @@ pub(in crate::worker) fn end_turn(
     state.failing &= outcome == Outcome::Failed;
     if state.schedule.after_turn(outcome, naptime, now) {
         // What the turn found belongs to the former policy.
-        state.progress = Progress::new();
+        state.progress = Progress::default();
     } else if state.counters.blocked_rows > 0 {
         // The rows that are left are before the position reached.
         state.schedule.search_again();
@@ -310,7 +310,7 @@ pub(in crate::worker) fn scan_all() {
         if state.is_target() {
             state.schedule.now();
             if !state.working {
-                state.progress = Progress::new();
+                state.progress = Progress::default();
             }
         }
     });

@@ -115,16 +115,9 @@ fn is_seen_alone(relid: pg_sys::Oid) -> bool {
         class.relkind == pg_sys::RELKIND_RELATION && !class.may_have_children
     };
     let is_seen = |state: TableState| state.is_target() && state.labelled_table == relid.to_u32();
-    state::get(key_of(relid)).is_some_and(is_seen)
+    state::get(TableKey::here(relid)).is_some_and(is_seen)
         && catalog::class(relid).is_some_and(is_alone)
         && citus::part(relid).is_none()
-}
-
-fn key_of(relid: pg_sys::Oid) -> TableKey {
-    TableKey {
-        database: background::my_database().to_u32(),
-        relid: relid.to_u32(),
-    }
 }
 
 /// How deletion stands in a table, partition or child, unless it is halted everywhere.
@@ -189,7 +182,7 @@ pub(crate) fn of(relid: pg_sys::Oid) -> DeletionState {
     if catalog::class(relid).is_some_and(is_temporary) {
         return unknown(Some(Obstacle::Temporary));
     }
-    let key = key_of(relid);
+    let key = TableKey::here(relid);
     match state::get(key) {
         Some(state) if state.is_target() => return assess(&state, background::monotonic()),
         // A worker has not seen it yet.
@@ -227,7 +220,7 @@ fn assess(state: &TableState, now: i64) -> DeletionState {
         } else if state.unstartable {
             Some(Obstacle::CannotStart)
         } else if state.failing && state.schedule.failures() >= FAILURES {
-            Some(Obstacle::Failing(state.error()))
+            Some(Obstacle::Failing(state.error.get()))
         } else if is_stalled {
             Some(Obstacle::Stalled(state.claimed_by))
         } else if is_neglected {
@@ -235,7 +228,7 @@ fn assess(state: &TableState, now: i64) -> DeletionState {
         } else if state.counters.blocked_rows > 0 {
             Some(Obstacle::Blocked(
                 state.counters.blocked_rows,
-                state.error(),
+                state.error.get(),
             ))
         } else {
             None

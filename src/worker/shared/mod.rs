@@ -6,6 +6,7 @@ pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
 pub(crate) mod counters;
 pub(crate) mod deletion_state;
+pub(crate) mod error_text;
 pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
 pub(in crate::worker) mod outgrown;

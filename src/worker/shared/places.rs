@@ -5,7 +5,7 @@
 //! it has not, the place is given back.
 
 use super::deletion_state;
-use super::state::{self, Entering, TableKey, Wanted};
+use super::state::{self, Entering, TableKey, TableState};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
@@ -114,7 +114,6 @@ pub(crate) fn refusal(relid: pg_sys::Oid) -> Option<String> {
 }
 
 fn take(tables: &[pg_sys::Oid]) -> std::result::Result<(), NoPlace> {
-    let database = background::my_database().to_u32();
     let mut wanted = Vec::new();
     for &table in tables {
         let is_swept = |class: &catalog::Class| class.persistence != pg_sys::RELPERSISTENCE_TEMP;
@@ -125,28 +124,21 @@ fn take(tables: &[pg_sys::Oid]) -> std::result::Result<(), NoPlace> {
         let Some(claimant) = claimant(table) else {
             continue;
         };
-        wanted.push(Wanted {
-            key: TableKey {
-                database,
-                relid: table.to_u32(),
-            },
-            labelled_table: policy.labelled_table.to_u32(),
-            fingerprint: 0,
+        let labelled_table = policy.labelled_table.to_u32();
+        wanted.push(TableState::new(
+            TableKey::here(table),
+            labelled_table,
             claimant,
-        });
+        ));
     }
     if take_all(&wanted).is_err() {
-        forget_gone(database);
-        take_all(&wanted).map_err(|(wanted, refusal)| NoPlace {
-            table: wanted.key.relid.into(),
-            owner: wanted.claimant.owner,
-            refusal,
-        })?;
+        forget_gone(background::my_database().to_u32());
+        take_all(&wanted)?;
     }
     Ok(())
 }
 
-fn take_all(wanted: &[Wanted]) -> std::result::Result<(), (Wanted, Refusal)> {
+fn take_all(wanted: &[TableState]) -> std::result::Result<(), NoPlace> {
     let me = background::my_pid();
     let mut taken = Vec::with_capacity(wanted.len());
     let mut entering = Entering::begin();
@@ -167,7 +159,11 @@ fn take_all(wanted: &[Wanted]) -> std::result::Result<(), (Wanted, Refusal)> {
             }
             Err(refusal) => {
                 give_back(&mut entering, taken, true);
-                return Err((*wanted, refusal));
+                return Err(NoPlace {
+                    table: wanted.key.relid.into(),
+                    owner: wanted.owner,
+                    refusal,
+                });
             }
         }
     }

@@ -64,8 +64,8 @@ pub(crate) struct Progress {
     pub(in crate::worker) next_expiry: i64,
 }
 
-impl Progress {
-    pub(in crate::worker) const fn new() -> Self {
+impl Default for Progress {
+    fn default() -> Self {
         Self {
             batch: 0,
             next_block: -1,
@@ -97,7 +97,9 @@ impl Progress {
             next_expiry: 0,
         }
     }
+}
 
+impl Progress {
     /// How far an expiry key has come; the beginning if its progress is not kept.
     pub(in crate::worker) fn position(&self, expiry_key: usize) -> IndexPosition {
         let position = self.positions.get(expiry_key).copied();
@@ -169,7 +171,7 @@ impl Progress {
             pass_began: now,
             full_search: full,
             written,
-            ..Self::new()
+            ..Self::default()
         };
     }
 }
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_comes_next_time() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::default();
         progress.begin_pass(1, true, 0);
         assert!(!progress.partial && !progress.leaves_out());
         assert!(progress.has_come_to_all());
@@ -215,7 +217,7 @@ mod tests {
     /// However many of one instant cannot be set aside.
     #[test]
     fn rows_without_a_place_are_not_met_again_at_once() {
-        let mut progress = Progress::new();
+        let mut progress = Progress::default();
         for offset in 1..4 {
             let passed = IndexPosition::after(500, (7, offset));
             progress.set_position(0, passed);

@@ -2,6 +2,7 @@
 //! shared memory, under the lock.
 
 use super::counters::Counters;
+use super::error_text::ErrorText;
 pub(in crate::worker) use super::progress::Progress;
 use super::{ExclusiveLock, SharedLock};
 use crate::deletion::receiver::FoundRow;
@@ -12,22 +13,30 @@ use crate::worker::queue::fairness::Habit;
 use crate::worker::queue::quota::{Claimant, Places, Refusal};
 use crate::worker::queue::schedule::Schedule;
 use crate::worker::shared;
+use pgrx::pg_sys;
 use std::collections::HashSet;
-
-/// The longest error text that is kept, in bytes.
-const ERROR_TEXT: usize = 262;
 
 /// The key of a table's state.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TableKey {
     pub(crate) database: u32,
     pub(crate) relid: u32,
 }
 
+impl TableKey {
+    /// The key of a table of this process's database.
+    pub(in crate::worker) fn here(relid: pg_sys::Oid) -> Self {
+        Self {
+            database: background::my_database().to_u32(),
+            relid: relid.to_u32(),
+        }
+    }
+}
+
 /// What is known about a table or partition. Under the lock.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct TableState {
     pub(crate) key: TableKey,
     /// The labelled table.
@@ -84,56 +93,24 @@ pub(crate) struct TableState {
     pub(in crate::worker) count_again_at: i64,
     /// The only row of the current batch.
     pub(in crate::worker) single: Option<FoundRow>,
-    error_len: u16,
-    error: [u8; ERROR_TEXT],
+    /// The last error.
+    pub(crate) error: ErrorText<262>,
 }
 
 impl TableState {
-    /// The state of a table about which nothing is known yet.
-    pub(in crate::worker) fn new(
-        key: TableKey,
-        labelled_table: u32,
-        fingerprint: u64,
-        since: i64,
-    ) -> Self {
+    /// The state of a table about which nothing is known yet; no target.
+    pub(in crate::worker) fn new(key: TableKey, labelled_table: u32, claimant: Claimant) -> Self {
         Self {
             key,
             labelled_table,
-            owner: 0,
-            shortest: 0,
-            drops: false,
-            unstartable: false,
-            unlimited: false,
-            reserved_by: 0,
-            habit: Habit::default(),
-            since,
-            is_seen: false,
-            failing: false,
-            dawdled: false,
-            claimed_by: 0,
-            fingerprint,
-            schedule: Schedule::new(),
-            progress: Progress::new(),
-            counters: Counters::default(),
-            warned_restored: false,
-            not_whole_before: 0,
-            emptiness: Emptiness::new(),
-            working: false,
-            died: false,
-            crowded_at: 0,
-            referred: 0,
-            referred_since: 0,
-            count_again_at: 0,
-            file: 0,
-            read_blocks: 0,
-            single: None,
-            error_len: 0,
-            error: [0; ERROR_TEXT],
+            owner: claimant.owner,
+            unlimited: claimant.unlimited,
+            ..Self::default()
         }
     }
 
     /// Who has its place.
-    fn claimant(&self) -> Claimant {
+    pub(in crate::worker) fn claimant(&self) -> Claimant {
         Claimant {
             owner: self.owner,
             unlimited: self.unlimited,
@@ -144,24 +121,6 @@ impl TableState {
     pub(in crate::worker) fn is_target(&self) -> bool {
         self.fingerprint != 0
     }
-
-    /// The text of the last error.
-    pub(crate) fn error(&self) -> Option<String> {
-        let bytes = self.error.get(..usize::from(self.error_len))?;
-        (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// Keeps an error's text, cut at a character boundary.
-    pub(in crate::worker) fn set_error(&mut self, text: &str) {
-        let mut end = text.len().min(ERROR_TEXT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        for (to, from) in self.error.iter_mut().zip(&text.as_bytes()[..end]) {
-            *to = *from;
-        }
-        self.error_len = u16::try_from(end).unwrap_or(0);
-    }
 }
 
 /// Calls `work` with a table's state, under the lock; `None` if there is none. `work` must not
@@ -171,15 +130,6 @@ pub(in crate::worker) fn with_table<T>(
     work: impl FnOnce(&mut TableState) -> T,
 ) -> Option<T> {
     SharedLock::exclusive().find_mut(&key).map(work)
-}
-
-/// A table that is to have a state.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::worker) struct Wanted {
-    pub(in crate::worker) key: TableKey,
-    pub(in crate::worker) labelled_table: u32,
-    pub(in crate::worker) fingerprint: u64,
-    pub(in crate::worker) claimant: Claimant,
 }
 
 /// The places for tables, and who has them.
@@ -212,24 +162,15 @@ impl Entering {
         }
     }
 
-    /// Makes sure that the table has a state; whether it is a new one.
-    pub(in crate::worker) fn ensure(&mut self, wanted: &Wanted) -> Result<bool, Refusal> {
-        if self.lock.find(&wanted.key).is_some() {
+    /// Makes sure that the table has a state; whether it is this new one.
+    pub(in crate::worker) fn ensure(&mut self, new: &TableState) -> Result<bool, Refusal> {
+        if self.lock.find(&new.key).is_some() {
             return Ok(false);
         }
         let places = self.places.get_or_insert_with(|| places(&self.lock));
-        places.take(wanted.claimant)?;
-        let new = TableState {
-            owner: wanted.claimant.owner,
-            unlimited: wanted.claimant.unlimited,
-            ..TableState::new(
-                wanted.key,
-                wanted.labelled_table,
-                wanted.fingerprint,
-                self.now,
-            )
-        };
-        match self.lock.enter(&wanted.key, new) {
+        places.take(new.claimant())?;
+        let since = self.now;
+        match self.lock.enter(&new.key, TableState { since, ..*new }) {
             Some(_) => Ok(true),
             None => Err(Refusal::Full {
                 total: u32::try_from(settings::max_tables()).unwrap_or(0),
@@ -250,8 +191,8 @@ impl Entering {
 }
 
 /// Makes sure that a table has a state; false if there is no room.
-pub(in crate::worker) fn ensure_table(wanted: &Wanted) -> bool {
-    Entering::begin().ensure(wanted).is_ok()
+pub(in crate::worker) fn ensure_table(new: &TableState) -> bool {
+    Entering::begin().ensure(new).is_ok()
 }
 
 /// Forgets the tables for which `gone` is true, and their blocked rows.
@@ -315,13 +256,7 @@ fn with_sum(
         database,
         relid: labelled_table,
     };
-    let wanted = Wanted {
-        key,
-        labelled_table,
-        fingerprint: 0,
-        claimant,
-    };
-    if ensure_table(&wanted) {
+    if ensure_table(&TableState::new(key, labelled_table, claimant)) {
         with_table(key, |sum| {
             if sum.fingerprint == 0 {
                 sum.schedule.never();
@@ -362,13 +297,7 @@ pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
 
 /// Whether this is the first question about this restored table.
 pub(in crate::worker) fn warn_restored(key: TableKey, claimant: Claimant) -> bool {
-    let wanted = Wanted {
-        key,
-        labelled_table: key.relid,
-        fingerprint: 0,
-        claimant,
-    };
-    ensure_table(&wanted)
+    ensure_table(&TableState::new(key, key.relid, claimant))
         && with_table(key, |state| {
             state.schedule.never();
             !std::mem::replace(&mut state.warned_restored, true)

@@ -4,6 +4,7 @@
 use super::ExclusiveLock;
 use super::counters::Counters;
 use super::state::{TableKey, TableState};
+use crate::worker::queue::quota::Claimant;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -52,12 +53,14 @@ fn enter(memory: &mut ExclusiveLock, kept: &StoredCounters) {
         database: kept.database,
         relid: kept.table,
     };
-    let new = TableState::new(key, kept.labelled_table, 0, 0);
+    let claimant = Claimant {
+        owner: kept.owner,
+        unlimited: kept.unlimited,
+    };
+    let new = TableState::new(key, kept.labelled_table, claimant);
     if let Some(state) = memory.enter(&key, new) {
         // It is swept once a worker has found its policy.
         state.schedule.never();
-        state.owner = kept.owner;
-        state.unlimited = kept.unlimited;
         state.counters = kept.counters;
         state.habit.used = kept.used;
     }

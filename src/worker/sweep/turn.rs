@@ -203,10 +203,10 @@ fn is_passing(key: TableKey, failure: &Error) -> bool {
 pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
     let text = failure.text();
     let is_known = state::with_table(key, |state| {
-        let before = state.error();
-        state.set_error(&text);
+        let before = state.error.get();
+        state.error.set(&text);
         state.counters.last_error_at = background::now();
-        before.is_some() && before == state.error()
+        before.is_some() && before == state.error.get()
     });
     if is_known == Some(true) {
         // By an earlier process of the owner, perhaps.
@@ -245,7 +245,7 @@ impl<'a> Turn<'a> {
     fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
         let now = background::monotonic();
         let written = activity::rows_written(key.relid.into());
-        let mut progress = Progress::new();
+        let mut progress = Progress::default();
         let (mut died, mut single) = (false, None);
         let mut is_another = false;
         let mut referred = 0;
@@ -254,7 +254,7 @@ impl<'a> Turn<'a> {
             is_another = state.file != 0 && state.file != job.file;
             state.file = job.file;
             if is_another {
-                state.progress = Progress::new();
+                state.progress = Progress::default();
                 state.single = None;
             }
             referred = state.referred;
