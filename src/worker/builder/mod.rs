@@ -7,7 +7,6 @@
 pub(in crate::worker) mod build_work;
 
 use self::build_work::{has_clock, record, work_at};
-use super::shared;
 use crate::deletion::worker_transaction;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
@@ -18,11 +17,9 @@ use crate::policy::{IndexMethod, Policy};
 use crate::settings;
 use crate::store::missing_index;
 use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
-use crate::worker::shared::processes;
+use crate::worker::shared::processes::{self, Process};
 use crate::worker::shared::state::TableKey;
 use crate::worker::shared::{builds, log, outgrown};
-use core::ffi::c_int;
-use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::sync::atomic::Ordering;
 
@@ -71,21 +68,21 @@ pub(crate) fn is_wanted(relid: pg_sys::Oid) -> bool {
 
 pub(crate) use crate::worker::queue::build_plan::{BuildNeed, BuildState};
 
-/// The entry point of a builder; `place` is its index in shared memory.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
-    background::handle_signals();
-    let Some(process) = processes::take(place.value()) else {
-        return;
-    };
-    background::before_exit(leave_place);
+pub(in crate::worker) fn run(process: &Process) {
     let key = TableKey {
         database: process.database.load(Ordering::Acquire),
         relid: process.table.load(Ordering::Acquire),
     };
     process.connect();
-    prepare_session();
+    // For the transactions within a statement like CREATE INDEX CONCURRENTLY. What PostgreSQL runs of an owner
+    // in such a statement has settings of its own.
+    processes::prepare_session();
+    // Building waits for older transactions, which may take hours, and no session waits for it
+    // meanwhile; only the locks on tables are waited for briefly.
+    session::force("lock_timeout", "0");
+    // To plan parallel workers, PostgreSQL evaluates constants in expressions of the table's
+    // other indexes, which may call functions of the owner.
+    session::force("max_parallel_maintenance_workers", "0");
     match build(key) {
         Ok(()) => {
             outgrown::forget(key);
@@ -108,50 +105,6 @@ pub extern "C-unwind" fn ttl_ext_builder_main(place: pg_sys::Datum) {
         }
     }
     activity::report_statistics();
-    background::exit();
-}
-
-extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
-    if let Some(own) = processes::own() {
-        let database = own.database.load(Ordering::Relaxed);
-        own.free();
-        // What is left to do is to be looked up.
-        shared::allot_database(database);
-    }
-    shared::wake_launcher();
-}
-
-/// For the transactions within a statement like CREATE INDEX CONCURRENTLY. Neither the configuration,
-/// the database nor the role changes them. What PostgreSQL runs of an owner in such a statement has
-/// settings of its own.
-fn prepare_session() {
-    for (name, value) in [
-        ("search_path", "pg_catalog, pg_temp"),
-        ("default_transaction_isolation", "read committed"),
-        ("default_transaction_read_only", "off"),
-        ("default_transaction_deferrable", "off"),
-        ("role", "none"),
-        ("exit_on_error", "off"),
-        ("session_replication_role", "origin"),
-        ("row_security", "on"),
-        ("quote_all_identifiers", "off"),
-        // It does not wait for a standby.
-        ("synchronous_commit", "off"),
-        ("statement_timeout", "0"),
-        ("idle_in_transaction_session_timeout", "0"),
-        #[cfg(since17)]
-        ("transaction_timeout", "0"),
-        // Building waits for older transactions, which may take hours, and no session waits for it
-        // meanwhile; only the locks on tables are waited for briefly.
-        ("lock_timeout", "0"),
-        // To plan parallel workers, PostgreSQL evaluates constants in expressions of the table's
-        // other indexes, which may call functions of the owner.
-        ("max_parallel_maintenance_workers", "0"),
-        ("ttl.show_expired", "off"),
-        ("ttl.preserve_ts", "off"),
-    ] {
-        session::force(name, value);
-    }
 }
 
 fn build(key: TableKey) -> Result<()> {
@@ -162,12 +115,12 @@ fn build(key: TableKey) -> Result<()> {
         match step.unwrap_or(BuildStep::Done) {
             BuildStep::Done => return Ok(()),
             BuildStep::Concurrently(statement) => {
-                run(&statement, false, |table| {
+                execute(&statement, false, |table| {
                     lock(table, pg_sys::ShareUpdateExclusiveLock)
                 })?;
             }
             BuildStep::Join(statement) => brief(|| {
-                run(&statement, true, |table| {
+                execute(&statement, true, |table| {
                     locks::relation(table, pg_sys::ShareLock);
                     // Attached, or created, since the last look.
                     let new = work_at(relid, false)?.is_some_and(|work| !work.missing.is_empty());
@@ -177,7 +130,7 @@ fn build(key: TableKey) -> Result<()> {
             BuildStep::Validate(statement) => {
                 let lock = |table| lock(table, pg_sys::ShareUpdateExclusiveLock);
                 validates = false;
-                if let Err(failure) = run(&statement, true, lock) {
+                if let Err(failure) = execute(&statement, true, lock) {
                     log::warning(
                         &format!("a constraint stays NOT VALID: {}", failure.text()),
                         &format!("Repair the rows, then run: {}", statement.text),
@@ -198,7 +151,7 @@ fn brief<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn run(
+fn execute(
     statement: &Statement,
     is_one_transaction: bool,
     before: impl FnOnce(pg_sys::Oid) -> Result<()>,

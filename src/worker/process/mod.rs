@@ -15,10 +15,11 @@ use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
 use crate::pg::session;
 use crate::settings;
+use crate::worker::builder;
 use crate::worker::queue::fairness::LONG_TURN;
 use crate::worker::shared::claims;
 use crate::worker::shared::deletion_state;
-use crate::worker::shared::processes::{self, Process};
+use crate::worker::shared::processes::{self, Kind, Process};
 use crate::worker::shared::state::TableKey;
 use crate::worker::sweep::pace::Pace;
 use crate::worker::sweep::turn;
@@ -33,36 +34,43 @@ const SHARE: i64 = 3_000_000;
 /// after this time, if the other workers are at tables of slow owners.
 const SMALL_SHARE: i64 = 1_000_000;
 
-/// The entry point of a worker; `place` is its index in shared memory.
+/// The entry point of all processes but the launcher; `place` is its index in shared memory.
 #[pg_guard]
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn ttl_ext_worker_main(place: pg_sys::Datum) {
+pub extern "C-unwind" fn ttl_ext_process_main(place: pg_sys::Datum) {
     background::handle_signals();
     let Some(process) = processes::take(place.value()) else {
         return;
     };
     background::before_exit(leave_place);
-    process.connect();
-    timeout::init(timeout::TimeoutCallbacks {
-        is_long: processes::tell_long_turn,
-        is_asked_for_room: processes::is_asked_for_room,
-        has_deadline: processes::set_deadline,
-    });
-    match work(process) {
-        Ok(()) => {}
+    let result = if process.is(Kind::Scheduler) {
+        scheduler::run(process)
+    } else if process.is(Kind::Builder) {
+        builder::run(process);
+        Ok(())
+    } else {
+        run(process)
+    };
+    match result {
+        Ok(()) => background::exit(),
         Err(failure) => failure.raise_fatal(),
     }
-    background::exit();
 }
 
 extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
-    let database = background::my_database().to_u32();
-    if shared::database(database).is_some_and(Database::is_held) {
-        // It ended in the middle of a turn by design: nothing is wrong with the table.
-        claims::release_all();
-    }
     if let Some(own) = processes::own() {
+        let database = own.database.load(Ordering::Relaxed);
+        let is_held = || shared::database(database).is_some_and(Database::is_held);
+        if own.is(Kind::Worker) && is_held() {
+            // It ended in the middle of a turn by design: nothing is wrong with the table.
+            claims::release_all();
+        }
+        let has_built = own.is(Kind::Builder);
         own.free();
+        if has_built {
+            // What is left to do is to be looked up.
+            shared::allot_database(database);
+        }
     }
     shared::wake_launcher();
 }
@@ -77,7 +85,13 @@ struct WorkerState {
     opened: usize,
 }
 
-fn work(own: &Process) -> Result<(), Error> {
+fn run(own: &Process) -> Result<(), Error> {
+    own.connect();
+    timeout::init(timeout::TimeoutCallbacks {
+        is_long: processes::tell_long_turn,
+        is_asked_for_room: processes::is_asked_for_room,
+        has_deadline: processes::set_deadline,
+    });
     let now = background::monotonic();
     let mut work = WorkerState {
         pace: Pace::new(),

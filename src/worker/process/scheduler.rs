@@ -12,10 +12,9 @@ use crate::error::Error;
 use crate::pg::server::{activity, background};
 use crate::pg::session;
 use crate::settings;
-use crate::worker::shared::processes::{self, Kind};
+use crate::worker::shared::processes::{self, Kind, Process};
 use crate::worker::shared::{self, REPLICAS_EVERY};
 use crate::worker::shared::{deletion_state, log};
-use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -26,57 +25,12 @@ const LINGER: i64 = 2_000_000;
 const SHARE: i64 = 4;
 const LONGEST_PAUSE: i64 = 1_000_000;
 
-/// The entry point; `place` is its index in shared memory.
-#[pg_guard]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn ttl_ext_scheduler_main(place: pg_sys::Datum) {
-    background::handle_signals();
-    let Some(process) = processes::take(place.value()) else {
-        return;
-    };
-    background::before_exit(leave_place);
+pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
     let database = process.database.load(Ordering::Acquire);
     background::connect(Some(database.into()));
     process.connected.store(true, Ordering::Release);
-    prepare_session();
-    match work(database) {
-        Ok(()) => background::exit(),
-        Err(failure) => failure.raise_fatal(),
-    }
-}
-
-extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
-    if let Some(own) = processes::own() {
-        own.free();
-    }
-}
-
-/// Not the settings that the configuration or the database has for clients.
-fn prepare_session() {
-    for (name, value) in [
-        ("search_path", "pg_catalog, pg_temp"),
-        ("synchronous_commit", "off"),
-        ("default_transaction_isolation", "read committed"),
-        ("default_transaction_read_only", "off"),
-        ("default_transaction_deferrable", "off"),
-        ("role", "none"),
-        ("exit_on_error", "off"),
-        ("session_replication_role", "origin"),
-        ("row_security", "on"),
-        ("quote_all_identifiers", "off"),
-        ("statement_timeout", "0"),
-        ("idle_in_transaction_session_timeout", "0"),
-        #[cfg(since17)]
-        ("transaction_timeout", "0"),
-        ("stats_fetch_consistency", "cache"),
-        ("ttl.show_expired", "off"),
-        ("ttl.preserve_ts", "off"),
-    ] {
-        session::force(name, value);
-    }
-}
-
-fn work(database: u32) -> Result<(), Error> {
+    processes::prepare_session();
+    session::force("stats_fetch_consistency", "cache");
     scheduler_cache::init();
     let mut last_change = background::monotonic();
     let mut read_at = None;

@@ -255,7 +255,7 @@ impl Starter {
         process.allot(task, now);
         let handle = Registration {
             name: task.kind.name(),
-            function: task.kind.entry_point(),
+            function: "ttl_ext_process_main",
             argument: i32::try_from(place).unwrap_or(0),
             restart: None,
         }

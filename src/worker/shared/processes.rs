@@ -4,6 +4,7 @@
 
 use super::worker_report::Report;
 use crate::pg::server::background;
+use crate::pg::session;
 use crate::pg::session::owner_session::{self, Ownership};
 use crate::settings::{self, WORKERS};
 use crate::worker::shared;
@@ -43,15 +44,6 @@ impl Kind {
             Self::Scheduler => "ttl_ext scheduler",
             Self::Worker => "ttl_ext worker",
             Self::Builder => "ttl_ext index builder",
-        }
-    }
-
-    /// The function that the postmaster calls.
-    pub(in crate::worker) fn entry_point(self) -> &'static str {
-        match self {
-            Self::Scheduler => "ttl_ext_scheduler_main",
-            Self::Worker => "ttl_ext_worker_main",
-            Self::Builder => "ttl_ext_builder_main",
         }
     }
 
@@ -255,20 +247,40 @@ pub(in crate::worker) fn is_asked_for_room() -> bool {
     own().is_some_and(|own| own.give_way.load(Ordering::Relaxed))
 }
 
-/// What deletion relies on, in each transaction: neither the configuration, the database, the role
-/// nor code of the owner that ran before changes it.
+/// What all processes rely on: neither the configuration, the database nor the role changes it.
+const SETTINGS: &[(&CStr, &CStr)] = &[
+    // Deletions lost in a crash are repeated; and nothing waits for a standby.
+    (c"synchronous_commit", c"off"),
+    (c"exit_on_error", c"off"),
+    (c"session_replication_role", c"origin"),
+    (c"row_security", c"on"),
+    (c"quote_all_identifiers", c"off"),
+    (c"statement_timeout", c"0"),
+    (c"idle_in_transaction_session_timeout", c"0"),
+    #[cfg(since17)]
+    (c"transaction_timeout", c"0"),
+    (c"ttl.show_expired", c"off"),
+    (c"ttl.preserve_ts", c"off"),
+];
+
+/// Sets it for the session of this process, in which no code of an owner runs but within a transaction that has settings
+/// of its own.
+pub(in crate::worker) fn prepare_session() {
+    let of_session = [
+        (c"search_path", c"pg_catalog, pg_temp"),
+        (c"default_transaction_isolation", c"read committed"),
+        (c"default_transaction_read_only", c"off"),
+        (c"default_transaction_deferrable", c"off"),
+        (c"role", c"none"),
+    ];
+    for (name, value) in of_session.iter().chain(SETTINGS) {
+        session::force(&name.to_string_lossy(), &value.to_string_lossy());
+    }
+}
+
+/// What deletion relies on, in each transaction; code of the owner that ran before does not change it either.
 fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
-    for (name, value) in [
-        // Deletions lost in a crash are repeated; and nothing waits for a standby.
-        (c"synchronous_commit", c"off"),
-        (c"exit_on_error", c"off"),
-        (c"session_replication_role", c"origin"),
-        (c"row_security", c"on"),
-        (c"quote_all_identifiers", c"off"),
-        (c"statement_timeout", c"0"),
-        (c"idle_in_transaction_session_timeout", c"0"),
-        #[cfg(since17)]
-        (c"transaction_timeout", c"0"),
+    let of_deletion = [
         // Rows are deleted while a query runs: in one process, in order, and by the access paths
         // that batches are made for.
         (c"max_parallel_workers_per_gather", c"0"),
@@ -279,9 +291,8 @@ fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
         // A DELETE by a list of TIDs reads those rows, not the whole table.
         (c"random_page_cost", c"0.1"),
         (c"jit", c"off"),
-        (c"ttl.show_expired", c"off"),
-        (c"ttl.preserve_ts", c"off"),
-    ] {
+    ];
+    for (name, value) in SETTINGS.iter().chain(&of_deletion) {
         set(name, value);
     }
     if let Ok(timeout) = CString::new(settings::lock_timeout_ms().to_string()) {
