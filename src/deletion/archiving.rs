@@ -5,7 +5,7 @@
 
 use super::archive_check::{chosen, family};
 use super::job::Job;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, roles};
 use crate::pg::exec::assignment;
@@ -15,7 +15,7 @@ use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{locks, txn};
 use crate::store::TablePolicy;
 use crate::visibility::planned_statement;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// The table that takes a table's expired rows, after the checks.
@@ -152,12 +152,8 @@ fn lock(archive: pg_sys::Oid, how: Locks) -> Result<()> {
             };
             if how == Locks::Wait {
                 locks::relation(table, mode);
-            } else if !locks::try_relation(table, mode) {
-                let name = catalog::qualified_name(table);
-                return Err(Error::new(
-                    PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-                    format!("could not obtain lock on relation {name}"),
-                ));
+            } else {
+                locks::relation_or_busy(table, mode)?;
             }
         }
     }

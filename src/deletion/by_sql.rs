@@ -3,20 +3,18 @@
 
 use super::batch::{Batch, BatchResult};
 use super::cascade_size::Cascade;
-use super::job::Job;
 use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
 use crate::pg::exec::tids;
 use crate::pg::session;
-use crate::visibility::planned_statement;
 
 /// Locks the rows that the query finds and no other transaction has locked, deletes them, and looks at what a
 /// trigger or rule has kept.
 pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<BatchResult, Error> {
     let deleter = batch.deleter;
     let (visit, job) = (deleter.visit, deleter.job);
-    let rows = looking(job, || {
+    let rows = session::index_only(|| {
         receiver::collect_locked(visit, job, &deleter.table, batch.query, batch.limit, tally)
     });
     // From here on a failure does not tell which row it is.
@@ -39,9 +37,7 @@ pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<BatchResult
     };
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);
-        done.kept = looking(job, || {
-            receiver::collect(visit, job, &kept, &tids, rows.len())
-        });
+        done.kept = session::index_only(|| receiver::collect(visit, job, &kept, &tids, rows.len()));
     }
     counted.deleted = deleted + cascade.deleted();
     *tally = counted;
@@ -51,8 +47,3 @@ pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<BatchResult
 /// The condition "one of these rows, and". A sub-select, because the planner would estimate each
 /// element of an array that it sees: a seventh of the whole work.
 const AMONG: &str = "ctid OPERATOR(pg_catalog.=) ANY ((SELECT $1)::pg_catalog.tid[]) AND ";
-
-/// Runs a query of `work` that reads no more than it must.
-fn looking<T>(job: &Job, work: impl FnOnce() -> T) -> T {
-    session::index_only(|| planned_statement::with_expired_rows_of(job.relid, work))
-}

@@ -2,8 +2,11 @@
 
 use super::expiry_keys::{self, ExpiryKey, ExpiryKind, IndexPosition};
 use crate::pg::catalog::{self, qualified_name};
+use crate::pg::exec::query::{self, Sql};
+use crate::pg::session::gate::GateVisit;
 use crate::policy::micros;
 use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
+use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -298,6 +301,16 @@ impl Job {
     fn gone(&self) -> String {
         let live = live_condition(self.policy.default_ttl);
         format!("CASE WHEN {live} THEN false ELSE true END")
+    }
+
+    /// The first row of a query over the table, such as [`Self::next_key`], whose columns are of pass-by-value types.
+    pub(super) fn first_row<const N: usize>(
+        &self,
+        visit: &GateVisit,
+        query: &str,
+    ) -> Option<[Option<pg_sys::Datum>; N]> {
+        let query = Sql::over(self.relid, query).among(&self.named);
+        planned_statement::with_expired_rows_of(self.relid, || query::first_row(visit, query, &[]))
     }
 
     /// Counts the expired rows in these blocks.

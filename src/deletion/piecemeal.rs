@@ -25,7 +25,7 @@ pub(crate) fn has_expired(visit: &GateVisit, relid: pg_sys::Oid) -> bool {
 pub(super) fn has_row_of(visit: &GateVisit, job: &Job) -> bool {
     let query = format!("{} LIMIT 1", job.remaining(&job.past()));
     // By the indexes, whatever the planner expects to find early in the table.
-    !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
+    !session::index_only(|| receiver::collect(visit, job, &query, &[], 1)).is_empty()
 }
 
 /// Whether one of them comes from this transaction.
@@ -35,13 +35,7 @@ pub(super) fn has_own_row_of(visit: &GateVisit, job: &Job) -> bool {
         "{} LIMIT 1",
         job.remaining(&format!("{}{own} AND ", job.past()))
     );
-    !session::index_only(|| collect(visit, job, &query, 1)).is_empty()
-}
-
-fn collect(visit: &GateVisit, job: &Job, query: &str, limit: usize) -> Vec<receiver::FoundRow> {
-    planned_statement::with_expired_rows_of(job.relid, || {
-        receiver::collect(visit, job, query, &[], limit)
-    })
+    !session::index_only(|| receiver::collect(visit, job, &query, &[], 1)).is_empty()
 }
 
 /// Deletes the expired rows that can be deleted, in subtransactions, as the current user;
@@ -117,7 +111,7 @@ impl Pieces<'_> {
         let mut deleted = 0;
         let Deleter { visit, job, .. } = self.deleter;
         let query = job.remaining(&condition);
-        for row in collect(visit, job, &query, usize::MAX) {
+        for row in receiver::collect(visit, job, &query, &[], usize::MAX) {
             let (block, offset) = row.tid();
             let row =
                 format!("ctid OPERATOR(pg_catalog.=) '({block},{offset})'::pg_catalog.tid AND ");

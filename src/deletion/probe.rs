@@ -8,7 +8,6 @@ use super::set_aside::SetAside;
 use super::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog;
-use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
 use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{self, locks, owner_session};
@@ -16,8 +15,7 @@ use crate::policy::IndexMethod;
 use crate::settings;
 use crate::store::missing_index;
 use crate::store::{TablePolicy, cache, governing_label};
-use crate::visibility::planned_statement;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::rc::Rc;
 
 /// How much there is to delete.
@@ -40,15 +38,7 @@ pub(super) fn look<T>(
     look: impl FnOnce(&GateVisit) -> Result<T, Error>,
 ) -> Result<T, Error> {
     worker_transaction::run(|| {
-        if !locks::try_relation(relid, pg_sys::AccessShareLock) {
-            return Err(Error::new(
-                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-                format!(
-                    "could not obtain lock on relation {}",
-                    catalog::qualified_name(relid)
-                ),
-            ));
-        }
+        locks::relation_or_busy(relid, pg_sys::AccessShareLock)?;
         let visit = owner_session::visit(relid)?;
         session::index_only(|| look(&visit))
     })
@@ -86,9 +76,7 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
         let blocks = relation::OpenRelation::locked(job.relid).blocks();
         let count = |blocks: (u32, u32)| {
             let query = job.count_in(blocks);
-            let counted = planned_statement::with_expired_rows_of(job.relid, || {
-                query::first_value(visit, Sql::over(job.relid, &query), &[])
-            });
+            let [counted] = job.first_row(visit, &query).unwrap_or_default();
             counted.map_or(0, |count| count.value() as u64)
         };
         if is_sampled_whole(blocks) {
@@ -109,10 +97,7 @@ pub(crate) fn estimate(job: &Job) -> Result<Estimate, Error> {
 pub(crate) fn unreadable(job: &Job, (mut from, mut to): (u32, u32)) -> Result<Option<u32>, Error> {
     let is_readable = |blocks| {
         let read = look(job.relid, |visit| {
-            let query = job.count_in(blocks);
-            planned_statement::with_expired_rows_of(job.relid, || {
-                query::first_value(visit, Sql::over(job.relid, &query), &[]);
-            });
+            job.first_row::<1>(visit, &job.count_in(blocks));
             Ok(())
         });
         match read {
@@ -176,9 +161,7 @@ pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Err
     look(job.relid, |visit| {
         let next = job.expiry_keys.iter().filter(ordered).filter_map(|key| {
             let query = job.next_key(key, cutoffs[key.number]);
-            planned_statement::with_expired_rows_of(job.relid, || {
-                query::first_value(visit, Sql::over(job.relid, &query), &[])
-            })
+            job.first_row::<1>(visit, &query)?[0]
         });
         Ok(next.map(|instant| instant.value() as i64).min())
     })
@@ -200,12 +183,8 @@ pub(crate) fn first_read(job: &Job, (from, to): (u32, u32)) -> Result<FirstExpir
     let mut found = FirstExpiry::default();
     for from in (from..to).step_by(TOGETHER) {
         let query = job.first_read((from, from.saturating_add(TOGETHER as u32).min(to)));
-        let [expiry, least_override] = look(job.relid, |visit| {
-            Ok(planned_statement::with_expired_rows_of(job.relid, || {
-                query::first_row::<2>(visit, Sql::over(job.relid, &query), &[])
-            }))
-        })?
-        .unwrap_or_default();
+        let [expiry, least_override] =
+            look(job.relid, |visit| Ok(job.first_row(visit, &query)))?.unwrap_or_default();
         let expiry = expiry.map(|instant| instant.value() as i64);
         let least_override = least_override.map(|seconds| seconds.value() as i32);
         found.expiry = found.expiry.into_iter().chain(expiry).min();
@@ -242,9 +221,7 @@ pub(crate) fn left_behind(
                 &aside.exclusion(),
                 1,
             );
-            let rows = planned_statement::with_expired_rows_of(job.relid, || {
-                receiver::collect(visit, job, &query, &[], 1)
-            });
+            let rows = receiver::collect(visit, job, &query, &[], 1);
             if let Some(row) = rows.first() {
                 return Ok(Some(row.key.unwrap_or(0).saturating_add(expiry_key.offset)));
             }
@@ -256,9 +233,7 @@ pub(crate) fn left_behind(
 /// The first row that `query` selects.
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
-        let rows = planned_statement::with_expired_rows_of(job.relid, || {
-            receiver::collect(visit, job, query, &[], 1)
-        });
+        let rows = receiver::collect(visit, job, query, &[], 1);
         Ok(rows.first().copied())
     })
 }

@@ -11,6 +11,7 @@ use crate::pg::exec::query::{self, Parameter, SentRow, Sql};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::wal;
 use crate::pg::session::gate::GateVisit;
+use crate::visibility::planned_statement;
 use pgrx::pg_sys::{self, TM_Result};
 use std::ffi::CStr;
 
@@ -127,15 +128,11 @@ pub(crate) fn collect(
         }
         rows.len() < limit
     };
-    // SAFETY: as above.
-    unsafe {
-        query::send(
-            visit,
-            Sql::over(job.relid, query).among(&job.named),
-            parameters,
-            receive,
-        )
-    };
+    let query = Sql::over(job.relid, query).among(&job.named);
+    planned_statement::with_expired_rows_of(job.relid, || {
+        // SAFETY: nothing to drop in the closure; the query selects these columns.
+        unsafe { query::send(visit, query, parameters, receive) }
+    });
     rows
 }
 
@@ -169,15 +166,11 @@ pub(crate) fn collect_locked(
             }
             true
         };
-        // SAFETY: nothing to drop in the closure; the query selects these columns.
-        unsafe {
-            query::send(
-                visit,
-                Sql::over(relation.oid(), query).among(&job.named),
-                &[],
-                receive,
-            )
-        };
+        let query = Sql::over(relation.oid(), query).among(&job.named);
+        planned_statement::with_expired_rows_of(job.relid, || {
+            // SAFETY: nothing to drop in the closure; the query selects these columns.
+            unsafe { query::send(visit, query, &[], receive) }
+        });
     });
     rows
 }

@@ -8,9 +8,8 @@ use super::{probe, set_aside};
 use crate::error::Error;
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, foreign_key};
-use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::relation;
-use crate::visibility::{planned_statement, referential};
+use crate::visibility::referential;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -62,10 +61,7 @@ impl Referred {
             self.condition()
         );
         probe::look(job.relid, |visit| {
-            let rows = planned_statement::with_expired_rows_of(job.relid, || {
-                receiver::collect(visit, job, &query, &[], 1)
-            });
-            Ok(!rows.is_empty())
+            Ok(!receiver::collect(visit, job, &query, &[], 1).is_empty())
         })
     }
 
@@ -89,9 +85,7 @@ impl Referred {
                     &condition,
                     MOST,
                 );
-                let rows = planned_statement::with_expired_rows_of(job.relid, || {
-                    receiver::collect(visit, job, &query, &[], MOST as usize)
-                });
+                let rows = receiver::collect(visit, job, &query, &[], MOST as usize);
                 distinct.extend(rows.iter().map(FoundRow::tid));
                 let keys = rows.iter().filter_map(|row| row.key);
                 let oldest = keys.min().map(|key| key.saturating_add(expiry_key.offset));
@@ -101,10 +95,7 @@ impl Referred {
             if !job.expiry_keys.iter().all(|key| ordered(key.access)) {
                 let blocks = relation::OpenRelation::locked(job.relid).blocks();
                 let query = job.count_in((0, blocks)) + &condition;
-                let counted = planned_statement::with_expired_rows_of(job.relid, || {
-                    let query = Sql::over(job.relid, &query).among(&self.tables);
-                    query::first_value(visit, query, &[])
-                });
+                let [counted] = job.first_row(visit, &query).unwrap_or_default();
                 found.rows = counted.map_or(0, |count| count.value() as i64);
             }
             Ok(found)

@@ -1,6 +1,8 @@
 //! Heavyweight locks.
 
-use pgrx::pg_sys;
+use crate::error::{Error, Result};
+use crate::pg::catalog;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// `DEFAULT_LOCKMETHOD` of lock.h, a macro.
 const DEFAULT_LOCKMETHOD: u8 = 1;
@@ -15,6 +17,23 @@ pub(crate) fn relation(relid: pg_sys::Oid, mode: u32) {
 pub(crate) fn try_relation(relid: pg_sys::Oid, mode: u32) -> bool {
     // SAFETY: within a transaction; the relation is looked up again afterwards.
     unsafe { pg_sys::ConditionalLockRelationOid(relid, mode.cast_signed()) }
+}
+
+/// As [`try_relation`]; 55P03 if it would have to wait.
+pub(crate) fn relation_or_busy(relid: pg_sys::Oid, mode: u32) -> Result<()> {
+    match try_relation(relid, mode) {
+        true => Ok(()),
+        false => Err(busy(relid)),
+    }
+}
+
+/// 55P03.
+pub(crate) fn busy(relid: pg_sys::Oid) -> Error {
+    let name = catalog::qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
+        format!("could not obtain lock on relation {name}"),
+    )
 }
 
 /// Gives up one lock taken by [`try_relation`].

@@ -8,7 +8,7 @@ pub(in crate::worker) mod build_work;
 
 use self::build_work::{has_clock, record, work_at};
 use crate::deletion::worker_transaction;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::server::activity;
 use crate::pg::server::background;
@@ -20,7 +20,7 @@ use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
 use crate::worker::shared::processes::{self, Process};
 use crate::worker::shared::state::TableKey;
 use crate::worker::shared::{builds, log, outgrown};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
 /// The most steps of a process: a guard against a loop.
@@ -116,7 +116,7 @@ fn build(key: TableKey) -> Result<()> {
             BuildStep::Done => return Ok(()),
             BuildStep::Concurrently(statement) => {
                 execute(&statement, false, |table| {
-                    lock(table, pg_sys::ShareUpdateExclusiveLock)
+                    locks::relation_or_busy(table, pg_sys::ShareUpdateExclusiveLock)
                 })?;
             }
             BuildStep::Join(statement) => brief(|| {
@@ -124,11 +124,11 @@ fn build(key: TableKey) -> Result<()> {
                     locks::relation(table, pg_sys::ShareLock);
                     // Attached, or created, since the last look.
                     let new = work_at(relid, false)?.is_some_and(|work| !work.missing.is_empty());
-                    if new { Err(busy(table)) } else { Ok(()) }
+                    if new { Err(locks::busy(table)) } else { Ok(()) }
                 })
             })?,
             BuildStep::Validate(statement) => {
-                let lock = |table| lock(table, pg_sys::ShareUpdateExclusiveLock);
+                let lock = |table| locks::relation_or_busy(table, pg_sys::ShareUpdateExclusiveLock);
                 validates = false;
                 if let Err(failure) = execute(&statement, true, lock) {
                     log::warning(
@@ -169,22 +169,4 @@ fn execute(
     let result = top_level::run(is_one_transaction, before, &statement.text);
     activity::idle();
     result
-}
-
-/// Takes the lock without waiting.
-fn lock(table: pg_sys::Oid, mode: u32) -> Result<()> {
-    if locks::try_relation(table, mode) {
-        return Ok(());
-    }
-    Err(busy(table))
-}
-
-fn busy(table: pg_sys::Oid) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-        format!(
-            "could not obtain lock on relation {}",
-            qualified_name(table)
-        ),
-    )
 }

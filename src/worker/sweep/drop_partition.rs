@@ -146,15 +146,7 @@ struct ReadyPartition {
 
 impl ReadyPartition {
     fn visit(&self, leaf: pg_sys::Oid) -> Result<GateVisit, Error> {
-        if !locks::try_relation(leaf, pg_sys::AccessShareLock) {
-            return Err(Error::new(
-                PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-                format!(
-                    "could not obtain lock on relation {}",
-                    catalog::qualified_name(leaf)
-                ),
-            ));
-        }
+        locks::relation_or_busy(leaf, pg_sys::AccessShareLock)?;
         owner_session::visit(leaf)
     }
 
