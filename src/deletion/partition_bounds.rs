@@ -1,19 +1,13 @@
 //! How old the rows of a partition must be (M11).
 
-use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, partition};
-use crate::pg::session::xact;
+use crate::pg::catalog;
+use crate::pg::catalog::partition::{self, RangeKey};
 use crate::policy::{
     EpochUnit, effective_ttl, from_epoch, instant_of_day, is_live, is_live_by_index,
 };
 use crate::store::Rule;
 use crate::store::dates::DateKind;
-use pgrx::prelude::*;
-use pgrx::spi::{SpiClient, SpiError};
-use pgrx::{PgSqlErrorCode, pg_sys};
-use std::ffi::CString;
+use pgrx::pg_sys;
 
 /// By how much a partition's end must lie in the past. A row is stamped up to two seconds before
 /// it is routed to its partition (C1), and clocks are set back.
@@ -67,30 +61,22 @@ impl DateColumn {
 }
 
 impl BoundKind {
-    fn type_oid(self) -> pg_sys::Oid {
+    /// The type, and the operator class of its usual order: one of a user's may order values otherwise.
+    fn ordered_type(self) -> (pg_sys::Oid, pg_sys::Oid) {
         match self {
-            Self::Date(kind) => kind.type_oid(),
+            Self::Date(DateKind::Timestamptz) => {
+                (pg_sys::TIMESTAMPTZOID, pg_sys::TIMESTAMPTZ_BTREE_OPS_OID)
+            }
+            Self::Date(DateKind::Timestamp) => {
+                (pg_sys::TIMESTAMPOID, pg_sys::TIMESTAMP_BTREE_OPS_OID)
+            }
+            Self::Date(DateKind::Date) => (pg_sys::DATEOID, pg_sys::DATE_BTREE_OPS_OID),
             Self::Epoch {
                 is_bigint: false, ..
-            } => pg_sys::INT4OID,
+            } => (pg_sys::INT4OID, pg_sys::INT4_BTREE_OPS_OID),
             Self::Epoch {
                 is_bigint: true, ..
-            } => pg_sys::INT8OID,
-        }
-    }
-
-    /// The operator class of the usual order: one of a user's may order values otherwise.
-    fn usual_order(self) -> pg_sys::Oid {
-        match self {
-            Self::Date(DateKind::Timestamptz) => pg_sys::TIMESTAMPTZ_BTREE_OPS_OID,
-            Self::Date(DateKind::Timestamp) => pg_sys::TIMESTAMP_BTREE_OPS_OID,
-            Self::Date(DateKind::Date) => pg_sys::DATE_BTREE_OPS_OID,
-            Self::Epoch {
-                is_bigint: false, ..
-            } => pg_sys::INT4_BTREE_OPS_OID,
-            Self::Epoch {
-                is_bigint: true, ..
-            } => pg_sys::INT8_BTREE_OPS_OID,
+            } => (pg_sys::INT8OID, pg_sys::INT8_BTREE_OPS_OID),
         }
     }
 
@@ -134,50 +120,25 @@ pub(crate) struct Range {
 /// MAXVALUE, not the default partition). PostgreSQL then rejects rows that are newer, and rows
 /// whose value is NULL.
 ///
-/// Reads the catalogs as of the call. Under the locks of [`super::partitions::lock_for_drop`] no
-/// newer row gets in until the end of the transaction, whatever is attached or detached higher
-/// up.
-pub(crate) fn range(leaf: pg_sys::Oid, column: &DateColumn) -> Result<Option<Range>> {
-    let query = format!(
-        "SELECT p.partnatts, c.relpartbound::pg_catalog.text \
-           FROM pg_catalog.pg_partition_ancestors({}::pg_catalog.oid::pg_catalog.regclass) AS a (relid) \
-           JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) a.relid \
-           JOIN pg_catalog.pg_inherits AS i ON i.inhrelid OPERATOR(pg_catalog.=) c.oid \
-           JOIN pg_catalog.pg_partitioned_table AS p ON p.partrelid OPERATOR(pg_catalog.=) i.inhparent \
-          WHERE c.relispartition AND {}",
-        leaf.to_u32(),
-        is_range_by(column)
-    );
-    with_latest_snapshot(|client| {
-        let mut narrowest: Option<Range> = None;
-        for level in client.select(&encoding::query(&query), None, &[])? {
-            let (columns, bound) = (level.get::<i16>(1)?, level.get::<Text>(2)?);
-            let range = bound.and_then(|bound| of_bound(&bound.0, column.kind, columns == Some(1)));
-            narrowest = match (narrowest, range) {
-                (Some(a), Some(b)) => Some(Range {
-                    newest: a.newest.min(b.newest),
-                    reaches_minus_infinity: a.reaches_minus_infinity && b.reaches_minus_infinity,
-                }),
-                (a, b) => a.or(b),
-            };
-        }
-        Ok(narrowest)
-    })
-}
-
-/// Runs queries that see everything committed now and take no transaction ID (as `Spi::get_one`
-/// does). Without an ID, SPI's queries use the active snapshot; with one, the transaction's,
-/// which is new in READ COMMITTED only.
-pub(crate) fn with_latest_snapshot<T>(
-    work: impl FnOnce(&SpiClient<'_>) -> std::result::Result<T, SpiError>,
-) -> Result<T> {
-    if xact::has_one_snapshot() {
-        return Err(Error::new(
-            PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
-            "partitions are looked at in READ COMMITTED transactions only",
-        ));
+/// Levels above one that DETACH CONCURRENTLY has begun to detach do not count. Reads the catalogs without locks. Under
+/// the locks of [`super::partitions::lock_for_drop`] no newer row gets in until the end of the transaction, whatever is
+/// attached or detached higher up, and what was before is known.
+pub(crate) fn range(leaf: pg_sys::Oid, column: &DateColumn) -> Option<Range> {
+    let mut narrowest: Option<Range> = None;
+    let mut level = leaf;
+    while let Some(parent) = catalog::partitioned_parent(level) {
+        let key = range_key(parent, column);
+        let range = key.and_then(|key| of_bound(level, column.kind, key.columns == 1));
+        narrowest = match (narrowest, range) {
+            (Some(a), Some(b)) => Some(Range {
+                newest: a.newest.min(b.newest),
+                reaches_minus_infinity: a.reaches_minus_infinity && b.reaches_minus_infinity,
+            }),
+            (a, b) => a.or(b),
+        };
+        level = parent;
     }
-    Ok(xact::with_latest_snapshot(|| Spi::connect(work))?)
+    narrowest
 }
 
 /// Whether the table, one of its partitions or one of its ancestors gives bounds as [`range`]
@@ -185,39 +146,24 @@ pub(crate) fn with_latest_snapshot<T>(
 pub(crate) fn has_range_level(relid: pg_sys::Oid, column: &DateColumn) -> bool {
     let below = catalog::all_inheritors(relid).into_iter();
     let mut levels = below.chain(catalog::ancestors(relid));
-    levels.any(|table| is_keyed_by(table, column))
+    levels.any(|table| range_key(table, column).is_some())
 }
 
-/// Whether the table is partitioned by RANGE, first by the column of that name and kind in its
+/// The table's partition key, if it is one by RANGE, first by the column of that name and kind in its
 /// usual order.
-fn is_keyed_by(table: pg_sys::Oid, column: &DateColumn) -> bool {
-    let Some(found) = catalog::attribute(table, &column.name) else {
-        return false;
-    };
-    found.type_oid == column.kind.type_oid()
-        && partition::first_of_range(table) == Some((found.attno, column.kind.usual_order()))
+fn range_key(table: pg_sys::Oid, column: &DateColumn) -> Option<RangeKey> {
+    let found = catalog::attribute(table, &column.name)?;
+    let (type_oid, class) = column.kind.ordered_type();
+    let is_by_column = |key: &RangeKey| key.first == found.attno && key.first_class == class;
+    partition::range_key(table)
+        .filter(is_by_column)
+        .filter(|_| found.type_oid == type_oid)
 }
 
-/// The condition on `pg_partitioned_table AS p`.
-fn is_range_by(column: &DateColumn) -> String {
-    format!(
-        "p.partstrat OPERATOR(pg_catalog.=) 'r' AND p.partclass[0] OPERATOR(pg_catalog.=) {} \
-         AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS k \
-              WHERE k.attrelid OPERATOR(pg_catalog.=) p.partrelid \
-                AND k.attnum OPERATOR(pg_catalog.=) p.partattrs[0] \
-                AND k.attname OPERATOR(pg_catalog.=) {}::pg_catalog.name \
-                AND k.atttypid OPERATOR(pg_catalog.=) {})",
-        column.kind.usual_order().to_u32(),
-        catalog::quote_literal(&column.name),
-        column.kind.type_oid().to_u32()
-    )
-}
-
-/// The range that a RANGE bound gives for the first column of its key; exact for a key of one
+/// The range that a partition's RANGE bound gives for the first column of its key; exact for a key of one
 /// column. `None` if it has no upper end.
-fn of_bound(bound: &str, kind: BoundKind, is_only_column: bool) -> Option<Range> {
-    let bound = CString::new(bound).ok()?;
-    let [lower, upper] = partition::ends_of_range(&bound, kind.type_oid())?;
+fn of_bound(partition: pg_sys::Oid, kind: BoundKind, is_only_column: bool) -> Option<Range> {
+    let [lower, upper] = partition::ends_of_range(partition, kind.ordered_type().0)?;
     let no_date = |lower| kind.instant(lower, 0) == i64::MIN;
     let has_smallest = matches!(
         kind,

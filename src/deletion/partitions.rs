@@ -1,7 +1,7 @@
 //! Dropping a partition whose every row is expired (M11).
 //!
 //! All functions work within the caller's transaction, in which `lock_timeout` is set. The
-//! order: [`super::bounds`] says that the partition's time has passed; [`lock_for_drop`]; then
+//! order: [`super::partition_bounds`] says that the partition's time has passed; [`lock_for_drop`]; then
 //! the policy, the bound and, with an override column, [`has_live_row`] are looked up again, as
 //! they may have changed during the wait; [`drop_whole`]; commit. An error rolls everything
 //! back.

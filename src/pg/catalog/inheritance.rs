@@ -142,6 +142,18 @@ pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid
     found
 }
 
+/// The table of which the relation is a partition; `None` if it is none, or DETACH CONCURRENTLY has begun to detach it.
+pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    class(relid).filter(|class| class.is_partition)?;
+    let mut parent = None;
+    let key = (pg_inherits::INHRELID, KeyDatum::Oid(relid));
+    INHERITS.scan(&[key], &mut |row| {
+        parent = (!row.inhdetachpending).then_some(row.inhparent);
+        true
+    });
+    parent
+}
+
 fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     if is_partition {
         // SAFETY: the relation is a partition; a detached one yields InvalidOid.

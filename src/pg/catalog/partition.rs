@@ -1,10 +1,9 @@
 //! Partition keys and bounds for RANGE, read from the syscache without locking the tables.
 
 use super::expressions;
-use super::rows::Cache;
+use super::rows::{self, Cache};
 use crate::pg::abi::lists;
 use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
-use std::ffi::CStr;
 
 /// The beginning of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h), which
 /// pgrx does not bind.
@@ -23,24 +22,42 @@ const PARTCLASS: u32 = 6;
 // SAFETY: the cache of pg_partitioned_table by the table's OID.
 const KEYS: Cache<KeyRow> = unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
 
-/// The first column of a table's partition key, 0 for an expression, and its operator class; `None`
-/// if the table is not partitioned by RANGE.
-pub(crate) fn first_of_range(table: Oid) -> Option<(i16, Oid)> {
+/// A partition key for RANGE.
+pub(crate) struct RangeKey {
+    /// The first column, 0 for an expression,
+    pub(crate) first: i16,
+    /// and its operator class.
+    pub(crate) first_class: Oid,
+    pub(crate) columns: i16,
+}
+
+/// The table's partition key; `None` if the table is not partitioned by RANGE.
+pub(crate) fn range_key(table: Oid) -> Option<RangeKey> {
     KEYS.get(table, |row| {
         let classes = row.value(PARTCLASS)?.cast_mut_ptr::<pg_sys::oidvector>();
         // SAFETY: a key has at least one column, and partclass is an oidvector.
-        let first = unsafe { (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr()) };
-        (row.partstrat.cast_unsigned() == b'r').then_some(first)
+        let (first, first_class) =
+            unsafe { (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr()) };
+        (row.partstrat.cast_unsigned() == b'r').then_some(RangeKey {
+            first,
+            first_class,
+            columns: row.partnatts,
+        })
     })
     .flatten()
 }
 
-/// The first values of the lower and the upper bound in a text of `pg_class.relpartbound`, if they
-/// are of this pass-by-value type. `None` for the default partition.
-pub(crate) fn ends_of_range(bound: &CStr, type_oid: Oid) -> Option<[Option<Datum>; 2]> {
+/// The first values of the lower and the upper bound of a partition, if they are of this pass-by-value type.
+/// `None` for the default partition.
+pub(crate) fn ends_of_range(partition: Oid, type_oid: Oid) -> Option<[Option<Datum>; 2]> {
+    // SAFETY: the column holds the text of a node, which is copied into the current memory context.
+    let text = rows::CLASS.get(partition, |row| unsafe {
+        let bound = row.value(pg_sys::Anum_pg_class_relpartbound)?;
+        Some(pg_sys::text_to_cstring(bound.cast_mut_ptr()))
+    })??;
     // SAFETY: nodes in the current memory context, whose tags tell their types.
     unsafe {
-        let spec = pg_sys::stringToNode(bound.as_ptr()).cast::<pg_sys::PartitionBoundSpec>();
+        let spec = pg_sys::stringToNode(text).cast::<pg_sys::PartitionBoundSpec>();
         if expressions::tag(spec) != Some(NodeTag::T_PartitionBoundSpec) || (*spec).is_default {
             return None;
         }

@@ -46,36 +46,30 @@ const LOCK_TIMEOUT: i32 = 100;
 /// It is checked twice: without a lock that blocks other sessions, then under the lock.
 pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     let leaf = pg_sys::Oid::from(key.relid);
-    let (labelled_table, owner, is_shell) = match worker_transaction::run(|| {
-        let found = candidate(leaf)?;
-        if matches!(found, PartitionCandidate::NotPast) {
-            state::with_table(key, |state| state.emptiness.interrupt());
-        }
-        let PartitionCandidate::Ready(ready) = found else {
-            return Ok(found);
-        };
-        let visit = ready.visit(leaf)?;
-        Ok(match ready.rows(&visit, key) {
-            Rows::Live => PartitionCandidate::Kept,
-            Rows::MayCome => PartitionCandidate::NotYet,
-            Rows::Expired => PartitionCandidate::Ready(ready),
+    let found = match worker_transaction::run(|| {
+        Ok(match candidate(key) {
+            Ok(ready) => {
+                locks::relation_or_busy(leaf, pg_sys::AccessShareLock)?;
+                let visit = owner_session::visit(leaf)?;
+                ready.check_rows(&visit, key).map(|()| ready)
+            }
+            not_ready => not_ready,
         })
     }) {
-        Ok(PartitionCandidate::Ready(ready)) => (
-            ready.policy.labelled_table,
-            ready.owner,
-            ready.policy.is_shell(),
-        ),
-        Ok(PartitionCandidate::NotYet | PartitionCandidate::NotPast) => return Ok(Whole::NotYet),
-        Ok(PartitionCandidate::Kept) => return Ok(Whole::Kept),
         Err(_)
             if TimedTurn::has_timed_out()
                 && TimedTurn::is_limited(settings::statement_timeout()) =>
         {
             return Ok(Whole::NotKnown);
         }
-        Err(failure) => return Err(failure),
+        found => found?,
     };
+    let first = match found {
+        Ok(ready) => ready,
+        Err(whole) => return Ok(whole),
+    };
+    let labelled_table = first.policy.labelled_table;
+    let is_shell = first.policy.is_shell();
     let locked = if is_shell { LOCKED_EVERYWHERE } else { LOCKED };
     let dropped = worker_transaction::run_within(locked, || {
         session::limit_lock_waits(LOCK_TIMEOUT.min(settings::lock_timeout_ms()));
@@ -88,20 +82,18 @@ pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         if partitions::lock_for_drop(leaf).is_none() {
             return Ok(None);
         }
-        let ready = match candidate(leaf)? {
-            PartitionCandidate::Ready(ready)
-                if ready.policy.labelled_table == labelled_table && ready.owner == owner =>
-            {
-                ready
-            }
-            _ => return Ok(None),
+        let ready = candidate(key).ok().filter(|ready| {
+            ready.policy.labelled_table == labelled_table && ready.owner == first.owner
+        });
+        let Some(ready) = ready else {
+            return Ok(None);
         };
         let name = catalog::qualified_name(leaf);
         let visit = owner_session::visit(leaf)?;
         if ready.policy.is_shell() {
             partitions::lock_everywhere(leaf)?;
         }
-        if !matches!(ready.rows(&visit, key), Rows::Expired) {
+        if ready.check_rows(&visit, key).is_err() {
             return Ok(None);
         }
         partitions::drop_whole(&visit, leaf)?;
@@ -117,24 +109,6 @@ pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
     Ok(Whole::Dropped)
 }
 
-/// Whether a partition may go.
-enum PartitionCandidate {
-    Ready(ReadyPartition),
-    /// Its bound has not passed.
-    NotPast,
-    NotYet,
-    Kept,
-}
-
-/// What there is in a partition whose time has passed.
-enum Rows {
-    Live,
-    /// There were rows, and all have expired; or it has stood empty for long.
-    Expired,
-    /// It is empty.
-    MayCome,
-}
-
 /// A partition whose time has passed.
 struct ReadyPartition {
     policy: Rc<TablePolicy>,
@@ -145,118 +119,76 @@ struct ReadyPartition {
 }
 
 impl ReadyPartition {
-    fn visit(&self, leaf: pg_sys::Oid) -> Result<GateVisit, Error> {
-        locks::relation_or_busy(leaf, pg_sys::AccessShareLock)?;
-        owner_session::visit(leaf)
-    }
-
-    fn rows(&self, visit: &GateVisit, key: TableKey) -> Rows {
+    /// Whether there were rows, and all have expired, or the partition has stood empty for long.
+    fn check_rows(&self, visit: &GateVisit, key: TableKey) -> Result<(), Whole> {
         let leaf = key.relid.into();
         let is_live = self.must_look && partitions::has_live_row(visit, leaf, &self.policy);
         if is_live || partitions::has_row(visit, leaf, &self.policy) {
             state::with_table(key, |state| state.emptiness.interrupt());
-            return if is_live { Rows::Live } else { Rows::Expired };
+            return if is_live { Err(Whole::Kept) } else { Ok(()) };
         }
         let (file, now) = (catalog::file(leaf), background::monotonic());
         let age = settings::empty_partition_age();
         match state::with_table(key, |state| state.emptiness.may_go(file, now, age)) {
-            Some(true) => Rows::Expired,
-            _ => Rows::MayCome,
+            Some(true) => Ok(()),
+            _ => Err(Whole::NotYet),
         }
     }
 }
 
-/// Whether the partition's time has passed, by the default or a TTL index; from the catalogs.
-fn candidate(leaf: pg_sys::Oid) -> Result<PartitionCandidate, Error> {
+/// The partition, if its time has passed, by the default or a TTL index; from the catalogs.
+fn candidate(key: TableKey) -> Result<ReadyPartition, Whole> {
+    let leaf = pg_sys::Oid::from(key.relid);
     // No parent has asked for it if the partition has a label of its own.
     let policy = cache::policy(leaf).filter(|policy| policy.labelled_table != leaf);
-    let (Some(policy), Some(label)) = (policy, governing_label(leaf)) else {
-        return Ok(PartitionCandidate::NotYet);
-    };
+    let (policy, label) = policy.zip(governing_label(leaf)).ok_or(Whole::NotYet)?;
     if !label.policy.drop_partitions || label.policy.restored {
-        return Ok(PartitionCandidate::NotYet);
+        return Err(Whole::NotYet);
     }
     // C26: they are taken row by row.
     if policy.archive.is_some() {
-        return Ok(PartitionCandidate::NotYet);
+        return Err(Whole::NotYet);
     }
     let now = background::now();
     if policy.waits_until(now).is_some() || paused_tables::at(policy.rest, now).is_some() {
-        return Ok(PartitionCandidate::NotYet);
+        return Err(Whole::NotYet);
     }
     let now = lagging(now, policy.keep_expired);
-    let past = match past_by_rule(leaf, &policy, now)? {
-        BoundsPast::No => past_by_clock(leaf, &policy, label.policy.ts_column.as_deref(), now)?,
-        past => past,
+    let ts_column = label.policy.ts_column.as_deref();
+    let must_look =
+        past_by_rule(leaf, &policy, now).or_else(|| past_by_clock(leaf, &policy, ts_column, now));
+    let Some(must_look) = must_look else {
+        state::with_table(key, |state| state.emptiness.interrupt());
+        return Err(Whole::NotYet);
     };
-    let must_look = match past {
-        BoundsPast::No => return Ok(PartitionCandidate::NotPast),
-        BoundsPast::PerhapsNotAll => true,
-        BoundsPast::All => false,
-    };
-    Ok(match partitions::sole_owner(leaf) {
-        Some(owner) => PartitionCandidate::Ready(ReadyPartition {
-            policy,
-            owner,
-            must_look,
-        }),
-        None => PartitionCandidate::Kept,
+    Ok(ReadyPartition {
+        owner: partitions::sole_owner(leaf).ok_or(Whole::Kept)?,
+        policy,
+        must_look,
     })
 }
 
-/// What a partition's bounds say of its rows.
-enum BoundsPast {
-    No,
-    /// Single rows may still be live.
-    PerhapsNotAll,
-    All,
-}
-
+/// Whether single rows may still be live, if the partition's bounds have passed.
 fn past_by_clock(
     leaf: pg_sys::Oid,
     policy: &TablePolicy,
     ts_column: Option<&str>,
     now: i64,
-) -> Result<BoundsPast, Error> {
-    let (Some(clock), Some(name)) = (policy.clock, ts_column) else {
-        return Ok(BoundsPast::No);
-    };
-    let range = partition_bounds::range(leaf, &DateColumn::of_clock(name))?;
-    Ok(match range {
-        Some(range) if partition_bounds::is_past(range.newest, policy.default_ttl, now) => {
-            if clock.ttl.is_some() {
-                BoundsPast::PerhapsNotAll
-            } else {
-                BoundsPast::All
-            }
-        }
-        _ => BoundsPast::No,
-    })
+) -> Option<bool> {
+    let clock = policy.clock?;
+    let range = partition_bounds::range(leaf, &DateColumn::of_clock(ts_column?))?;
+    partition_bounds::is_past(range.newest, policy.default_ttl, now).then_some(clock.ttl.is_some())
 }
 
-/// M11 by the column of a TTL index that holds all rows.
-fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Result<BoundsPast, Error> {
-    for rule in &policy.rules {
-        let Some(column) = DateColumn::of_rule(rule, leaf) else {
-            continue;
+/// The same by the column of a TTL index that holds all rows (M11).
+fn past_by_rule(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Option<bool> {
+    policy.rules.iter().find_map(|rule| {
+        let range = partition_bounds::range(leaf, &DateColumn::of_rule(rule, leaf)?)?;
+        let newest = match &rule.time_zone {
+            Some(zone) => latest_instant(range.newest, zone.clock()),
+            None => range.newest,
         };
-        let range = partition_bounds::range(leaf, &column)?;
-        let newest = |local| match &rule.time_zone {
-            Some(zone) => latest_instant(local, zone.clock()),
-            None => local,
-        };
-        match range {
-            Some(range)
-                if partition_bounds::is_past_by_index(newest(range.newest), rule.seconds, now) =>
-            {
-                return Ok(if range.reaches_minus_infinity {
-                    BoundsPast::PerhapsNotAll
-                } else {
-                    BoundsPast::All
-                });
-            }
-            _ => {}
-        }
-    }
-    Ok(BoundsPast::No)
+        partition_bounds::is_past_by_index(newest, rule.seconds, now)
+            .then_some(range.reaches_minus_infinity)
+    })
 }
