@@ -1,6 +1,5 @@
 //! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
-use super::job::Access;
 use crate::pg::catalog::{quote_identifier, quote_literal};
 use crate::policy::{self, Policy, day_of_instant};
 use crate::store::dates::DateKind;
@@ -9,8 +8,7 @@ use crate::store::time_zone::TimeZone;
 use crate::store::{Clock, Rule, TablePolicy, rule_applies, rule_key};
 use pgrx::pg_sys;
 
-/// Number of expiry keys for which a table's progress is kept; further ones are searched from the
-/// beginning.
+/// Number of expiry keys for which a table's progress is kept; the rows of further ones are found by reading the table.
 pub(crate) const EXPIRY_KEYS: usize = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -33,7 +31,8 @@ pub(crate) struct ExpiryKey {
     pub(crate) predicate: String,
     /// A row expires this many microseconds after that instant.
     pub(crate) offset: i64,
-    pub(crate) access: Access,
+    /// A B-tree leads to the rows, in order; else the table is read.
+    pub(crate) is_ordered: bool,
     /// ORDER BY, such that an ordered index needs no sorting.
     pub(crate) order: String,
 }
@@ -120,7 +119,7 @@ fn of_clock(
             instant: ts.clone(),
             predicate: "true".to_owned(),
             offset: i64::from(default) * MICROS_PER_SECOND,
-            access: Access::Scan,
+            is_ordered: false,
             order: String::new(),
         };
         let expiry_key = match &ttl {
@@ -148,7 +147,7 @@ fn of_clock(
             instant,
             predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
             offset: 0,
-            access: Access::Scan,
+            is_ordered: false,
             order: String::new(),
         };
         let expiry_key = match serving.is_empty() {
@@ -167,7 +166,10 @@ fn of_clock(
 
 fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
     let (key, kind) = rule_key(rule);
-    let serving = expiry_index::find_by_date(relid, rule);
+    let serving = match number < EXPIRY_KEYS {
+        true => expiry_index::find_by_date(relid, rule),
+        false => vec![],
+    };
     let finite = format!(
         "{key} OPERATOR(pg_catalog.>) '-infinity'::pg_catalog.{}",
         type_name(kind)
@@ -176,7 +178,7 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
         Some(_) => format!("{} AND {finite}", rule_applies(&rule.index)),
         None => finite,
     };
-    let expiry_key = ExpiryKey {
+    ExpiryKey {
         number,
         instant: match (&rule.time_zone, kind) {
             (Some(zone), _) => in_time_zone(&key, &zone.name),
@@ -191,18 +193,10 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
         scale: Scale::Date(kind),
         predicate,
         offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
-        access: Access::Scan,
+        is_ordered: false,
         order: String::new(),
     }
-    .served_by(&serving);
-    match expiry_key.access {
-        // No progress is kept for further expiry keys.
-        Access::Ordered if number >= EXPIRY_KEYS => ExpiryKey {
-            access: Access::Unordered,
-            ..expiry_key
-        },
-        _ => expiry_key,
-    }
+    .served_by(&serving)
 }
 
 /// Orders by the key, NULLs where one of the indexes has them: no row that is looked for has
@@ -219,10 +213,7 @@ impl ExpiryKey {
     /// With the access that these indexes give.
     fn served_by(self, serving: &[pg_sys::Oid]) -> Self {
         Self {
-            access: match serving.is_empty() {
-                true => Access::Scan,
-                false => Access::Ordered,
-            },
+            is_ordered: !serving.is_empty(),
             order: order(&self.expression, serving),
             ..self
         }

@@ -21,17 +21,6 @@ pub(crate) enum DeletionWay {
     Sql,
 }
 
-/// What finds the expired rows of one expiry key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// A B-tree, in order.
-    Ordered,
-    /// The B-tree of one of too many expiry keys: its progress is not kept.
-    Unordered,
-    /// No index: the table must be read.
-    Scan,
-}
-
 /// A table or partition, and how its expired rows are found and deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -105,14 +94,14 @@ impl Job {
     /// From now on reads the table's blocks, and no index.
     pub(crate) fn read_all(&mut self) {
         for expiry_key in &mut self.expiry_keys {
-            expiry_key.access = Access::Scan;
+            expiry_key.is_ordered = false;
         }
     }
 
     /// Whether the table's blocks must be read.
     pub(crate) fn reads_all(&self) -> bool {
         let mut expiry_keys = self.expiry_keys.iter();
-        expiry_keys.any(|expiry_key| expiry_key.access == Access::Scan)
+        expiry_keys.any(|expiry_key| !expiry_key.is_ordered)
     }
 
     /// The same instant for each expiry key, by its number.
@@ -134,16 +123,13 @@ impl Job {
         limit: u32,
     ) -> String {
         let from = expiry_key.from(from);
-        let order = match expiry_key.access {
-            Access::Ordered => format!(" ORDER BY {}", expiry_key.order),
-            _ => String::new(),
-        };
         format!(
-            "SELECT ctid, {} WHERE {} AND {}{from} AND {}{excluded}{order} LIMIT {limit}",
+            "SELECT ctid, {} WHERE {} AND {}{from} AND {}{excluded} ORDER BY {} LIMIT {limit}",
             expiry_key.instant,
             expiry_key.predicate,
             expiry_key.at_or_before(now.saturating_sub(expiry_key.offset)),
-            self.expired
+            self.expired,
+            expiry_key.order
         )
     }
 
@@ -215,7 +201,7 @@ impl Job {
 
     /// Selects when the first row in these blocks expires, of those that no index leads to, and the least override.
     pub(crate) fn first_read(&self, (from, to): (u32, u32)) -> String {
-        let read = |key: &&ExpiryKey| key.access == Access::Scan;
+        let read = |key: &&ExpiryKey| !key.is_ordered;
         let firsts = self.expiry_keys.iter().filter(read).map(|key| {
             format!(
                 "pg_catalog.min(CASE WHEN {} AND {} \
@@ -243,7 +229,7 @@ impl Job {
     /// override is less than `least_override` seconds; `None` if it cannot.
     pub(crate) fn soonest(&self, least_override: Option<i32>) -> Option<i64> {
         let read = self.expiry_keys.iter();
-        let read = read.filter(|key| key.access == Access::Scan);
+        let read = read.filter(|key| !key.is_ordered);
         // An UPDATE may leave a `_ts` that is so old (C16).
         let granularity = self.policy.ts_granularity;
         let soonest = read.filter_map(|key| match key.kind() {

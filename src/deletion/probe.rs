@@ -1,8 +1,8 @@
 //! Looks at a table without deleting: how much there is to delete, and when.
 
 use super::batch_size::{self, SweepOrder};
-use super::expiry_keys::{ExpiryKey, IndexPosition};
-use super::job::{Access, Job};
+use super::expiry_keys::{ExpiryKey, ExpiryKind, IndexPosition};
+use super::job::Job;
 use super::receiver::{self, FoundRow};
 use super::set_aside::SetAside;
 use super::worker_transaction;
@@ -132,7 +132,11 @@ pub(crate) fn size_for_builder(job: &Job, blocks: u32) -> Result<u32, Error> {
         let is_auto = label.is_some_and(|label| label.policy.index == IndexMethod::Auto);
         let is_covered = job.relid == job.policy.labelled_table
             || catalog::class(job.relid).is_some_and(|class| class.is_partition);
-        let Some(clock) = job.policy.clock.filter(|_| is_auto && is_covered) else {
+        // Further TTL indexes than those whose progress is kept (EXPIRY_KEYS) are read, too: the builder has none to build.
+        let lacks_index = |key: &ExpiryKey| !key.is_ordered && key.kind() != ExpiryKind::OfRule;
+        let is_lacking = job.expiry_keys.iter().any(lacks_index);
+        let is_built = is_auto && is_covered && is_lacking;
+        let Some(clock) = job.policy.clock.filter(|_| is_built) else {
             return Ok(0);
         };
         Ok(
@@ -154,8 +158,8 @@ pub(crate) fn blocks(job: &Job) -> Result<u32, Error> {
 /// When the next row expires after those that were expired at `cutoffs`, as far as ordered
 /// indexes tell.
 pub(crate) fn next_expiry(job: &Job, cutoffs: &[i64]) -> Result<Option<i64>, Error> {
-    let ordered = |key: &&ExpiryKey| key.access == Access::Ordered;
-    if !job.expiry_keys.iter().any(|key| ordered(&key)) {
+    let ordered = |key: &&ExpiryKey| key.is_ordered;
+    if !job.expiry_keys.iter().any(|key| key.is_ordered) {
         return Ok(None);
     }
     look(job.relid, |visit| {
@@ -209,11 +213,7 @@ pub(crate) fn left_behind(
         return Ok(first.filter(|&expiry| cutoffs.iter().any(|&cutoff| expiry <= cutoff)));
     }
     look(job.relid, |visit| {
-        for expiry_key in job
-            .expiry_keys
-            .iter()
-            .filter(|expiry_key| expiry_key.access == Access::Ordered)
-        {
+        for expiry_key in &job.expiry_keys {
             let query = job.index_sweep(
                 expiry_key,
                 IndexPosition::BEGINNING,

@@ -2,7 +2,7 @@
 //! referencing tables, all at once. By itself each would be found when a batch fails because of it.
 
 use super::expiry_keys::IndexPosition;
-use super::job::{Access, Job};
+use super::job::Job;
 use super::receiver::{self, FoundRow};
 use super::{probe, set_aside};
 use crate::error::Error;
@@ -72,11 +72,7 @@ impl Referred {
             let mut found = Count::default();
             // A row may expire by several keys.
             let mut distinct = HashSet::new();
-            let ordered = |access| matches!(access, Access::Ordered | Access::Unordered);
-            for expiry_key in &job.expiry_keys {
-                if !ordered(expiry_key.access) {
-                    continue;
-                }
+            for expiry_key in job.expiry_keys.iter().filter(|key| key.is_ordered) {
                 let cutoff = cutoffs[expiry_key.number];
                 let query = job.index_sweep(
                     expiry_key,
@@ -92,7 +88,7 @@ impl Referred {
                 found.oldest = [found.oldest, oldest].into_iter().flatten().min();
             }
             found.rows = distinct.len() as i64;
-            if !job.expiry_keys.iter().all(|key| ordered(key.access)) {
+            if job.reads_all() {
                 let blocks = relation::OpenRelation::locked(job.relid).blocks();
                 let query = job.count_in((0, blocks)) + &condition;
                 let [counted] = job.first_row(visit, &query).unwrap_or_default();

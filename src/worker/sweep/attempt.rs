@@ -3,7 +3,6 @@
 use super::turn::{Turn, micros, note_failure};
 use crate::deletion::batch::{self, BatchFailure, BatchResult};
 use crate::deletion::expiry_keys::{ExpiryKey, IndexPosition};
-use crate::deletion::job::Access;
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe};
@@ -211,7 +210,6 @@ impl Turn<'_> {
                 if let Some(position) = position {
                     self.progress.set_position(expiry_key.number, position);
                 }
-                self.is_stuck = expiry_key.access != Access::Ordered;
             }
             None => {
                 self.progress.next_block = i64::from(row.block);

@@ -13,7 +13,6 @@ pub(in crate::worker) mod without_deletion;
 use self::turn::{Step, Turn};
 use crate::deletion::batch_size::{self, SweepOrder};
 use crate::deletion::expiry_keys::{ExpiryKey, IndexPosition};
-use crate::deletion::job::Access;
 use crate::deletion::probe;
 use crate::deletion::receiver::FoundRow;
 use crate::error::Error;
@@ -82,9 +81,9 @@ impl Turn<'_> {
             let expiry_key = &expiry_keys[at];
             // An index for which no time is left is the first in the next turn.
             let worked = !self.is_over();
-            let step = match expiry_key.access {
-                Access::Scan => Step::Finished,
-                _ => self.sweep_index(expiry_key)?,
+            let step = match expiry_key.is_ordered {
+                true => self.sweep_index(expiry_key)?,
+                false => Step::Finished,
             };
             if let Step::Pause = step {
                 // M9: the next turn begins after the index at which this one stopped.
@@ -118,16 +117,13 @@ impl Turn<'_> {
                 .job
                 .index_sweep(expiry_key, from, now, &self.aside.exclusion(), limit);
             let done = self.batch(&query, limit, Some(expiry_key))?;
-            if expiry_key.access == Access::Ordered && self.is_futile() {
+            if self.is_futile() {
                 let top = now.saturating_sub(expiry_key.offset);
                 self.progress.leave_out(expiry_key.number, top, SLACK);
                 self.futile = Duration::ZERO;
                 continue;
             }
             let Some(done) = done else {
-                if std::mem::take(&mut self.is_stuck) {
-                    return self.leave_to_heap_sweep(expiry_key);
-                }
                 continue;
             };
             let cost = i64::try_from(done.took.as_micros()).unwrap_or(i64::MAX);
@@ -136,7 +132,7 @@ impl Turn<'_> {
                 state::with_table(self.key, |state| {
                     state.schedule.after_full_search(cost, now)
                 });
-            } else if from == IndexPosition::BEGINNING && expiry_key.access == Access::Ordered {
+            } else if from == IndexPosition::BEGINNING {
                 state::with_table(self.key, |state| state.schedule.after_further_search(cost));
             }
             if done.tally.found < u64::from(limit) {
@@ -146,12 +142,8 @@ impl Turn<'_> {
                     .set_position(expiry_key.number, IndexPosition::at(done));
                 return Ok(Step::Finished);
             }
-            let none_deleted = done.tally.deleted == 0;
-            if none_deleted && expiry_key.access != Access::Ordered {
-                return self.leave_to_heap_sweep(expiry_key);
-            }
             if let Some(last) = done.tally.last {
-                self.advance(expiry_key, from, last, none_deleted);
+                self.advance(expiry_key, from, last, done.tally.deleted == 0);
             }
             let many = self.progress.pass_rows >= MANY;
             if many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap {
@@ -159,16 +151,6 @@ impl Turn<'_> {
                 return Ok(Step::Finished);
             }
         }
-    }
-
-    /// Without an order, rows that stay cannot be passed over; in that of the heap they can, once in a pass.
-    fn leave_to_heap_sweep(&mut self, expiry_key: &ExpiryKey) -> Result<Step, Error> {
-        if self.progress.heap_swept {
-            self.cutoffs[expiry_key.number] = background::now();
-        } else {
-            self.begin_heap_sweep()?;
-        }
-        Ok(Step::Finished)
     }
 
     /// Notes how far a full batch has come. If it has deleted nothing, as all are locked, the next one comes after them.

@@ -1,7 +1,6 @@
 //! The end of a pass: what is left in the table, and when to look again.
 
 use super::turn::{Turn, futile_pause, micros, scheduled};
-use crate::deletion::job::Access;
 use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;
@@ -46,9 +45,8 @@ impl Turn<'_> {
     /// Ends a pass: nothing is left but locked rows and those set aside.
     pub(in crate::worker) fn finish(&mut self) -> Result<Outcome, Error> {
         worker_report::phase(Phase::LookingAhead);
-        let expiry_keys = || self.job.expiry_keys.iter();
-        let ordered = expiry_keys().all(|expiry_key| expiry_key.access == Access::Ordered);
-        if !self.progress.partial || !ordered {
+        let reads_all = self.job.reads_all();
+        if !self.progress.partial || reads_all {
             blocked::forget_tried(self.key, self.progress.pass_began);
         }
         let now = background::monotonic();
@@ -79,12 +77,10 @@ impl Turn<'_> {
         .into_iter()
         .flatten()
         .min();
-        let all_read = expiry_keys()
-            .any(|expiry_key| matches!(expiry_key.access, Access::Scan | Access::Unordered));
         let reads_ranges = self.reads_ranges();
         let has_come_to_all = match reads_ranges {
-            true => leaves_none && expiry_keys().all(|key| key.access == Access::Scan),
-            false => ordered && self.progress.has_come_to_all(),
+            true => leaves_none && self.job.expiry_keys.iter().all(|key| !key.is_ordered),
+            false => !reads_all && self.progress.has_come_to_all(),
         };
         let writes_seen = match has_come_to_all && !hidden {
             // Of what was written since all was read, a range that was not due may have a row.
@@ -125,7 +121,7 @@ impl Turn<'_> {
             } else {
                 schedule::interval(if self.bypasses_indexes {
                     took
-                } else if all_read {
+                } else if reads_all {
                     micros(self.began.elapsed())
                 } else {
                     probed

@@ -3,8 +3,7 @@
 use super::drop_partition::{self, Whole};
 use super::pace::Pace;
 use super::without_deletion::{held, measure_backlog, unchanged, wait, waits_until};
-use crate::deletion::expiry_keys::ExpiryKey;
-use crate::deletion::job::{Access, Job};
+use crate::deletion::job::Job;
 use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, worker_transaction};
@@ -51,8 +50,6 @@ pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) window: Option<(u32, u32)>,
     /// How long attempts at rows have taken that cannot be deleted, since others were last left out.
     pub(in crate::worker) futile: Duration,
-    /// A row stays that was found by no order, and would be found again.
-    pub(in crate::worker) is_stuck: bool,
 }
 
 /// How a step of a turn ends.
@@ -302,7 +299,6 @@ impl<'a> Turn<'a> {
             rows: 0,
             window: None,
             futile: Duration::ZERO,
-            is_stuck: false,
             progress,
             aside: blocked::of(key, now),
             referred: None,
@@ -354,8 +350,7 @@ impl<'a> Turn<'a> {
     /// Whether the table is to be left alone for a while for that reason: there is no order in which
     /// the others could be found.
     fn rests(&self) -> bool {
-        let has_order = |expiry_key: &ExpiryKey| expiry_key.access == Access::Ordered;
-        let ordered = self.progress.next_block < 0 && self.job.expiry_keys.iter().all(has_order);
+        let ordered = self.progress.next_block < 0 && !self.job.reads_all();
         self.is_futile() && !ordered
     }
 
