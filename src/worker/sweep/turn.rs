@@ -2,7 +2,7 @@
 
 use super::drop_partition::{self, Whole};
 use super::pace::Pace;
-use super::without_deletion::{held, measure_backlog, unchanged, wait, waits_until};
+use super::without_deletion::{held_until, measure_backlog, rest, unchanged};
 use crate::deletion::job::Job;
 use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
@@ -115,11 +115,7 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
         interval: 0,
     };
     if shared::is_deletion_held() {
-        measure_backlog(key);
-        return Ok(held());
-    }
-    if let Some(until) = waits_until(key)? {
-        return Ok(wait(key, until));
+        return Ok(rest(key, held_until()));
     }
     if drops && drop_whole(key)? {
         return Ok(nothing);
@@ -136,18 +132,10 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
         return Ok(nothing);
     };
     let began = background::now();
-    // A change since the check above: batches are deleted by this policy, or not at all.
-    if let Some(until) = job.policy.waits_until(began) {
-        return Ok(wait(key, until));
-    }
-    if let Some(resting) = paused_tables::at(job.policy.rest, began) {
-        let began = background::monotonic();
-        measure_backlog(key);
-        let cost = background::monotonic().saturating_sub(began);
-        return Ok(Outcome::Resting {
-            until: scheduled(resting.until),
-            interval: schedule::interval(cost),
-        });
+    // Batches are deleted by this policy, or not at all.
+    let paused = || paused_tables::at(job.policy.rest, began).map(|resting| resting.until);
+    if let Some(until) = job.policy.waits_until(began).or_else(paused) {
+        return Ok(rest(key, scheduled(until)));
     }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.

@@ -1,11 +1,9 @@
 //! Turns that delete nothing: deletion is held or rests, a change of the policy waits, or nothing was written.
 
 use super::turn::scheduled;
-use crate::deletion::{probe, worker_transaction};
-use crate::error::Error;
+use crate::deletion::probe;
 use crate::pg::server::{activity, background};
-use crate::store::cache;
-use crate::worker::queue::schedule::Outcome;
+use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, TableKey};
 use crate::worker::shared::{self, blocked};
 
@@ -35,35 +33,24 @@ pub(super) fn measure_backlog(key: TableKey) {
     });
 }
 
-/// The wall clock was set: nothing is deleted for a while.
-pub(super) fn held() -> Outcome {
+/// Until when nothing is deleted because the wall clock was set.
+pub(super) fn held_until() -> i64 {
     const AGAIN: i64 = 1_000_000;
     let until = shared::control()
         .deletion_held_until
         .load(std::sync::atomic::Ordering::Relaxed);
-    Outcome::Resting {
-        until: until.max(background::monotonic().saturating_add(AGAIN)),
-        interval: 0,
-    }
+    until.max(background::monotonic().saturating_add(AGAIN))
 }
 
-/// Until when a change of the policy keeps the table's expired rows (C24).
-pub(super) fn waits_until(key: TableKey) -> Result<Option<i64>, Error> {
-    worker_transaction::run(|| {
-        let policy = cache::policy(key.relid.into());
-        Ok(policy.and_then(|policy| policy.waits_until(background::now())))
-    })
-}
-
-/// Notes that a table waits until then: how many rows it keeps, and that the next look is not to rely
-/// on this one.
-pub(super) fn wait(key: TableKey, until: i64) -> Outcome {
-    state::with_table(key, |state| state.progress.writes_seen = -1);
+/// Deletion in the table rests until then: it is held, paused, or a change of the policy waits (C24). What stays
+/// meanwhile is estimated.
+pub(super) fn rest(key: TableKey, until: i64) -> Outcome {
+    let began = background::monotonic();
     measure_backlog(key);
-    Outcome::Done {
-        next_expiry: Some(scheduled(until)),
-        leftover: false,
-        interval: 0,
+    let cost = background::monotonic().saturating_sub(began);
+    Outcome::Resting {
+        until,
+        interval: schedule::interval(cost),
     }
 }
 
