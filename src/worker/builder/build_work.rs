@@ -8,7 +8,7 @@ use crate::policy::{IndexMethod, Policy};
 use crate::store::expiry_index;
 use crate::store::missing_index;
 use crate::store::{Clock, TablePolicy, cache, index_of, label_of, override_check, seclabel};
-use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
+use crate::worker::queue::build_plan::{BuildStep, Statement};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -19,28 +19,58 @@ pub(in crate::worker) fn has_clock(relid: pg_sys::Oid) -> Option<(Rc<TablePolicy
     Some((policy, clock))
 }
 
-/// What is there to do; `None` if the table is gone, or the builder is not to touch it.
-pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<Option<Work>> {
+/// The next step at a table: none if it is gone, or the builder is not to touch it. Whatever has ended the builder in
+/// the middle, it begins with what that left behind.
+pub(in crate::worker) fn next_step(relid: pg_sys::Oid, validates: bool) -> Result<BuildStep> {
     // Others' changes of label and columns.
     catalog::forget_caches();
-    let Some(class) = catalog::class(relid) else {
-        return Ok(None);
+    let class = catalog::class(relid);
+    let policy = label_of(relid).filter(|policy| !policy.restored);
+    let in_force = has_clock(relid).filter(|(it, _)| it.labelled_table == relid);
+    let (Some(class), Some(policy), Some((_, clock))) = (class, policy, in_force) else {
+        return Ok(BuildStep::Done);
     };
-    let Some(policy) = label_of(relid).filter(|policy| !policy.restored) else {
-        return Ok(None);
+    let leaves = || {
+        missing_index::leaves(relid).filter_map(|leaf| has_clock(leaf).map(|(_, it)| (leaf, it)))
     };
-    let Some((_, clock)) = has_clock(relid).filter(|(it, _)| it.labelled_table == relid) else {
-        return Ok(None);
-    };
-    let mut work = Work {
-        is_on: policy.is_on(),
-        ..Work::default()
-    };
-    let is_partitioned = class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE;
+    for (leaf, clock) in leaves() {
+        if let Some(&index) = missing_index::left_over(leaf, clock).first() {
+            return Ok(BuildStep::Concurrently(drop_index(leaf, index)));
+        }
+    }
+    if !policy.is_on() {
+        return Ok(BuildStep::Done);
+    }
     // With `auto` whatever has outgrown being read gets one, without anyone's call.
     let builds = policy.index != IndexMethod::None && policy.build_pending
         || policy.index == IndexMethod::Auto && missing_index::are_wanted(relid, &policy);
-    let create = |table: pg_sys::Oid, how: &str, definition: &str| Statement {
+    if builds {
+        for (leaf, clock) in leaves() {
+            if let Some(definition) = missing_index::missing(leaf, &policy, clock) {
+                let create = create_index(leaf, "CONCURRENTLY ", &definition);
+                return Ok(BuildStep::Concurrently(create));
+            }
+        }
+        if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
+            && let Some(definition) = missing_index::missing(relid, &policy, clock)
+        {
+            return Ok(BuildStep::Join(create_index(relid, "", &definition)));
+        }
+    }
+    if validates
+        && policy.build_pending
+        && let Some(validate) = validation(relid, &policy)?
+    {
+        return Ok(BuildStep::Validate(validate));
+    }
+    Ok(match as_built(relid, &policy, clock) == policy {
+        true => BuildStep::Done,
+        false => BuildStep::Record,
+    })
+}
+
+fn create_index(table: pg_sys::Oid, how: &str, definition: &str) -> Statement {
+    Statement {
         table: table.to_u32(),
         text: format!(
             "CREATE INDEX {how}{} ON {} {}",
@@ -48,32 +78,7 @@ pub(in crate::worker) fn work_at(relid: pg_sys::Oid, validates: bool) -> Result<
             qualified_name(table),
             definition
         ),
-    };
-    for leaf in missing_index::leaves(relid) {
-        let Some((_, clock)) = has_clock(leaf) else {
-            continue;
-        };
-        let left_over = missing_index::left_over(leaf, clock).into_iter();
-        work.left_over
-            .extend(left_over.map(|index| drop_index(leaf, index)));
-        if builds {
-            let missing = missing_index::missing(leaf, &policy, clock);
-            work.missing
-                .extend(missing.map(|it| create(leaf, "CONCURRENTLY ", &it)));
-        }
     }
-    if is_partitioned && builds {
-        let missing = missing_index::missing(relid, &policy, clock);
-        work.joined = missing
-            .map(|it| create(relid, "", &it))
-            .into_iter()
-            .collect();
-    }
-    if validates && policy.build_pending {
-        work.checks = checks_of(relid, &policy)?;
-    }
-    work.is_label_stale = as_built(relid, &policy, clock) != policy;
-    Ok(Some(work))
 }
 
 fn drop_index(table: pg_sys::Oid, index: pg_sys::Oid) -> Statement {
@@ -101,14 +106,10 @@ fn as_built(relid: pg_sys::Oid, policy: &Policy, clock: Clock) -> Policy {
 /// Writes to the label what is there now.
 pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
     locks::relation(relid, pg_sys::ShareUpdateExclusiveLock);
-    let Some(work) = work_at(relid, false)? else {
-        return Ok(());
-    };
-    let (Some(policy), Some((_, clock))) = (label_of(relid), has_clock(relid)) else {
-        return Ok(());
-    };
     // Otherwise the policy has changed meanwhile: the next step follows it.
-    if work.next() == BuildStep::Record {
+    if next_step(relid, false)? == BuildStep::Record
+        && let (Some(policy), Some((_, clock))) = (label_of(relid), has_clock(relid))
+    {
         seclabel::set(relid, Some(&as_built(relid, &policy, clock)));
     }
     Ok(())
@@ -116,9 +117,9 @@ pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
 
 /// Validates the override's constraint, which was added without reading the table. Found by its
 /// text, as it may have been renamed.
-fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
+fn validation(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Statement>> {
     let Some(column) = &policy.ttl_column else {
-        return Ok(vec![]);
+        return Ok(None);
     };
     let query = format!(
         "SELECT conname::pg_catalog.text FROM pg_catalog.pg_constraint \
@@ -128,7 +129,7 @@ fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    let names = encoding::texts::<1>(&query)?;
+    let names = encoding::texts::<1>(&query)?.into_iter();
     let validate = |[name]: [String; 1]| Statement {
         table: relid.to_u32(),
         text: format!(
@@ -137,5 +138,5 @@ fn checks_of(relid: pg_sys::Oid, policy: &Policy) -> Result<Vec<Statement>> {
             quote_identifier(&name)
         ),
     };
-    Ok(names.into_iter().map(validate).collect())
+    Ok(names.map(validate).next())
 }

@@ -6,7 +6,7 @@
 
 pub(in crate::worker) mod build_work;
 
-use self::build_work::{has_clock, record, work_at};
+use self::build_work::{has_clock, next_step, record};
 use crate::deletion::worker_transaction;
 use crate::error::Result;
 use crate::pg::catalog::{self, qualified_name};
@@ -16,7 +16,7 @@ use crate::pg::session::{self, locks, owner_session, top_level};
 use crate::policy::{IndexMethod, Policy};
 use crate::settings;
 use crate::store::missing_index;
-use crate::worker::queue::build_plan::{BuildStep, Statement, Work};
+use crate::worker::queue::build_plan::{BuildStep, Statement};
 use crate::worker::shared::processes::{self, Process};
 use crate::worker::shared::state::TableKey;
 use crate::worker::shared::{builds, log, outgrown};
@@ -111,8 +111,7 @@ fn build(key: TableKey) -> Result<()> {
     let relid = pg_sys::Oid::from(key.relid);
     let mut validates = true;
     for _ in 0..STEPS {
-        let step = worker_transaction::run(|| Ok(work_at(relid, validates)?.map(Work::next)))?;
-        match step.unwrap_or(BuildStep::Done) {
+        match worker_transaction::run(|| next_step(relid, validates))? {
             BuildStep::Done => return Ok(()),
             BuildStep::Concurrently(statement) => {
                 execute(&statement, false, |table| {
@@ -122,9 +121,11 @@ fn build(key: TableKey) -> Result<()> {
             BuildStep::Join(statement) => brief(|| {
                 execute(&statement, true, |table| {
                     locks::relation(table, pg_sys::ShareLock);
-                    // Attached, or created, since the last look.
-                    let new = work_at(relid, false)?.is_some_and(|work| !work.missing.is_empty());
-                    if new { Err(locks::busy(table)) } else { Ok(()) }
+                    // A partition may have been attached, or created, meanwhile.
+                    match next_step(relid, false)? {
+                        BuildStep::Join(next) if next == statement => Ok(()),
+                        _ => Err(locks::busy(table)),
+                    }
                 })
             })?,
             BuildStep::Validate(statement) => {

@@ -11,23 +11,6 @@ pub(in crate::worker) struct Statement {
     pub(in crate::worker) text: String,
 }
 
-/// What is there to do at a table, as it stands in the catalogs.
-#[derive(Debug, Default)]
-pub(in crate::worker) struct Work {
-    /// Whether TTL is on: else nothing is built.
-    pub(in crate::worker) is_on: bool,
-    /// Drops an index that was not completed.
-    pub(in crate::worker) left_over: Vec<Statement>,
-    /// Builds an index of a table or partition, concurrently.
-    pub(in crate::worker) missing: Vec<Statement>,
-    /// Joins the partitions' indexes; builds none.
-    pub(in crate::worker) joined: Vec<Statement>,
-    /// Validates a constraint.
-    pub(in crate::worker) checks: Vec<Statement>,
-    /// The label does not say what there is.
-    pub(in crate::worker) is_label_stale: bool,
-}
-
 /// The next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::worker) enum BuildStep {
@@ -40,36 +23,6 @@ pub(in crate::worker) enum BuildStep {
     /// The label is written.
     Record,
     Done,
-}
-
-impl Work {
-    /// The next step. Whatever has ended the builder in the middle, it begins with what that left
-    /// behind.
-    pub(in crate::worker) fn next(mut self) -> BuildStep {
-        let first = |statements: &mut Vec<Statement>| {
-            (!statements.is_empty()).then(|| statements.swap_remove(0))
-        };
-        if let Some(drop) = first(&mut self.left_over) {
-            return BuildStep::Concurrently(drop);
-        }
-        if !self.is_on {
-            return BuildStep::Done;
-        }
-        if let Some(create) = first(&mut self.missing) {
-            return BuildStep::Concurrently(create);
-        }
-        if let Some(join) = first(&mut self.joined) {
-            return BuildStep::Join(join);
-        }
-        if let Some(check) = first(&mut self.checks) {
-            return BuildStep::Validate(check);
-        }
-        if self.is_label_stale {
-            BuildStep::Record
-        } else {
-            BuildStep::Done
-        }
-    }
 }
 
 /// The pause after a number of attempts.
