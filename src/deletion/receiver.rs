@@ -78,7 +78,7 @@ pub(crate) fn delete_selected(
         if tally.first.is_none() {
             tally.first = Some(row);
             if let Some(begin) = manner.begin {
-                wal::write_message_at(sent, message::PREFIX, begin);
+                wal::write_message(message::PREFIX, begin);
             }
         }
         tally.last = Some(row);

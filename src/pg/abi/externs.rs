@@ -95,94 +95,6 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// pg_constraint.h, which pgrx does not bind.
-pub(crate) mod foreign_keys {
-    use super::pg_sys;
-    use core::ffi::c_int;
-
-    /// The fixed part of a row of `pg_constraint`.
-    #[repr(C)]
-    pub(crate) struct ConstraintForm {
-        oid: pg_sys::Oid,
-        pub(crate) conname: pg_sys::NameData,
-        connamespace: pg_sys::Oid,
-        pub(crate) contype: u8,
-        condeferrable: bool,
-        condeferred: bool,
-        #[cfg(since18)]
-        conenforced: bool,
-        convalidated: bool,
-        pub(crate) conrelid: pg_sys::Oid,
-        contypid: pg_sys::Oid,
-        pub(crate) conindid: pg_sys::Oid,
-        conparentid: pg_sys::Oid,
-        pub(crate) confrelid: pg_sys::Oid,
-        pub(crate) confupdtype: u8,
-        pub(crate) confdeltype: u8,
-        pub(crate) confmatchtype: u8,
-        conislocal: bool,
-        #[cfg(not(since17))]
-        coninhcount: i32,
-        #[cfg(since17)]
-        coninhcount: i16,
-        connoinherit: bool,
-        #[cfg(since18)]
-        conperiod: bool,
-    }
-
-    impl ConstraintForm {
-        /// Whether it has PERIOD.
-        pub(crate) fn has_period(&self) -> bool {
-            #[cfg(since18)]
-            return self.conperiod;
-            #[cfg(not(since18))]
-            return false;
-        }
-    }
-
-    unsafe extern "C-unwind" {
-        /// pg_constraint.c; raises an error for a row that is no foreign key's.
-        pub(crate) fn DeconstructFkConstraintRow(
-            tuple: pg_sys::HeapTuple,
-            numfks: *mut c_int,
-            conkey: *mut i16,
-            confkey: *mut i16,
-            pf_eq_oprs: *mut pg_sys::Oid,
-            pp_eq_oprs: *mut pg_sys::Oid,
-            ff_eq_oprs: *mut pg_sys::Oid,
-            num_fk_del_set_cols: *mut c_int,
-            fk_del_set_cols: *mut i16,
-        );
-        /// pg_constraint.c; raises an error for a class without them.
-        #[cfg(since18)]
-        pub(in crate::pg) fn FindFKPeriodOpers(
-            opclass: pg_sys::Oid,
-            contained: *mut pg_sys::Oid,
-            contained_in_several: *mut pg_sys::Oid,
-            intersection: *mut pg_sys::Oid,
-        );
-    }
-
-    /// For PERIOD, the operators "contained in several ranges" and "intersection".
-    ///
-    /// # Safety
-    /// The operator class of the index's last column, of a foreign key with PERIOD.
-    pub(crate) unsafe fn operators_of_period(opclass: pg_sys::Oid) -> (pg_sys::Oid, pg_sys::Oid) {
-        #[cfg(since18)]
-        {
-            let mut found = [pg_sys::InvalidOid; 3];
-            let [contained, several, intersection] = &mut found;
-            // SAFETY: as required of the caller.
-            unsafe {
-                at_boundary!(FindFKPeriodOpers(opclass, contained, several, intersection););
-            }
-            (found[1], found[2])
-        }
-        #[cfg(not(since18))]
-        (opclass, opclass)
-    }
-}
-
 /// timeout.h, which pgrx does not bind.
 pub(crate) mod timeout {
     use core::ffi::c_int;
@@ -225,25 +137,12 @@ unsafe extern "C" {
     pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
 }
 
-unsafe extern "C" {
-    /// signal.h
-    pub(crate) fn kill(pid: c_int, signal: c_int) -> c_int;
-}
-
 /// Functions that can raise errors: call them inside `pg_guard_ffi_boundary`.
 pub(crate) mod raising {
     use super::pg_sys;
-    use core::ffi::{c_char, c_int, c_void};
+    use core::ffi::{c_int, c_void};
 
     unsafe extern "C-unwind" {
-        /// async.c
-        pub(crate) fn Async_Notify(channel: *const c_char, payload: *const c_char);
-        /// parse_param.c
-        pub(crate) fn setup_parse_fixed_parameters(
-            state: *mut pg_sys::ParseState,
-            types: *const pg_sys::Oid,
-            count: c_int,
-        );
         /// makefuncs.c
         pub(crate) fn makeVar(
             varno: c_int,
@@ -311,25 +210,5 @@ pub(crate) mod raising {
         pub(crate) fn lcons(datum: *mut c_void, list: *mut pg_sys::List) -> *mut pg_sys::List;
         /// list.c
         pub(crate) fn lappend(list: *mut pg_sys::List, datum: *mut c_void) -> *mut pg_sys::List;
-        /// pg_inherits.c
-        pub(crate) fn find_inheritance_children(
-            parent: pg_sys::Oid,
-            lockmode: pg_sys::LOCKMODE,
-        ) -> *mut pg_sys::List;
-        /// discard.c
-        pub(crate) fn DiscardCommand(stmt: *mut pg_sys::DiscardStmt, is_top_level: bool);
-        /// pg_constraint.c
-        pub(crate) fn get_relation_constraint_oid(
-            relid: pg_sys::Oid,
-            conname: *const c_char,
-            missing_ok: bool,
-        ) -> pg_sys::Oid;
-        pub(crate) fn has_subclass(relation_id: pg_sys::Oid) -> bool;
-        /// partition.c
-        pub(crate) fn get_default_partition_oid(parent: pg_sys::Oid) -> pg_sys::Oid;
-        pub(crate) fn get_partition_parent(
-            relid: pg_sys::Oid,
-            even_if_detached: bool,
-        ) -> pg_sys::Oid;
     }
 }

@@ -51,12 +51,7 @@ same! {
     #[cfg(since19)]
     "C-unwind" [externs] standard_planner(A B C D E);
     "C-unwind" [externs] standard_ProcessUtility(A B C D E F G H);
-    "C-unwind" [externs::foreign_keys] DeconstructFkConstraintRow(A B C D E F G H I);
-    #[cfg(since18)]
-    "C-unwind" [externs::foreign_keys] FindFKPeriodOpers(A B C D);
     "C" [externs] SetLatch(A);
-    "C-unwind" [externs::raising] Async_Notify(A B);
-    "C-unwind" [externs::raising] setup_parse_fixed_parameters(A B C);
     "C-unwind" [externs::raising] makeVar(A B C D E F);
     "C-unwind" [externs::raising] makeConst(A B C D E F G);
     "C-unwind" [externs::raising] makeFuncExpr(A B C D E F);
@@ -68,12 +63,6 @@ same! {
     "C-unwind" [externs::raising] make_restrictinfo(A B C D E F G H I J);
     "C-unwind" [externs::raising] lcons(A B);
     "C-unwind" [externs::raising] lappend(A B);
-    "C-unwind" [externs::raising] find_inheritance_children(A B);
-    "C-unwind" [externs::raising] DiscardCommand(A B);
-    "C-unwind" [externs::raising] get_relation_constraint_oid(A B C);
-    "C-unwind" [externs::raising] has_subclass(A);
-    "C-unwind" [externs::raising] get_default_partition_oid(A);
-    "C-unwind" [externs::raising] get_partition_parent(A B);
     "C-unwind" [unguarded] index_open(A B);
     "C-unwind" [unguarded] index_close(A B);
     #[cfg(not(since18))]

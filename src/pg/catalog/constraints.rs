@@ -4,39 +4,16 @@
 use super::rows::{Catalog, KeyDatum};
 use super::syntax::Node as Tree;
 use crate::pg::abi::encoding;
-use crate::pg::abi::externs::foreign_keys::ConstraintForm as Row;
 use core::ffi::CStr;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use std::ffi::CString;
 
-/// catalog/pg_constraint.h, which pgrx does not bind.
-mod pg_constraint {
-    use pgrx::pg_sys::Oid;
-
-    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2606);
-    pub(in crate::pg) const CONRELID_CONTYPID_CONNAME_INDEX: Oid = Oid::from_u32(2665);
-    /// Version 18 has `conenforced` before this one, and `conperiod` before the others.
-    #[cfg(not(since18))]
-    mod columns {
-        pub(crate) const CONRELID: i16 = 8;
-        pub(crate) const CONKEY: u32 = 19;
-        pub(crate) const CONBIN: u32 = 26;
-    }
-    #[cfg(since18)]
-    mod columns {
-        pub(crate) const CONRELID: i16 = 9;
-        pub(crate) const CONKEY: u32 = 21;
-        pub(crate) const CONBIN: u32 = 28;
-    }
-    pub(in crate::pg) use columns::{CONBIN, CONKEY, CONRELID};
-}
-
 // SAFETY: pg_constraint and its index by table, type and name.
-const CONSTRAINTS: Catalog<Row> = unsafe {
+const CONSTRAINTS: Catalog<pg_sys::FormData_pg_constraint> = unsafe {
     Catalog::new(
-        pg_constraint::RELATION,
-        Some(pg_constraint::CONRELID_CONTYPID_CONNAME_INDEX),
+        pg_sys::ConstraintRelationId,
+        Some(Oid::from_u32(pg_sys::ConstraintRelidTypidNameIndexId)),
     )
 };
 
@@ -75,19 +52,22 @@ impl Constraint {
 /// The table's CHECK and NOT NULL constraints, in the order of their names.
 pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
     let mut found = Vec::new();
-    let key = (pg_constraint::CONRELID, KeyDatum::Oid(relid));
+    let key = (
+        pg_sys::Anum_pg_constraint_conrelid as i16,
+        KeyDatum::Oid(relid),
+    );
     CONSTRAINTS.scan(&[key], &mut |row| {
-        if [b'c', b'n'].contains(&row.contype) {
+        if [b'c', b'n'].contains(&row.contype.cast_unsigned()) {
             // SAFETY: the name is a C string, the columns are an array of smallint, the expression
             // is a text.
             found.push(unsafe {
                 Constraint {
                     name: encoding::from_pointer(row.conname.data.as_ptr()),
                     columns: row
-                        .value(pg_constraint::CONKEY)
+                        .value(pg_sys::Anum_pg_constraint_conkey)
                         .and_then(|columns| Vec::<i16>::from_datum(columns, false))
                         .unwrap_or_default(),
-                    expression: row.value(pg_constraint::CONBIN).map(|text| {
+                    expression: row.value(pg_sys::Anum_pg_constraint_conbin).map(|text| {
                         CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).to_owned()
                     }),
                 }

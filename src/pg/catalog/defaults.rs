@@ -6,27 +6,13 @@ use super::rows::{Catalog, KeyDatum};
 use super::syntax::Node as Tree;
 use pgrx::pg_sys::{self, Expr, Node};
 
-/// catalog/pg_attrdef.h, which pgrx does not bind.
-mod pg_attrdef {
-    use pgrx::pg_sys::Oid;
-
-    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2604);
-    pub(in crate::pg) const ADRELID_ADNUM_INDEX: Oid = Oid::from_u32(2656);
-    pub(in crate::pg) const ADRELID: i16 = 2;
-    pub(in crate::pg) const ADNUM: i16 = 3;
-    pub(in crate::pg) const ADBIN: u32 = 4;
-
-    #[repr(C)]
-    pub(in crate::pg) struct DefaultRow {
-        oid: Oid,
-        adrelid: Oid,
-        pub(crate) adnum: i16,
-    }
-}
-
 // SAFETY: pg_attrdef and its index by table and column.
-const DEFAULTS: Catalog<pg_attrdef::DefaultRow> =
-    unsafe { Catalog::new(pg_attrdef::RELATION, Some(pg_attrdef::ADRELID_ADNUM_INDEX)) };
+const DEFAULTS: Catalog<pg_sys::FormData_pg_attrdef> = unsafe {
+    Catalog::new(
+        pg_sys::AttrDefaultRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::AttrDefaultIndexId)),
+    )
+};
 
 /// Whether the column has this default or generation expression.
 ///
@@ -34,16 +20,18 @@ const DEFAULTS: Catalog<pg_attrdef::DefaultRow> =
 /// `expected` is an expression.
 pub(crate) unsafe fn is_stored(relid: pg_sys::Oid, attno: i16, expected: *mut Expr) -> bool {
     let keys = [
-        (pg_attrdef::ADRELID, KeyDatum::Oid(relid)),
-        (pg_attrdef::ADNUM, KeyDatum::Int2(attno)),
+        (pg_sys::Anum_pg_attrdef_adrelid as i16, KeyDatum::Oid(relid)),
+        (pg_sys::Anum_pg_attrdef_adnum as i16, KeyDatum::Int2(attno)),
     ];
     let mut found = false;
     DEFAULTS.scan(&keys, &mut |row| {
         // SAFETY: as required of the caller; the column holds the text of an expression.
-        found = row.value(pg_attrdef::ADBIN).is_some_and(|text| unsafe {
-            let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
-            expressions::same(pg_sys::stringToNode(text).cast::<Node>(), expected)
-        });
+        found = row
+            .value(pg_sys::Anum_pg_attrdef_adbin)
+            .is_some_and(|text| unsafe {
+                let text = pg_sys::text_to_cstring(text.cast_mut_ptr());
+                expressions::same(pg_sys::stringToNode(text).cast::<Node>(), expected)
+            });
         true
     });
     found
@@ -52,9 +40,9 @@ pub(crate) unsafe fn is_stored(relid: pg_sys::Oid, attno: i16, expected: *mut Ex
 /// Calls `see` with each default and generation expression of the table until it returns true: the
 /// column, whether it is generated, and the expression.
 pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(i16, bool, Tree<'_>) -> bool) {
-    let key = (pg_attrdef::ADRELID, KeyDatum::Oid(relid));
+    let key = (pg_sys::Anum_pg_attrdef_adrelid as i16, KeyDatum::Oid(relid));
     DEFAULTS.scan(&[key], &mut |row| {
-        let Some(text) = row.value(pg_attrdef::ADBIN) else {
+        let Some(text) = row.value(pg_sys::Anum_pg_attrdef_adbin) else {
             return false;
         };
         // SAFETY: the column holds the text of an expression, read into the current memory

@@ -3,7 +3,6 @@
 //! Names are bytes: their encoding is the database's.
 
 use super::rows::{self, Cache};
-use crate::pg::abi::externs::foreign_keys as c;
 use crate::pg::abi::lists;
 use crate::pg::catalog;
 use pgrx::pg_sys;
@@ -126,7 +125,7 @@ pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 }
 
 // SAFETY: CONSTROID is the syscache of pg_constraint by OID, whose rows begin with this struct.
-const CONSTRAINT: Cache<c::ConstraintForm> =
+const CONSTRAINT: Cache<pg_sys::FormData_pg_constraint> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::CONSTROID) };
 // SAFETY: COLLOID is the syscache of pg_collation by OID, whose rows begin with this struct.
 const COLLATION: Cache<pg_sys::FormData_pg_collation> =
@@ -141,12 +140,12 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<ForeignKeyRow> {
     let (mut equal, mut both_referenced, mut other) = ([none; MOST], [none; MOST], [none; MOST]);
     CONSTRAINT
         .get(constraint, |form| {
-            if form.contype != b'f' {
+            if form.contype.cast_unsigned() != b'f' {
                 return None;
             }
             // SAFETY: INDEX_MAX_KEYS is the greatest number of columns of a foreign key.
             unsafe {
-                at_boundary!(c::DeconstructFkConstraintRow(
+                pg_sys::DeconstructFkConstraintRow(
                     form.tuple(),
                     &mut count,
                     referencing.as_mut_ptr(),
@@ -156,17 +155,17 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<ForeignKeyRow> {
                     other.as_mut_ptr(),
                     &mut set_count,
                     set.as_mut_ptr(),
-                ););
+                );
             }
             let number = |count| usize::try_from(count).unwrap_or(0).min(MOST);
             let found = ForeignKeyRow {
                 referencing: form.conrelid,
                 referenced: form.confrelid,
                 index: form.conindid,
-                on_delete: form.confdeltype,
-                on_update: form.confupdtype,
-                full: form.confmatchtype == b'f',
-                has_period: form.has_period(),
+                on_delete: form.confdeltype.cast_unsigned(),
+                on_update: form.confupdtype.cast_unsigned(),
+                full: form.confmatchtype.cast_unsigned() == b'f',
+                has_period: has_period(form),
                 columns: (0..number(count))
                     .map(|at| {
                         (
@@ -241,13 +240,41 @@ impl ForeignKeyRow {
         // SAFETY: syscache look-ups; the index is the one that the constraint depends on.
         let (contained, intersection) = unsafe {
             let opclass = pg_sys::get_index_column_opclass(self.index, position);
-            c::operators_of_period(opclass)
+            operators_of_period(opclass)
         };
         Some(PeriodColumns {
             contained: operator(fk_type, contained, pg_sys::ANYMULTIRANGEOID),
             intersection: operator(fk_type, intersection, pk_type),
         })
     }
+}
+
+/// Whether it has PERIOD.
+fn has_period(form: &pg_sys::FormData_pg_constraint) -> bool {
+    #[cfg(since18)]
+    return form.conperiod;
+    #[cfg(not(since18))]
+    {
+        let _ = form;
+        false
+    }
+}
+
+/// For PERIOD, the operators "contained in several ranges" and "intersection".
+///
+/// # Safety
+/// The operator class of the index's last column, of a foreign key with PERIOD.
+unsafe fn operators_of_period(opclass: pg_sys::Oid) -> (pg_sys::Oid, pg_sys::Oid) {
+    #[cfg(since18)]
+    {
+        let mut found = [pg_sys::InvalidOid; 3];
+        let [contained, several, intersection] = &mut found;
+        // SAFETY: as required of the caller; the results are variables of this function.
+        unsafe { pg_sys::FindFKPeriodOpers(opclass, contained, several, intersection) };
+        (found[1], found[2])
+    }
+    #[cfg(not(since18))]
+    (opclass, opclass)
 }
 
 /// The partition's constraint on the alias `pk`; empty for none.

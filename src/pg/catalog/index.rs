@@ -3,7 +3,6 @@
 use super::index_entry;
 use super::syntax::Node;
 use crate::pg::abi::encoding;
-use crate::pg::abi::externs::raising;
 use crate::pg::catalog;
 use pgrx::pg_sys;
 
@@ -26,11 +25,7 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     let name = encoding::to_server(name)?;
     // SAFETY: the name outlives the call; syscache look-ups within a transaction.
     unsafe {
-        let constraint = at_boundary!(raising::get_relation_constraint_oid(
-            relid,
-            name.as_ptr(),
-            true
-        ));
+        let constraint = pg_sys::get_relation_constraint_oid(relid, name.as_ptr(), true);
         let index =
             (constraint != pg_sys::InvalidOid).then(|| pg_sys::get_constraint_index(constraint))?;
         (index != pg_sys::InvalidOid).then_some(index)

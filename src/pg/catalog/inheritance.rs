@@ -6,7 +6,6 @@
 
 use super::class;
 use super::rows::{Catalog, KeyDatum};
-use crate::pg::abi::externs::raising;
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,7 +53,7 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // SAFETY: a look-up within a transaction; the list is copied before it is left to the
     // memory context.
     unsafe {
-        let list = at_boundary!(raising::find_inheritance_children(relid, no_lock));
+        let list = pg_sys::find_inheritance_children(relid, no_lock);
         lists::oids(list).collect()
     }
 }
@@ -62,7 +61,7 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 /// Whether the relation has partitions or children, or once had.
 pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
     // SAFETY: a syscache look-up within a transaction; the relation exists.
-    unsafe { at_boundary!(raising::has_subclass(relid)) }
+    unsafe { pg_sys::has_subclass(relid) }
 }
 
 /// All ancestors of the relation, each once.
@@ -157,7 +156,7 @@ pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     if is_partition {
         // SAFETY: the relation is a partition; a detached one yields InvalidOid.
-        let parent = unsafe { at_boundary!(raising::get_partition_parent(relid, true)) };
+        let parent = unsafe { pg_sys::get_partition_parent(relid, true) };
         return if parent == pg_sys::InvalidOid {
             vec![]
         } else {
@@ -167,39 +166,31 @@ fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
     inherits_parents(relid)
 }
 
-/// catalog/pg_inherits.h, which pgrx does not bind.
-mod pg_inherits {
-    use pgrx::pg_sys::Oid;
-
-    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2611);
-    pub(in crate::pg) const RELID_SEQNO_INDEX: Oid = Oid::from_u32(2680);
-    pub(in crate::pg) const INHRELID: i16 = 1;
-    pub(in crate::pg) const PARENT_INDEX: Oid = Oid::from_u32(2187);
-    pub(in crate::pg) const INHPARENT: i16 = 2;
-
-    #[repr(C)]
-    pub(in crate::pg) struct InheritsRow {
-        pub(in crate::pg) inhrelid: Oid,
-        pub(in crate::pg) inhparent: Oid,
-        pub(in crate::pg) inhseqno: i32,
-        pub(in crate::pg) inhdetachpending: bool,
-    }
-}
-
 // SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
-const INHERITS: Catalog<pg_inherits::InheritsRow> =
-    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::RELID_SEQNO_INDEX)) };
+const INHERITS: Catalog<pg_sys::FormData_pg_inherits> = unsafe {
+    Catalog::new(
+        pg_sys::InheritsRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::InheritsRelidSeqnoIndexId)),
+    )
+};
 
 // SAFETY: pg_inherits and its index by parent.
-const CHILDREN: Catalog<pg_inherits::InheritsRow> =
-    unsafe { Catalog::new(pg_inherits::RELATION, Some(pg_inherits::PARENT_INDEX)) };
+const CHILDREN: Catalog<pg_sys::FormData_pg_inherits> = unsafe {
+    Catalog::new(
+        pg_sys::InheritsRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::InheritsParentIndexId)),
+    )
+};
 
 /// The partitions that DETACH CONCURRENTLY has begun to detach: they are not found from the relation any more,
 /// and still find it.
 pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
     CHILDREN.scan(
-        &[(pg_inherits::INHPARENT, KeyDatum::Oid(relid))],
+        &[(
+            pg_sys::Anum_pg_inherits_inhparent as i16,
+            KeyDatum::Oid(relid),
+        )],
         &mut |row| {
             if row.inhdetachpending {
                 found.push(row.inhrelid);
@@ -213,7 +204,10 @@ pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut parents = Vec::new();
     INHERITS.scan(
-        &[(pg_inherits::INHRELID, KeyDatum::Oid(relid))],
+        &[(
+            pg_sys::Anum_pg_inherits_inhrelid as i16,
+            KeyDatum::Oid(relid),
+        )],
         &mut |row| {
             parents.push(row.inhparent);
             false

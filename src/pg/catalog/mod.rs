@@ -27,7 +27,6 @@ pub(crate) mod timescale;
 pub(crate) mod triggers;
 
 use crate::pg::abi::encoding;
-use crate::pg::abi::externs::raising;
 use pgrx::pg_sys;
 
 pub(crate) use self::inheritance::{
@@ -257,7 +256,7 @@ pub(crate) fn quote_literal(text: &str) -> String {
 /// The default partition of a partitioned table.
 pub(crate) fn default_partition(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a syscache look-up within a transaction.
-    let default = unsafe { at_boundary!(raising::get_default_partition_oid(relid)) };
+    let default = unsafe { pg_sys::get_default_partition_oid(relid) };
     (default != pg_sys::InvalidOid).then_some(default)
 }
 

@@ -5,22 +5,9 @@ use super::rows::{self, Cache};
 use crate::pg::abi::lists;
 use pgrx::pg_sys::{self, Datum, NodeTag, Oid};
 
-/// The beginning of `FormData_pg_partitioned_table` (catalog/pg_partitioned_table.h), which
-/// pgrx does not bind.
-#[repr(C)]
-struct KeyRow {
-    partrelid: Oid,
-    partstrat: core::ffi::c_char,
-    partnatts: i16,
-    partdefid: Oid,
-    partattrs: pg_sys::int2vector,
-}
-
-/// `Anum_pg_partitioned_table_partclass`
-const PARTCLASS: u32 = 6;
-
 // SAFETY: the cache of pg_partitioned_table by the table's OID.
-const KEYS: Cache<KeyRow> = unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
+const KEYS: Cache<pg_sys::FormData_pg_partitioned_table> =
+    unsafe { Cache::new(pg_sys::SysCacheIdentifier::PARTRELID) };
 
 /// A partition key for RANGE.
 pub(crate) struct RangeKey {
@@ -34,7 +21,9 @@ pub(crate) struct RangeKey {
 /// The table's partition key; `None` if the table is not partitioned by RANGE.
 pub(crate) fn range_key(table: Oid) -> Option<RangeKey> {
     KEYS.get(table, |row| {
-        let classes = row.value(PARTCLASS)?.cast_mut_ptr::<pg_sys::oidvector>();
+        let classes = row
+            .value(pg_sys::Anum_pg_partitioned_table_partclass)?
+            .cast_mut_ptr::<pg_sys::oidvector>();
         // SAFETY: a key has at least one column, and partclass is an oidvector.
         let (first, first_class) =
             unsafe { (*row.partattrs.values.as_ptr(), *(*classes).values.as_ptr()) };

@@ -3,23 +3,6 @@
 use super::rows::{Catalog, KeyDatum};
 use pgrx::pg_sys;
 
-/// catalog/pg_depend.h, which pgrx does not bind.
-mod pg_depend {
-    use pgrx::pg_sys::Oid;
-
-    pub(in crate::pg) const RELATION: Oid = Oid::from_u32(2608);
-    pub(in crate::pg) const BY_REFERENCE: Oid = Oid::from_u32(2674);
-    pub(in crate::pg) const REFCLASSID: i16 = 4;
-    pub(in crate::pg) const REFOBJID: i16 = 5;
-
-    /// The first columns.
-    #[repr(C)]
-    pub(in crate::pg) struct DependRow {
-        pub(in crate::pg) classid: Oid,
-        pub(in crate::pg) objid: Oid,
-    }
-}
-
 /// A value that changes when a temporary object comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pg) struct Objects {
@@ -51,10 +34,13 @@ impl Objects {
         unsafe { pg_sys::CommandCounterIncrement() };
         let keys = [
             (
-                pg_depend::REFCLASSID,
+                pg_sys::Anum_pg_depend_refclassid as i16,
                 KeyDatum::Oid(pg_sys::NamespaceRelationId),
             ),
-            (pg_depend::REFOBJID, KeyDatum::Oid(self.schema)),
+            (
+                pg_sys::Anum_pg_depend_refobjid as i16,
+                KeyDatum::Oid(self.schema),
+            ),
         ];
         DEPEND.scan(&keys, &mut |row| {
             let object = u64::from(row.classid.to_u32()) << 32 | u64::from(row.objid.to_u32());
@@ -68,5 +54,9 @@ impl Objects {
 }
 
 // SAFETY: pg_depend and its index by what is referred to.
-const DEPEND: Catalog<pg_depend::DependRow> =
-    unsafe { Catalog::new(pg_depend::RELATION, Some(pg_depend::BY_REFERENCE)) };
+const DEPEND: Catalog<pg_sys::FormData_pg_depend> = unsafe {
+    Catalog::new(
+        pg_sys::DependRelationId,
+        Some(pg_sys::Oid::from_u32(pg_sys::DependReferenceIndexId)),
+    )
+};

@@ -2,7 +2,7 @@
 
 use super::query::Sql;
 use crate::error::Error;
-use crate::pg::abi::{externs, lists};
+use crate::pg::abi::lists;
 use crate::pg::catalog::{self, roles};
 use core::ffi::c_int;
 use pgrx::PgSqlErrorCode;
@@ -42,9 +42,7 @@ pub(super) unsafe fn analyze_over(
         let state = pg_sys::make_parsestate(core::ptr::null_mut());
         (*state).p_sourcetext = text.as_ptr();
         let count = c_int::try_from(types.len()).unwrap_or(0);
-        at_boundary!(
-            externs::raising::setup_parse_fixed_parameters(state, types.as_ptr(), count);
-        );
+        pg_sys::setup_parse_fixed_parameters(state, types.as_ptr(), count);
         let item = pg_sys::addRangeTableEntryForRelation(
             state,
             relation,

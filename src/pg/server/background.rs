@@ -5,9 +5,6 @@ use core::ffi::{c_char, c_int};
 use pgrx::pg_sys;
 use std::time::Duration;
 
-const SIGHUP: c_int = 1;
-const SIGTERM: c_int = 15;
-
 /// How a worker is registered.
 pub(crate) struct Registration<'a> {
     /// For the log, and the type in pg_stat_activity.
@@ -106,8 +103,8 @@ pub(crate) fn handle_signals() {
         use pg_sys::pqsignal;
         #[cfg(since18)]
         use pg_sys::pqsignal_be as pqsignal;
-        pqsignal(SIGHUP, Some(externs::SignalHandlerForConfigReload));
-        pqsignal(SIGTERM, Some(externs::die));
+        pqsignal(libc::SIGHUP, Some(externs::SignalHandlerForConfigReload));
+        pqsignal(libc::SIGTERM, Some(externs::die));
         // PostgreSQL ignores SIGHUP while it starts the process: one that comes then is lost, and the
         // configuration is that of before.
         pg_sys::ConfigReloadPending = 1;
@@ -215,7 +212,7 @@ pub(crate) fn set_latch(latch: usize) {
 pub(crate) fn terminate(pid: i32) {
     if is_alive(pid) {
         // SAFETY: kill() accepts any number; the PID is that of a process which this server has started.
-        unsafe { externs::kill(pid, SIGTERM) };
+        unsafe { libc::kill(pid, libc::SIGTERM) };
     }
 }
 

@@ -1,7 +1,7 @@
 //! NOTIFY.
 
 use crate::pg::abi::encoding;
-use crate::pg::abi::externs::raising;
+use pgrx::pg_sys;
 
 /// Sends the message when the transaction commits, if the database's encoding has its characters
 /// and it is short enough.
@@ -14,8 +14,8 @@ pub(crate) fn send(channel: &str, payload: &str) {
     // NOTIFY_PAYLOAD_MAX_LENGTH of async.c.
     const LONGEST: usize = 8000;
     let fits = |text: &core::ffi::CStr, most: usize| (1..most).contains(&text.count_bytes());
-    if fits(&channel, pgrx::pg_sys::NAMEDATALEN as usize) && fits(&payload, LONGEST) {
+    if fits(&channel, pg_sys::NAMEDATALEN as usize) && fits(&payload, LONGEST) {
         // SAFETY: a transaction is open, and the function copies both strings.
-        unsafe { at_boundary!(raising::Async_Notify(channel.as_ptr(), payload.as_ptr())) };
+        unsafe { pg_sys::Async_Notify(channel.as_ptr(), payload.as_ptr()) };
     }
 }

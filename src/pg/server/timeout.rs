@@ -15,8 +15,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-const SIGINT: c_int = 2;
-const SIGTERM: c_int = 15;
 /// How many cancellations come before the worker is ended: one and a half seconds.
 const CANCELLATIONS: i32 = 6;
 /// The pause between two cancellations, and between two checks whether others wait.
@@ -244,12 +242,12 @@ extern "C-unwind" fn on_timeout() {
     }
     FIRED.store(fired + 1, Ordering::Relaxed);
     let signal = if fired < CANCELLATIONS {
-        SIGINT
+        libc::SIGINT
     } else {
-        SIGTERM
+        libc::SIGTERM
     };
     // SAFETY: the signal goes to this process, which handles it like PostgreSQL's own.
-    unsafe { externs::kill(pg_sys::MyProcPid, signal) };
+    unsafe { libc::kill(pg_sys::MyProcPid, signal) };
 }
 
 /// Runs in a signal handler, too.

@@ -211,9 +211,7 @@ pub(crate) fn discard_all() {
         target: pg_sys::DiscardMode::DISCARD_ALL,
     };
     // SAFETY: outside any block of transactions, as the statement requires.
-    unsafe {
-        at_boundary!(externs::raising::DiscardCommand(&mut stmt, true););
-    }
+    unsafe { pg_sys::DiscardCommand(&mut stmt, true) };
 }
 
 /// RESET ALL, and pg_advisory_unlock_all(), in a background worker's transaction: what DISCARD ALL
