@@ -9,26 +9,19 @@ use core::ffi::{c_char, c_int, c_void};
 use pgrx::pg_sys;
 
 // Those that raise no error: no guard is needed, and what they read is the session's own.
-unsafe extern "C" {
-    /// xact.c
-    pub(crate) safe fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
-    /// xact.c
-    pub(crate) safe fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
-    /// xact.c
-    pub(crate) safe fn GetCurrentTransactionNestLevel() -> c_int;
-    /// miscinit.c
-    pub(crate) safe fn InNoForceRLSOperation() -> bool;
-    /// miscinit.c
-    pub(crate) safe fn InSecurityRestrictedOperation() -> bool;
-    /// timestamp.c
-    pub(crate) safe fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
-    /// worker.c
-    pub(crate) safe fn IsLogicalWorker() -> bool;
+bound! { "C"
+    pub(crate) [safe] fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
+    pub(crate) [safe] fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
+    pub(crate) [safe] fn GetCurrentTransactionNestLevel() -> c_int;
+    pub(crate) [safe] fn InNoForceRLSOperation() -> bool;
+    pub(crate) [safe] fn InSecurityRestrictedOperation() -> bool;
+    pub(crate) [safe] fn GetCurrentTimestamp() -> pg_sys::TimestampTz;
+    pub(crate) [safe] fn IsLogicalWorker() -> bool;
     /// hashfn.c; reads `count` bytes.
     pub(crate) fn hash_bytes(bytes: *const u8, count: c_int) -> u32;
-    /// xact.c
-    pub(crate) safe fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
-    /// mcxt.c
+    pub(crate) [safe] fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
+    /// Safe in a signal handler, which pgrx's wrapper is not.
+    pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
     pub(crate) fn MemoryContextRegisterResetCallback(
         context: pg_sys::MemoryContext,
         callback: *mut pg_sys::MemoryContextCallback,
@@ -36,7 +29,13 @@ unsafe extern "C" {
 }
 
 unsafe extern "C-unwind" {
+    /// elog.c; a format and its arguments.
+    pub(crate) fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    /// elog.c; likewise.
+    pub(crate) fn errhint(format: *const c_char, ...) -> c_int;
+}
 
+bound! { "C-unwind"
     /// mcxt.c; raises an error when memory is exhausted.
     pub(crate) fn MemoryContextAlloc(context: pg_sys::MemoryContext, size: usize) -> *mut c_void;
 
@@ -54,10 +53,6 @@ unsafe extern "C-unwind" {
     pub(crate) fn geterrcode() -> c_int;
     /// elog.c; null is PostgreSQL's own.
     pub(crate) fn set_errcontext_domain(domain: *const c_char) -> c_int;
-    /// elog.c; a format and its arguments.
-    pub(crate) fn errcontext_msg(format: *const c_char, ...) -> c_int;
-    /// elog.c; likewise.
-    pub(crate) fn errhint(format: *const c_char, ...) -> c_int;
     /// postgres.c; as a handler of SIGTERM.
     pub(crate) fn die(signal: c_int, #[cfg(since19)] sender: *const pg_sys::pg_signal_info);
     /// interrupt.c; as a handler of SIGHUP.
@@ -132,18 +127,12 @@ pub(crate) fn last_wait() -> i64 {
     timeout::get_timeout_start_time(timeout::DEADLOCK_TIMEOUT)
 }
 
-unsafe extern "C" {
-    /// latch.h; safe in a signal handler, which pgrx's wrapper is not.
-    pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
-}
-
 /// Functions that can raise errors: call them inside `pg_guard_ffi_boundary`.
 pub(crate) mod raising {
     use super::pg_sys;
     use core::ffi::{c_int, c_void};
 
-    unsafe extern "C-unwind" {
-        /// makefuncs.c
+    bound! { "C-unwind"
         pub(crate) fn makeVar(
             varno: c_int,
             attno: pg_sys::AttrNumber,
@@ -152,7 +141,6 @@ pub(crate) mod raising {
             collation: pg_sys::Oid,
             levels_up: pg_sys::Index,
         ) -> *mut pg_sys::Var;
-        /// makefuncs.c
         pub(crate) fn makeConst(
             type_oid: pg_sys::Oid,
             typmod: i32,
@@ -162,7 +150,6 @@ pub(crate) mod raising {
             is_null: bool,
             by_value: bool,
         ) -> *mut pg_sys::Const;
-        /// makefuncs.c
         pub(crate) fn makeFuncExpr(
             function: pg_sys::Oid,
             result: pg_sys::Oid,
@@ -171,15 +158,12 @@ pub(crate) mod raising {
             input_collation: pg_sys::Oid,
             format: pg_sys::CoercionForm::Type,
         ) -> *mut pg_sys::FuncExpr;
-        /// var.c
         pub(crate) fn pull_varattnos(
             node: *mut pg_sys::Node,
             varno: pg_sys::Index,
             varattnos: *mut *mut pg_sys::Bitmapset,
         );
-        /// bitmapset.c
         pub(crate) fn bms_is_member(x: c_int, a: *const pg_sys::Bitmapset) -> bool;
-        /// restrictinfo.c
         #[cfg(not(since16))]
         pub(crate) fn make_restrictinfo(
             root: *mut pg_sys::PlannerInfo,
@@ -192,7 +176,6 @@ pub(crate) mod raising {
             outer_relids: pg_sys::Relids,
             nullable_relids: pg_sys::Relids,
         ) -> *mut pg_sys::RestrictInfo;
-        /// restrictinfo.c
         #[cfg(since16)]
         pub(crate) fn make_restrictinfo(
             root: *mut pg_sys::PlannerInfo,
@@ -206,9 +189,7 @@ pub(crate) mod raising {
             incompatible_relids: pg_sys::Relids,
             outer_relids: pg_sys::Relids,
         ) -> *mut pg_sys::RestrictInfo;
-        /// list.c
         pub(crate) fn lcons(datum: *mut c_void, list: *mut pg_sys::List) -> *mut pg_sys::List;
-        /// list.c
         pub(crate) fn lappend(list: *mut pg_sys::List, datum: *mut c_void) -> *mut pg_sys::List;
     }
 }

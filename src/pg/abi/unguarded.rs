@@ -19,7 +19,35 @@ type ResultRelPtr = *mut ResultRelInfo;
 type SlotPtr = *mut TupleTableSlot;
 type CapturePtr = *mut TransitionCaptureState;
 
+// Their pointers are to constants in some versions only.
 unsafe extern "C-unwind" {
+    pub(in crate::pg) fn heap_modify_tuple_by_cols(
+        tuple: HeapTuple,
+        descriptor: TupleDesc,
+        count: c_int,
+        columns: *const c_int,
+        values: *const Datum,
+        isnull: *const bool,
+    ) -> HeapTuple;
+    pub(in crate::pg) fn XactLockTableWait(
+        xid: TransactionId,
+        relation: Relation,
+        tid: ItemPointer,
+        oper: XLTW_Oper::Type,
+    );
+    pub(in crate::pg) fn SPI_execute_snapshot(
+        plan: pg_sys::SPIPlanPtr,
+        values: *mut Datum,
+        nulls: *const core::ffi::c_char,
+        snapshot: Snapshot,
+        crosscheck: Snapshot,
+        read_only: bool,
+        fire_triggers: bool,
+        most: core::ffi::c_long,
+    ) -> c_int;
+}
+
+bound! { "C-unwind"
     pub(in crate::pg) fn index_open(relation_id: Oid, lockmode: LOCKMODE) -> Relation;
     pub(in crate::pg) fn index_close(relation: Relation, lockmode: LOCKMODE);
     pub(super) fn index_beginscan(
@@ -80,35 +108,11 @@ unsafe extern "C-unwind" {
         f: ForkNumber::Type,
     ) -> BlockNumber;
     pub(in crate::pg) fn table_close(relation: Relation, lockmode: LOCKMODE);
-    pub(in crate::pg) fn heap_modify_tuple_by_cols(
-        tuple: HeapTuple,
-        descriptor: TupleDesc,
-        count: c_int,
-        columns: *const c_int,
-        values: *const Datum,
-        isnull: *const bool,
-    ) -> HeapTuple;
-    pub(in crate::pg) fn XactLockTableWait(
-        xid: TransactionId,
-        relation: Relation,
-        tid: ItemPointer,
-        oper: XLTW_Oper::Type,
-    );
     pub(in crate::pg) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
     pub(in crate::pg) fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
     pub(in crate::pg) fn CommandCounterIncrement();
     pub(in crate::pg) fn SPI_connect() -> c_int;
     pub(in crate::pg) fn SPI_finish() -> c_int;
-    pub(in crate::pg) fn SPI_execute_snapshot(
-        plan: pg_sys::SPIPlanPtr,
-        values: *mut Datum,
-        nulls: *const core::ffi::c_char,
-        snapshot: Snapshot,
-        crosscheck: Snapshot,
-        read_only: bool,
-        fire_triggers: bool,
-        most: core::ffi::c_long,
-    ) -> c_int;
     pub(in crate::pg) fn GetLatestSnapshot() -> Snapshot;
     pub(in crate::pg) fn GetTransactionSnapshot() -> Snapshot;
     pub(in crate::pg) fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
