@@ -72,6 +72,7 @@ pub(crate) fn delete_selected(
     manner: ReceiverOptions<'_>,
     tally: &mut Tally,
 ) {
+    let table = relation.table();
     let receive = |sent: SentRow<'_>| {
         let row = found(sent);
         tally.found += 1;
@@ -83,7 +84,7 @@ pub(crate) fn delete_selected(
         }
         tally.last = Some(row);
         let tid = sent.tid(1);
-        match sent.delete(relation, tid, manner.wait) {
+        match table.delete_at(tid, None, manner.wait) {
             Some(TM_Result::TM_Ok) => {
                 tally.deleted += 1;
                 tally.last_deleted = Some(row);

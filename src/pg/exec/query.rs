@@ -6,9 +6,8 @@
 //! is run only if the names lead to the right ones ([`Sql::naming`]).
 
 use super::analysis::{analyze_over, check_names, parse};
-use super::relation::OpenRelation;
 use super::table;
-use crate::pg::abi::{encoding, externs, lists};
+use crate::pg::abi::{encoding, lists};
 use crate::pg::session;
 use crate::pg::session::gate::GateVisit;
 use core::ffi::c_int;
@@ -340,39 +339,6 @@ impl SentRow<'_> {
         let tid = self.value(column).map(Datum::cast_mut_ptr);
         // SAFETY: the query's only column is of type tid, which is passed by reference.
         tid.map_or_else(ItemPointerData::default, |tid| unsafe { *tid })
-    }
-
-    /// Deletes this row by the table access method, as of the query's snapshot and the current
-    /// command. No trigger fires.
-    #[allow(
-        ffi_unwind_calls,
-        reason = "an error that unwinds from C is PostgreSQL's own longjmp"
-    )]
-    #[inline]
-    pub(crate) fn delete(
-        self,
-        relation: &OpenRelation,
-        mut tid: ItemPointerData,
-        wait: bool,
-    ) -> Option<pg_sys::TM_Result::Type> {
-        let relation = relation.as_ptr();
-        let mut failure = pg_sys::TM_FailureData::default();
-        // SAFETY: the relation is open and locked; a query runs.
-        unsafe {
-            Some((*(*relation).rd_tableam).tuple_delete?(
-                relation,
-                &mut tid,
-                externs::GetCurrentCommandId(true),
-                #[cfg(since19)]
-                0,
-                externs::GetActiveSnapshot(),
-                core::ptr::null_mut(),
-                wait,
-                &mut failure,
-                #[cfg(not(since19))]
-                false,
-            ))
-        }
     }
 }
 

@@ -13,11 +13,6 @@ impl OpenRelation {
         Self(unsafe { pg_sys::table_open(relid, pg_sys::NoLock.cast_signed()) })
     }
 
-    /// The relation.
-    pub(crate) fn as_ptr(&self) -> pg_sys::Relation {
-        self.0
-    }
-
     /// Its OID.
     pub(crate) fn oid(&self) -> pg_sys::Oid {
         // SAFETY: the relation is open until the value is dropped.

@@ -117,6 +117,36 @@ impl<'a> Table<'a> {
         // SAFETY: the constructor's caller guarantees that the table is open and locked for `'a`.
         unsafe { unguarded::CheckCmdReplicaIdentity(self.0, pg_sys::CmdType::CMD_DELETE) };
     }
+
+    /// Deletes the row with this TID, by the table access method and as of the active snapshot: no trigger fires.
+    /// With `wait` it waits for other transactions that lock the row. Own changes since `command`, or by the
+    /// current command, count as concurrent. `None` if the access method cannot delete rows.
+    #[inline]
+    pub(crate) fn delete_at(
+        self,
+        mut tid: ItemPointerData,
+        command: Option<pg_sys::CommandId>,
+        wait: bool,
+    ) -> Option<TM_Result::Type> {
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: the constructor's caller guarantees that the table is open and locked for `'a`; a statement
+        // runs, so there is an active snapshot.
+        unsafe {
+            Some((*(*self.0).rd_tableam).tuple_delete?(
+                self.0,
+                &mut tid,
+                command.unwrap_or_else(|| externs::GetCurrentCommandId(true)),
+                #[cfg(since19)]
+                0,
+                externs::GetActiveSnapshot(),
+                null_mut(),
+                wait,
+                &mut failure,
+                #[cfg(not(since19))]
+                false,
+            ))
+        }
+    }
 }
 
 /// A column whose values are compared bit by bit.
@@ -318,49 +348,26 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Deletes only the row, waiting for other transactions that lock it. Own changes since
-    /// `command`, or by the current command, count as concurrent. `None` as for [`Self::lock`].
+    /// Deletes only the row ([`Table::delete_at`]), waiting for other transactions that lock it. `None` also if
+    /// the slot has no row of the table.
     pub(crate) fn delete(self, command: Option<pg_sys::CommandId>) -> Option<TM_Result::Type> {
-        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        let (mut tid, none) = (self.tid_on_disk()?, null_mut());
-        // SAFETY: as in `lock`; a statement is running.
-        unsafe {
-            let command = command.unwrap_or_else(|| externs::GetCurrentCommandId(true));
-            let (snapshot, failure) = (externs::GetActiveSnapshot(), &mut failure);
-            let delete = (*(*table).rd_tableam).tuple_delete?;
-            #[cfg(not(since19))]
-            return Some(delete(
-                table, &mut tid, command, snapshot, none, true, failure, false,
-            ));
-            #[cfg(since19)]
-            return Some(delete(
-                table, &mut tid, command, 0, snapshot, none, true, failure,
-            ));
-        }
+        self.table.delete_at(self.tid_on_disk()?, command, true)
     }
 
     /// Deletes only the row, unless another transaction has locked it; returns whether it was
     /// deleted. Guarded.
     pub(crate) fn delete_if_free(self) -> bool {
-        let (mut failure, table) = (pg_sys::TM_FailureData::default(), self.table.0);
-        let Some(mut tid) = self.tid_on_disk() else {
+        let Some(tid) = self.tid_on_disk() else {
             return false;
         };
-        let (none, wait) = (null_mut(), false);
-        // SAFETY: as in `lock`: the table is open for `'a`, and the TID is of a row of it.
+        // SAFETY: nothing within the boundary is to be dropped.
         let result = unsafe {
-            pg_sys::CheckCmdReplicaIdentity(table, pg_sys::CmdType::CMD_DELETE);
-            let command = pg_sys::GetCurrentCommandId(true);
-            let (tid, failure) = (&mut tid, &mut failure);
-            #[cfg(not(since19))]
-            let result =
-                pg_sys::table_tuple_delete(table, tid, command, none, none, wait, failure, false);
-            #[cfg(since19)]
-            let result =
-                pg_sys::table_tuple_delete(table, tid, command, 0, none, none, wait, failure);
-            result
+            at_boundary!(
+                self.table.check_replica_identity();
+                self.table.delete_at(tid, None, false)
+            )
         };
-        result == TM_Result::TM_Ok
+        result == Some(TM_Result::TM_Ok)
     }
 
     /// The row's TID, if it has one.
