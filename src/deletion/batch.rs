@@ -9,7 +9,7 @@ use super::{by_sql, message, notice, underway, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
 use crate::pg::catalog::{self, cascade, roles};
-use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::firing::Firing;
 use crate::pg::server::timeout::TimeLimit;
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{self, locks, owner_session, xact};
@@ -214,9 +214,9 @@ fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
 
 /// The same, and then fires AFTER triggers and foreign keys: to them the batch is one DELETE.
 fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
-    let triggers = AfterDelete::begin(batch.deleter.table.table());
+    let triggers = Firing::begin_statement(batch.deleter.table.table(), |_| false);
     // The settings are for this query, not for those of the triggers.
-    session::index_only(|| batch.deleter.rows(batch.query, Some(&triggers), tally));
+    session::index_only(|| batch.deleter.rows(batch.query, Some(triggers), tally));
     // From here on a failure does not tell which row it is.
     let counted = std::mem::take(tally);
     let Some(row) = counted.last_deleted else {

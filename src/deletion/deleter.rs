@@ -5,7 +5,7 @@ use super::job::{DeletionWay, Job};
 use super::message;
 use super::receiver::{self, ReceiverOptions, Tally};
 use crate::error::Error;
-use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::firing::Firing;
 use crate::pg::exec::query::{self, Parameter, Sql};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::gate::GateVisit;
@@ -46,7 +46,7 @@ impl<'a> Deleter<'a> {
     }
 
     /// Deletes what the query finds, row by row; the triggers of each are queued in `triggers`.
-    pub(super) fn rows(&self, query: &str, triggers: Option<&AfterDelete<'_>>, tally: &mut Tally) {
+    pub(super) fn rows(&self, query: &str, triggers: Option<Firing<'_>>, tally: &mut Tally) {
         let begin = message::for_begin(&self.job.name);
         let manner = ReceiverOptions {
             wait: self.locks == Locks::Wait,

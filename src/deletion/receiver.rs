@@ -6,7 +6,7 @@
 
 use super::job::Job;
 use super::message;
-use crate::pg::exec::after_delete::AfterDelete;
+use crate::pg::exec::firing::Firing;
 use crate::pg::exec::query::{self, Parameter, SentRow, Sql};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::wal;
@@ -53,7 +53,7 @@ pub(crate) struct ReceiverOptions<'a> {
     /// Written to the WAL before the first deletion.
     pub(crate) begin: Option<&'a CStr>,
     /// Where the triggers of each row are queued.
-    pub(crate) triggers: Option<&'a AfterDelete<'a>>,
+    pub(crate) triggers: Option<Firing<'a>>,
     /// The tables that the query may name.
     pub(crate) named: &'a [pg_sys::Oid],
 }

@@ -33,9 +33,7 @@ pub(super) fn is_one(function: pg_sys::Oid) -> bool {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(super) extern "C-unwind" fn queue(row: Slot<'_>) {
-    let firing = Firing::begin(row, |function| !is_one(function));
-    firing.queue();
-    firing.free();
+    Firing::queue_in_statement(row, |function| !is_one(function));
     QUEUED.set(true);
 }
 

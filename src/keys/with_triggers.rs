@@ -14,7 +14,7 @@ use super::removal::{self, RemovalOutcome};
 use crate::deletion::underway;
 use crate::pg::abi::error_context;
 use crate::pg::catalog::{self, cascade};
-use crate::pg::exec::firing::{DeleteStatement, Firing};
+use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
 use crate::pg::session;
 use crate::pg::session::gate::{self, Bounded};
@@ -33,16 +33,15 @@ struct DeleteScopes {
 /// Deletes the row, which the transaction has locked, to make room for a new one: foreign keys with
 /// NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
 pub(super) fn delete(row: Slot<'_>) -> RemovalOutcome {
-    let (statement, around) = begin(row);
-    let (removal, firing) =
-        error_context::explaining_references(&no_action_checks::REMOVAL, || {
-            statement.delete(|command| {
-                // By the command ID from before the triggers: one of them may have changed the row
-                // itself.
-                let removal = removal::delete_directly(row, Some(command));
-                (removal, removal == RemovalOutcome::Gone)
-            })
-        });
+    let (firing, around) = begin(row);
+    let removal = error_context::explaining_references(&no_action_checks::REMOVAL, || {
+        firing.delete(row.tid(), |command| {
+            // By the command ID from before the triggers: one of them may have changed the row
+            // itself.
+            let removal = removal::delete_directly(row, Some(command));
+            (removal, removal == RemovalOutcome::Gone)
+        })
+    });
     end(firing, around.bounds);
     if removal == Some(RemovalOutcome::Gone) {
         no_action_checks::queue(row);
@@ -53,7 +52,7 @@ pub(super) fn delete(row: Slot<'_>) -> RemovalOutcome {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn begin(row: Slot<'_>) -> (DeleteStatement<'_>, DeleteScopes) {
+extern "C-unwind" fn begin(row: Slot<'_>) -> (Firing<'_>, DeleteScopes) {
     let table = row.table();
     let settings = session::begin_as_origin();
     let owner = catalog::class(table.oid()).map(|class| class.owner);
@@ -70,7 +69,7 @@ extern "C-unwind" fn begin(row: Slot<'_>) -> (DeleteStatement<'_>, DeleteScopes)
     let bounds = lent.or_else(reaches_others);
     let around = DeleteScopes { settings, bounds };
     (
-        Firing::begin_statement(row, no_action_checks::is_one),
+        Firing::begin_statement(table, no_action_checks::is_one),
         around,
     )
 }

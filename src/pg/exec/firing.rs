@@ -10,7 +10,7 @@ use crate::pg::abi::context::Context;
 use crate::pg::abi::{externs, lists, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, ItemPointerData, Oid};
 
 /// Triggers of a table, from the relation cache or a statement.
 #[derive(Clone, Copy)]
@@ -184,29 +184,33 @@ impl<'a> TriggerTable<'a> {
     }
 }
 
-/// An executor state that only fires the DELETE triggers of one row.
+/// An executor state that only fires the DELETE triggers of rows that are deleted without a ModifyTable node, as
+/// COPY FROM fires those of INSERT.
+///
+/// Nothing is dropped: after an error the end of the (sub)transaction empties the queue and frees the memory.
+#[derive(Clone, Copy)]
 pub(crate) struct Firing<'a> {
-    row: Slot<'a>,
     estate: *mut pg_sys::EState,
     target: *mut pg_sys::ResultRelInfo,
-    /// BEFORE triggers need it for rows that change meanwhile, which a locked row cannot. Null if
-    /// only AFTER triggers fire.
+    /// BEFORE triggers need it for rows that change meanwhile, which a locked row cannot. Null without such
+    /// triggers.
     recheck: *mut pg_sys::EPQState,
     /// For triggers with transition tables; null without such triggers.
     capture: *mut pg_sys::TransitionCaptureState,
+    table: PhantomData<Table<'a>>,
 }
 
 impl<'a> Firing<'a> {
-    /// Begins without the triggers that call these functions. Guarded; [`Self::free`] frees it.
-    pub(crate) fn begin(row: Slot<'a>, is_left_out: impl Fn(Oid) -> bool) -> Self {
-        // SAFETY: the row's table is open and locked; all is allocated with the estate, and the
-        // triggers are a copy of its own.
+    /// Begins without the triggers that call these functions. Guarded.
+    fn begin(table: Table<'a>, is_left_out: impl Fn(Oid) -> bool) -> Self {
+        // SAFETY: the table is open and locked for 'a; all is allocated with the estate, and the triggers are a
+        // copy of its own.
         unsafe {
             let estate = pg_sys::CreateExecutorState();
             let target = Context::of((*estate).es_query_cxt).within(|| {
                 let size = size_of::<pg_sys::ResultRelInfo>();
                 let target = pg_sys::palloc0(size).cast::<pg_sys::ResultRelInfo>();
-                pg_sys::InitResultRelInfo(target, row.table().as_ptr(), 0, null_mut(), 0);
+                pg_sys::InitResultRelInfo(target, table.as_ptr(), 0, null_mut(), 0);
                 target
             });
             Triggers::at(&raw const (*target).ri_TrigDesc).each(|trigger| {
@@ -215,47 +219,119 @@ impl<'a> Firing<'a> {
                 }
             });
             Self {
-                row,
                 estate,
                 target,
                 recheck: null_mut(),
                 capture: null_mut(),
+                table: PhantomData,
             }
         }
     }
 
-    /// As [`Self::begin`], but as a statement of its own: [`DeleteStatement::delete`] fires the queued
-    /// triggers.
-    pub(crate) fn begin_statement(
-        row: Slot<'a>,
-        is_left_out: impl Fn(Oid) -> bool,
-    ) -> DeleteStatement<'a> {
-        // SAFETY: as in `begin`. An error ends the subtransaction, which drops the queue.
+    /// As [`Self::begin`], but as a statement of its own: [`Self::end`], or [`Self::delete`] and [`Self::free`], end
+    /// it. Guarded.
+    pub(crate) fn begin_statement(table: Table<'a>, is_left_out: impl Fn(Oid) -> bool) -> Self {
+        // SAFETY: as in `begin`; a statement runs, so there is an active snapshot.
         unsafe {
-            unguarded::AfterTriggerBeginQuery();
-            let mut firing = Self::begin(row, is_left_out);
+            pg_sys::AfterTriggerBeginQuery();
+            let mut firing = Self::begin(table, is_left_out);
             let estate = firing.estate;
-            (*estate).es_snapshot = externs::GetActiveSnapshot();
-            (*estate).es_output_cid = externs::GetCurrentCommandId(true);
+            (*estate).es_snapshot = pg_sys::GetActiveSnapshot();
+            (*estate).es_output_cid = pg_sys::GetCurrentCommandId(true);
             Context::of((*estate).es_query_cxt).within(|| {
                 let (triggers, delete) =
                     ((*firing.target).ri_TrigDesc, pg_sys::CmdType::CMD_DELETE);
-                let table = row.table().oid();
-                firing.capture = pg_sys::MakeTransitionCaptureState(triggers, table, delete);
-                firing.recheck = recheck(estate);
+                firing.capture = pg_sys::MakeTransitionCaptureState(triggers, table.oid(), delete);
+                if firing.fires_before_row() {
+                    firing.recheck = recheck(estate);
+                }
             });
-            DeleteStatement(firing)
+            firing
         }
     }
 
-    /// Queues the AFTER triggers of the deleted row. Guarded.
-    pub(crate) fn queue(&self) {
-        let (mut tid, none) = (self.row.tid(), null_mut());
-        // SAFETY: `begin` has set the state up for this table.
+    /// Queues the AFTER triggers of a deleted row in the statement that runs, without those that call these
+    /// functions. Guarded.
+    pub(crate) fn queue_in_statement(row: Slot<'_>, is_left_out: impl Fn(Oid) -> bool) {
+        let firing = Firing::begin(row.table(), is_left_out);
+        let tid = row.tid();
+        // SAFETY: nothing within the boundary is to be dropped.
         unsafe {
-            let (target, capture) = (self.target, null_mut());
-            pg_sys::ExecARDeleteTriggers(self.estate, target, &mut tid, none, capture, false);
+            at_boundary!(firing.queue(tid););
         }
+        firing.free();
+    }
+
+    fn fires_before_row(self) -> bool {
+        // SAFETY: null, or the copy of the table's triggers that `begin` has made.
+        let triggers = unsafe { (*self.target).ri_TrigDesc.as_ref() };
+        triggers.is_some_and(|it| it.trig_delete_before_row)
+    }
+
+    /// Queues the AFTER triggers of a row that has just been deleted.
+    #[inline]
+    pub(crate) fn queue(self, mut tid: ItemPointerData) {
+        let (foreign, is_update) = (null_mut(), false);
+        // SAFETY: `begin` has set the state up for the table that the row is of.
+        unsafe {
+            unguarded::ExecARDeleteTriggers(
+                self.estate,
+                self.target,
+                &mut tid,
+                foreign,
+                self.capture,
+                is_update,
+            );
+        }
+    }
+
+    /// Fires what is queued, and AFTER triggers for statements.
+    fn fire(self, fires_statement: bool) {
+        // SAFETY: `begin_statement` has set the state up.
+        unsafe {
+            if fires_statement {
+                unguarded::ExecASDeleteTriggers(self.estate, self.target, self.capture);
+            }
+            let scope = trigger_queue::FiringScope::begin();
+            unguarded::AfterTriggerEndQuery(self.estate);
+            scope.end();
+        }
+    }
+
+    /// Fires the triggers before and after `delete`, which gets the statement's command ID and
+    /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
+    pub(crate) fn delete<T>(
+        self,
+        mut tid: ItemPointerData,
+        delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),
+    ) -> Option<T> {
+        let (estate, target, recheck) = (self.estate, self.target, self.recheck);
+        // SAFETY: `begin_statement` has set the state up for the row's table.
+        let result = unsafe {
+            unguarded::ExecBSDeleteTriggers(estate, target);
+            let keeps = self.fires_before_row()
+                && !unguarded::before_row_delete_triggers(estate, recheck, target, &mut tid);
+            (!keeps).then(|| delete((*estate).es_output_cid))
+        };
+        if let Some((_, true)) = result {
+            self.queue(tid);
+        }
+        self.fire(true);
+        result.map(|(result, _)| result)
+    }
+
+    /// Ends a statement without BEFORE triggers and WHEN conditions ([`Triggers::delete_only_queues`]): fires what is
+    /// queued, and triggers for statements if a row was `deleted`. Guarded.
+    pub(crate) fn end(self, deleted: bool) {
+        // SAFETY: the snapshot that is pushed is popped, and stands for the statement's, by which functions that
+        // are not VOLATILE read. Nothing within the boundary is to be dropped.
+        unsafe {
+            pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+            pg_sys::UpdateActiveSnapshotCommandId();
+            at_boundary!(self.fire(deleted););
+            pg_sys::PopActiveSnapshot();
+        }
+        self.free();
     }
 
     /// Frees the executor state. Guarded.
@@ -269,45 +345,6 @@ impl<'a> Firing<'a> {
             pg_sys::ExecResetTupleTable((*self.estate).es_tupleTable, false);
             pg_sys::FreeExecutorState(self.estate);
         }
-    }
-}
-
-/// A DELETE of one row, as a statement of its own.
-pub(crate) struct DeleteStatement<'a>(Firing<'a>);
-
-impl<'a> DeleteStatement<'a> {
-    /// Fires the triggers before and after `delete`, which gets the statement's command ID and
-    /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
-    pub(crate) fn delete<T>(
-        self,
-        delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),
-    ) -> (Option<T>, Firing<'a>) {
-        let Firing {
-            row,
-            estate,
-            target,
-            recheck,
-            capture,
-        } = self.0;
-        let mut tid = row.tid();
-        // SAFETY: `begin` has set the state up for the row's table.
-        let result = unsafe {
-            unguarded::ExecBSDeleteTriggers(estate, target);
-            let description = (*target).ri_TrigDesc.as_ref();
-            let keeps = description.is_some_and(|it| it.trig_delete_before_row)
-                && !unguarded::before_row_delete_triggers(estate, recheck, target, &mut tid);
-            let result = (!keeps).then(|| delete((*estate).es_output_cid));
-            if let Some((_, true)) = result {
-                let none = null_mut();
-                unguarded::ExecARDeleteTriggers(estate, target, &mut tid, none, capture, false);
-            }
-            unguarded::ExecASDeleteTriggers(estate, target, capture);
-            let queue = trigger_queue::FiringScope::begin();
-            unguarded::AfterTriggerEndQuery(estate);
-            queue.end();
-            result
-        };
-        (result.map(|(result, _)| result), self.0)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The executor: tables, scans, triggers, constraints, queries.
 
-pub(crate) mod after_delete;
 pub(in crate::pg) mod analysis;
 pub(crate) mod assignment;
 pub(crate) mod call;
