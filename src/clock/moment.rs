@@ -10,6 +10,7 @@ use crate::pg::abi::context::Context;
 use crate::pg::abi::externs;
 use crate::pg::exec::call::Call;
 use crate::pg::session::xact;
+use std::cell::Cell;
 
 /// The time by which this call judges.
 ///
@@ -32,7 +33,7 @@ pub(crate) unsafe fn of_call<A>(call: &Call<'_, A>) -> i64 {
 #[inline(always)]
 pub(crate) unsafe fn is_check_again<A>(call: &Call<'_, A>) -> bool {
     // SAFETY: as required of the caller.
-    unsafe { call.once(checks_again) }
+    unsafe { call.kept(|memory| checks_again(call, memory)) }.is_some_and(Cell::get)
 }
 
 /// The time after a wait: never before the query's own, and that if it was given.

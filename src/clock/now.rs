@@ -111,7 +111,7 @@ pub(crate) extern "C-unwind" fn ttl_refreshed_ts(call: Call<'_, (i64, i32, i32)>
 /// long. In PL/pgSQL it lives as long as the transaction, so a stamp never serves another
 /// statement of the client; nor after a wait for a lock, where rows would be stamped with an old
 /// time. Unguarded: an error for want of memory passes a frame with nothing to drop.
-fn stamp_of_call<A>(mut call: Call<'_, A>) -> i64 {
+fn stamp_of_call<A>(call: Call<'_, A>) -> i64 {
     let statement_start = externs::GetCurrentStatementStartTimestamp();
     let waited = externs::last_wait();
     let present = || KeptStamp {
@@ -120,11 +120,12 @@ fn stamp_of_call<A>(mut call: Call<'_, A>) -> i64 {
         stamp: stamp(statement_start),
     };
     // SAFETY: `fn_extra` of these functions holds this type, and nothing else.
-    let Some(kept) = (unsafe { call.kept(present) }) else {
+    let Some(kept) = (unsafe { call.kept(|_| present()) }) else {
         return stamp(statement_start);
     };
-    if kept.statement_start != statement_start || kept.waited != waited {
-        *kept = present();
+    let former = kept.get();
+    if former.statement_start != statement_start || former.waited != waited {
+        kept.set(present());
     }
-    kept.stamp
+    kept.get().stamp
 }

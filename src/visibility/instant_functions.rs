@@ -3,9 +3,9 @@
 //! They run once for each row, unguarded: nothing in them needs dropping. What is no instant is NULL.
 
 use crate::pg::abi::fmgr;
-use crate::pg::exec::call::{Arguments, Bytes, Call, Interval};
+use crate::pg::exec::call::{Arguments, Call, TextArgument};
 use crate::policy;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Interval};
 
 fmgr::finfo_v1!(
     pg_finfo_ttl_add_seconds,
@@ -63,7 +63,7 @@ pub(crate) extern "C-unwind" fn ttl_add_interval(call: Call<'_, (i64, Interval)>
 }
 
 fn add(date: i64, by: Interval) -> Option<i64> {
-    policy::add_interval(date, by.months, by.days, by.micros)
+    policy::add_interval(date, by.month, by.day, by.time)
 }
 
 /// `ttl.add_seconds(date date, seconds bigint) RETURNS timestamp`.
@@ -147,8 +147,10 @@ pub(crate) extern "C-unwind" fn ttl_from_epoch_us_double(call: Call<'_, (f64,)>)
 
 /// `ttl.from_iso8601(text text) RETURNS timestamptz`.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn ttl_from_iso8601(call: Call<'_, (Bytes<'_>,)>) -> pg_sys::Datum {
+pub(crate) extern "C-unwind" fn ttl_from_iso8601(
+    call: Call<'_, (TextArgument<'_>,)>,
+) -> pg_sys::Datum {
     let (text,) = call.args();
-    let instant = text.and_then(|text| policy::from_iso8601(text.get()));
+    let instant = text.and_then(|text| policy::from_iso8601(text.bytes()));
     result(&call, instant)
 }

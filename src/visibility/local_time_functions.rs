@@ -5,7 +5,7 @@
 
 use crate::pg::abi::fmgr;
 use crate::pg::catalog::local_time::Zone;
-use crate::pg::exec::call::{Argument, Call, TextArgument, Unread};
+use crate::pg::exec::call::{Argument, Call, TextArgument};
 use crate::policy::{self, SameOffset};
 use crate::store::time_zone;
 use pgrx::pg_sys;
@@ -53,44 +53,43 @@ pub(crate) extern "C-unwind" fn ttl_in_time_zone_date(
 /// Unguarded up to the look-up: an error for want of memory passes a frame with nothing to drop.
 #[inline(always)]
 fn instant<T: Argument>(
-    mut call: Call<'_, (T, TextArgument<'_>)>,
+    call: Call<'_, (T, TextArgument<'_>)>,
     local: Option<i64>,
 ) -> pg_sys::Datum {
     let Some(local) = local else {
         return call.null();
     };
     // SAFETY: `fn_extra` of these functions holds this type, and nothing else.
-    let kept = unsafe { call.kept(|| NOTHING) };
-    match kept.and_then(|kept| kept.same.instant(local)) {
+    let kept = unsafe { call.kept(|_| NOTHING) };
+    match kept.and_then(|kept| kept.get().same.instant(local)) {
         Some(instant) => pg_sys::Datum::from(instant),
-        None => look_up(call.second_only(), local),
+        None => look_up(call, local),
     }
 }
 
 /// Looks the offset up, and keeps it if the zone is a constant.
 #[pg_guard]
-extern "C-unwind" fn look_up(
-    call: Call<'_, (Unread, TextArgument<'_>)>,
+extern "C-unwind" fn look_up<T: Argument>(
+    call: Call<'_, (T, TextArgument<'_>)>,
     local: i64,
 ) -> pg_sys::Datum {
-    let mut call = call;
     let (_, name) = call.args();
     // SAFETY: as above.
-    let known = unsafe { call.kept(|| NOTHING) }.and_then(|kept| kept.zone);
+    let kept = unsafe { call.kept(|_| NOTHING) };
+    let known = kept.and_then(|kept| kept.get().zone);
     let Some(zone) = known.or_else(|| named(name)) else {
         return call.null();
     };
     let clock = time_zone::clock(zone);
     let instant = policy::instant_of_local(local, clock);
     let is_constant = known.is_some() || call.is_constant(1);
-    // SAFETY: as above.
-    if let Some(kept) = unsafe { call.kept(|| NOTHING) }
-        && is_constant
-    {
-        kept.zone = Some(zone);
+    if let Some(kept) = kept.filter(|_| is_constant) {
+        let mut same = kept.get().same;
         if ![policy::INFINITY, policy::MINUS_INFINITY].contains(&instant) {
-            kept.same = kept.same.joined(policy::same_offset(local, clock));
+            same = same.joined(policy::same_offset(local, clock));
         }
+        let zone = Some(zone);
+        kept.set(CachedZone { zone, same });
     }
     pg_sys::Datum::from(instant)
 }

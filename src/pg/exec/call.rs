@@ -9,7 +9,7 @@ use super::table::{Slot, Table};
 use crate::pg::abi::context::Context;
 use crate::pg::abi::{encoding, externs, fmgr, unguarded};
 use crate::pg::catalog::expressions;
-use core::ffi::c_void;
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use pgrx::pg_sys::{
@@ -36,61 +36,37 @@ impl<A: Arguments> Call<'_, A> {
     }
 }
 
-impl<'a, A, B> Call<'a, (A, B)> {
-    /// The same call, of which the first argument is not read.
-    pub(crate) fn second_only(self) -> Call<'a, (Unread, B)> {
-        Call(self.0, PhantomData)
-    }
-}
-
-/// What `fn_extra` points to after [`Call::once`]: its answer.
-static NO: u8 = 1;
-static YES: u8 = 2;
-
-fn address(answer: &'static u8) -> *mut c_void {
-    core::ptr::from_ref(answer).cast_mut().cast()
-}
-
 impl<A> Call<'_, A> {
-    /// Calls `decide` the first time that this call site in a query runs, with a memory context of
-    /// the same life, and returns that answer every time; false without such a context.
+    /// The value that this call site in a query keeps between calls, at first what `first` returns, which gets a
+    /// memory context of the same life; `None` if there is no place for it. Raises an error only when out of
+    /// memory.
     ///
     /// # Safety
-    /// The function stores nothing else in `fn_extra`.
+    /// The function keeps nothing else in `fn_extra`.
     #[inline(always)]
-    pub(crate) unsafe fn once(&self, decide: impl FnOnce(&Self, Context<'_>) -> bool) -> bool {
-        // SAFETY: the call goes on; nothing else is kept in fn_extra.
+    pub(crate) unsafe fn kept<T: Copy>(
+        &self,
+        first: impl FnOnce(Context<'_>) -> T,
+    ) -> Option<&Cell<T>> {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        // SAFETY: PostgreSQL keeps the call's information until the function returns. fn_extra is null or points
+        // to a `Cell<T>`, as nothing else is kept there.
         unsafe {
             let info = (*self.0).flinfo;
             if info.is_null() {
-                return false;
+                return None;
             }
             if (*info).fn_extra.is_null() {
                 let memory = (*info).fn_mcxt;
-                let answer = !memory.is_null() && decide(self, Context::of(memory));
-                (*info).fn_extra = address(if answer { &YES } else { &NO });
+                if memory.is_null() {
+                    return None;
+                }
+                let value = Cell::new(first(Context::of(memory)));
+                let kept = externs::MemoryContextAlloc(memory, size_of::<Cell<T>>());
+                kept.cast::<Cell<T>>().write(value);
+                (*info).fn_extra = kept;
             }
-            (*info).fn_extra == address(&YES)
-        }
-    }
-
-    /// The value that this call site in a query keeps between calls, at first `first()`; `None` if
-    /// there is no place for it. Raises an error only when out of memory.
-    ///
-    /// # Safety
-    /// As [`Self::once`].
-    #[inline]
-    pub(crate) unsafe fn kept<T: Copy>(&mut self, first: impl FnOnce() -> T) -> Option<&mut T> {
-        const { assert!(align_of::<T>() <= align_of::<u64>()) };
-        // SAFETY: fn_extra is null or points to a `T`, as nothing else is kept there.
-        unsafe {
-            let info = (*self.0).flinfo.as_mut()?;
-            if info.fn_extra.is_null() {
-                let kept = externs::MemoryContextAlloc(info.fn_mcxt, size_of::<T>());
-                kept.cast::<T>().write(first());
-                info.fn_extra = kept;
-            }
-            info.fn_extra.cast::<T>().as_mut()
+            (*info).fn_extra.cast::<Cell<T>>().as_ref()
         }
     }
 
@@ -114,47 +90,6 @@ pub(crate) trait Argument {
     unsafe fn of(datum: Datum) -> Self;
 }
 
-/// An interval.
-#[derive(Clone, Copy)]
-pub(crate) struct Interval {
-    pub(crate) months: i32,
-    pub(crate) days: i32,
-    pub(crate) micros: i64,
-}
-
-impl Argument for Interval {
-    #[inline]
-    unsafe fn of(datum: Datum) -> Self {
-        // SAFETY: an interval, as required of the caller.
-        let interval = unsafe { &*datum.cast_mut_ptr::<pg_sys::Interval>() };
-        Self {
-            months: interval.month,
-            days: interval.day,
-            micros: interval.time,
-        }
-    }
-}
-
-/// The bytes of a text, in the database's encoding.
-pub(crate) struct Bytes<'a>(*mut pg_sys::varlena, PhantomData<&'a ()>);
-
-impl Argument for Bytes<'_> {
-    #[inline]
-    unsafe fn of(datum: Datum) -> Self {
-        // SAFETY: a text, as required of the caller.
-        let text = unsafe { externs::pg_detoast_datum_packed(datum.cast_mut_ptr()) };
-        Self(text, PhantomData)
-    }
-}
-
-impl Bytes<'_> {
-    #[inline]
-    pub(crate) fn get(&self) -> &[u8] {
-        // SAFETY: a varlena that is neither compressed nor out of line, and stays as long as the call.
-        unsafe { pgrx::varlena_to_byte_slice(self.0) }
-    }
-}
-
 /// Types passed by value: `i64` is timestamptz or timestamp, `i32` integer or date.
 macro_rules! by_value {
     ($($type:ty: $read:expr),+ $(,)?) => {$(
@@ -175,23 +110,20 @@ by_value!(
     Oid: |value| Oid::from(value as u32),
 );
 
-impl Argument for ItemPointerData {
-    #[inline]
-    unsafe fn of(datum: Datum) -> Self {
-        // SAFETY: as required of the caller.
-        unsafe { *datum.cast_mut_ptr() }
-    }
+/// Types passed by reference, which are copied.
+macro_rules! by_reference {
+    ($($type:ty),+) => {$(
+        impl Argument for $type {
+            #[inline]
+            unsafe fn of(datum: Datum) -> Self {
+                // SAFETY: as required of the caller.
+                unsafe { *datum.cast_mut_ptr() }
+            }
+        }
+    )+};
 }
 
-/// An argument of any type, which is not read.
-pub(crate) struct Unread;
-
-impl Argument for Unread {
-    #[inline]
-    unsafe fn of(_datum: Datum) -> Self {
-        Self
-    }
-}
+by_reference!(ItemPointerData, pg_sys::Interval);
 
 /// An array of an [`Argument`] type.
 pub(crate) struct Array<'a, T>(Datum, PhantomData<&'a T>);
@@ -214,12 +146,22 @@ impl<T: Argument> Array<'_, T> {
 pub(crate) struct TextArgument<'a>(Datum, PhantomData<&'a ()>);
 
 impl Argument for TextArgument<'_> {
+    #[inline]
     unsafe fn of(datum: Datum) -> Self {
         Self(datum, PhantomData)
     }
 }
 
 impl TextArgument<'_> {
+    /// Its bytes, in the database's encoding.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a value of type text; what it is unpacked to stays as long as the call.
+        unsafe {
+            pgrx::varlena_to_byte_slice(externs::pg_detoast_datum_packed(self.0.cast_mut_ptr()))
+        }
+    }
+
     /// The text, unless it is longer than any name. Guarded.
     pub(crate) fn read_short(&self) -> Option<String> {
         // SAFETY: a value of type text, of which the first bytes are read.
