@@ -6,9 +6,7 @@ use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::{Datum, FromDatum, IntoDatum};
 use pgrx::nullable::Nullable;
 use pgrx::pg_sys;
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
+use pgrx::pgrx_sql_entity_graph::impl_sql_translatable;
 
 /// A value of type text.
 #[derive(Debug, Clone)]
@@ -106,23 +104,9 @@ macro_rules! returned {
 
 returned!(Text, Json);
 
-// SAFETY: the types' names; the functions are declared in sql/functions.sql.
-unsafe impl SqlTranslatable for Text {
-    const TYPE_IDENT: &'static str = concat!(module_path!(), "::Text");
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
-}
-
-// SAFETY: as above.
-unsafe impl SqlTranslatable for Json {
-    const TYPE_IDENT: &'static str = concat!(module_path!(), "::Json");
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("jsonb"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("jsonb")));
-}
+// The functions are declared in sql/functions.sql.
+impl_sql_translatable!(Text, "text");
+impl_sql_translatable!(Json, "jsonb");
 
 /// A boolean as SQL writes it: `true`, `off`, `1`, and their beginnings.
 pub(crate) fn boolean(text: &std::ffi::CStr) -> Option<bool> {
