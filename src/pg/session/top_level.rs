@@ -1,13 +1,10 @@
 //! Utility statements of a background worker at top level: those that commit in between, as
 //! CREATE INDEX CONCURRENTLY.
 
-use super::gate::Identity;
-use super::owner_session;
+use super::txn;
 use crate::error::Error;
 use crate::pg::abi::encoding;
-use pgrx::PgTryBuilder;
 use pgrx::pg_sys::{self, NodeTag, ProcessUtilityContext};
-use std::panic::AssertUnwindSafe;
 
 /// Runs `before` and then the statement, in a process that belongs to an owner
 /// ([`super::owner_session`]) and is in no transaction. After an error nothing is left but what the
@@ -21,40 +18,11 @@ pub(crate) fn run(
     before: impl FnOnce() -> Result<(), Error>,
     text: &str,
 ) -> Result<(), Error> {
-    owner_session::before_transaction();
-    let identity = Identity::current();
-    let attempt = AssertUnwindSafe(|| {
-        // SAFETY: a background process in no transaction.
-        unsafe {
-            pg_sys::SetCurrentStatementStartTimestamp();
-            pg_sys::StartTransactionCommand();
-            if is_one_transaction {
-                owner_session::begin_transaction();
-            }
-            pg_sys::AcceptInvalidationMessages();
-            pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-        }
+    txn::transaction(is_one_transaction, || {
         before()?;
         execute(text);
-        // SAFETY: the statement may have ended the snapshot with a transaction of its own.
-        unsafe {
-            if pg_sys::ActiveSnapshotSet() {
-                pg_sys::PopActiveSnapshot();
-            }
-            pg_sys::CommitTransactionCommand();
-        }
         Ok(())
-    });
-    let result = PgTryBuilder::new(attempt)
-        .catch_others(|error| Err(Error::of(error)))
-        .catch_rust_panic(|error| Err(Error::of(error)))
-        .execute();
-    if result.is_err() {
-        // SAFETY: valid in any state; locks for the session end as well.
-        unsafe { pg_sys::AbortCurrentTransaction() };
-    }
-    identity.restore();
-    result
+    })
 }
 
 fn execute(text: &str) {

@@ -78,21 +78,14 @@ fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T 
 }
 
 fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
-    let (CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)) = error else {
+    if let CaughtError::RustPanic { .. } = error {
         error.rethrow()
-    };
-    let message = match field {
-        Some(field) => format!("\"{field}\": {}", report.message()),
-        None => report.message().to_owned(),
-    };
-    let mut reworded = Error::new(report.sql_error_code(), message);
-    if let Some(detail) = report.detail() {
-        reworded = reworded.detail(detail);
     }
-    if let Some(present) = report.hint() {
-        reworded = reworded.hint(present);
+    let mut error = Error::of(error);
+    if let Some(field) = field {
+        error.message = format!("\"{field}\": {}", error.message);
     }
-    reworded.or_hint(hint).raise()
+    error.or_hint(hint).raise()
 }
 
 /// Runs `work` in a transaction of its own and commits, within a time limit. After an error, of
@@ -105,23 +98,36 @@ pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
+    let _limit = TimeLimit::start(limit);
+    transaction(true, work)
+}
+
+/// As [`run_within`], without a time limit; `work` may end transactions and begin others. Without `restricts`, [`owner_session`] requires nothing of the transaction.
+pub(super) fn transaction<T>(
+    restricts: bool,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     owner_session::before_transaction();
     let identity = Identity::current();
-    let _limit = TimeLimit::start(limit);
     let attempt = AssertUnwindSafe(|| {
         // SAFETY: a background worker that is connected and in no transaction.
         // The transaction's clock would stand still without the first call.
         unsafe {
             pg_sys::SetCurrentStatementStartTimestamp();
             pg_sys::StartTransactionCommand();
-            owner_session::begin_transaction();
+            if restricts {
+                owner_session::begin_transaction();
+            }
             pg_sys::AcceptInvalidationMessages();
             pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         }
         let result = work()?;
-        // SAFETY: the snapshot pushed above; the transaction begun above.
+        // SAFETY: the snapshot pushed above, unless `work` has ended it with the transaction begun above; a
+        // transaction is open.
         unsafe {
-            pg_sys::PopActiveSnapshot();
+            if pg_sys::ActiveSnapshotSet() {
+                pg_sys::PopActiveSnapshot();
+            }
             pg_sys::CommitTransactionCommand();
         }
         Ok(result)
@@ -131,7 +137,8 @@ pub(crate) fn run_within<T>(
         .catch_rust_panic(|error| Err(Error::of(error)))
         .execute();
     if result.is_err() {
-        // SAFETY: valid in any state; also restores the identity from before the transaction.
+        // SAFETY: valid in any state; also restores the identity from before the transaction. Locks for the
+        // session end as well.
         unsafe { pg_sys::AbortCurrentTransaction() };
     }
     identity.restore();
