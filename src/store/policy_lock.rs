@@ -1,7 +1,7 @@
 //! The extension's own heavyweight locks: on a table's policy, and on the extension.
 
 use super::extension;
-use crate::pg::session::locks::{acquire, object_tag, try_acquire};
+use crate::pg::session::locks;
 use pgrx::pg_sys;
 
 /// `objsubid` of these locks. PostgreSQL locks objects with 0, for any user: `ALTER FUNCTION
@@ -9,35 +9,31 @@ use pgrx::pg_sys;
 /// extension uses another number.
 const OWN_LOCK: u16 = 0x7474;
 
-/// The lock on a table's policy. A change of the policy waits for a batch that uses the old
+/// The class of the lock on a table's policy. A change of the policy waits for a batch that uses the old
 /// one, and the next batch sees the new one. A lock on the table would not do: what conflicts
 /// with a change of label also conflicts with VACUUM.
-fn policy_tag(labelled_table: pg_sys::Oid) -> pg_sys::LOCKTAG {
-    object_tag(pg_sys::RelationRelationId, labelled_table, OWN_LOCK)
-}
+const POLICY: pg_sys::Oid = pg_sys::RelationRelationId;
 
-/// The lock on the extension: DROP waits for all batches, and no batch begins meanwhile.
-fn extension_tag(extension: pg_sys::Oid) -> pg_sys::LOCKTAG {
-    object_tag(pg_sys::ExtensionRelationId, extension, OWN_LOCK)
-}
+/// The class of the lock on the extension: DROP waits for all batches, and no batch begins meanwhile.
+const EXTENSION: pg_sys::Oid = pg_sys::ExtensionRelationId;
 
 /// Keeps the policy from changing during this transaction; false if another session is changing
 /// it just now.
 pub(crate) fn try_share_policy(labelled_table: pg_sys::Oid) -> bool {
-    try_acquire(&policy_tag(labelled_table), pg_sys::ShareLock)
+    locks::try_object(POLICY, labelled_table, OWN_LOCK, pg_sys::ShareLock)
 }
 
 /// Waits for batches under the current policy, and prevents new ones until the end of the
 /// transaction.
 pub(crate) fn lock_policy_for_change(labelled_table: pg_sys::Oid) {
-    acquire(&policy_tag(labelled_table), pg_sys::ExclusiveLock);
+    locks::object(POLICY, labelled_table, OWN_LOCK, pg_sys::ExclusiveLock);
 }
 
 /// Keeps the extension from being dropped during this transaction; false if it is absent, or
 /// being dropped just now.
 pub(crate) fn try_share_extension() -> bool {
     extension::oid().is_some_and(|extension| {
-        try_acquire(&extension_tag(extension), pg_sys::AccessShareLock)
+        locks::try_object(EXTENSION, extension, OWN_LOCK, pg_sys::AccessShareLock)
             // The session that dropped it no longer holds the lock.
             && extension::oid() == Some(extension)
     })
@@ -45,5 +41,5 @@ pub(crate) fn try_share_extension() -> bool {
 
 /// Waits for batches, and prevents new ones until the end of the transaction.
 pub(crate) fn lock_extension_for_drop(extension: pg_sys::Oid) {
-    acquire(&extension_tag(extension), pg_sys::AccessExclusiveLock);
+    locks::object(EXTENSION, extension, OWN_LOCK, pg_sys::AccessExclusiveLock);
 }
