@@ -12,8 +12,6 @@ use crate::pg::exec::executor::{self, Around, ExecutorQuery, StatementPlan};
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
 use crate::pg::exec::trigger_queue::FiringScope;
-#[cfg(since19)]
-use crate::pg::plan::planned;
 use crate::stamp::skip_override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
@@ -100,27 +98,25 @@ extern "C-unwind" fn at_start(
     plan: StatementPlan<'_>,
     writes_to_ttl: bool,
 ) {
-    // SAFETY: the statement has just been started.
-    unsafe {
-        if let Some(functions) = extension::functions().filter(|_| writes_to_ttl) {
-            if skip_trigger::may_update(plan.as_ptr()) {
-                skip_trigger::skip(query.state(), &functions);
-            }
-            if plan.only_inserts_or_updates() {
-                skip_override_check::leave_out(query.state(), plan, &functions);
-            }
+    if let Some(functions) = extension::functions().filter(|_| writes_to_ttl) {
+        if skip_trigger::may_update(plan) {
+            // SAFETY: the statement has just been started.
+            unsafe { skip_trigger::skip(query.state(), &functions) };
         }
-        #[cfg(since19)]
-        let on_conflict =
-            writes_to_ttl && planned::PlannerResult::new(plan.as_ptr()).locks_on_conflict();
-        #[cfg(not(since19))]
-        let on_conflict = false;
-        if on_conflict || !plan.rowMarks.is_null() {
-            row_locks::note(plan.as_ptr());
+        if plan.only_inserts_or_updates() {
+            // SAFETY: as above.
+            unsafe { skip_override_check::leave_out(query.state(), plan, &functions) };
         }
-        if roles::is_row_security_off() && plan.commandType == CmdType::CMD_INSERT {
-            restoring::before_insert(plan.as_ptr());
-        }
+    }
+    #[cfg(since19)]
+    let on_conflict = writes_to_ttl && plan.locks_on_conflict();
+    #[cfg(not(since19))]
+    let on_conflict = false;
+    if on_conflict || !plan.rowMarks.is_null() {
+        row_locks::note(plan);
+    }
+    if roles::is_row_security_off() && plan.commandType == CmdType::CMD_INSERT {
+        restoring::before_insert(plan);
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::roles;
-use crate::pg::plan::planned::PlannerResult;
+use crate::pg::exec::executor::StatementPlan;
 use crate::pg::session;
 use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension, label_of, policy_lock, seclabel};
@@ -34,16 +34,11 @@ pub(crate) unsafe fn before_copy(stmt: *mut CopyStmt, relid: pg_sys::Oid, policy
 }
 
 /// Before an INSERT is executed.
-///
-/// # Safety
-/// A plan of the planner.
-pub(crate) unsafe fn before_insert(plan: *mut pg_sys::PlannedStmt) {
-    // SAFETY: as required of the caller.
-    let plan = unsafe { PlannerResult::new(plan) };
+pub(crate) fn before_insert(plan: StatementPlan<'_>) {
     let Some(functions) = extension::functions() else {
         return;
     };
-    for relid in plan.targets() {
+    for relid in plan.written() {
         // It keeps the time that is given (`stamp/mod.rs`).
         let Some(policy) = cache::policy(relid) else {
             continue;

@@ -4,29 +4,19 @@
 //! taken out of the statement's private copy of the table's triggers; the catalog is unchanged.
 
 use super::plan;
+use crate::pg::exec::executor::StatementPlan;
 use crate::pg::exec::firing::TriggerTable;
 use crate::pg::exec::table::Compared;
 use crate::store::extension::Functions;
-use pgrx::pg_sys::{self, CmdType, EState, PlannedStmt};
+use pgrx::pg_sys::{self, CmdType, EState};
 
 /// Whether the statement may update rows. A few comparisons for most statements.
-///
-/// # Safety
-/// `plan` is a plan with result relations.
-pub(crate) unsafe fn may_update(plan: *mut PlannedStmt) -> bool {
-    // SAFETY: as required of the caller; a plan that writes has a ModifyTable on top.
-    unsafe {
-        match (*plan).commandType {
-            _ if (*plan).hasModifyingCTE => true,
-            CmdType::CMD_INSERT => {
-                let top = (*plan).planTree.cast::<pg_sys::ModifyTable>();
-                let update = pg_sys::OnConflictAction::ONCONFLICT_UPDATE;
-                (*top).plan.type_ == pg_sys::NodeTag::T_ModifyTable
-                    && (*top).onConflictAction == update
-            }
+pub(crate) fn may_update(plan: StatementPlan<'_>) -> bool {
+    plan.hasModifyingCTE
+        || match plan.commandType {
+            CmdType::CMD_INSERT => plan.updates_on_conflict(),
             command => command != CmdType::CMD_DELETE,
         }
-    }
 }
 
 /// Takes the trigger for UPDATE out of a statement where it has nothing to do.

@@ -9,8 +9,8 @@ use crate::clock::moment;
 use crate::pg::abi::variable::{ByOid, Variable};
 use crate::pg::abi::{externs, fmgr};
 use crate::pg::exec::call::Call;
+use crate::pg::exec::executor::StatementPlan;
 use crate::pg::exec::versions;
-use crate::pg::plan::planned::PlannerResult;
 use crate::pg::session;
 use crate::store::cache;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
@@ -26,17 +26,13 @@ static IN_TRANSACTION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// Before a statement that locks rows. If it is the session's first one for the table, cached
 /// plans are made again.
-///
-/// # Safety
-/// A plan that is about to be executed.
-pub(crate) unsafe fn note(plan: *mut pg_sys::PlannedStmt) {
+pub(crate) fn note(plan: StatementPlan<'_>) {
     // In REPEATABLE READ no row expires meanwhile; foreign keys need no exception.
     if !moment::clock_advances_during_waits() || externs::InNoForceRLSOperation() {
         return;
     }
     let mut is_first = false;
-    // SAFETY: as required of the caller.
-    for relid in unsafe { PlannerResult::new(plan) }.locked() {
+    for relid in plan.locked() {
         if let Some(policy) = cache::policy(relid).filter(|policy| policy.hides()) {
             IN_TRANSACTION.set(true);
             is_first |=

@@ -82,32 +82,28 @@ pub(crate) unsafe fn retain<T>(
 ///
 /// # Safety
 /// A complete plan, which stays as long as the iterator.
-#[cfg(not(since19))]
 pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item = i32> + use<> {
-    let list = plan.resultRelations;
-    // SAFETY: as in `iter`: the list has `len` elements of this kind.
-    (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
-}
-
-/// The numbers of the entries of the range table that a plan writes to, from 1. Calls no
-/// function of PostgreSQL.
-///
-/// # Safety
-/// A complete plan, which stays as long as the iterator.
-#[cfg(since19)]
-pub(crate) unsafe fn targets(plan: &pg_sys::PlannedStmt) -> impl Iterator<Item = i32> + use<> {
-    let set = plan.resultRelationRelids;
-    // SAFETY: a Bitmapset is null or a valid set.
-    let count = unsafe { set.as_ref() }.map_or(0, |set| set.nwords);
-    (0..count * 64).filter(move |at| {
-        // SAFETY: a set has `nwords` words of 64 bits.
-        let word = unsafe {
-            *(&raw const (*set).words)
-                .cast::<u64>()
-                .add(*at as usize / 64)
-        };
-        word >> (at % 64) & 1 == 1
-    })
+    #[cfg(not(since19))]
+    {
+        let list = plan.resultRelations;
+        // SAFETY: as in `iter`: the list has `len` elements of this kind.
+        (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
+    }
+    #[cfg(since19)]
+    {
+        let set = plan.resultRelationRelids;
+        // SAFETY: a Bitmapset is null or a valid set.
+        let count = unsafe { set.as_ref() }.map_or(0, |set| set.nwords);
+        (0..count * 64).filter(move |at| {
+            // SAFETY: a set has `nwords` words of 64 bits.
+            let word = unsafe {
+                *(&raw const (*set).words)
+                    .cast::<u64>()
+                    .add(*at as usize / 64)
+            };
+            word >> (at % 64) & 1 == 1
+        })
+    }
 }
 
 /// The pointer at this index of a list of nodes.

@@ -2,10 +2,13 @@
 
 use crate::pg::abi::context::Context;
 use crate::pg::abi::{externs, lists, unguarded};
+use crate::pg::catalog::expressions;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ops::Deref;
-use pgrx::pg_sys::{self, PlannedStmt, QueryDesc, RangeTblEntry};
+use pgrx::pg_sys::{
+    self, Oid, PlanRowMark, PlannedStmt, QueryDesc, RangeTblEntry, RowMarkType, TargetEntry,
+};
 
 /// A query in the executor. Errors may pass where one is held: nothing needs dropping.
 #[derive(Clone, Copy)]
@@ -88,11 +91,6 @@ impl Deref for StatementPlan<'_> {
 }
 
 impl StatementPlan<'_> {
-    /// The plan, to be read.
-    pub(crate) fn as_ptr(self) -> *mut PlannedStmt {
-        core::ptr::from_ref(self.0).cast_mut()
-    }
-
     /// The ModifyTable on top of an INSERT.
     fn insertion(&self) -> Option<&pg_sys::ModifyTable> {
         // SAFETY: a plan's top node is null or a node, whose tag is checked before it is read as another type.
@@ -146,14 +144,58 @@ impl StatementPlan<'_> {
         return !self.resultRelationRelids.is_null();
     }
 
+    /// The relation of an entry of the range table, which a plan counts from 1.
+    fn relid(&self, varno: i32) -> Option<Oid> {
+        // SAFETY: PostgreSQL's planner puts range table entries, and nothing else, into this list.
+        unsafe { Some((*lists::nth::<RangeTblEntry>(self.rtable, varno - 1)?).relid) }
+    }
+
     /// The relations that it writes to.
-    pub(crate) fn written(&self) -> impl Iterator<Item = pg_sys::Oid> {
-        // SAFETY: the planner's result relations are indexes into the plan's range table.
-        unsafe {
-            lists::targets(self).filter_map(|index| {
-                let entry = lists::nth::<RangeTblEntry>(self.rtable, index - 1)?;
-                entry.as_ref().map(|entry| entry.relid)
+    pub(crate) fn written(&self) -> impl Iterator<Item = Oid> {
+        // SAFETY: the planner has completed the plan, so its result relations are set.
+        unsafe { lists::targets(self) }.filter_map(|index| self.relid(index))
+    }
+
+    /// The relations whose rows it locks, as FOR UPDATE does.
+    pub(crate) fn locked(&self) -> impl Iterator<Item = Oid> {
+        // SAFETY: the planner puts PlanRowMarks, and nothing else, into this list.
+        let marks = unsafe { lists::iter::<PlanRowMark>(self.rowMarks).map(|mark| *mark) };
+        // As PostgreSQL's RowMarkRequiresRowShareLock.
+        let marked = marks
+            .filter(|mark| mark.markType <= RowMarkType::ROW_MARK_KEYSHARE)
+            .filter_map(|mark| self.relid(mark.rti.cast_signed()));
+        #[cfg(since19)]
+        let marked = marked.chain(self.written().filter(|_| self.locks_on_conflict()));
+        marked
+    }
+
+    /// Whether it has an INSERT … ON CONFLICT DO SELECT FOR UPDATE, or with another lock.
+    #[cfg(since19)]
+    pub(crate) fn locks_on_conflict(&self) -> bool {
+        use pg_sys::{LockClauseStrength, ModifyTable, NodeTag, OnConflictAction};
+        let top = self.planTree.cast::<ModifyTable>();
+        // Those of the WITH clause are on top of subplans.
+        // SAFETY: a list of plans, some of which are null.
+        let below = unsafe { lists::iter::<ModifyTable>(self.subplans) };
+        below.chain([top]).any(|plan| {
+            // SAFETY: null or a node, which tells its type.
+            unsafe { plan.as_ref() }.is_some_and(|plan| {
+                plan.plan.type_ == NodeTag::T_ModifyTable
+                    && plan.onConflictAction == OnConflictAction::ONCONFLICT_SELECT
+                    && plan.onConflictLockStrength != LockClauseStrength::LCS_NONE
             })
+        })
+    }
+
+    /// The function that decides which value the plan below the top node gives the column
+    /// ([`expressions::case_asks`]).
+    pub(crate) fn asked_for(&self, attno: i16) -> Option<Oid> {
+        // SAFETY: a tree of plans, with target lists of expressions.
+        unsafe {
+            let rows = (*self.planTree).lefttree.as_ref()?;
+            let mut entries = lists::iter::<TargetEntry>(rows.targetlist);
+            let entry = entries.find(|&entry| (*entry).resno == attno)?;
+            expressions::case_asks((*entry).expr)
         }
     }
 }
