@@ -126,7 +126,7 @@ fn may_drop(labelled_table: pg_sys::Oid) -> bool {
     let user = roles::current_user();
     roles::owns_relation(labelled_table, user)
         || catalog::class(labelled_table)
-            .is_some_and(|class| roles::owns_schema(class.namespace, user))
+            .is_some_and(|class| roles::owns(pg_sys::NamespaceRelationId, class.namespace, user))
 }
 
 fn rows_in_the_way(labelled_table: pg_sys::Oid, names: &[String]) -> Error {

@@ -74,7 +74,11 @@ fn stop_deletion(dropped: pg_sys::Oid) {
 /// for what is dropped with the extension.
 pub(super) fn before_drop_extension() {
     if let Some(extension) = extension::oid()
-        && roles::owns_extension(extension, roles::current_user())
+        && roles::owns(
+            pg_sys::ExtensionRelationId,
+            extension,
+            roles::current_user(),
+        )
     {
         policy_lock::lock_extension_for_drop(extension);
     }

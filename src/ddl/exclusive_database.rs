@@ -36,7 +36,11 @@ pub(crate) fn wanted_database(node: Node<'_>) -> Option<u32> {
         _ => return None,
     };
     // Other users cannot run it, and must not stop deletion by trying.
-    if !roles::owns_database(oid, roles::current_user()) {
+    if !roles::owns(
+        pg_sys::DatabaseRelationId,
+        oid.into(),
+        roles::current_user(),
+    ) {
         return None;
     }
     // PostgreSQL refuses the others for the current database.

@@ -200,7 +200,9 @@ pub(crate) fn check(
             "The archive, its partitions and its parents need the owner of the table: ALTER TABLE ... OWNER TO.",
         ));
     }
-    if !roles::role_may_insert(target, role) || !roles::may_use_schema(class.namespace, role) {
+    if !roles::may(target, role, pg_sys::ACL_INSERT)
+        || !roles::may_use_schema(class.namespace, role)
+    {
         return Err(refused(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("The owner, {}, may not INSERT into it.", roles::name(role)),

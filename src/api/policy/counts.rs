@@ -15,7 +15,7 @@ pub(in crate::api) type Counts = (Option<i64>, Option<i64>, Option<TimestampWith
 /// 42501 for users who may not SELECT from the whole table: conditions read columns that the query does not
 /// name.
 pub(in crate::api) fn check_selectable(relid: pg_sys::Oid) -> Result<()> {
-    if roles::may_select(relid) {
+    if roles::may(relid, roles::current_user(), pg_sys::ACL_SELECT) {
         return Ok(());
     }
     Err(Error::new(

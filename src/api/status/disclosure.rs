@@ -16,5 +16,7 @@ pub(in crate::api) fn shows_errors(table: pg_sys::Oid) -> bool {
 /// suffice, as the columns that rows expire by may be others; nor does SELECT where row-level
 /// security applies, as the figures include hidden rows.
 pub(in crate::api) fn shows_figures(table: pg_sys::Oid) -> bool {
-    shows_errors(table) || roles::may_select(table) && !roles::is_subject_to_rls(table)
+    shows_errors(table)
+        || roles::may(table, roles::current_user(), pg_sys::ACL_SELECT)
+            && !roles::is_subject_to_rls(table)
 }

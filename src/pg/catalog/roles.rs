@@ -7,31 +7,23 @@ use pgrx::pg_sys;
 /// Whether `role` owns the relation or is a member of the owning role. False if the relation is
 /// gone, where PostgreSQL's own check would raise an error.
 pub(crate) fn owns_relation(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    // SAFETY: cached look-ups within a transaction.
-    let has_rights_of = |owner| unsafe { pg_sys::has_privs_of_role(role, owner) };
-    catalog::class(relid).is_some_and(|class| has_rights_of(class.owner))
+    catalog::class(relid).is_some_and(|class| has_rights_of(role, class.owner))
 }
 
-/// Whether `role` owns the schema or is a member of the owning role.
-pub(crate) fn owns_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+/// Whether `role` owns an object of pg_namespace, pg_database or pg_extension, by the OIDs of that catalog and the object,
+/// or is a member of the owning role. The object exists.
+pub(crate) fn owns(class: pg_sys::Oid, object: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups within a transaction.
     unsafe {
         #[cfg(not(since16))]
-        return pg_sys::pg_namespace_ownercheck(schema, role);
+        return match class {
+            pg_sys::NamespaceRelationId => pg_sys::pg_namespace_ownercheck(object, role),
+            pg_sys::DatabaseRelationId => pg_sys::pg_database_ownercheck(object, role),
+            pg_sys::ExtensionRelationId => pg_sys::pg_extension_ownercheck(object, role),
+            _ => false,
+        };
         #[cfg(since16)]
-        return pg_sys::object_ownercheck(pg_sys::NamespaceRelationId, schema, role);
-    }
-}
-
-/// Whether `role` owns the database or is a member of the owning role.
-pub(crate) fn owns_database(database: u32, role: pg_sys::Oid) -> bool {
-    let database = pg_sys::Oid::from(database);
-    // SAFETY: syscache look-ups within a transaction.
-    unsafe {
-        #[cfg(not(since16))]
-        return pg_sys::pg_database_ownercheck(database, role);
-        #[cfg(since16)]
-        return pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, role);
+        return pg_sys::object_ownercheck(class, object, role);
     }
 }
 
@@ -60,27 +52,14 @@ pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// Whether the current user may SELECT from the relation as a whole. False if it is gone.
-pub(crate) fn may_select(relid: pg_sys::Oid) -> bool {
-    has_privilege(relid, pg_sys::ACL_SELECT)
-}
-
-/// Whether `role` may INSERT into the relation as a whole.
-pub(crate) fn role_may_insert(relid: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    role_has_privilege(relid, role, pg_sys::ACL_INSERT)
-}
-
 /// Whether `role` has the rights of `owner`.
 pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
     // SAFETY: cached look-ups within a transaction.
     unsafe { pg_sys::has_privs_of_role(role, owner) }
 }
 
-fn has_privilege(relid: pg_sys::Oid, privilege: u32) -> bool {
-    role_has_privilege(relid, current_user(), privilege)
-}
-
-fn role_has_privilege(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
+/// Whether `role` has the privilege (`ACL_SELECT`, …) on the relation as a whole. False if it is gone.
+pub(crate) fn may(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
     let privilege = pg_sys::AclMode::from(privilege);
     let mut is_missing = false;
     // SAFETY: a syscache look-up within a transaction; with the flag it raises no error if the
@@ -98,11 +77,7 @@ pub(crate) fn is_subject_to_rls(relid: pg_sys::Oid) -> bool {
 
 /// Whether the current user may see the statistics of others.
 pub(crate) fn reads_all_statistics() -> bool {
-    // SAFETY: a cached look-up within a transaction.
-    unsafe {
-        let role = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_STATS);
-        pg_sys::has_privs_of_role(current_user(), role)
-    }
+    has_rights_of(current_user(), pg_sys::ROLE_PG_READ_ALL_STATS.into())
 }
 
 /// Whether PostgreSQL lets the role connect to the database in a background process: LOGIN (from
@@ -166,17 +141,6 @@ pub(crate) fn is_row_security_off() -> bool {
 
 fn may_reach_disk(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     is_superuser(user) || owns_relation(relid, user)
-}
-
-/// Whether the user owns the extension.
-pub(crate) fn owns_extension(extension: pg_sys::Oid, user: pg_sys::Oid) -> bool {
-    // SAFETY: a syscache look-up; the extension exists.
-    unsafe {
-        #[cfg(not(since16))]
-        return pg_sys::pg_extension_ownercheck(extension, user);
-        #[cfg(since16)]
-        return pg_sys::object_ownercheck(pg_sys::ExtensionRelationId, extension, user);
-    }
 }
 
 /// The role's name, for a message; its number if it has no name any more.
