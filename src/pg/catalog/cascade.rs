@@ -6,15 +6,6 @@ use crate::pg::catalog;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
-/// The triggers that PostgreSQL fires when a row is deleted that others may refer to.
-const AT_DELETION: [u32; 5] = [
-    pg_sys::F_RI_FKEY_NOACTION_DEL,
-    pg_sys::F_RI_FKEY_RESTRICT_DEL,
-    pg_sys::F_RI_FKEY_CASCADE_DEL,
-    pg_sys::F_RI_FKEY_SETNULL_DEL,
-    pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
-];
-
 /// The tables that a deletion from this one can reach by foreign keys of any action, with their
 /// partitions and children, by the catalogs now; the tables are not locked.
 pub(crate) fn reached_from(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
@@ -35,10 +26,9 @@ pub(crate) fn reached_from(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// The tables that refer to this one.
 fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let refers = |trigger: &&Trigger| AT_DELETION.contains(&trigger.function.to_u32());
-    let triggers = triggers::of(relid);
-    let all = triggers.iter().filter(refers);
-    all.map(|trigger| trigger.other_table).collect()
+    let mut all = triggers::of(relid);
+    all.retain(Trigger::is_referenced_at_deletion);
+    all.iter().map(|trigger| trigger.other_table).collect()
 }
 
 /// Whether a deletion from this table can reach tables of others than this owner and superusers.
@@ -52,9 +42,8 @@ pub(crate) fn reaches_strangers(relid: pg_sys::Oid, owner: pg_sys::Oid) -> bool 
 /// Whether another owner's table refers to this one: to detach a partition, PostgreSQL plans
 /// queries over it as the current user.
 pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
-    triggers::of(relid)
-        .iter()
-        .filter(|trigger| AT_DELETION.contains(&trigger.function.to_u32()))
-        .filter_map(|trigger| catalog::class(trigger.other_table))
+    referring(relid)
+        .into_iter()
+        .filter_map(catalog::class)
         .any(|other| other.owner != user && !roles::is_superuser(other.owner))
 }

@@ -3,6 +3,7 @@
 //! Names are bytes: their encoding is the database's.
 
 use super::rows::{self, Cache};
+use super::triggers::{self, Trigger};
 use crate::pg::abi::lists;
 use crate::pg::catalog;
 use pgrx::pg_sys;
@@ -98,30 +99,11 @@ pub(crate) fn of_referencing(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// The foreign keys that reference the table and that its own triggers enforce. The caller has a
-/// lock on it.
+/// The foreign keys that reference the table and that its own triggers enforce.
 pub(crate) fn of_referenced(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let actions = [
-        pg_sys::F_RI_FKEY_NOACTION_DEL,
-        pg_sys::F_RI_FKEY_RESTRICT_DEL,
-        pg_sys::F_RI_FKEY_CASCADE_DEL,
-        pg_sys::F_RI_FKEY_SETNULL_DEL,
-        pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
-    ];
-    let no_lock = pg_sys::NoLock.cast_signed();
-    // SAFETY: the table is open; its description has an array of that many triggers.
-    unsafe {
-        let table = pg_sys::table_open(relid, no_lock);
-        let keys = (*table).trigdesc.as_ref().map_or_else(Vec::new, |all| {
-            (0..usize::try_from(all.numtriggers).unwrap_or(0))
-                .map(|at| &*all.triggers.add(at))
-                .filter(|trigger| actions.contains(&trigger.tgfoid.to_u32()))
-                .map(|trigger| trigger.tgconstraint)
-                .collect()
-        });
-        pg_sys::table_close(table, no_lock);
-        keys
-    }
+    let mut all = triggers::of(relid);
+    all.retain(Trigger::is_referenced_at_deletion);
+    all.iter().map(|trigger| trigger.constraint).collect()
 }
 
 // SAFETY: CONSTROID is the syscache of pg_constraint by OID, whose rows begin with this struct.

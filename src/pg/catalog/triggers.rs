@@ -20,6 +20,8 @@ pub(crate) struct Trigger {
     pub(crate) is_clone: bool,
     /// The table at the other end, for a foreign key's trigger.
     pub(crate) other_table: pg_sys::Oid,
+    /// The foreign key, for its triggers.
+    pub(crate) constraint: pg_sys::Oid,
     is_internal: bool,
     enabled: u8,
     events: u32,
@@ -47,6 +49,18 @@ impl Trigger {
     /// Whether it is a user's, enabled, and fires at this event (`TRIGGER_TYPE_DELETE` …).
     pub(crate) fn fires_at(&self, event: u32) -> bool {
         !self.is_internal && self.enabled != b'D' && self.events & event != 0
+    }
+
+    /// Whether it is a foreign key's, and PostgreSQL fires it when a row is deleted that others may refer to.
+    pub(crate) fn is_referenced_at_deletion(&self) -> bool {
+        [
+            pg_sys::F_RI_FKEY_NOACTION_DEL,
+            pg_sys::F_RI_FKEY_RESTRICT_DEL,
+            pg_sys::F_RI_FKEY_CASCADE_DEL,
+            pg_sys::F_RI_FKEY_SETNULL_DEL,
+            pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
+        ]
+        .contains(&self.function.to_u32())
     }
 
     /// Whether it fires for each row, and not for each statement.
@@ -93,16 +107,9 @@ const TRIGGERS: Catalog<pg_sys::FormData_pg_trigger> = unsafe {
 /// is deleted: the referencing tables, and for NO ACTION the table itself, which may have
 /// another row with the same key by now.
 pub(crate) fn looked_up_on_delete(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let on_delete = [
-        pg_sys::F_RI_FKEY_NOACTION_DEL,
-        pg_sys::F_RI_FKEY_RESTRICT_DEL,
-        pg_sys::F_RI_FKEY_CASCADE_DEL,
-        pg_sys::F_RI_FKEY_SETNULL_DEL,
-        pg_sys::F_RI_FKEY_SETDEFAULT_DEL,
-    ];
     of(relid)
         .into_iter()
-        .filter(|trigger| on_delete.contains(&trigger.function.to_u32()))
+        .filter(Trigger::is_referenced_at_deletion)
         .flat_map(|trigger| {
             let itself = trigger.function.to_u32() == pg_sys::F_RI_FKEY_NOACTION_DEL;
             [Some(trigger.other_table), itself.then_some(relid)]
@@ -133,6 +140,7 @@ fn read(row: &CatalogRow<'_, pg_sys::FormData_pg_trigger>) -> Trigger {
         function: row.tgfoid,
         is_clone: row.tgparentid != pg_sys::InvalidOid,
         other_table: row.tgconstrrelid,
+        constraint: row.tgconstraint,
         is_internal: row.tgisinternal,
         enabled: row.tgenabled.cast_unsigned(),
         events: u32::from(row.tgtype.cast_unsigned()),
