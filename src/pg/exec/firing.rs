@@ -40,6 +40,12 @@ impl Triggers<'_> {
         });
     }
 
+    fn any(self, is_so: impl Fn(&pg_sys::Trigger) -> bool) -> bool {
+        let mut found = false;
+        self.each(|trigger| found |= is_so(trigger));
+        found
+    }
+
     /// Whether a DELETE may fire a trigger. Triggers of referencing foreign keys and disabled ones
     /// count.
     pub(crate) fn concern_delete(self) -> bool {
@@ -56,12 +62,9 @@ impl Triggers<'_> {
 
     /// Whether a DELETE fires triggers that are none of PostgreSQL's own.
     pub(crate) fn fire_own_at_delete(self) -> bool {
-        let mut found = false;
-        self.each(|trigger| {
-            let events = u32::from(trigger.tgtype.cast_unsigned());
-            found |= events & pg_sys::TRIGGER_TYPE_DELETE != 0 && !trigger.tgisinternal;
-        });
-        found
+        self.any(|trigger| {
+            events(trigger) & pg_sys::TRIGGER_TYPE_DELETE != 0 && !trigger.tgisinternal
+        })
     }
 
     /// Whether the triggers that a DELETE may fire only queue the row: they are AFTER triggers,
@@ -72,54 +75,39 @@ impl Triggers<'_> {
                 || all.trig_delete_instead_row
                 || all.trig_delete_before_statement
         };
-        let mut has_condition = false;
-        self.each(|trigger| {
-            let events = u32::from(trigger.tgtype.cast_unsigned());
-            let deletes = events & pg_sys::TRIGGER_TYPE_DELETE != 0;
-            has_condition |= deletes && !trigger.tgqual.is_null();
-        });
-        self.with(fires_before) != Some(true) && !has_condition
+        let has_condition = |trigger: &pg_sys::Trigger| {
+            events(trigger) & pg_sys::TRIGGER_TYPE_DELETE != 0 && !trigger.tgqual.is_null()
+        };
+        self.with(fires_before) != Some(true) && !self.any(has_condition)
     }
 
     /// Whether a trigger calls one of these functions.
     pub(crate) fn call_one_of(self, functions: &[u32]) -> bool {
-        let mut found = false;
-        self.each(|trigger| found |= functions.contains(&trigger.tgfoid.to_u32()));
-        found
+        self.any(|trigger| functions.contains(&trigger.tgfoid.to_u32()))
     }
 
     /// Whether there are BEFORE ROW triggers for this event (`TRIGGER_TYPE_INSERT` or `UPDATE`),
     /// and all call this function.
     pub(crate) fn fire_only(self, event: u32, function: Oid) -> bool {
-        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
-        if self.with(|all| *before_row(all, event)) != Some(true) {
-            return false;
-        }
-        let (mut found, mut others) = (false, false);
-        self.each(|trigger| {
-            if u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted {
-                found |= trigger.tgfoid == function;
-                others |= trigger.tgfoid != function;
-            }
-        });
-        found && !others
+        self.with(|all| *before_row(all, event)) == Some(true)
+            && !self.has_before_row(event, function)
     }
 
     /// Whether there is a BEFORE ROW trigger for this event that calls another function.
     pub(crate) fn has_before_row(self, event: u32, except: Oid) -> bool {
         let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | event;
-        let mut found = false;
-        self.each(|trigger| {
-            found |= u32::from(trigger.tgtype.cast_unsigned()) & wanted == wanted
-                && trigger.tgfoid != except;
-        });
-        found
+        self.any(|trigger| events(trigger) & wanted == wanted && trigger.tgfoid != except)
     }
 
     /// Keeps the BEFORE UPDATE triggers for rows from firing.
     pub(crate) fn hide_update(self) {
         self.with(|all| all.trig_update_before_row = false);
     }
+}
+
+/// For which events, when and how often it fires (`TRIGGER_TYPE_…`).
+fn events(trigger: &pg_sys::Trigger) -> u32 {
+    u32::from(trigger.tgtype.cast_unsigned())
 }
 
 /// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.
