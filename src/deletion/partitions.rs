@@ -38,7 +38,7 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if !class.is_partition || class.relkind != pg_sys::RELKIND_RELATION {
         return None;
     }
-    catalog::parents(leaf, true).into_iter().next()
+    catalog::parents(leaf).into_iter().next()
 }
 
 /// The owner of both the partition and its parent, if no other owner's table refers to the

@@ -126,7 +126,8 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let before = GENERATION.get();
     let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
     // A first child, too, invalidates what is known of the relation.
-    let has_children = policy(relid).is_none() && catalog::has_subclass(relid);
+    let has_children = policy(relid).is_none()
+        && catalog::class(relid).is_some_and(|class| class.may_have_children);
     let mut children = has_children
         .then(|| catalog::all_inheritors(relid))
         .into_iter()

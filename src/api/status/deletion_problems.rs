@@ -229,7 +229,7 @@ fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<Prob
     for &table in tables {
         let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
         if drop_partitions && is_partition {
-            let places = catalog::parents(table, true).into_iter().chain([table]);
+            let places = catalog::parents(table).into_iter().chain([table]);
             let lacking = places.filter_map(lacking_usage);
             problems.extend(lacking.map(|(lacking, grant)| {
                 let text = format!("partitions are not dropped as a whole: {lacking}; {grant}");

@@ -311,8 +311,7 @@ fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
         let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
         return vec![Problem::new(text).with_statement(statement)];
     }
-    let is_partition = catalog::class(relid).is_some_and(|class| class.is_partition);
-    catalog::parents(relid, is_partition)
+    catalog::parents(relid)
         .into_iter()
         .map(|parent| {
             let parent = catalog::qualified_name(parent);

@@ -51,7 +51,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
     }
     // A partition gets its trigger from its parent.
     let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
-    let mut above = catalog::parents(table, is_partition).into_iter();
+    let mut above = catalog::parents(table).into_iter();
     if is_partition
         && above
             .any(|parent| trigger_placement::is_needed(parent) && !trigger_placement::has(parent))

@@ -58,12 +58,6 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// Whether the relation has partitions or children, or once had.
-pub(crate) fn has_subclass(relid: pg_sys::Oid) -> bool {
-    // SAFETY: a syscache look-up within a transaction; the relation exists.
-    unsafe { pg_sys::has_subclass(relid) }
-}
-
 /// All ancestors of the relation, each once.
 pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = vec![relid];
@@ -71,7 +65,7 @@ pub(crate) fn ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut next = 0;
     while let Some(&relid) = found.get(next) {
         pgrx::check_for_interrupts!();
-        let new = parents_of(relid)
+        let new = parents(relid)
             .into_iter()
             .filter(|&parent| known.insert(parent));
         found.extend(new);
@@ -92,7 +86,7 @@ struct AncestorStep {
 
 impl AncestorStep {
     fn of(relid: pg_sys::Oid) -> Self {
-        let parents = parents_of(relid).into_iter();
+        let parents = parents(relid).into_iter();
         Self { relid, parents }
     }
 }
@@ -129,15 +123,22 @@ pub(crate) fn topmost(
     answer
 }
 
-fn parents_of(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    class(relid).map_or(vec![], |class| parents(relid, class.is_partition))
-}
-
 /// The direct parents: a partition's one, or those of an inheriting table in the order of its
 /// INHERITS clause; then the one beyond inheritance.
-pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
-    let mut found = inherited(relid, is_partition);
-    found.extend(BEYOND.get().and_then(|parent| parent(relid)));
+pub(crate) fn parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut found = Vec::new();
+    // It is not locked and may have been dropped.
+    if class(relid).is_some() {
+        let key = (
+            pg_sys::Anum_pg_inherits_inhrelid as i16,
+            KeyDatum::Oid(relid),
+        );
+        INHERITS.scan(&[key], &mut |row| {
+            found.push(row.inhparent);
+            false
+        });
+        found.extend(BEYOND.get().and_then(|parent| parent(relid)));
+    }
     found
 }
 
@@ -145,25 +146,15 @@ pub(crate) fn parents(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid
 pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     class(relid).filter(|class| class.is_partition)?;
     let mut parent = None;
-    let key = (pg_inherits::INHRELID, KeyDatum::Oid(relid));
+    let key = (
+        pg_sys::Anum_pg_inherits_inhrelid as i16,
+        KeyDatum::Oid(relid),
+    );
     INHERITS.scan(&[key], &mut |row| {
         parent = (!row.inhdetachpending).then_some(row.inhparent);
         true
     });
     parent
-}
-
-fn inherited(relid: pg_sys::Oid, is_partition: bool) -> Vec<pg_sys::Oid> {
-    if is_partition {
-        // SAFETY: the relation is a partition; a detached one yields InvalidOid.
-        let parent = unsafe { pg_sys::get_partition_parent(relid, true) };
-        return if parent == pg_sys::InvalidOid {
-            vec![]
-        } else {
-            vec![parent]
-        };
-    }
-    inherits_parents(relid)
 }
 
 // SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
@@ -199,19 +190,4 @@ pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
         },
     );
     found
-}
-
-fn inherits_parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let mut parents = Vec::new();
-    INHERITS.scan(
-        &[(
-            pg_sys::Anum_pg_inherits_inhrelid as i16,
-            KeyDatum::Oid(relid),
-        )],
-        &mut |row| {
-            parents.push(row.inhparent);
-            false
-        },
-    );
-    parents
 }

@@ -30,8 +30,7 @@ use crate::pg::abi::encoding;
 use pgrx::pg_sys;
 
 pub(crate) use self::inheritance::{
-    all_inheritors, all_inheritors_of, ancestors, being_detached, has_subclass, parents,
-    partitioned_parent,
+    all_inheritors, all_inheritors_of, ancestors, being_detached, parents, partitioned_parent,
 };
 
 /// What a policy needs to know of a column.
