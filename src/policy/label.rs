@@ -190,18 +190,23 @@ impl Policy {
             let reason = "added must be a JSON object";
             return Err(LabelError::Malformed(reason.into()));
         }
-        if !policy.added.is_plausible() {
-            let reason = "added must have no more than 100 names in each list, of 1 to 300 bytes";
-            return Err(LabelError::Malformed(reason.into()));
-        }
         if policy.version == 0 || policy.version > LABEL_VERSION {
             return Err(LabelError::Version(policy.version));
         }
-        policy.check_columns()?;
-        policy.check_granularity()?;
-        policy.check_rules()?;
-        policy.check_archive()?;
+        policy.check()?;
         Ok(policy)
+    }
+
+    /// Whether the policy is one that a label may have: what is stored must be readable again.
+    pub(crate) fn check(&self) -> Result<(), LabelError> {
+        if !self.added.is_plausible() {
+            let reason = "added must have no more than 100 names in each list, of 1 to 300 bytes";
+            return Err(LabelError::Malformed(reason.into()));
+        }
+        self.check_columns()?;
+        self.check_granularity()?;
+        self.check_rules()?;
+        self.check_archive()
     }
 
     /// The text to store: the same for equal policies, whatever calls led to them.

@@ -47,11 +47,14 @@ pub(crate) fn is_own_statement() -> bool {
 
 /// Stores the policy (`None`, or an empty one, removes it), tells all sessions, and makes the change
 /// visible to the rest of the transaction. The caller holds a lock on the table and has checked
-/// privileges.
+/// privileges. Raises an error for a policy that could not be read again: it would not be in force.
 ///
 /// A table of Citus gets its label by a statement, which Citus sends to all nodes.
 pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
     let policy = policy.filter(|policy| !policy.is_empty());
+    if let Some(policy) = policy {
+        or_raise(policy.check().map_err(|error| Error::invalid_label(&error)));
+    }
     let label = policy.map(Policy::to_label);
     if citus::is_shell(relid) {
         set_everywhere(relid, label.as_deref());

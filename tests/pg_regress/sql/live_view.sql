@@ -109,6 +109,12 @@ DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE u IS %L', (SELECT js
 SELECT ttl.resume('u');
 SELECT ttl.disable('u', drop_columns => true);
 SELECT to_regclass('u_live'), to_regclass('precious');
+-- no more views than a label may name
+CREATE TABLE many (id int);
+SELECT ttl.enable('many', 60);
+SELECT count(ttl.create_live_view('many', 'many_' || i, drop_with_policy => true)) FROM generate_series(1, 100) AS i;
+SELECT ttl.create_live_view('many', 'many_101', drop_with_policy => true);
+SELECT problems FROM ttl.tables WHERE relation = 'many'::regclass;
 -- partitions
 CREATE TABLE p (id int) PARTITION BY RANGE (id);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
