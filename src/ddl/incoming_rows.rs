@@ -76,10 +76,14 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
             catalog::qualified_name(family)
         ),
     )
-    .detail(match settings::change_delay() / 1_000_000 {
-        0 => "They are hidden now, and will be deleted.".to_owned(),
-        delay => format!("They are hidden now and deleted after {delay} seconds."),
-    })
+    .detail(
+        match (label.policy.hidden, settings::change_delay() / 1_000_000) {
+            (true, 0) => "They are hidden now, and will be deleted.".to_owned(),
+            (true, delay) => format!("They are hidden now and deleted after {delay} seconds."),
+            (false, 0) => "They will be deleted.".to_owned(),
+            (false, delay) => format!("They are deleted after {delay} seconds."),
+        },
+    )
     .hint("To have them back, undo the statement, by DETACH PARTITION or NO INHERIT.")
     .warn();
 }

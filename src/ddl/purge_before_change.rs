@@ -4,7 +4,7 @@
 use crate::citus;
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
-use crate::pg::catalog::{self, timescale};
+use crate::pg::catalog::{self, index, timescale};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::txn;
@@ -33,12 +33,10 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
         let policy = &label.policy;
         // The policy of another parent stays in force. A child's own policy may be replaced by one
         // with other columns.
-        let revived = if label.labelled_table == relid {
-            policy.revives(to)
-        } else {
-            members.contains(&label.labelled_table) && policy.revives(None)
-        };
-        revived.then_some((table, label))
+        let is_own = label.labelled_table == relid;
+        let to = to.filter(|_| is_own);
+        let is_replaced = is_own || members.contains(&label.labelled_table);
+        (is_replaced && policy.revives(to)).then_some((table, label, to))
     };
     if !tree.iter().any(|table| revived(table).is_some()) {
         return Ok(());
@@ -56,7 +54,7 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
         return purged.map(drop).map_err(|error| error.or_hint(HINT));
     }
     purge_tables::lock_tree(relid, children_lock);
-    for (table, label) in tree.iter().filter_map(revived) {
+    for (table, label, to) in tree.iter().filter_map(revived) {
         policy_lock::lock_policy_for_change(label.labelled_table);
         clear(table, &label, to)?;
     }
@@ -76,7 +74,7 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
         .policy
         .waits_until(background::now(), settings::change_delay());
     if waits.is_some() && purge_tables::has_expired(table) {
-        return Err(held_back(label.labelled_table, to));
+        return Err(held_back(label, to));
     }
     let deleted = txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
     let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
@@ -114,28 +112,47 @@ pub(crate) fn clear_shard(relid: pg_sys::Oid) -> Result<u64> {
 
 /// The error if rows are kept because an earlier change has expired them (C24): the next one may be
 /// meant to undo it, and must not delete them without a word.
-fn held_back(relid: pg_sys::Oid, to: Option<&Policy>) -> Error {
-    let name = catalog::qualified_name(relid);
-    let table = catalog::quote_literal(&name);
-    // Which call undoes a change of TTL indexes depends on the change.
-    let revive = match to {
-        None => format!("run: SELECT ttl.disable({table}, revive_expired => true);"),
-        Some(Policy {
-            default_ttl: Some(seconds),
-            ..
-        }) => format!("run: SELECT ttl.set_default({table}, {seconds}, revive_expired => true);"),
-        Some(_) => {
-            "use ttl.set_default() or ttl.expire_index() with revive_expired => true.".to_owned()
-        }
+fn held_back(label: &Inherited, to: Option<&Policy>) -> Error {
+    let name = catalog::qualified_name(label.labelled_table);
+    let purge = format!("SELECT ttl.purge({});", catalog::quote_literal(&name));
+    let calls = reviving_calls(label, to);
+    let hint = match calls.as_slice() {
+        // Documents begin to override.
+        [] => format!("To delete them, first run: {purge}"),
+        calls => format!(
+            "To bring them back, run: {} To delete them first, run: {purge}",
+            calls.join(" ")
+        ),
     };
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         format!("expired rows of table {name} can still be brought back"),
     )
     .detail("An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.")
-    .hint(format!(
-        "To bring them back, {revive} To delete them first, run: SELECT ttl.purge({table});"
-    ))
+    .hint(hint)
+}
+
+/// The calls that make the same change and bring the rows back.
+fn reviving_calls(label: &Inherited, to: Option<&Policy>) -> Vec<String> {
+    let relid = label.labelled_table;
+    let table = catalog::quote_literal(&catalog::qualified_name(relid));
+    let Some(to) = to.filter(|to| to.is_on()) else {
+        return vec![format!(
+            "SELECT ttl.disable({table}, revive_expired => true);"
+        )];
+    };
+    let shown = |seconds: Option<i32>| seconds.map_or("NULL".to_owned(), |it| it.to_string());
+    let default = label.policy.revives_by_default(to).then(|| {
+        let seconds = shown(to.default_ttl);
+        format!("SELECT ttl.set_default({table}, {seconds}, revive_expired => true);")
+    });
+    let rules = label.policy.reviving_rules(to).map(|rule| {
+        let index = catalog::quote_literal(&index::qualified_name(relid, &rule.index));
+        let seconds = to.rule(&rule.index).map(|rule| rule.expire_after_seconds);
+        let seconds = shown(seconds);
+        format!("SELECT ttl.expire_index({index}, {seconds}, revive_expired => true);")
+    });
+    default.into_iter().chain(rules).collect()
 }
 
 /// Deletes until nothing is left: meanwhile other sessions may commit rows that have already

@@ -40,7 +40,14 @@ impl Policy {
             return false;
         }
         let Some(to) = to else { return true };
-        let default = match (self.default_ttl, to.default_ttl) {
+        // D1: where documents begin to override, one may have more seconds than the default.
+        let overrides = self.default_ttl.is_some() && self.document_column != to.document_column;
+        self.revives_by_default(to) || overrides || self.reviving_rules(to).next().is_some()
+    }
+
+    /// Whether rows live longer by the default of the other policy.
+    pub(crate) fn revives_by_default(&self, to: &Self) -> bool {
+        match (self.default_ttl, to.default_ttl) {
             // C4: while TTL is off nothing expires by an override or default.
             (None, _) => false,
             (Some(_), None) => true,
@@ -48,14 +55,15 @@ impl Policy {
             (Some(-1), Some(_)) => false,
             (Some(_), Some(-1)) => true,
             (Some(old), Some(new)) => new > old,
-        };
-        // D1: where documents begin to override, one may have more seconds than the default.
-        let overrides = self.default_ttl.is_some() && self.document_column != to.document_column;
-        let is_longer = |rule: &IndexRule| {
+        }
+    }
+
+    /// The TTL indexes that the other policy lacks or gives more seconds.
+    pub(crate) fn reviving_rules(&self, to: &Self) -> impl Iterator<Item = &IndexRule> {
+        self.rules.iter().filter(|rule| {
             to.rule(&rule.index)
                 .is_none_or(|new| new.expire_after_seconds > rule.expire_after_seconds)
-        };
-        default || overrides || self.rules.iter().any(is_longer)
+        })
     }
 
     /// Follows the renaming of a column; false if the policy does not name it.

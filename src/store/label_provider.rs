@@ -148,11 +148,14 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     }
 }
 
+/// For a column that `ttl.enable` can add.
+const ADDED: &str = "ttl.enable() adds the columns _ts and ttl if no others are named.";
+
 /// Checks that the policy's columns exist and have the right types.
 pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     if let Some(name) = &policy.ts_column {
         let type_name = "timestamp with time zone";
-        check_column(relid, name, pg_sys::TIMESTAMPTZOID, type_name)?;
+        check_column(relid, name, pg_sys::TIMESTAMPTZOID, type_name, ADDED)?;
         if catalog::attribute(relid, name).is_some_and(|column| column.generated) {
             let table = catalog::qualified_name(relid);
             let message = format!("column \"{name}\" of table {table} is a generated column");
@@ -163,7 +166,7 @@ pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         }
     }
     if let Some(name) = &policy.ttl_column {
-        check_column(relid, name, pg_sys::INT4OID, "integer")?;
+        check_column(relid, name, pg_sys::INT4OID, "integer", ADDED)?;
     }
     if let Some(name) = &policy.document_column {
         check_document_column(relid, name)?;
@@ -173,7 +176,8 @@ pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
 
 /// D1: the override's document must be jsonb.
 pub(crate) fn check_document_column(relid: pg_sys::Oid, name: &str) -> Result<()> {
-    check_column(relid, name, pg_sys::JSONBOID, "jsonb")
+    let hint = "Name an existing column of type jsonb in document_column.";
+    check_column(relid, name, pg_sys::JSONBOID, "jsonb", hint)
 }
 
 fn check_column(
@@ -181,15 +185,13 @@ fn check_column(
     name: &str,
     type_oid: pg_sys::Oid,
     type_name: &str,
+    if_missing: &str,
 ) -> Result<()> {
     let table = catalog::qualified_name(relid);
     match catalog::attribute(relid, name) {
         None => {
             let message = format!("column \"{name}\" of table {table} does not exist");
-            Err(
-                Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message)
-                    .hint("ttl.enable() adds the columns _ts and ttl if no others are named."),
-            )
+            Err(Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, message).hint(if_missing))
         }
         Some(column) if column.type_oid != type_oid => {
             let message = format!("column \"{name}\" of table {table} is not of type {type_name}");

@@ -17,6 +17,7 @@ mod read_labels;
 pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
+pub(crate) mod stored_calls;
 pub(crate) mod time_zone;
 pub(crate) mod ttl_index;
 pub(crate) mod written;

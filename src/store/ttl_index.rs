@@ -42,6 +42,14 @@ pub(crate) enum TtlKey {
 }
 
 impl TtlKey {
+    /// The numbers of the columns that it is made of.
+    pub(crate) fn columns(&self) -> Vec<i16> {
+        match self {
+            Self::Column(attno) => vec![*attno],
+            Self::Expression(expression) => expression.columns(),
+        }
+    }
+
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Column(one), Self::Column(other)) => one == other,

@@ -5,11 +5,11 @@ use super::enable::Asked;
 use super::mass_expiry::{self, Consent, shown};
 use super::{guard, time_source};
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, index, names, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::is_creation_time;
 use crate::store::dates::DateType;
+use crate::store::stored_calls;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Looks at the columns that a new time to live takes over, before it does. Refuses without consent
@@ -119,10 +119,18 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
         return Ok(());
     }
     let table = qualified_name(relid);
-    let seconds = asked.default_ttl.unwrap_or(-1);
+    let with = |ttl_column: Option<String>| {
+        let asked = Asked {
+            ttl_column: Some(ttl_column),
+            ..asked.clone()
+        };
+        format!("SELECT {});", asked.call(relid))
+    };
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-        format!("column {column} of table {table} has values, which would become times to live of rows"),
+        format!(
+            "column {column} of table {table} has values, which would become times to live of rows"
+        ),
     )
     .detail(format!(
         "{} of {:.0} rows would have a time to live of their own, {:.0} of them a day or less.",
@@ -131,9 +139,9 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
         found.met[1]
     ))
     .hint(format!(
-        "If the values are seconds that a row lives, run: SELECT ttl.enable({0}, {seconds}, ttl_column => {1}); otherwise: SELECT ttl.enable({0}, {seconds}, ttl_column => NULL);",
-        shown(relid),
-        quote_literal(name)
+        "If the values are seconds that a row lives, run: {} otherwise: {}",
+        with(Some(name.to_owned())),
+        with(None)
     )))
 }
 
@@ -151,10 +159,13 @@ fn in_key(relid: pg_sys::Oid, name: &str) -> Error {
 /// W1: a column that each INSERT and UPDATE overwrites from now on.
 fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<Error>> {
     let name = asked.ts_column.as_deref().unwrap_or("_ts");
-    let is_clock = |column: &catalog::Attribute| {
-        column.type_oid == pg_sys::TIMESTAMPTZOID && !column.generated
+    // One that has the extension's DEFAULT was made for that.
+    let is_taken_over = |column: &catalog::Attribute| {
+        column.type_oid == pg_sys::TIMESTAMPTZOID
+            && !column.generated
+            && !stored_calls::is_current_ts(relid, column.attno)
     };
-    if catalog::attribute(relid, name).filter(is_clock).is_none() || is_stamped(relid, name)? {
+    if !catalog::attribute(relid, name).is_some_and(|column| is_taken_over(&column)) {
         return Ok(None);
     }
     let (table, column) = (qualified_name(relid), quote_identifier(name));
@@ -222,10 +233,11 @@ fn overwritten(relid: pg_sys::Oid, name: &str) -> Error {
     ))
 }
 
-/// What undoes the adoption of the column, and lets rows expire after the time in it.
+/// What undoes the adoption of the column, and lets rows expire after the time in it. Without `drop_columns` the
+/// column would still be stamped (C4).
 fn instead(relid: pg_sys::Oid, name: &str, seconds: Option<i32>) -> String {
     format!(
-        "run: SELECT ttl.disable({}, revive_expired => true); {}",
+        "run: SELECT ttl.disable({}, drop_columns => true, revive_expired => true); {}",
         shown(relid),
         expire_after_call(relid, name, seconds)
     )
@@ -238,17 +250,4 @@ fn expire_after_call(relid: pg_sys::Oid, name: &str, seconds: Option<i32>) -> St
         quote_literal(name),
         seconds.unwrap_or(86_400)
     )
-}
-
-/// Whether the column is stamped by a DEFAULT of the extension's: it was made for that.
-fn is_stamped(relid: pg_sys::Oid, name: &str) -> Result<bool> {
-    let query = format!(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
-           ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
-          WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {} \
-            AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) OPERATOR(pg_catalog.=) ANY (ARRAY['ttl.current_ts()', 'current_ts()']))",
-        relid.to_u32(),
-        quote_literal(name)
-    );
-    Ok(encoding::first_bool(&query)?.unwrap_or(false))
 }

@@ -74,7 +74,8 @@ fn set(
     let granularity = options.value("ts_granularity", "0").map(read).transpose()?;
     let asked = enable::Asked {
         default_ttl,
-        ts_column: options.column("ts_column").flatten(),
+        // Never none: a column may have that name.
+        ts_column: options.get("ts_column").flatten().map(str::to_owned),
         ttl_column: options.column("ttl_column"),
         document_column: options.column("document_column"),
         index: index.transpose()?,

@@ -42,7 +42,7 @@ pub(in crate::api) fn tell(
         format!("an expired row of table {table} stays on disk if {archive} has its key already");
     Error::for_notice(message)
         .detail(format!(
-            "A key of {table} can be used again once its row has expired, and {name} allows it only once in the archive. Such a row is hidden, and counted in \"blocked_rows\" of ttl.stats."
+            "A key of {table} can be used again once its row has expired, and {name} allows it only once in the archive. Such a row is counted in \"blocked_rows\" of ttl.stats."
         ))
         .hint(format!("To archive every row, run: {drop}"))
         .notice();
@@ -56,7 +56,7 @@ fn keys_of(archive: pg_sys::Oid) -> Result<Vec<ArchiveKey>> {
            LEFT JOIN pg_catalog.pg_constraint AS k ON k.conindid OPERATOR(pg_catalog.=) i.indexrelid \
             AND k.conrelid OPERATOR(pg_catalog.=) i.indrelid \
            LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) i.indrelid \
-            AND a.attnum OPERATOR(pg_catalog.=) ANY (i.indkey) AND a.attnum OPERATOR(pg_catalog.>) 0 \
+            AND a.attnum OPERATOR(pg_catalog.=) ANY (i.indkey[0:i.indnkeyatts - 1]) AND a.attnum OPERATOR(pg_catalog.>) 0 \
           WHERE i.indrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND (i.indisunique OR i.indisexclusion) \
           ORDER BY i.indexrelid",
         archive.to_u32()

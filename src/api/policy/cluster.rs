@@ -118,7 +118,7 @@ pub(in crate::api) fn check_partitions(relid: pg_sys::Oid, drop_partitions: bool
             "Partition {partition} is columnar: its rows cannot be deleted one by one."
         ))
         .hint(
-            "Give drop_partitions => true: partitions are dropped when all their rows are expired.",
+            "Give drop_partitions => true to ttl.enable() or ttl.expire_index(): partitions are dropped when all their rows are expired.",
         ))
 }
 

@@ -243,7 +243,7 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
         );
         Error::for_notice(message)
             .detail(format!(
-                "Foreign key {name} has ON DELETE {action}. Such rows are hidden, but their other unique keys cannot be used again."
+                "Foreign key {name} has ON DELETE {action}. Other unique keys of such rows cannot be used again."
             ))
             .hint(format!(
                 "To have the {what}, run: ALTER TABLE {child} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {};",

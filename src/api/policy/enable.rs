@@ -86,8 +86,12 @@ pub(in crate::api) struct Asked {
 }
 
 impl Asked {
-    /// The call with `confirm`, as far as its arguments were given.
     fn consent(&self, relid: pg_sys::Oid, confirm: Option<bool>) -> Result<Consent> {
+        Consent::new(confirm, &self.call(relid))
+    }
+
+    /// The call, as far as its arguments were given, without the closing bracket.
+    pub(super) fn call(&self, relid: pg_sys::Oid) -> String {
         let mut call = format!("ttl.enable({}", shown(relid));
         let quoted = |name: &String| catalog::quote_literal(name);
         let name = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), quoted);
@@ -115,7 +119,7 @@ impl Asked {
                 call += &format!(", {argument} => {value}");
             }
         }
-        Consent::new(confirm, &call)
+        call
     }
 
     /// What is asked for as a policy; what is not given is as at present, or as a new policy has it.

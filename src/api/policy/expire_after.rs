@@ -46,7 +46,7 @@ fn expire_after(
             revive_expired: guard::required(revive_expired, "revive_expired")?,
             time_zone: source.time_zone.clone(),
         };
-        let mut call = source.call(relid);
+        let mut call = source.call(relid) + &options.arguments();
         let concurrently = guard::required(concurrently, "concurrently")?;
         if concurrently {
             call += ", concurrently => true";
@@ -109,10 +109,7 @@ fn refuse_second(relid: pg_sys::Oid, source: &TimeSource, chosen: pg_sys::Oid) -
     let (Some(column), Some(policy)) = (catalog::attribute(relid, name), label_of(relid)) else {
         return Ok(());
     };
-    let is_on_column = |found: &TtlIndex| match &found.key {
-        TtlKey::Column(attno) => *attno == column.attno,
-        TtlKey::Expression(expression) => expression.columns() == [column.attno],
-    };
+    let is_on_column = |found: &TtlIndex| found.key.columns() == [column.attno];
     let other = policy
         .rules
         .iter()

@@ -1,7 +1,7 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{consequences, guard, index_time_zone, time_source, write_label};
+use super::{cluster, consequences, guard, index_time_zone, time_source, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -25,6 +25,21 @@ pub(in crate::api) struct IndexOptions {
     pub(in crate::api) revive_expired: bool,
     /// M13: of this TTL index.
     pub(in crate::api) time_zone: Option<String>,
+}
+
+impl IndexOptions {
+    /// The arguments that were given, but for the time zone, to be added to a call.
+    pub(super) fn arguments(&self) -> String {
+        let flags = [
+            ("drop_partitions", self.drop_partitions),
+            ("hidden", self.hidden),
+            ("revive_expired", self.revive_expired.then_some(true)),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!(", {name} => {}", value?)));
+        given.collect()
+    }
 }
 
 /// `ttl.expire_index(index, expire_after_seconds, drop_partitions, hidden, revive_expired, confirm,
@@ -60,10 +75,23 @@ fn expire_index(
         let zone = options.time_zone.as_deref().map_or(String::new(), |zone| {
             format!(", time_zone => {}", catalog::quote_literal(zone))
         });
-        let call = format!("ttl.expire_index({shown}, {value}{zone}");
+        if seconds.is_none() && options.time_zone.is_some() {
+            return Err(needless_zone());
+        }
+        let others = options.arguments();
+        let call = format!("ttl.expire_index({shown}, {value}{zone}{others}");
         let consent = Consent::new(confirm, &call)?;
         set_rule(index, seconds, &options, &consent).map(|_former| ())
     }));
+}
+
+fn needless_zone() -> Error {
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "argument \"time_zone\" cannot be given without a number of seconds",
+    )
+    .detail("NULL makes the index an ordinary one, which has no time zone.")
+    .hint("Leave out \"time_zone\".")
 }
 
 pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
@@ -130,6 +158,8 @@ pub(in crate::api) fn set_rule(
     policy.drop_partitions = options.drop_partitions.unwrap_or(policy.drop_partitions);
     if policy.drop_partitions {
         guard::require_partitioned(relid)?;
+    } else if seconds.is_some() {
+        cluster::check_partitions(relid, false)?;
     }
     if !options.revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
@@ -142,9 +172,33 @@ pub(in crate::api) fn set_rule(
         notice.send(&key, &qualified_name(relid), &call);
     }
     if seconds.is_some() && former.is_none() {
+        tell_if_stamped(relid, index, &policy);
         consequences::tell(relid, &[], None)?;
     }
     Ok(former.map(|rule| rule.expire_after_seconds))
+}
+
+/// C4: a time to live that is off, but was not ended, still overwrites its time column.
+fn tell_if_stamped(relid: pg_sys::Oid, index: pg_sys::Oid, policy: &Policy) {
+    let Some(name) = policy.ts_column.as_deref() else {
+        return;
+    };
+    let is_read = catalog::attribute(relid, name).is_some_and(|column| {
+        matches!(ttl_index::read(index), Some(Ok(found)) if found.key.columns().contains(&column.attno))
+    });
+    if policy.default_ttl.is_some() || !is_read {
+        return;
+    }
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    Error::for_notice(format!(
+        "column {column} of table {table} is overwritten by every INSERT and UPDATE"
+    ))
+    .detail("The table has a time to live by its last modification, which is off.")
+    .hint(format!(
+        "To let the column keep its time, run: SELECT ttl.disable({}, drop_columns => true, revive_expired => true); then repeat the call.",
+        catalog::quote_literal(&table)
+    ))
+    .notice();
 }
 
 /// A new policy that has only TTL indexes.

@@ -50,9 +50,10 @@ struct ExpiryCounts {
     expired: f64,
 }
 
-/// Makes a change of the table's policy; tells of the rows that expire with it.
+/// Makes a change of the table's policy, which hides expired rows or not; tells of the rows that expire with it.
 pub(in crate::api) fn watch(
     relid: pg_sys::Oid,
+    hides: bool,
     consent: &Consent,
     change: impl FnOnce(),
 ) -> Result<()> {
@@ -77,7 +78,8 @@ pub(in crate::api) fn watch(
             0 => told.notice(),
             delay => told
                 .detail(format!(
-                    "They are hidden now and deleted after {delay} seconds. Until then, undoing the change with revive_expired => true brings them back."
+                    "They are {}deleted after {delay} seconds. Until then, undoing the change with revive_expired => true brings them back.",
+                    if hides { "hidden now and " } else { "" }
                 ))
                 .notice(),
         }
@@ -88,7 +90,12 @@ pub(in crate::api) fn watch(
         format!("this change would expire {rows}"),
     )
     .detail(format!(
-        "They would be hidden at once, and then deleted. \"ttl.guard_fraction\" is {limit}."
+        "They would be {}deleted. \"ttl.guard_fraction\" is {limit}.",
+        if hides {
+            "hidden at once, and then "
+        } else {
+            ""
+        }
     ))
     .hint(format!("To confirm the change, run: {}", consent.call)))
 }

@@ -4,9 +4,9 @@ use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::catalog::{defaults, expressions};
 use crate::policy::{Added, IndexMethod, Policy};
-use crate::store::{extension, label_provider, override_check};
+use crate::store::stored_calls::is_generated_from;
+use crate::store::{label_provider, override_check};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// What a table lacks.
@@ -148,17 +148,6 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
         forms.map(|form| catalog::quote_literal(&form)).join(", ")
     );
     Ok(encoding::first_bool(&query)?.unwrap_or(false))
-}
-
-/// Whether the column is generated as `ttl.document_ttl(document)`.
-pub(in crate::api) fn is_generated_from(relid: pg_sys::Oid, attno: i16, document: &str) -> bool {
-    let document = catalog::attribute(relid, document);
-    let expression = document.zip(extension::functions()).map(|(column, ttl)| {
-        let column = [expressions::var(1, &column)];
-        expressions::call(ttl.document_ttl, pg_sys::INT4OID, &column)
-    });
-    // SAFETY: an expression that was made just now.
-    expression.is_some_and(|expression| unsafe { defaults::is_stored(relid, attno, expression) })
 }
 
 fn generated(column: &str, table: &str) -> Error {

@@ -6,9 +6,8 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::expiry_index;
-use crate::store::{index_of, override_check};
+use crate::store::{index_of, override_check, stored_calls};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 /// Removes what the label says was added, and with `adopted_too` the adopted columns. The label is
 /// already removed.
@@ -66,32 +65,18 @@ fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
 /// Drops the DEFAULT of an adopted column, also in partitions and children, if it is still
 /// `ttl.current_ts()`.
 fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
-    for table in catalog::all_inheritors(relid) {
-        let query = format!(
-            "SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) OPERATOR(pg_catalog.=) 'ttl.current_ts()' \
-             FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
-               ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
-             WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {}",
-            table.to_u32(),
-            quote_literal(column)
+    let is_current_ts = |table: &pg_sys::Oid| {
+        catalog::attribute(*table, column)
+            .is_some_and(|column| stored_calls::is_current_ts(*table, column.attno))
+    };
+    let tables = catalog::all_inheritors(relid).into_iter();
+    for table in tables.filter(is_current_ts) {
+        let drop = format!(
+            "ALTER TABLE ONLY {} ALTER COLUMN {} DROP DEFAULT",
+            qualified_name(table),
+            quote_identifier(column)
         );
-        if Spi::connect(|client| {
-            client
-                .select(&encoding::query(&query), Some(1), &[])?
-                .map(|row| row.get::<bool>(1))
-                .next()
-                .transpose()
-        })?
-        .flatten()
-        .unwrap_or(false)
-        {
-            let drop = format!(
-                "ALTER TABLE ONLY {} ALTER COLUMN {} DROP DEFAULT",
-                qualified_name(table),
-                quote_identifier(column)
-            );
-            cluster::alter(table, &drop)?;
-        }
+        cluster::alter(table, &drop)?;
     }
     Ok(())
 }

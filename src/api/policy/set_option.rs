@@ -2,7 +2,7 @@
 
 use super::mass_expiry::{Consent, shown};
 use super::set_default::change_default;
-use super::{guard, seconds_type, write_label};
+use super::{cluster, guard, seconds_type, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -101,10 +101,13 @@ pub(crate) fn change(
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     guard::check_changeable(relid)?;
     let mut policy = guard::present_policy(relid)?;
+    let dropped_partitions = policy.drop_partitions;
     change(&mut policy);
     let mut policy = write_label::fitting(relid, policy)?;
     if policy.drop_partitions {
         guard::require_partitioned(relid)?;
+    } else if dropped_partitions {
+        cluster::check_partitions(relid, false)?;
     }
     if !revive_expired {
         purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;

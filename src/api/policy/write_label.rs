@@ -53,7 +53,7 @@ pub(in crate::api) fn change(
         policy.local.shortened = Some(shortened);
     }
     let policy = &*policy;
-    mass_expiry::watch(relid, consent, || write(relid, policy))
+    mass_expiry::watch(relid, policy.hidden, consent, || write(relid, policy))
 }
 
 /// Whether the table or a partition has ever had a row since it was last truncated or vacuumed

@@ -4,7 +4,6 @@ use super::{
     cluster_figures, constraint_problems, deletion_problems, index_problems, library,
     trigger_problems,
 };
-use crate::api::policy::needed_columns::is_generated_from;
 use crate::api::policy::problem::Problem;
 use crate::api::policy::{archive_to, cluster};
 use crate::citus;
@@ -13,6 +12,7 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, roles, timescale};
 use crate::pg::session::contained_errors;
 use crate::policy::{LabelError, Policy};
+use crate::store::stored_calls::is_generated_from;
 use crate::store::{TablePolicy, cache, label_provider, read_label};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -232,8 +232,7 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
         .filter(is_foreign)
         .map(|table| {
             let name = catalog::qualified_name(table);
-            let text =
-                format!("expired rows of foreign table {name} are hidden, and never deleted");
+            let text = format!("expired rows of foreign table {name} are never deleted");
             Problem::new(text).with_statement("Delete them on the server that has them.")
         })
         .collect()
@@ -248,7 +247,7 @@ fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
         .map(|table| {
             let (name, to) = (catalog::qualified_name(table), roles::name(owner(relid)));
             let text = format!(
-                "expired rows of {name} are hidden, but not deleted, because the table belongs to {}, and not to {to}",
+                "expired rows of {name} are not deleted, because the table belongs to {}, and not to {to}",
                 roles::name(owner(table))
             );
             let to = catalog::quote_identifier(&to);
@@ -273,7 +272,7 @@ fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
         .map(|(parent, part)| {
             let statement = format!("ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE");
             let text = format!(
-                "expired rows of {part} are hidden, and not deleted, until it is detached: if no session is at that, \
+                "expired rows of {part} are not deleted until it is detached: if no session is at that, \
                  {statement}"
             );
             Problem::new(text).with_statement(statement + ";")
@@ -293,7 +292,7 @@ fn in_columnstore(relid: pg_sys::Oid) -> Option<Problem> {
     let table = catalog::qualified_name(relid);
     timescale::has_columnstore(relid).then(|| {
         let text = format!(
-            "expired rows in the columnstore of {table} are hidden, but not deleted, and their keys are not free: \
+            "expired rows in the columnstore of {table} are not deleted, and their keys are not free: \
              convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off"
         );
         Problem::new(text)

@@ -69,14 +69,7 @@ fn missing(table: pg_sys::Oid, labelled_table: pg_sys::Oid, policy: &Policy) -> 
             rule.expire_after_seconds
         )
     } else {
-        let default = policy.default_ttl.unwrap_or(-1);
-        // Calling it without `drop_partitions` would set that to false.
-        let partitions = if policy.drop_partitions {
-            ", drop_partitions => true"
-        } else {
-            ""
-        };
-        format!("SELECT ttl.enable({holder_name}, {default}{partitions})")
+        format!("SELECT ttl.enable({holder_name})")
     };
     let text = format!(
         "trigger {name} of {shown} is missing: keys of expired rows are not free; {remedy} creates it"

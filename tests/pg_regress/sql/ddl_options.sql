@@ -20,6 +20,10 @@ CREATE TABLE d (id int, doc jsonb) WITH (ttl.document_column = doc, ttl.default_
 SELECT label('d');
 CREATE TABLE e (id int) WITH (ttl.default_ttl = 60, ttl.ttl_column = none);
 SELECT label('e');
+-- a time is always needed: it is the name of a column
+CREATE TABLE x (id int) WITH (ttl.default_ttl = 60, ttl.ts_column = none);
+CREATE TABLE e2 (id int, "none" timestamptz) WITH (ttl.default_ttl = 60, ttl.ts_column = none);
+SELECT label('e2') -> 'ts_column' AS ts_column;
 CREATE TEMP TABLE tmp (id int PRIMARY KEY) WITH (ttl.default_ttl = 60) ON COMMIT DELETE ROWS;
 CREATE UNLOGGED TABLE u (id int) WITH (ttl.default_ttl = 60);
 SELECT label('tmp') - 'added' AS tmp, label('u') - 'added' AS u;

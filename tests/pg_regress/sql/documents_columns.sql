@@ -31,6 +31,9 @@ ALTER TABLE docs ADD COLUMN other jsonb;
 SELECT try($$SELECT ttl.enable('docs', 800, document_column => 'other')$$);
 SELECT try($$SELECT ttl.enable('docs', 800, ttl_column => NULL)$$);
 SELECT * FROM policies;
+CREATE TABLE lacking (id int);
+SELECT try($$SELECT ttl.enable('lacking', 60, document_column => 'nope')$$);
+SELECT try($$SELECT ttl.enable('lacking', 60, document_column => 'id')$$);
 
 -- renamed: the policy follows, and so does the generated column
 ALTER TABLE docs RENAME body TO "The ""Body""";

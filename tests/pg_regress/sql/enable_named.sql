@@ -19,8 +19,24 @@ CREATE TABLE sessions (id int PRIMARY KEY, last_seen timestamptz);
 INSERT INTO sessions SELECT i, now() - i * interval '20 hours' FROM generate_series(0, 9) AS i;
 SELECT ttl.enable('sessions', '7 days', ts_column => 'last_seen', ttl_column => NULL);
 SELECT count(*) FROM sessions;
+-- as the HINT says: from now on the column keeps its time
+SELECT ttl.disable('enable_named.sessions', drop_columns => true, revive_expired => true); SELECT ttl.expire_after('enable_named.sessions', 'last_seen', 604800);
+UPDATE sessions SET id = id;
+SELECT count(*), max(last_seen) - min(last_seen) AS apart FROM sessions;
 CREATE TABLE empty (id int, created_at timestamptz);
 SELECT ttl.enable('empty', 60, ts_column => 'created_at');
+-- turned off, the column is still overwritten
+CREATE TABLE off (id int, at timestamptz);
+INSERT INTO off VALUES (1, now());
+SELECT ttl.enable('off', 60, ts_column => 'at');
+SELECT ttl.disable('off');
+SELECT ttl.expire_after('off', 'at', 60);
+-- made for that, whatever the settings
+SET quote_all_identifiers = on;
+CREATE TABLE made (id int, _ts timestamptz NOT NULL DEFAULT ttl.current_ts());
+INSERT INTO made VALUES (1);
+SELECT ttl.enable('made', 60);
+RESET quote_all_identifiers;
 -- W9: a typing error.
 CREATE TABLE typed (id int, updated_at timestamptz);
 SELECT ttl.enable('typed', 60, ts_column => 'udpated_at');
@@ -33,6 +49,10 @@ SELECT ttl.enable('dns', '30 days');
 SELECT ttl.enable('enable_named.dns', 2592000, ttl_column => NULL);
 SELECT ttl.disable('dns', drop_columns => true);
 SELECT ttl.enable('enable_named.dns', 2592000, ttl_column => 'ttl');
+-- the other arguments stay
+CREATE TABLE seconds (changed timestamptz, ttl int);
+INSERT INTO seconds SELECT now(), i FROM generate_series(100, 200) AS i;
+SELECT ttl.enable('seconds', 3600, ts_column => 'changed', index => 'none');
 
 -- W7: without seconds; with none that can be read.
 CREATE TABLE without (id int);

@@ -18,6 +18,7 @@ SELECT ttl.set_default('small', 5400);
 SELECT ttl.enable('t', 3600, ts_column => 'at', ttl_column => NULL, index => 'none');
 \set VERBOSITY default
 SELECT ttl.enable('t', 3600, ts_column => 'at', ttl_column => NULL, index => 'none');
+SELECT ttl.enable('t', 3600, ts_column => 'at', ttl_column => NULL, index => 'none', hidden => false);
 SELECT count(*) FROM t;
 -- as the HINT says
 SELECT ttl.enable('mass_expiry.t', 3600, ts_column => 'at', ttl_column => NULL, index => 'none', confirm => true);
@@ -52,6 +53,11 @@ SELECT ttl.create_index('t', '{"d": -1}', '{"expireAfterSeconds": 60}');
 SELECT ttl.coll_mod('t', '{"index": {"name": "t_d", "expireAfterSeconds": 60}}');
 SELECT ttl.coll_mod('t', '{"index": {"name": "t_d", "expireAfterSeconds": 60}}', confirm => true);
 SELECT ttl.expire_index('t_d', NULL, revive_expired => true);
+-- the HINT leaves out no argument
+CREATE TABLE dated AS SELECT i AS id, current_date - 10 AS d FROM generate_series(1, 6000) AS i;
+CREATE INDEX dated_d ON dated (d);
+SELECT ttl.expire_index('dated_d', 3600, drop_partitions => false, hidden => false, revive_expired => true, time_zone => 'UTC');
+SELECT ttl.expire_after('dated', 'd', 3600, hidden => false, time_zone => 'UTC');
 -- a part of a large table is read, and never by more than some blocks
 CREATE TABLE large (id int, at timestamptz NOT NULL, filler text);
 INSERT INTO large SELECT i, now() - i % 10 * interval '1 day', repeat('x', 1000) FROM generate_series(1, 20000) i;

@@ -45,6 +45,7 @@ SELECT ttl.purge('sessions'), on_disk('sessions');
 SELECT ttl.expire_index('sessions_expire_idx', 0, time_zone => 'America/NewYork');
 SELECT ttl.expire_index('sessions_expire_idx', 0, time_zone => '');
 SELECT ttl.expire_index('sessions_expire_idx', 0, time_zone => repeat('x', 100));
+SELECT ttl.expire_index('sessions_expire_idx', NULL, time_zone => 'Atlantis');
 CREATE TABLE instants (id int, at timestamptz);
 CREATE INDEX instants_at_idx ON instants (at);
 SELECT ttl.expire_index('instants_at_idx', 0, time_zone => 'UTC');

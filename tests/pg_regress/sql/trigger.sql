@@ -328,6 +328,16 @@ ALTER TABLE parts ATTACH PARTITION owned FOR VALUES IN (5);
 RESET ROLE;
 DROP TABLE owned;
 
+-- one that is missing: the call that creates it keeps the policy
+CREATE TABLE whole (id int, _ts timestamptz NOT NULL DEFAULT now(), UNIQUE (id, _ts)) PARTITION BY RANGE (_ts);
+SELECT ttl.enable('whole', 100, drop_partitions => true);
+SET row_security = off;
+DROP TRIGGER "~ttl_free_expired_keys" ON whole;
+RESET row_security;
+SELECT unnest(ttl.problems('whole'));
+SELECT ttl.enable('trigger.whole');
+SELECT ttl.problems('whole');
+
 -- event triggers see the statement, and nothing else
 CREATE FUNCTION event() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN

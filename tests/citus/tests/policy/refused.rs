@@ -49,6 +49,30 @@ fn columnar_tables() {
     assert_eq!(session.value(columns), "0");
 }
 
+/// Columnar partitions are dropped as a whole, whichever function says how rows expire.
+#[test]
+fn columnar_partitions_stay_whole() {
+    let mut session = with_columnar("whole");
+    session.run(
+        "CREATE TABLE p (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
+         CREATE TABLE p_old PARTITION OF p FOR VALUES FROM ('2000-01-01') TO ('2020-01-01') USING columnar;
+         CREATE TABLE p_new PARTITION OF p DEFAULT;
+         CREATE INDEX p_at ON ONLY p (_ts)",
+    );
+    refused(&mut session, "SELECT ttl.enable('p', 60)");
+    refused(&mut session, "SELECT ttl.expire_index('p_at', 60)");
+    session.run("SELECT ttl.enable('p', 60, index => 'none', drop_partitions => true)");
+    refused(
+        &mut session,
+        "SELECT ttl.set_option('p', 'drop_partitions', 'false')",
+    );
+    refused(
+        &mut session,
+        "SELECT ttl.expire_index('p_at', 60, drop_partitions => false)",
+    );
+    session.run("SELECT ttl.set_option('p', 'hidden', 'false')");
+}
+
 /// A table with TTL cannot become columnar, nor one of its partitions unless they are dropped as a whole.
 #[test]
 fn to_columnar() {

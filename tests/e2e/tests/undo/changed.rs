@@ -215,3 +215,56 @@ fn c24_other_changes() {
     disk.run("CREATE TABLE fresh AS SELECT n AS id FROM generate_series(1, 10) AS n; SELECT ttl.enable('fresh', 3600)");
     assert_eq!(waits(&mut disk, "fresh"), "t");
 }
+
+/// The HINT of a change that would revive rows is a call that brings back just these.
+#[test]
+fn c24_the_hint_brings_them_back() {
+    let server = Server::start_sweeping(&[DELAY]);
+    let database = server.database("hint");
+    let mut disk = database.disk();
+    let mut user = database.connect();
+    disk.run(
+        "CREATE TABLE t (id integer, at timestamptz, doc jsonb);
+         INSERT INTO t SELECT n, now() - interval '1 day' FROM generate_series(1, 10) AS n;
+         CREATE INDEX t_at ON t (at);
+         SELECT ttl.enable('t', 86400)",
+    );
+    let shorter = "SELECT ttl.expire_index('t_at', 10)";
+    for (shorten, change, hint) in [
+        (
+            shorter,
+            "SELECT ttl.expire_index('t_at', 1000000)",
+            "ttl.expire_index('public.t_at', 1000000, revive_expired => true)",
+        ),
+        (
+            shorter,
+            "SELECT ttl.expire_index('t_at', NULL)",
+            "ttl.expire_index('public.t_at', NULL, revive_expired => true)",
+        ),
+        (
+            shorter,
+            "DROP INDEX t_at",
+            "ttl.expire_index('public.t_at', NULL, revive_expired => true)",
+        ),
+        (
+            shorter,
+            "SELECT ttl.disable('t')",
+            "ttl.disable('public.t', revive_expired => true)",
+        ),
+    ] {
+        disk.run(shorten);
+        assert_eq!(user.value("SELECT count(*) FROM t"), "0");
+        let error = user.error(change);
+        assert_eq!(error.code().code(), IN_PROGRESS, "{change}: {error}");
+        let given = error.hint().unwrap_or_default();
+        assert!(given.contains(hint), "{change}: {given}");
+        disk.run(&format!("SELECT {hint}"));
+        assert_eq!(user.value("SELECT count(*) FROM t"), "10", "{hint}");
+    }
+    // Documents that begin to count have no such call.
+    disk.run("SELECT ttl.enable('t', 86400); SELECT ttl.expire_index('t_at', 10)");
+    let error = user.error("SELECT ttl.enable('t', document_column => 'doc')");
+    assert_eq!(error.code().code(), IN_PROGRESS, "{error}");
+    let given = error.hint().unwrap_or_default();
+    assert!(!given.contains("revive_expired"), "{given}");
+}
