@@ -3,19 +3,9 @@
 
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::session;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
-
-/// A unique index of the archive, or that of an exclusion constraint.
-struct ArchiveKey {
-    index: pg_sys::Oid,
-    is_constraint: bool,
-    columns: Vec<String>,
-}
 
 /// Says which key of the archive keeps a second row of the same key on disk.
 pub(in crate::api) fn tell(
@@ -23,20 +13,14 @@ pub(in crate::api) fn tell(
     policy: &Policy,
     archive: pg_sys::Oid,
 ) -> Result<()> {
-    let archived = catalog::copied_columns(relid);
-    // Two rows of one key are never written at the same time; what only the archive has, it fills itself.
-    let differs =
-        |column: &String| policy.ts_column.as_ref() == Some(column) || !archived.contains(column);
-    let keys = session::with_safe_search_path(|| keys_of(archive))?;
-    let mut keys = keys.into_iter();
-    let Some(key) = keys.find(|key| !key.columns.iter().any(differs)) else {
+    let Some((key, is_constraint)) = key_that_repeats(relid, policy, archive)? else {
         return Ok(());
     };
     let (table, archive) = (qualified_name(relid), qualified_name(archive));
-    let name = quote_identifier(&catalog::relation_name(key.index));
-    let drop = match key.is_constraint {
+    let name = quote_identifier(&catalog::relation_name(key));
+    let drop = match is_constraint {
         true => format!("ALTER TABLE {archive} DROP CONSTRAINT {name};"),
-        false => format!("DROP INDEX {};", qualified_name(key.index)),
+        false => format!("DROP INDEX {};", qualified_name(key)),
     };
     let message =
         format!("an expired row of table {table} stays on disk if {archive} has its key already");
@@ -49,42 +33,37 @@ pub(in crate::api) fn tell(
     Ok(())
 }
 
-fn keys_of(archive: pg_sys::Oid) -> Result<Vec<ArchiveKey>> {
+/// A unique index of the archive, or that of an exclusion constraint, and whether a constraint has it: one whose columns all
+/// come from the table, but for the time of the last modification. Two rows of one key are never written at the same time, and
+/// the archive fills what only it has.
+fn key_that_repeats(
+    relid: pg_sys::Oid,
+    policy: &Policy,
+    archive: pg_sys::Oid,
+) -> Result<Option<(pg_sys::Oid, bool)>> {
+    let archived = catalog::copied_columns(relid).into_iter();
+    let repeats: Vec<String> = archived
+        .filter(|column| policy.ts_column.as_ref() != Some(column))
+        .map(|column| quote_literal(&column))
+        .collect();
     let query = format!(
-        "SELECT i.indexrelid, k.oid IS NOT NULL, a.attname::pg_catalog.text \
+        "SELECT i.indexrelid::pg_catalog.int8::pg_catalog.text, (k.oid IS NOT NULL)::pg_catalog.text \
            FROM pg_catalog.pg_index AS i \
            LEFT JOIN pg_catalog.pg_constraint AS k ON k.conindid OPERATOR(pg_catalog.=) i.indexrelid \
-            AND k.conrelid OPERATOR(pg_catalog.=) i.indrelid \
-           LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) i.indrelid \
-            AND a.attnum OPERATOR(pg_catalog.=) ANY (i.indkey[0:i.indnkeyatts - 1]) AND a.attnum OPERATOR(pg_catalog.>) 0 \
+            AND k.conrelid OPERATOR(pg_catalog.=) i.indrelid AND k.contype OPERATOR(pg_catalog.<>) 'f' \
           WHERE i.indrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND (i.indisunique OR i.indisexclusion) \
-          ORDER BY i.indexrelid",
-        archive.to_u32()
+            AND NOT EXISTS (SELECT FROM pg_catalog.unnest(i.indkey) WITH ORDINALITY AS c (attnum, position) \
+                              JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) i.indrelid \
+                               AND a.attnum OPERATOR(pg_catalog.=) c.attnum \
+                             WHERE c.position OPERATOR(pg_catalog.<=) i.indnkeyatts \
+                               AND a.attname OPERATOR(pg_catalog.<>) ALL (ARRAY[{}]::pg_catalog.name[])) \
+          ORDER BY i.indexrelid LIMIT 1",
+        archive.to_u32(),
+        repeats.join(", ")
     );
-    let rows = Spi::connect(|client| {
-        client
-            .select(&encoding::query(&query), None, &[])?
-            .map(|row| {
-                let index = row.get::<pg_sys::Oid>(1)?;
-                Ok((index, row.get::<bool>(2)?, row.get::<Text>(3)?))
-            })
-            .collect::<core::result::Result<Vec<_>, pgrx::spi::Error>>()
-    })?;
-    let mut keys: Vec<ArchiveKey> = Vec::new();
-    for (index, is_constraint, column) in rows {
-        let Some(index) = index else {
-            continue;
-        };
-        if keys.last().is_none_or(|key| key.index != index) {
-            keys.push(ArchiveKey {
-                index,
-                is_constraint: is_constraint.unwrap_or(false),
-                columns: vec![],
-            });
-        }
-        if let (Some(key), Some(column)) = (keys.last_mut(), column) {
-            key.columns.push(column.0);
-        }
-    }
-    Ok(keys)
+    let found = encoding::texts::<2>(&query)?.into_iter().next();
+    Ok(found.and_then(|[key, is_constraint]| {
+        let key = pg_sys::Oid::from(key.parse::<u32>().ok()?);
+        Some((key, is_constraint == "true"))
+    }))
 }
