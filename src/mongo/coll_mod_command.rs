@@ -1,10 +1,8 @@
 //! `collMod` of one index: other seconds, or an index that becomes a TTL index (M6).
 
 use super::CommandError;
-use super::json::{object, present};
-use super::value::{IndexKey, IndexName, NonEmptyText, Seconds, WholeSeconds};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use super::json::Fields;
+use super::value::{self, IndexKey, Seconds};
 
 /// The change of one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,50 +30,32 @@ pub(crate) enum IndexRef {
     },
 }
 
-/// The command. MongoDB's options beside TTL are refused by name.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct CollModCommand<'a> {
-    #[serde(default, deserialize_with = "present")]
-    coll_mod: Option<NonEmptyText>,
-    #[serde(default, deserialize_with = "present", borrow)]
-    index: Option<&'a RawValue>,
-}
-
-/// The command's `index`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct CollModIndex<'a> {
-    #[serde(default, deserialize_with = "present", borrow)]
-    key_pattern: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "present")]
-    name: Option<IndexName>,
-    #[serde(default, deserialize_with = "present")]
-    expire_after_seconds: Option<WholeSeconds>,
-}
-
 impl CollMod {
     /// What the command may be, for a HINT.
     pub(crate) const FIELDS: &str =
         "collMod and index, with keyPattern or name, and expireAfterSeconds";
 
-    /// Reads the command of `ttl.coll_mod`.
+    /// Reads the command of `ttl.coll_mod`. MongoDB's options beside TTL are refused by name.
     pub(crate) fn parse(command: &str) -> Result<Self, CommandError> {
-        const SECONDS: &str = "index.expireAfterSeconds";
-        let command: CollModCommand = object(command, "")?;
-        let index = command
-            .index
-            .ok_or_else(|| CommandError::new("index", "is required"))?;
-        let index: CollModIndex = object(index.get(), "index")?;
-        let meant = match (index.key_pattern, index.name) {
+        let mut command = Fields::of(command, "")?;
+        let table = command.take("collMod", value::non_empty_text)?;
+        let index = command.take("index", Ok)?;
+        command.end()?;
+        let index = index.ok_or_else(|| CommandError::new("index", "is required"))?;
+        let mut index = Fields::of(index, "index")?;
+        let pattern = index.take("keyPattern", Ok)?;
+        let name = index.take("name", value::index_name)?;
+        let seconds = Seconds::take(&mut index)?;
+        index.end()?;
+        let meant = match (pattern, name) {
             (Some(pattern), None) => {
-                let key = IndexKey::parse(pattern.get(), "index.keyPattern")?;
+                let key = IndexKey::parse(pattern, "index.keyPattern")?;
                 IndexRef::KeyPattern {
                     column: key.column,
                     descending: key.descending,
                 }
             }
-            (None, Some(IndexName(name))) => IndexRef::Name(name),
+            (None, Some(name)) => IndexRef::Name(name),
             (None, None) => {
                 let reason = "is required, or index.name in its place";
                 return Err(CommandError::new("index.keyPattern", reason));
@@ -85,13 +65,12 @@ impl CollMod {
                 return Err(CommandError::new("index.name", reason));
             }
         };
-        let seconds = index
-            .expire_after_seconds
-            .ok_or_else(|| CommandError::new(SECONDS, "is required"))?;
+        let expire_after_seconds =
+            seconds.ok_or_else(|| CommandError::new("index.expireAfterSeconds", "is required"))?;
         Ok(Self {
-            table: command.coll_mod.map(|NonEmptyText(table)| table),
+            table,
             index: meant,
-            expire_after_seconds: Seconds::new(seconds, SECONDS),
+            expire_after_seconds,
         })
     }
 }

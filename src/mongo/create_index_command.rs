@@ -1,12 +1,8 @@
 //! `createIndexes` of one TTL index: its key and its options (D4, M7).
 
 use super::CommandError;
-use super::json::{object, present};
-use super::value::{Boolean, IndexKey, IndexName, PartialFilter, Seconds, WholeSeconds};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use super::json::Fields;
+use super::value::{self, IndexKey, Seconds};
 
 /// A TTL index to be created; or, with the clock's column `_ts`, the table's default to be set
 /// (D4).
@@ -26,34 +22,9 @@ pub(crate) struct CreateIndex {
     pub(crate) unique: bool,
 }
 
-/// The options by MongoDB's names. Those that would change what the index does are refused, so that
-/// nobody relies on them. Those that `getIndexes()` shows and drivers add, and that change nothing
-/// here, are ignored.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Options<'a> {
-    #[serde(default, deserialize_with = "present")]
-    expire_after_seconds: Option<WholeSeconds>,
-    #[serde(default, deserialize_with = "present")]
-    name: Option<IndexName>,
-    #[serde(default, deserialize_with = "present")]
-    partial_filter_expression: Option<PartialFilter>,
-    #[serde(default, deserialize_with = "present")]
-    unique: Option<Boolean>,
-    #[serde(default, deserialize_with = "present", borrow)]
-    key: Option<&'a RawValue>,
-    /// The index format's version.
-    #[serde(default, rename = "v")]
-    _version: IgnoredAny,
-    #[serde(default, rename = "background")]
-    _background: IgnoredAny,
-    /// The collection, as old servers show it.
-    #[serde(default, rename = "ns")]
-    _namespace: IgnoredAny,
-    /// A row without a date never expires, in the index or not.
-    #[serde(default, rename = "sparse")]
-    _sparse: IgnoredAny,
-}
+/// Options that `getIndexes()` shows and drivers add, and that change nothing here: the format's version, how it is built,
+/// the collection; and a row without a date never expires, in the index or not.
+const IGNORED: [&str; 4] = ["v", "background", "ns", "sparse"];
 
 impl CreateIndex {
     /// What the options may be, for a HINT.
@@ -64,28 +35,31 @@ impl CreateIndex {
     pub(crate) fn parse(keys: &str, options: &str) -> Result<Self, CommandError> {
         if !is_whole_index(keys) {
             let key = IndexKey::parse(keys, "keys")?;
-            return Self::of(Some(key), options, "options", "options.expireAfterSeconds");
+            return Self::of(Some(key), options, "options");
         }
-        let others: BTreeMap<String, &RawValue> = object(options, "options")?;
-        if !others.is_empty() {
+        if !Fields::of(options, "options")?.left.is_empty() {
             let reason = "cannot be given where \"keys\" is a whole index, with its options";
             return Err(CommandError::new("options", reason));
         }
-        Self::of(None, keys, "keys", "keys.expireAfterSeconds")
+        Self::of(None, keys, "keys")
     }
 
-    /// Reads the options at `path`, which have the key if the caller has none.
-    fn of(
-        key: Option<IndexKey>,
-        options: &str,
-        path: &str,
-        seconds_path: &'static str,
-    ) -> Result<Self, CommandError> {
-        let options: Options = object(options, path)?;
-        let key_path = format!("{path}.key");
-        let repeated = options
-            .key
-            .map(|repeated| IndexKey::parse(repeated.get(), &key_path))
+    /// Reads the options at `path`, which have the key if the caller has none. Those that would change what the index does
+    /// are refused, so that nobody relies on them.
+    fn of(key: Option<IndexKey>, options: &str, path: &str) -> Result<Self, CommandError> {
+        let mut options = Fields::of(options, path)?;
+        options
+            .left
+            .retain(|option, _| !IGNORED.contains(&option.as_str()));
+        let name = options.take("name", value::index_name)?;
+        let predicate = options.take("partialFilterExpression", value::predicate)?;
+        let unique = options.take("unique", value::boolean)?;
+        let repeated = options.take("key", Ok)?;
+        let seconds = Seconds::take(&mut options)?;
+        options.end()?;
+        let key_path = options.path_of("key");
+        let repeated = repeated
+            .map(|repeated| IndexKey::parse(repeated, &key_path))
             .transpose()?;
         let key = match (key, repeated) {
             (Some(key), Some(repeated)) if key != repeated => {
@@ -95,21 +69,17 @@ impl CreateIndex {
             (Some(key), _) | (None, Some(key)) => key,
             (None, None) => return Err(CommandError::new(&key_path, "is required")),
         };
-        let seconds = options.expire_after_seconds.ok_or_else(|| {
-            CommandError::new(
-                seconds_path,
-                "is required; CREATE INDEX makes a plain index",
-            )
+        let expire_after_seconds = seconds.ok_or_else(|| {
+            let field = options.path_of("expireAfterSeconds");
+            CommandError::new(&field, "is required; CREATE INDEX makes a plain index")
         })?;
         Ok(Self {
             column: key.column,
             descending: key.descending,
-            expire_after_seconds: Seconds::new(seconds, seconds_path),
-            name: options.name.map(|IndexName(name)| name),
-            predicate: options
-                .partial_filter_expression
-                .map(|PartialFilter(sql)| sql),
-            unique: matches!(options.unique, Some(Boolean(true))),
+            expire_after_seconds,
+            name,
+            predicate,
+            unique: unique.unwrap_or(false),
         })
     }
 }
@@ -117,8 +87,8 @@ impl CreateIndex {
 /// Whether the text is an index as `getIndexes()` shows it: a column named "key" has a direction
 /// there, and no object.
 fn is_whole_index(keys: &str) -> bool {
-    object::<BTreeMap<String, &RawValue>>(keys, "keys").is_ok_and(|keys| {
-        keys.get("key")
-            .is_some_and(|key| key.get().starts_with('{'))
+    Fields::of(keys, "keys").is_ok_and(|keys| {
+        let key = keys.left.get("key");
+        key.is_some_and(|key| key.get().starts_with('{'))
     })
 }

@@ -16,7 +16,6 @@ fn refused(keys: &str, options: &str) -> (String, String) {
         !error.reason.is_empty() && !error.reason.ends_with('.'),
         "{error}"
     );
-    assert!(!error.reason.contains(" at line "), "{error}");
     assert!(error.to_string().len() < 1000, "{error}");
     (error.field, error.reason)
 }
@@ -171,17 +170,6 @@ fn m12_bad_seconds() {
     }
 }
 
-/// M12: what is not JSON at all, as a NaN would be.
-#[test]
-fn m12_no_json() {
-    for bad in ["NaN", "Infinity", "-", "0x10", "1_0", ".5", ""] {
-        let options = format!(r#"{{"expireAfterSeconds": {bad}}}"#);
-        let error = CreateIndex::parse(r#"{"a": 1}"#, &options).unwrap_err();
-        assert_eq!(error.field, "options", "{bad}");
-        assert!(error.reason.starts_with("is not valid JSON: "), "{error}");
-    }
-}
-
 /// D4, C2: the table's default may be -1, which an index's seconds may not, and
 /// may not be 0, which an index's may.
 #[test]
@@ -222,10 +210,6 @@ fn m7_options() {
             "options.collation",
         ),
         (r#"{"expireAfterSeconds": 1, "": 1}"#, "options."),
-        (
-            r#"{"expireAfterSeconds": 1, "expireAfterSeconds": 2}"#,
-            "options.expireAfterSeconds",
-        ),
         ("[]", "options"),
         ("[3600]", "options"),
         ("null", "options"),

@@ -1,5 +1,5 @@
 //! MongoDB's commands about TTL indexes, as `ttl.create_index` and
-//! `ttl.coll_mod` take them: JSON in, JSON out (D4, M6, M7).
+//! `ttl.coll_mod` take them: read from JSON (D4, M6, M7).
 //!
 //! Only the form is checked here. Whether the column or index exists, and which range of seconds
 //! applies, is up to the caller.
@@ -7,12 +7,10 @@
 mod coll_mod_command;
 mod create_index_command;
 mod json;
-mod reply;
 mod value;
 
 pub(crate) use coll_mod_command::{CollMod, IndexRef};
 pub(crate) use create_index_command::CreateIndex;
-pub(crate) use reply::{CollModReply, CreateIndexReply};
 
 use std::fmt;
 
@@ -22,8 +20,6 @@ mod coll_mod_command_test;
 mod create_index_any_test;
 #[cfg(test)]
 mod create_index_command_test;
-#[cfg(test)]
-mod reply_test;
 
 /// Why a command was refused. Every error names the field it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

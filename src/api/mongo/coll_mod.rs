@@ -1,11 +1,11 @@
 //! `ttl.coll_mod`.
 
-use super::{field, json, means_default, to_jsonb};
+use super::{field, json, means_default};
 use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
 use crate::api::policy::{enable, guard};
 use crate::error::{Error, Result};
-use crate::mongo::{CollMod, CollModReply, CommandError, IndexRef};
+use crate::mongo::{CollMod, CommandError, IndexRef};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Json;
 use crate::pg::catalog::index;
@@ -31,7 +31,7 @@ fn coll_mod(rel: Option<pg_sys::Oid>, command: Option<AnyElement>, confirm: Opti
         );
         modify(relid, &wanted, &Consent::new(confirm, &call)?)
     });
-    to_jsonb(&or_raise(reply))
+    or_raise(reply)
 }
 
 fn refused(error: CommandError) -> Error {
@@ -42,7 +42,7 @@ fn refused(error: CommandError) -> Error {
     super::refused(error, &form)
 }
 
-fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<CollModReply> {
+fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Json> {
     guard::check_change(relid)?;
     if let Some(table) = &wanted.table
         && *table != catalog::relation_name(relid)
@@ -73,7 +73,7 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
             ));
         };
         enable::enable_or_change(relid, seconds, policy.index, None, consent)?;
-        return Ok(CollModReply::new(policy.default_ttl, seconds));
+        return Ok(reply(policy.default_ttl, seconds));
     }
     let seconds = wanted.expire_after_seconds.for_index().map_err(refused)?;
     let index = match &wanted.index {
@@ -89,7 +89,16 @@ fn modify(relid: pg_sys::Oid, wanted: &CollMod, consent: &Consent) -> Result<Col
         IndexRef::KeyPattern { column, descending } => by_key(relid, column, *descending)?,
     };
     let old = expire_index::set_rule(index, Some(seconds), &IndexOptions::default(), consent)?;
-    Ok(CollModReply::new(old, seconds))
+    Ok(reply(old, seconds))
+}
+
+/// M6: the seconds before, if rows expired by it, and now.
+fn reply(old: Option<i32>, new: i32) -> Json {
+    let mut reply = serde_json::json!({ "ok": 1, "expireAfterSeconds_new": new });
+    if let Some(old) = old {
+        reply["expireAfterSeconds_old"] = old.into();
+    }
+    Json(reply)
 }
 
 /// Whether the table's default is meant: by the key pattern of its clock, or by the name that MongoDB

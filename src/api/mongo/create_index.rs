@@ -1,11 +1,11 @@
 //! `ttl.create_index`.
 
-use super::{field, json, means_default, to_jsonb};
+use super::{field, json, means_default};
 use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
 use crate::api::policy::{cluster, document_column, enable, guard, time_source};
 use crate::error::{Error, Result};
-use crate::mongo::{CommandError, CreateIndex, CreateIndexReply};
+use crate::mongo::{CommandError, CreateIndex};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Json;
 use crate::pg::catalog::index;
@@ -43,7 +43,7 @@ fn create_index(
         let call = format!("ttl.create_index({table}, {keys}, {options}{hides}");
         create(relid, &wanted, hidden, &Consent::new(confirm, &call)?)
     });
-    to_jsonb(&or_raise(reply))
+    or_raise(reply)
 }
 
 fn refused(error: CommandError) -> Error {
@@ -59,7 +59,7 @@ fn create(
     wanted: &CreateIndex,
     hidden: Option<bool>,
     consent: &Consent,
-) -> Result<CreateIndexReply> {
+) -> Result<Json> {
     guard::check_change(relid)?;
     if means_default(relid, &wanted.column)? {
         return create_default(relid, wanted, hidden, consent);
@@ -135,8 +135,29 @@ fn create(
         )
     })?;
     expire_index::set_rule(created, Some(seconds), &options, consent)?;
-    let count = |indexes: &[pg_sys::Oid]| u32::try_from(indexes.len()).unwrap_or(u32::MAX);
-    Ok(CreateIndexReply::new(count(&before), count(&after)).named(catalog::relation_name(created)))
+    let name = catalog::relation_name(created);
+    Ok(reply(before.len(), after.len(), Some(&name)))
+}
+
+/// D4: the numbers of the table's indexes before and after, and the name of the index. Equal numbers do not mean that
+/// nothing was done ([`reply_of_existing`] says that): the default of a table whose clock has an index adds none.
+fn reply(before: usize, after: usize, name: Option<&str>) -> Json {
+    let mut reply = serde_json::json!({
+        "ok": 1, "createdCollectionAutomatically": false,
+        "numIndexesBefore": before, "numIndexesAfter": after,
+    });
+    if let Some(name) = name {
+        reply["name"] = name.into();
+    }
+    Json(reply)
+}
+
+/// Nothing was done: what is asked for is there already.
+fn reply_of_existing(relid: pg_sys::Oid, name: Option<&str>) -> Json {
+    let indexes = index::list(relid).len();
+    let Json(mut reply) = reply(indexes, indexes, name);
+    reply["note"] = "all indexes already exist".into();
+    Json(reply)
 }
 
 fn key(wanted: &CreateIndex) -> String {
@@ -229,7 +250,7 @@ fn existing(
     seconds: i32,
     like: &TtlIndex,
     policy: Option<&Policy>,
-) -> Result<Option<(pg_sys::Oid, CreateIndexReply)>> {
+) -> Result<Option<(pg_sys::Oid, Json)>> {
     let indexes = index::list(relid);
     let fits = |&&index: &&pg_sys::Oid| matches!(read_index(index), Some(Ok(other)) if like.is_like(&other));
     let alike: Vec<(pg_sys::Oid, String)> = indexes
@@ -273,11 +294,7 @@ fn existing(
             "ALTER INDEX ... RENAME TO changes the name of an index.",
         ));
     }
-    let count = u32::try_from(indexes.len()).unwrap_or(u32::MAX);
-    Ok(Some((
-        *index,
-        CreateIndexReply::existing(count).named(name),
-    )))
+    Ok(Some((*index, reply_of_existing(relid, Some(name)))))
 }
 
 /// D4: `{"_ts": 1}`.
@@ -286,7 +303,7 @@ fn create_default(
     wanted: &CreateIndex,
     hidden: Option<bool>,
     consent: &Consent,
-) -> Result<CreateIndexReply> {
+) -> Result<Json> {
     let direction = if wanted.descending { -1 } else { 1 };
     let usual_name = format!("{}_{direction}", wanted.column);
     let has_own_name = wanted.name.as_ref().is_some_and(|name| *name != usual_name);
@@ -306,8 +323,7 @@ fn create_default(
         }
     }
     let seconds = wanted.expire_after_seconds.for_default().map_err(refused)?;
-    let count = || u32::try_from(index::list(relid).len()).unwrap_or(u32::MAX);
-    let before = count();
+    let before = index::list(relid).len();
     let policy = guard::own_policy(relid)?;
     // It is asked for by name.
     let index_asked_for = IndexMethod::Btree;
@@ -317,7 +333,7 @@ fn create_default(
             if policy.is_some_and(differs) {
                 enable::enable_or_change(relid, seconds, index_asked_for, hidden, consent)?;
             }
-            return Ok(CreateIndexReply::existing(before));
+            return Ok(reply_of_existing(relid, None));
         }
         // -1 means TTL is on without a default, so no default would be changed.
         Some(other) if other != -1 => {
@@ -336,5 +352,5 @@ fn create_default(
     if let Some(policy) = guard::own_policy(relid)? {
         document_column::tell_if_ignored(relid, &policy);
     }
-    Ok(CreateIndexReply::new(before, count()))
+    Ok(reply(before, index::list(relid).len(), None))
 }

@@ -7,9 +7,7 @@ use crate::api::policy::guard;
 use crate::error::{Error, Result};
 use crate::mongo::CommandError;
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Json;
 use pgrx::{AnyElement, PgSqlErrorCode, direct_function_call, pg_sys};
-use serde::Serialize;
 use std::ffi::CStr;
 
 /// The usual name of the time column; as a key it stands for the table's default (D4).
@@ -24,11 +22,6 @@ fn json(argument: Option<AnyElement>, name: &str) -> Result<String> {
         direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(argument.datum())])
     };
     Ok(text.map_or(String::new(), encoding::given))
-}
-
-fn to_jsonb(reply: &impl Serialize) -> Json {
-    // A struct of numbers and strings always serializes.
-    Json(serde_json::to_value(reply).unwrap_or_default())
 }
 
 /// The error for a malformed command; the HINT shows the command's form.
