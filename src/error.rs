@@ -5,7 +5,7 @@ use pgrx::PgSqlErrorCode;
 
 /// An error that a user can cause, or one that was caught. PostgreSQL's message style: the
 /// message in lower case without a full stop, DETAIL and HINT as sentences.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Error {
     pub(crate) code: PgSqlErrorCode,
     pub(crate) message: String,

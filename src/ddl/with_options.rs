@@ -13,7 +13,7 @@ use crate::pg::exec::relation;
 use crate::pg::server::background;
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::{self, xact};
-use crate::policy::{OptionError, TableOptions};
+use crate::policy::TableOptions;
 use crate::store::{extension, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
@@ -163,32 +163,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) -> Option<RequestedOptions> {
 
 fn read(written: Vec<NamespacedOption>) -> Result<TableOptions, Error> {
     let written = written.into_iter();
-    TableOptions::read(written.map(|it| (it.name, it.value, it.is_reset))).map_err(Error::from)
-}
-
-impl From<OptionError> for Error {
-    fn from(error: OptionError) -> Self {
-        let message = error.to_string();
-        let code = match error {
-            OptionError::ResetValue => PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-            _ => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        };
-        let shown = Self::new(code, message);
-        match error {
-            OptionError::Unknown(_) => {
-                shown.hint(format!("Available parameters: {}.", OptionError::known()))
-            }
-            OptionError::NoValue(name) if name == "default_ttl" => {
-                shown.hint("Write ttl.default_ttl = '30 days', or -1 for TTL without a default.")
-            }
-            OptionError::NoValue(_) => shown.hint("Write a value after \"=\"."),
-            OptionError::Nothing(_) => {
-                shown.hint("It says how the statement changes other parameters, and is not stored.")
-            }
-            OptionError::Boolean(..) => shown.hint("Write true or false."),
-            OptionError::Twice(_) | OptionError::ResetValue => shown,
-        }
-    }
+    TableOptions::read(written.map(|it| (it.name, it.value, it.is_reset)))
 }
 
 /// Refuses the options where what is created is no table.

@@ -1,11 +1,12 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
-use super::label_error::LabelError;
 use super::local_state::LocalState;
 use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::error::{Error, Result};
+use pgrx::PgSqlErrorCode;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// The label format that this library writes, and the newest that it reads.
@@ -28,7 +29,6 @@ pub(crate) struct Policy {
     /// The format's version; [`LABEL_VERSION`] when absent.
     pub(crate) version: u32,
     /// C2: `None` = TTL is off, -1 = on without a default, n = seconds.
-    #[serde(deserialize_with = "default_ttl")]
     pub(crate) default_ttl: Option<i32>,
     /// C1: the column that holds the time of the last modification; `null` for none:
     /// rows expire by TTL indexes only.
@@ -50,7 +50,7 @@ pub(crate) struct Policy {
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) ts_granularity: i32,
     /// C23: number of seconds for which expired rows stay on disk.
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "keep_expired")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) keep_expired: i32,
     /// M5: the TTL indexes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -122,16 +122,24 @@ fn is_zero(seconds: &i32) -> bool {
     *seconds == 0
 }
 
-fn default_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
-    Option::<i64>::deserialize(deserializer)?
-        .map(|value| Policy::check_default_ttl(value).map_err(serde::de::Error::custom))
-        .transpose()
+/// 22023: what is wrong with a policy.
+pub(super) fn invalid(message: impl Into<String>) -> Error {
+    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
 }
 
-fn keep_expired<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i32, D::Error> {
-    let value = i64::deserialize(deserializer)?;
-    Policy::check_keep_expired(value).map_err(serde::de::Error::custom)
+/// 54000: there is more in a policy than one may have.
+fn limit(message: String, hint: &str) -> Error {
+    Error::new(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message).hint(hint)
 }
+
+/// The error for a label of more bytes than [`MAX_LABEL_BYTES`].
+pub(crate) fn too_large(bytes: usize) -> Error {
+    let message = format!("it has {bytes} bytes; a label has {MAX_LABEL_BYTES} at most");
+    limit(message, FEWER_INDEXES)
+}
+
+const FEWER_INDEXES: &str =
+    "Make TTL indexes that are not needed ordinary ones: SELECT ttl.expire_index('...', NULL).";
 
 impl Default for Policy {
     /// What the label `{}` says.
@@ -162,51 +170,63 @@ impl Default for Policy {
 
 impl Policy {
     /// Checks a table default (C2).
-    pub(crate) fn check_default_ttl(value: i64) -> Result<i32, LabelError> {
-        match i32::try_from(value) {
-            Ok(seconds) if seconds == -1 || seconds > 0 => Ok(seconds),
-            _ => Err(LabelError::DefaultTtl(value)),
+    pub(crate) fn check_default_ttl(value: i32) -> Result<i32> {
+        if value == -1 || value > 0 {
+            return Ok(value);
         }
+        Err(invalid(format!("invalid default time to live: {value}"))
+            .detail("Valid values: 1 to 2147483647 seconds, -1 (no default), NULL (TTL off).")
+            .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1."))
     }
 
     /// Reads a label.
-    pub(crate) fn parse(label: &str) -> Result<Self, LabelError> {
+    pub(crate) fn parse(label: &str) -> Result<Self> {
         if label.len() > MAX_LABEL_BYTES {
-            return Err(LabelError::TooLarge(label.len()));
+            return Err(too_large(label.len()));
         }
         // serde would also read a struct from an array.
         if !label.trim_start().starts_with('{') {
-            return Err(LabelError::Malformed("it must be a JSON object".into()));
+            return Err(invalid("it must be a JSON object"));
         }
-        let malformed = |e: serde_json::Error| LabelError::Malformed(e.to_string());
+        let malformed = |e: serde_json::Error| invalid(e.to_string());
         let policy: Self = serde_json::from_str(label).map_err(malformed)?;
         // The same for rules.
         let value: serde_json::Value = serde_json::from_str(label).map_err(malformed)?;
         let rules = value.get("rules").and_then(serde_json::Value::as_array);
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
-            return Err(LabelError::Malformed("rules must be JSON objects".into()));
+            return Err(invalid("rules must be JSON objects"));
         }
         if value.get("added").is_some_and(|it| !it.is_object()) {
-            let reason = "added must be a JSON object";
-            return Err(LabelError::Malformed(reason.into()));
-        }
-        if policy.version == 0 || policy.version > LABEL_VERSION {
-            return Err(LabelError::Version(policy.version));
+            return Err(invalid("added must be a JSON object"));
         }
         policy.check()?;
         Ok(policy)
     }
 
     /// Whether the policy is one that a label may have: what is stored must be readable again.
-    pub(crate) fn check(&self) -> Result<(), LabelError> {
-        if !self.added.is_plausible() {
-            let reason = "added must have no more than 100 names in each list, of 1 to 300 bytes";
-            return Err(LabelError::Malformed(reason.into()));
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.version == 0 || self.version > LABEL_VERSION {
+            return Err(invalid(format!(
+                "version {} is newer than {LABEL_VERSION}, the newest that this library reads",
+                self.version
+            )));
         }
+        if !self.added.is_plausible() {
+            let message = "added must have no more than 100 names in each list, of 1 to 300 bytes";
+            let hint = "Create views without drop_with_policy.";
+            return Err(limit(message.to_owned(), hint));
+        }
+        self.default_ttl.map(Self::check_default_ttl).transpose()?;
         self.check_columns()?;
         self.check_granularity()?;
+        self.check_keep_expired()?;
         self.check_rules()?;
-        self.check_archive()
+        match &self.archive_to {
+            Some(name) if name.is_empty() || name.contains('\0') => {
+                Err(invalid("archive_to must be the name of a table"))
+            }
+            _ => self.check_notify(),
+        }
     }
 
     /// The text to store: the same for equal policies, whatever calls led to them.
@@ -252,81 +272,88 @@ impl Policy {
             .filter_map(Option::as_deref)
     }
 
-    /// Whether there are no more TTL indexes than a table may have.
-    pub(crate) fn check_size(&self) -> Result<(), LabelError> {
-        match self.rules.len() {
-            count if count > MAX_RULES => Err(LabelError::TooManyRules(count)),
+    /// Checks the granularity (C16): a row that is written lives for half of the default at least.
+    fn check_granularity(&self) -> Result<()> {
+        let seconds = self.ts_granularity;
+        let default = self.default_ttl.filter(|&ttl| ttl > 0);
+        let refused = || invalid(format!("invalid ts_granularity: {seconds} s"));
+        match default {
+            Some(default) if seconds > default / 2 => Err(refused()
+                .detail(format!(
+                    "The maximum is half of the default, {} s for a default of {default} s.",
+                    default / 2
+                ))
+                .hint("To change both, use ttl.enable() with default_ttl and ts_granularity.")),
+            _ if seconds < 0 => {
+                Err(refused().detail("It is a number of seconds from 0 to 2147483647."))
+            }
+            _ if seconds > 0 && self.ts_column.is_none() => {
+                Err(invalid("ts_granularity needs a ts_column"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Checks the granularity (C16): a row that is written lives for half of the default at least.
-    pub(crate) fn check_granularity(&self) -> Result<(), LabelError> {
-        let seconds = self.ts_granularity;
-        let half = self
-            .default_ttl
-            .filter(|&ttl| ttl > 0)
-            .map_or(i32::MAX, |ttl| ttl / 2);
-        if seconds < 0 || seconds > half {
-            return Err(LabelError::Granularity(seconds, self.default_ttl));
+    /// Checks how long expired rows are kept (C23).
+    fn check_keep_expired(&self) -> Result<()> {
+        let seconds = self.keep_expired;
+        if seconds >= 0 {
+            return Ok(());
         }
-        if seconds > 0 && self.ts_column.is_none() {
-            return Err(LabelError::NoClock);
-        }
-        Ok(())
-    }
-
-    fn check_archive(&self) -> Result<(), LabelError> {
-        let malformed = |what: &str| Err(LabelError::Malformed(what.to_owned()));
-        match &self.archive_to {
-            Some(name) if name.is_empty() || name.contains('\0') => {
-                malformed("archive_to must be the name of a table")
-            }
-            _ => self.check_notify(),
-        }
+        Err(
+            invalid(format!("invalid time to keep expired rows: {seconds} s"))
+                .detail("It is a number of seconds from 0 to 2147483647.")
+                .hint("0, or NULL, keeps none: they are deleted as soon as possible."),
+        )
     }
 
     /// Checks that NOTIFY can have the channel (C28), in any encoding.
-    pub(crate) fn check_notify(&self) -> Result<(), LabelError> {
+    fn check_notify(&self) -> Result<()> {
         match &self.notify {
             Some(channel) if !is_name(channel) || channel.len() > 63 => {
-                Err(LabelError::Channel(channel.clone()))
+                let message = format!("invalid value for option \"notify\": \"{channel}\"");
+                Err(invalid(message)
+                    .detail("The name of a channel has 1 to 63 bytes.")
+                    .hint("Give the name of a channel, as LISTEN takes it."))
             }
             _ => Ok(()),
         }
     }
 
-    fn check_rules(&self) -> Result<(), LabelError> {
-        self.check_size()?;
-        let mut seen = HashSet::with_capacity(self.rules.len());
+    fn check_rules(&self) -> Result<()> {
+        let count = self.rules.len();
+        if count > MAX_RULES {
+            let message = format!("it names {count} TTL indexes; a table has {MAX_RULES} at most");
+            return Err(limit(message, FEWER_INDEXES));
+        }
+        let mut seen = HashSet::with_capacity(count);
         for rule in &self.rules {
             let index = &rule.index;
             if !is_name(index) {
-                return Err(LabelError::Malformed(format!(
-                    "\"{index}\" is not an index name"
-                )));
+                return Err(invalid(format!("\"{index}\" is not an index name")));
             }
             if !seen.insert(index) {
-                return Err(LabelError::SameIndex(index.clone()));
+                return Err(invalid(format!("index \"{index}\" is named twice")));
             }
             if rule.expire_after_seconds < 0 {
-                return Err(LabelError::Seconds(rule.expire_after_seconds));
+                return Err(invalid(format!(
+                    "expire_after_seconds is {}; it must be 0 to 2147483647",
+                    rule.expire_after_seconds
+                )));
             }
             rule.check_time_zone()?;
         }
         Ok(())
     }
 
-    fn check_columns(&self) -> Result<(), LabelError> {
+    fn check_columns(&self) -> Result<()> {
         let mut seen: Vec<&str> = Vec::with_capacity(3);
         for column in self.columns() {
             if !is_name(column) {
-                return Err(LabelError::Malformed(format!(
-                    "\"{column}\" is not a column name"
-                )));
+                return Err(invalid(format!("\"{column}\" is not a column name")));
             }
             if seen.contains(&column) {
-                return Err(LabelError::SameColumn(column.to_owned()));
+                return Err(invalid(format!("column \"{column}\" is named twice")));
             }
             seen.push(column);
         }
@@ -339,7 +366,7 @@ impl Policy {
         } else {
             return Ok(());
         };
-        Err(LabelError::Malformed(lacking.into()))
+        Err(invalid(lacking))
     }
 }
 

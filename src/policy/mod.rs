@@ -10,7 +10,6 @@ mod document;
 mod expiry;
 mod instants;
 mod label;
-mod label_error;
 mod local_state;
 mod options;
 mod rest;
@@ -32,8 +31,7 @@ pub(crate) use instants::{
     EpochUnit, add_fractional_seconds, add_interval, add_seconds, from_epoch,
     from_fractional_epoch, from_iso8601,
 };
-pub(crate) use label::{IndexMethod, MAX_LABEL_BYTES, Policy};
-pub(crate) use label_error::LabelError;
+pub(crate) use label::{IndexMethod, MAX_LABEL_BYTES, Policy, too_large};
 pub(crate) use local_state::{LocalState, MAX_LOCAL_STATE_BYTES};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
@@ -42,7 +40,7 @@ pub(crate) use rule::{
     is_zone_name,
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
-pub(crate) use table_options::{OptionError, TableOptions};
+pub(crate) use table_options::TableOptions;
 pub(crate) use undo::{Shortened, lagging, micros};
 pub(crate) use zone::{
     SameOffset, earliest_local, examples, instant_of_local, latest_instant, latest_local,

@@ -1,6 +1,8 @@
 //! When background deletion of a table rests: a pause, and the hours outside its window (C29, C30).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND};
+use super::label::invalid;
+use crate::error::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -71,16 +73,6 @@ pub(crate) struct Window {
     to: u16,
 }
 
-/// Why a text is no [`Window`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotWindow;
-
-impl fmt::Display for NotWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("delete_between must be like \"22:00-06:00\", from one time of day to another")
-    }
-}
-
 /// Local time while its difference from UTC is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LocalTime {
@@ -92,13 +84,18 @@ pub(crate) struct LocalTime {
 
 impl Window {
     /// Reads `HH:MM-HH:MM`.
-    pub(crate) fn parse(text: &str) -> Result<Self, NotWindow> {
-        let (from, to) = text.split_once('-').ok_or(NotWindow)?;
-        let (from, to) = (minute_of_day(from)?, minute_of_day(to)?);
-        if from == to {
-            return Err(NotWindow);
-        }
-        Ok(Self { from, to })
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let window = text.split_once('-').and_then(|(from, to)| {
+            let (from, to) = (minute_of_day(from)?, minute_of_day(to)?);
+            (from != to).then_some(Self { from, to })
+        });
+        window.ok_or_else(|| {
+            invalid(format!(
+                "invalid value for option \"delete_between\": \"{text}\""
+            ))
+            .detail("Write HH:MM-HH:MM, such as 22:00-06:00; start and end must differ.")
+            .hint("Use NULL to allow deletion at any time.")
+        })
     }
 
     /// Whether it is open in this minute of the local day.
@@ -135,18 +132,16 @@ impl Window {
 }
 
 /// `HH:MM`, 00:00 to 23:59; 24:00 is midnight, too.
-fn minute_of_day(text: &str) -> Result<u16, NotWindow> {
-    let (hours, minutes) = text.trim().split_once(':').ok_or(NotWindow)?;
-    let number = |digits: &str| match digits.len() {
-        2 if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            digits.parse::<u16>().map_err(|_| NotWindow)
-        }
-        _ => Err(NotWindow),
+fn minute_of_day(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.trim().split_once(':')?;
+    let number = |digits: &str| {
+        let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then_some(digits)?.parse::<u16>().ok()
     };
     match (number(hours)?, number(minutes)?) {
-        (24, 0) => Ok(0),
-        (hours, minutes) if hours < 24 && minutes < 60 => Ok(hours * 60 + minutes),
-        _ => Err(NotWindow),
+        (24, 0) => Some(0),
+        (hours, minutes) if hours < 24 && minutes < 60 => Some(hours * 60 + minutes),
+        _ => None,
     }
 }
 
@@ -167,7 +162,7 @@ impl Serialize for Window {
 impl<'de> Deserialize<'de> for Window {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
+        Self::parse(&text).map_err(|error| serde::de::Error::custom(error.message))
     }
 }
 

@@ -1,7 +1,8 @@
 //! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
-use super::label_error::LabelError;
+use super::label::invalid;
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// A TTL index, as the label names it.
@@ -27,9 +28,11 @@ impl IndexRule {
     }
 
     /// M13: a name that PostgreSQL can look up. Whether there is such a zone, the server knows.
-    pub(super) fn check_time_zone(&self) -> Result<(), LabelError> {
+    pub(super) fn check_time_zone(&self) -> Result<()> {
         match &self.time_zone {
-            Some(zone) if !is_zone_name(zone) => Err(LabelError::TimeZone(zone.clone())),
+            Some(zone) if !is_zone_name(zone) => Err(invalid(format!(
+                "time_zone is \"{zone}\"; the name of a time zone has 1 to 63 ASCII characters without spaces"
+            ))),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,9 @@
 //! The options `ttl.*` of CREATE TABLE and ALTER TABLE: their names, and values as they are written.
 
+use super::label::invalid;
 use super::options::{OPTIONS, SetBy, TableOption, Value, option};
-use std::fmt;
+use crate::error::{Error, Result};
+use pgrx::PgSqlErrorCode;
 
 /// Not stored: they say how the statement changes the others.
 const ONCE: [&str; 2] = ["confirm", "revive_expired"];
@@ -17,66 +19,30 @@ pub(crate) struct TableOptions {
     pub(crate) revive_expired: bool,
 }
 
-/// Why options are refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OptionError {
-    Unknown(String),
-    /// An option more than once.
-    Twice(String),
-    /// RESET with a value.
-    ResetValue,
-    /// Without a value.
-    NoValue(String),
-    /// No boolean.
-    Boolean(String, String),
-    /// Only those that are not stored.
-    Nothing(String),
-}
-
-impl OptionError {
-    /// The names that there are, for a HINT.
-    pub(crate) fn known() -> String {
-        let names = OPTIONS.iter().map(|option| option.name);
-        let names = names.chain(ONCE);
-        let names: Vec<String> = names.map(|name| format!("ttl.{name}")).collect();
-        names.join(", ")
-    }
-}
-
-impl fmt::Display for OptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => write!(f, "unrecognized parameter \"ttl.{name}\""),
-            Self::Twice(name) => write!(f, "parameter \"ttl.{name}\" specified more than once"),
-            Self::ResetValue => f.write_str("RESET must not include values for parameters"),
-            Self::NoValue(name) => write!(f, "parameter \"ttl.{name}\" needs a value"),
-            Self::Boolean(name, value) => {
-                write!(
-                    f,
-                    "invalid value for boolean parameter \"ttl.{name}\": \"{value}\""
-                )
-            }
-            Self::Nothing(name) => {
-                write!(f, "parameter \"ttl.{name}\" cannot be given alone")
-            }
-        }
-    }
+/// The names that there are, for a HINT.
+fn known() -> String {
+    let names = OPTIONS.iter().map(|option| option.name);
+    let names = names.chain(ONCE);
+    let names: Vec<String> = names.map(|name| format!("ttl.{name}")).collect();
+    names.join(", ")
 }
 
 impl TableOptions {
     /// Reads options: name, value, and whether it is reset.
     pub(crate) fn read(
         given: impl IntoIterator<Item = (String, Option<String>, bool)>,
-    ) -> Result<Self, OptionError> {
+    ) -> Result<Self> {
         let mut options = Self::default();
         let mut seen: Vec<String> = vec![];
         for (name, value, is_reset) in given {
             if seen.contains(&name) {
-                return Err(OptionError::Twice(name));
+                let message = format!("parameter \"ttl.{name}\" specified more than once");
+                return Err(invalid(message));
             }
             seen.push(name.clone());
             if is_reset && value.is_some() {
-                return Err(OptionError::ResetValue);
+                let message = "RESET must not include values for parameters";
+                return Err(Error::new(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, message));
             }
             if ONCE.contains(&name.as_str()) {
                 let flag = boolean(&name, value.as_deref())?;
@@ -87,7 +53,9 @@ impl TableOptions {
                 continue;
             }
             let Some(option) = option(&name) else {
-                return Err(OptionError::Unknown(name));
+                let message = format!("unrecognized parameter \"ttl.{name}\"");
+                let hint = format!("Available parameters: {}.", known());
+                return Err(invalid(message).hint(hint));
             };
             let setting = match (is_reset, value) {
                 (true, _) => None,
@@ -96,14 +64,26 @@ impl TableOptions {
                 (false, None) if matches!(option.value, Value::Boolean(_)) => {
                     Some("true".to_owned())
                 }
-                (false, None) => return Err(OptionError::NoValue(name)),
+                (false, None) => return Err(Self::no_value(&name)),
             };
             options.settings.push((option.name, setting));
         }
         match seen.into_iter().next() {
-            Some(name) if options.settings.is_empty() => Err(OptionError::Nothing(name)),
+            Some(name) if options.settings.is_empty() => {
+                let message = format!("parameter \"ttl.{name}\" cannot be given alone");
+                let hint = "It says how the statement changes other parameters, and is not stored.";
+                Err(invalid(message).hint(hint))
+            }
             _ => Ok(options),
         }
+    }
+
+    /// The error for an option without a value.
+    pub(crate) fn no_value(name: &str) -> Error {
+        invalid(format!("parameter \"ttl.{name}\" needs a value")).hint(match name {
+            "default_ttl" => "Write ttl.default_ttl = '30 days', or -1 for TTL without a default.",
+            _ => "Write a value after \"=\".",
+        })
     }
 
     /// What is said of an option: `None` nothing, `Some(None)` RESET.
@@ -146,7 +126,7 @@ impl TableOptions {
     }
 
     /// A boolean option.
-    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<Option<bool>, OptionError> {
+    pub(crate) fn flag(&self, name: &str, default: bool) -> Result<Option<bool>> {
         match self.get(name) {
             None => Ok(None),
             Some(None) => Ok(Some(default)),
@@ -200,11 +180,15 @@ impl TableOptions {
 }
 
 /// A boolean as PostgreSQL's parameters read it.
-fn boolean(name: &str, value: Option<&str>) -> Result<bool, OptionError> {
+fn boolean(name: &str, value: Option<&str>) -> Result<bool> {
     let Some(value) = value else { return Ok(true) };
     match value.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" | "t" | "y" => Ok(true),
         "false" | "off" | "no" | "0" | "f" | "n" => Ok(false),
-        _ => Err(OptionError::Boolean(name.to_owned(), value.to_owned())),
+        _ => {
+            let message =
+                format!("invalid value for boolean parameter \"ttl.{name}\": \"{value}\"");
+            Err(invalid(message).hint("Write true or false."))
+        }
     }
 }

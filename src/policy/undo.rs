@@ -2,7 +2,6 @@
 
 use super::expiry::MICROS_PER_SECOND;
 use super::label::Policy;
-use super::label_error::LabelError;
 use serde::{Deserialize, Serialize};
 
 /// Changes that follow each other hold deletion back for at most this multiple of the delay: a job
@@ -52,14 +51,6 @@ pub(crate) fn lagging(now: i64, keep: i32) -> i64 {
 }
 
 impl Policy {
-    /// Checks how long expired rows are kept (C23).
-    pub(crate) fn check_keep_expired(value: i64) -> Result<i32, LabelError> {
-        match i32::try_from(value) {
-            Ok(seconds) if seconds >= 0 => Ok(seconds),
-            _ => Err(LabelError::KeepExpired(value)),
-        }
-    }
-
     /// Whether rows can expire, or be deleted, sooner by this policy than by the former one.
     pub(crate) fn shortens(&self, former: Option<&Self>) -> bool {
         let Some(former) = former.filter(|former| former.is_on()) else {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::pg::catalog;
-use crate::policy::{IndexRule, LabelError};
+use crate::policy::IndexRule;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 impl Error {
@@ -33,19 +33,27 @@ impl Error {
         ))
     }
 
-    /// 22023: an invalid label or setting; 54000 if it is too large.
-    pub(crate) fn invalid_label(error: &LabelError) -> Self {
-        if error.is_limit() {
-            return Self::new(
+    /// 22023: an invalid label; 54000 if it is too large.
+    pub(crate) fn invalid_label(error: &Error) -> Self {
+        let is_limit = error.code == PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+        let shown = match is_limit {
+            true => Self::new(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "time to live label is too large",
-            )
-            .detail(sentence(error))
-            .hint("Make TTL indexes that are not needed ordinary ones: SELECT ttl.expire_index('...', NULL).");
-        }
-        Self::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "invalid time to live label")
-            .detail(format!("{error}."))
-            .hint("A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.")
+            ),
+            false => Self::new(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "invalid time to live label",
+            ),
+        };
+        let hint = error.hint.as_deref().filter(|_| is_limit).unwrap_or(
+            "A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.",
+        );
+        let detail = match &error.detail {
+            Some(detail) => format!("{}. {detail}", error.message),
+            None => format!("{}.", error.message),
+        };
+        shown.detail(detail).hint(hint)
     }
 
     /// 01000, to be raised with [`Self::warn`]: deletion skips the table until `ttl.resume`.
@@ -164,50 +172,4 @@ impl Error {
              If the library is newer than the extension, run: ALTER EXTENSION ttl_ext UPDATE.",
         )
     }
-
-    /// 22023: C16, the range of a granularity.
-    pub(crate) fn invalid_granularity(seconds: i32, default_ttl: Option<i32>) -> Self {
-        let error = Self::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid ts_granularity: {seconds} s"),
-        );
-        match default_ttl.filter(|&ttl| ttl > 0 && seconds > 0) {
-            Some(default) => error
-                .detail(format!(
-                    "The maximum is half of the default, {} s for a default of {default} s.",
-                    default / 2
-                ))
-                .hint("To change both, use ttl.enable() with default_ttl and ts_granularity."),
-            None => error.detail("It is a number of seconds from 0 to 2147483647."),
-        }
-    }
-
-    /// 22023: C23, the range of `keep_expired`.
-    pub(crate) fn invalid_keep_expired(value: i64) -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid time to keep expired rows: {value} s"),
-        )
-        .detail("It is a number of seconds from 0 to 2147483647.")
-        .hint("0, or NULL, keeps none: they are deleted as soon as possible.")
-    }
-
-    /// 22023: C2, the range of a table's default.
-    pub(crate) fn invalid_default_ttl(value: i64) -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid default time to live: {value}"),
-        )
-        .detail("Valid values: 1 to 2147483647 seconds, -1 (no default), NULL (TTL off).")
-        .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1.")
-    }
-}
-
-/// What is wrong with a label, as a DETAIL.
-fn sentence(error: &LabelError) -> String {
-    let text = format!("{error}.");
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }

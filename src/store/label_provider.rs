@@ -101,7 +101,7 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     }
     check_relation(object.objectId)?;
     let Some(label) = label else { return Ok(()) };
-    let policy = Policy::parse(label).map_err(|e| Error::invalid_label(&e))?;
+    let policy = Policy::parse(label).map_err(|error| Error::invalid_label(&error))?;
     check_columns(object.objectId, &policy)
 }
 

@@ -2,18 +2,19 @@
 
 use super::seclabel::{self, PROVIDER};
 use crate::citus;
+use crate::error::Result;
 use crate::pg::catalog::{self, names, roles};
 use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
-use crate::policy::{ArchiveChoice, LabelError, MAX_LABEL_BYTES, Policy};
+use crate::policy::{ArchiveChoice, MAX_LABEL_BYTES, Policy, too_large};
 use pgrx::pg_sys;
 
 /// The relation's own label, or why it cannot be read.
-pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy, LabelError>> {
+pub(crate) fn read_label(relid: pg_sys::Oid) -> Option<Result<Policy>> {
     read_labels(Some(relid)).pop().map(|(_, label)| label)
 }
 
-fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, LabelError>)> {
+fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy>)> {
     let mut found = Vec::new();
     labels::each(
         PROVIDER,
@@ -25,7 +26,7 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, L
             if citus::shell_of(relid).is_some() {
                 return;
             }
-            let label = label.map_err(LabelError::TooLarge);
+            let label = label.map_err(too_large);
             found.push((relid, label.and_then(|text| Policy::parse(&text))));
         },
     );
@@ -35,7 +36,7 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy, L
     let row_type = |relid| catalog::class(relid).map(|class| class.row_type);
     let locals = seclabel::locals(relid.and_then(row_type));
     let database = background::my_database().to_u32();
-    let complete = |(relid, policy): (pg_sys::Oid, Result<Policy, LabelError>)| {
+    let complete = |(relid, policy): (pg_sys::Oid, Result<Policy>)| {
         let local = row_type(relid).and_then(|of| locals.get(&of).copied());
         let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
         let trusted = |former: u32| roles::has_rights_of(former.into(), owner);

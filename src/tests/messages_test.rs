@@ -51,7 +51,7 @@ fn pattern(text: &str) -> String {
     found
 }
 
-/// What follows the SQLSTATE where an error is made, or is the value of a variable `message`.
+/// What follows the SQLSTATE where an error is made, is the argument of `invalid`, or the value of a variable `message`.
 fn messages(source: &str) -> BTreeSet<String> {
     let lines = source.lines();
     let code = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -63,8 +63,10 @@ fn messages(source: &str) -> BTreeSet<String> {
     });
     let told = code.split("::for_notice(").skip(1).filter_map(literal);
     let named = code.split("let message =").skip(1).filter_map(literal);
+    let invalid = code.split("invalid(").skip(1).filter_map(literal);
     made.chain(told)
         .chain(named)
+        .chain(invalid)
         .map(|text| pattern(&text))
         .collect()
 }

@@ -3,11 +3,11 @@
 
 use crate::clock::moment;
 use crate::clock::now::now;
-use crate::error::Error;
+use crate::pg::abi::report::or_raise;
 use crate::pg::abi::{externs, fmgr};
 use crate::pg::catalog::{self, roles};
 use crate::pg::exec::call::Call;
-use crate::policy;
+use crate::policy::{self, Policy};
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
@@ -82,9 +82,7 @@ extern "C-unwind" fn reads_physically(call: Call<'_, (Oid,)>) -> pg_sys::Datum {
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_expires_at(call: Call<'_, (i64, i32, i32)>) -> pg_sys::Datum {
     let (ts, ttl, default) = call.args();
-    if let Some(default) = default.filter(|&d| d == 0 || d < -1) {
-        Error::invalid_default_ttl(i64::from(default)).raise();
-    }
+    or_raise(default.map(Policy::check_default_ttl).transpose());
     pg_sys::Datum::from(policy::expires_at(ts, policy::effective_ttl(ttl, default)))
 }
 

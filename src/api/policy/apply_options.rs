@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::session::xact;
-use crate::policy::{OptionError, TableOptions};
+use crate::policy::TableOptions;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Does what a statement asks, once it has run.
@@ -89,11 +89,9 @@ fn set(
 
 fn default_ttl(text: &str) -> Result<i32> {
     if text.eq_ignore_ascii_case("null") {
-        return Err(
-            Error::from(OptionError::NoValue("default_ttl".into())).hint(
-                "Use RESET (ttl.default_ttl) to turn TTL off, or -1 for TTL without a default.",
-            ),
-        );
+        return Err(TableOptions::no_value("default_ttl").hint(
+            "Use RESET (ttl.default_ttl) to turn TTL off, or -1 for TTL without a default.",
+        ));
     }
     read(text)
 }

@@ -2,7 +2,7 @@
 
 use super::building::apply;
 use super::mass_expiry::{Consent, shown};
-use super::set_default::{change_default, checked_default};
+use super::set_default::change_default;
 use super::{
     adoption, cluster, consequences, document_column, guard, override_default, write_label,
 };
@@ -164,8 +164,8 @@ impl Asked {
         if clock.is_some_and(|present| has_other_columns(present, &wanted)) {
             return Ok(wanted);
         }
-        // Parse the label, so that only one that can be read again is stored.
-        Policy::parse(&wanted.to_label()).map_err(write_label::invalid)
+        wanted.check()?;
+        Ok(wanted)
     }
 }
 
@@ -175,7 +175,10 @@ pub(in crate::api) fn turn_on(
     asked: &Asked,
     consent: &Consent,
 ) -> Result<bool> {
-    asked.default_ttl.map(checked_default).transpose()?;
+    asked
+        .default_ttl
+        .map(Policy::check_default_ttl)
+        .transpose()?;
     guard::check_changeable(relid)?;
     cluster::check_node(relid, "ttl.enable()")?;
     let present = guard::own_policy(relid)?;

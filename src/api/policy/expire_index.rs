@@ -146,9 +146,6 @@ pub(in crate::api) fn set_rule(
             expire_after_seconds,
             time_zone: zone.name,
         });
-        policy
-            .check_size()
-            .map_err(|error| Error::invalid_label(&error))?;
     } else if former.is_some() {
         policy.remove_rule(&name);
     } else {

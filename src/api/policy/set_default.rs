@@ -44,7 +44,7 @@ pub(in crate::api) fn change_default(
     revive_expired: bool,
     consent: &Consent,
 ) -> Result<()> {
-    let default_ttl = default_ttl.map(checked_default).transpose()?;
+    let default_ttl = default_ttl.map(Policy::check_default_ttl).transpose()?;
     match default_ttl {
         Some(_) => guard::check_changeable(relid)?,
         None => guard::check_change(relid)?,
@@ -90,10 +90,4 @@ pub(in crate::api) fn change_default(
     write_label::change(relid, &mut policy, consent)?;
     trigger_placement::sync(relid);
     Ok(())
-}
-
-/// C2: the range of a default.
-pub(in crate::api) fn checked_default(value: i32) -> Result<i32> {
-    Policy::check_default_ttl(i64::from(value))
-        .map_err(|_| Error::invalid_default_ttl(i64::from(value)))
 }

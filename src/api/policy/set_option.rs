@@ -90,9 +90,7 @@ pub(crate) fn change(
         Value::Text(put) => Box::new(move |policy| put(policy, value)),
         Value::Built => return Err(unknown(option.name)),
         Value::Window(put) => {
-            let window = value
-                .map(|value| read_window(option.name, value))
-                .transpose()?;
+            let window = value.map(Window::parse).transpose()?;
             Box::new(move |policy| put(policy, window))
         }
     };
@@ -128,16 +126,5 @@ fn read_boolean(option: &str, value: &str) -> Result<bool> {
             format!("invalid value for option \"{option}\": \"{value}\""),
         )
         .detail("It is true or false.")
-    })
-}
-
-fn read_window(option: &str, value: &str) -> Result<Window> {
-    Window::parse(value).map_err(|_| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid value for option \"{option}\": \"{value}\""),
-        )
-        .detail("Write HH:MM-HH:MM, such as 22:00-06:00; start and end must differ.")
-        .hint("Use NULL to allow deletion at any time.")
     })
 }

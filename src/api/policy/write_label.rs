@@ -8,11 +8,11 @@ use crate::pg::catalog;
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::{locks, xact};
-use crate::policy::{LabelError, Policy, Shortened};
+use crate::policy::{Policy, Shortened};
 use crate::settings;
 use crate::store::{label_of, seclabel};
 use crate::worker::shared::places;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Stores the label, or removes it if the policy is empty. A restored policy stays guarded until
 /// `ttl.resume`: a migration script that changes it must not start deletion.
@@ -83,31 +83,11 @@ pub(in crate::api) fn tell_of_rules(relid: pg_sys::Oid, former: &Policy) {
     }
 }
 
-/// The policy, if its granularity fits its default and clock (C16), its `keep_expired` is one (C23), and
-/// its channel (C28).
+/// The policy, if a label may have it.
 pub(in crate::api) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Policy> {
-    let kept = Policy::check_keep_expired(i64::from(policy.keep_expired));
-    let checked = policy.check_granularity().and(kept);
-    match checked.and_then(|_| policy.check_notify()) {
-        Ok(()) => Ok(policy),
-        Err(LabelError::NoClock) => Err(Error::no_clock(relid)),
-        Err(error) => Err(invalid(error)),
+    if policy.ts_granularity > 0 && policy.ts_column.is_none() {
+        return Err(Error::no_clock(relid));
     }
-}
-
-/// What is wrong with a policy.
-pub(in crate::api) fn invalid(error: LabelError) -> Error {
-    match error {
-        LabelError::Granularity(seconds, default_ttl) => {
-            Error::invalid_granularity(seconds, default_ttl)
-        }
-        LabelError::KeepExpired(value) => Error::invalid_keep_expired(value),
-        LabelError::Channel(_) => Error::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "invalid value for option \"notify\"",
-        )
-        .detail(format!("{error}."))
-        .hint("Give the name of a channel, as LISTEN takes it."),
-        other => Error::invalid_label(&other),
-    }
+    policy.check()?;
+    Ok(policy)
 }

@@ -39,10 +39,7 @@ fn preview(
 
 fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     label_provider::check_relation(relid)?;
-    if let Some(value) = default_ttl {
-        Policy::check_default_ttl(i64::from(value))
-            .map_err(|_| Error::invalid_default_ttl(i64::from(value)))?;
-    }
+    default_ttl.map(Policy::check_default_ttl).transpose()?;
     let Some(Inherited { policy, .. }) = governing_label(relid) else {
         return Err(Error::no_policy(relid));
     };

@@ -8,10 +8,11 @@ use crate::api::policy::problem::Problem;
 use crate::api::policy::{archive_to, cluster};
 use crate::citus;
 use crate::deletion::partition_bounds::{self, DateColumn};
+use crate::error::Result;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, roles, timescale};
 use crate::pg::session::contained_errors;
-use crate::policy::{LabelError, Policy};
+use crate::policy::Policy;
 use crate::store::stored_calls::is_generated_from;
 use crate::store::{TablePolicy, cache, label_provider, read_label};
 use pgrx::pg_sys;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use std::slice;
 
 /// A table's label, or why it cannot be read.
-type Label = Option<Result<Rc<Policy>, LabelError>>;
+type Label = Option<Result<Rc<Policy>>>;
 
 /// What is looked for together, and what is said if that look fails.
 struct CheckGroup {
@@ -108,7 +109,10 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
         }
         Some(Ok(policy)) => policy,
         Some(Err(error)) => {
-            let text = format!("the label cannot be read, so no row expires: {error}");
+            let text = format!(
+                "the label cannot be read, so no row expires: {}",
+                error.text()
+            );
             return vec![Problem::new(text).with_statement(remove_label(rel))];
         }
     };
