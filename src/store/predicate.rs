@@ -1,7 +1,7 @@
 //! Predicates of TTL indexes: read from the catalog, or parsed from a user's text without being
 //! run.
 
-use super::ttl_index::{self, UnfitIndex};
+use super::ttl_index::{self, Unfit};
 use crate::error::Error;
 use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::stored_tree::{self, StoredTree};
@@ -9,7 +9,7 @@ use crate::pg::catalog::syntax::Node;
 use crate::pg::session::locks;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// A predicate in which all functions are trusted ([`ttl_index::trusted`]): only functions of
+/// A predicate in which all functions are trusted ([`ttl_index::trusted_predicate`]): only functions of
 /// the server's and in C are called to simplify it.
 pub(crate) type Predicate = StoredTree;
 
@@ -48,17 +48,6 @@ fn as_sql(
     written.ok_or_else(gone)
 }
 
-/// Why a text cannot be a TTL index's predicate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum UnusablePredicate {
-    /// It is no expression, or more than one.
-    NotAnExpression,
-    /// PostgreSQL has no sub-queries in predicates of indexes.
-    SubQuery,
-    /// The filter must not evaluate it.
-    Unfit(UnfitIndex),
-}
-
 /// Parses and analyzes an expression on rows of the table; `None` if it is none, or uses what it
 /// must not. Raises the parser's errors.
 pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<TrustedExpression> {
@@ -68,21 +57,34 @@ pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Trust
         let tree = test.node(|it| &it.arg)?;
         // SAFETY: every expression node begins with the fields of `Node`.
         let tree = unsafe { Node::new(tree.as_ptr().cast::<pg_sys::Node>()) }?;
-        ttl_index::trusted(tree).ok()
+        ttl_index::trusted_predicate(tree).ok()
     })
     .flatten()
 }
 
-/// Parses and analyzes the condition on rows of the table. Raises the parser's errors.
-pub(crate) fn analyze(relid: pg_sys::Oid, text: &str) -> Result<Predicate, UnusablePredicate> {
+/// Parses and analyzes the condition on rows of the table. Raises the parser's errors. `remedy` is for a text that is no
+/// condition.
+pub(crate) fn analyze(
+    relid: pg_sys::Oid,
+    text: &str,
+    remedy: &'static str,
+) -> Result<Predicate, Unfit> {
+    let refused = |code, reason: &str| Unfit {
+        code,
+        reason: reason.to_owned(),
+        remedy,
+    };
     let analyzed = stored_tree::analyzed(relid, text, |query| {
+        // PostgreSQL has none in predicates of indexes.
         if query.hasSubLinks {
-            return Some(Err(UnusablePredicate::SubQuery));
+            let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+            return Some(Err(refused(code, "has a sub-query")));
         }
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
-        Some(ttl_index::trusted(condition).map_err(UnusablePredicate::Unfit))
+        Some(ttl_index::trusted_predicate(condition))
     });
-    analyzed
-        .flatten()
-        .unwrap_or(Err(UnusablePredicate::NotAnExpression))
+    analyzed.flatten().unwrap_or_else(|| {
+        let code = PgSqlErrorCode::ERRCODE_SYNTAX_ERROR;
+        Err(refused(code, "is not a single expression"))
+    })
 }

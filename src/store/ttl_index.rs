@@ -10,7 +10,7 @@ use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::names;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// An index by which rows can expire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,31 +59,38 @@ impl TtlKey {
     }
 }
 
-/// Why an index cannot be a TTL index.
+/// Why an index cannot be a TTL index, or a condition its predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum UnfitIndex {
-    /// M7.
-    SeveralColumns,
-    /// M7.
-    PrimaryKey,
-    /// It cannot be read in the order of dates.
-    AccessMethod,
-    /// A user's operator class may order dates otherwise.
-    OperatorClass,
-    /// M2: neither a date type nor an array of one.
-    NotADate(String),
-    /// M3: an array's order does not begin with the earliest date.
-    PlainArray(String),
-    /// The predicate would call this function with the privileges of the user who reads the table.
-    Function(String),
-    /// The predicate depends on the whole row.
-    WholeRow,
-    /// M14: as [`Self::Function`] and [`Self::WholeRow`], of the expression.
-    ExpressionFunction(String),
-    ExpressionWholeRow,
-    /// M14: the expression has another type.
-    ExpressionNotADate(String),
+pub(crate) struct Unfit {
+    pub(crate) code: PgSqlErrorCode,
+    /// A clause to "It".
+    pub(crate) reason: String,
+    /// What to do instead.
+    pub(crate) remedy: &'static str,
 }
+
+impl Unfit {
+    fn new(reason: impl Into<String>, remedy: &'static str) -> Self {
+        Self {
+            code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            reason: reason.into(),
+            remedy,
+        }
+    }
+
+    /// Whether the index is on a column of another type.
+    pub(crate) fn is_column_type(&self) -> bool {
+        self.code == PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH
+    }
+}
+
+const ANOTHER_INDEX: &str =
+    "A TTL index is a btree on one column or expression with a date; create another one on it.";
+const DATE_TYPES: &str = "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one.";
+const EARLIEST: &str = "ttl.create_index() makes one on ttl.earliest() of the column.";
+const DATE_EXPRESSION: &str = "The expression must be of type timestamptz, timestamp or date. For seconds since 1970 use ttl.from_epoch(), for ISO 8601 text ttl.from_iso8601().";
+const TRUSTED_EXPRESSION: &str = "Every reader of the table runs the expression with rights of their own: use built-in functions, those in schema ttl, and columns.";
+const TRUSTED_PREDICATE: &str = "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns.";
 
 impl TtlIndex {
     /// The key, as a user would write it. Locks the table for an expression.
@@ -113,67 +120,11 @@ impl TtlIndex {
     }
 }
 
-impl UnfitIndex {
-    /// Why the index cannot be a TTL index, as a clause to "It".
-    pub(crate) fn reason(&self) -> String {
-        match self {
-            Self::SeveralColumns => "has several columns".into(),
-            Self::PrimaryKey => "is a primary key".into(),
-            Self::AccessMethod => "is not a btree, and so not in the order of dates".into(),
-            Self::OperatorClass => {
-                "has an operator class or type of its own, and may not be in the order of dates"
-                    .into()
-            }
-            Self::NotADate(type_name) => format!("is on a column of type {type_name}"),
-            Self::PlainArray(column) => {
-                format!(
-                    "is on the array column \"{column}\" itself, and so not in the order of its earliest dates"
-                )
-            }
-            Self::Function(name) => {
-                format!(
-                    "has a predicate that uses {name}, which may have been created by a non-superuser"
-                )
-            }
-            Self::WholeRow => "has a predicate on the row as a whole".into(),
-            Self::ExpressionFunction(name) => {
-                format!("uses {name}, which may have been created by a non-superuser")
-            }
-            Self::ExpressionWholeRow => "is on the row as a whole".into(),
-            Self::ExpressionNotADate(type_name) => {
-                format!("is on an expression of type {type_name}")
-            }
-        }
-    }
-
-    /// What to do instead.
-    pub(crate) fn remedy(&self) -> &'static str {
-        match self {
-            Self::SeveralColumns | Self::PrimaryKey | Self::AccessMethod | Self::OperatorClass => {
-                "A TTL index is a btree on one column or expression with a date; create another one on it."
-            }
-            Self::NotADate(_) => {
-                "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one."
-            }
-            Self::PlainArray(_) => "ttl.create_index() makes one on ttl.earliest() of the column.",
-            Self::ExpressionNotADate(_) => {
-                "The expression must be of type timestamptz, timestamp or date. For seconds since 1970 use ttl.from_epoch(), for ISO 8601 text ttl.from_iso8601()."
-            }
-            Self::ExpressionFunction(_) | Self::ExpressionWholeRow => {
-                "Every reader of the table runs the expression with rights of their own: use built-in functions, those in schema ttl, and columns."
-            }
-            Self::Function(_) | Self::WholeRow => {
-                "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns."
-            }
-        }
-    }
-}
-
 /// `DATETIME_BTREE_FAM_OID`, "datetime_ops" of pg_opfamily.dat.
 pub(crate) const DATETIME_OPS: pg_sys::Oid = pg_sys::Oid::from_u32(434);
 
 /// The index's entry; `None` if there is no such index.
-pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, UnfitIndex>> {
+pub(crate) fn read(index: pg_sys::Oid) -> Option<Result<TtlIndex, Unfit>> {
     index_entry::with(index, |entry| of_entry(index, entry))
 }
 
@@ -205,15 +156,17 @@ pub(crate) fn has_nulls_last(index: pg_sys::Oid) -> bool {
     .unwrap_or(false)
 }
 
-fn of_entry(index: pg_sys::Oid, entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitIndex> {
+fn of_entry(index: pg_sys::Oid, entry: &IndexRow<'_>) -> Result<TtlIndex, Unfit> {
     if entry.indnkeyatts != 1 {
-        return Err(UnfitIndex::SeveralColumns);
+        return Err(Unfit::new("has several columns", ANOTHER_INDEX));
     }
     if entry.indisprimary {
-        return Err(UnfitIndex::PrimaryKey);
+        return Err(Unfit::new("is a primary key", ANOTHER_INDEX));
     }
+    // It cannot be read in the order of dates.
     if !catalog::is_btree(index) {
-        return Err(UnfitIndex::AccessMethod);
+        let reason = "is not a btree, and so not in the order of dates";
+        return Err(Unfit::new(reason, ANOTHER_INDEX));
     }
     let first = entry.first_column();
     if first == 0 && array_of_earliest(entry).is_none() {
@@ -229,49 +182,68 @@ fn of_entry(index: pg_sys::Oid, entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitI
     };
     let type_oid = type_of(attno);
     let date = match DateType::of(type_oid) {
-        None => return Err(UnfitIndex::NotADate(names::of_type(type_oid))),
+        // M2: neither a date type nor an array of one.
+        None => {
+            let reason = format!("is on a column of type {}", names::of_type(type_oid));
+            return Err(Unfit {
+                code: PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+                ..Unfit::new(reason, DATE_TYPES)
+            });
+        }
+        // M3: an array's order does not begin with the earliest date.
         Some(date) if date.is_array && first != 0 => {
-            let column = catalog::column_name(entry.indrelid, attno);
-            return Err(UnfitIndex::PlainArray(column));
+            let reason = format!(
+                "is on the array column \"{}\" itself, and so not in the order of its earliest dates",
+                catalog::column_name(entry.indrelid, attno)
+            );
+            return Err(Unfit::new(reason, EARLIEST));
         }
         Some(date) => date,
     };
-    if !entry.is_ordered_by(DATETIME_OPS, indexed) {
-        return Err(UnfitIndex::OperatorClass);
-    }
+    check_order(entry, indexed)?;
     of_key(entry, TtlKey::Column(attno), date)
 }
 
-fn of_key(entry: &IndexRow<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, UnfitIndex> {
+fn of_key(entry: &IndexRow<'_>, key: TtlKey, date: DateType) -> Result<TtlIndex, Unfit> {
     Ok(TtlIndex {
         table: entry.indrelid,
         key,
         date,
         descending: is_descending(entry),
         is_valid: entry.indisvalid && entry.indisready && entry.indislive,
-        predicate: entry.predicate().map(trusted).transpose()?,
+        predicate: entry
+            .predicate()
+            .map(|tree| trusted(tree, "has a predicate that ", TRUSTED_PREDICATE))
+            .transpose()?,
     })
 }
 
 /// M14: an index on an expression, which the filter evaluates with the privileges of the user who reads the
 /// table.
-fn of_expression(entry: &IndexRow<'_>) -> Result<TtlIndex, UnfitIndex> {
+fn of_expression(entry: &IndexRow<'_>) -> Result<TtlIndex, Unfit> {
     let Some(tree) = entry.first_expression() else {
-        return Err(UnfitIndex::SeveralColumns);
+        return Err(Unfit::new("has several columns", ANOTHER_INDEX));
     };
     let type_oid = tree.value_type();
-    let not_a_date = || UnfitIndex::ExpressionNotADate(names::of_type(type_oid));
+    let not_a_date = || {
+        let reason = format!("is on an expression of type {}", names::of_type(type_oid));
+        Unfit::new(reason, DATE_EXPRESSION)
+    };
     let date = DateType::of(type_oid)
         .filter(|date| !date.is_array)
         .ok_or_else(not_a_date)?;
-    if !entry.is_ordered_by(DATETIME_OPS, type_oid) {
-        return Err(UnfitIndex::OperatorClass);
-    }
-    let expression = trusted(tree).map_err(|unfit| match unfit {
-        UnfitIndex::Function(name) => UnfitIndex::ExpressionFunction(name),
-        _ => UnfitIndex::ExpressionWholeRow,
-    })?;
+    check_order(entry, type_oid)?;
+    let expression = trusted(tree, "", TRUSTED_EXPRESSION)?;
     of_key(entry, TtlKey::Expression(expression), date)
+}
+
+/// A user's operator class may order dates otherwise.
+fn check_order(entry: &IndexRow<'_>, indexed: pg_sys::Oid) -> Result<(), Unfit> {
+    if entry.is_ordered_by(DATETIME_OPS, indexed) {
+        return Ok(());
+    }
+    let reason = "has an operator class or type of its own, and may not be in the order of dates";
+    Err(Unfit::new(reason, ANOTHER_INDEX))
 }
 
 fn is_descending(entry: &IndexRow<'_>) -> bool {
@@ -289,14 +261,23 @@ fn array_of_earliest(entry: &IndexRow<'_>) -> Option<i16> {
     (column.varattno > 0).then_some(column.varattno)
 }
 
-/// The predicate, an expression on the columns of one table. It may call only functions that
-/// superusers have created: the filter runs it with the privileges of the user who reads the table.
-pub(crate) fn trusted(tree: Node<'_>) -> Result<Predicate, UnfitIndex> {
+/// The condition as a predicate of a TTL index.
+pub(super) fn trusted_predicate(tree: Node<'_>) -> Result<Predicate, Unfit> {
+    trusted(tree, "", TRUSTED_PREDICATE)
+}
+
+/// An expression on the columns of one table. It may call only functions that superusers have
+/// created: the filter runs it with the privileges of the user who reads the table. Otherwise `what` begins the reason.
+fn trusted(tree: Node<'_>, what: &str, remedy: &'static str) -> Result<Predicate, Unfit> {
     if let Some(name) = functions_used::untrusted(tree) {
-        return Err(UnfitIndex::Function(name));
+        let reason = format!("{what}uses {name}, which may have been created by a non-superuser");
+        return Err(Unfit::new(reason, remedy));
     }
     if tree.columns().contains(&0) {
-        return Err(UnfitIndex::WholeRow);
+        return Err(Unfit::new(
+            format!("{what}is on the row as a whole"),
+            remedy,
+        ));
     }
     Ok(Predicate::of(tree))
 }

@@ -13,8 +13,8 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
 use crate::policy::{IndexMethod, Policy};
 use crate::store::dates::DateType;
-use crate::store::predicate::{self, UnusablePredicate};
-use crate::store::ttl_index::{TtlIndex, TtlKey, UnfitIndex, read as read_index};
+use crate::store::predicate;
+use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -96,9 +96,9 @@ fn create(
         .as_deref()
         .map(|text| {
             txn::naming(PREDICATE, PREDICATE_HINT, || {
-                predicate::analyze(relid, text)
+                predicate::analyze(relid, text, PREDICATE_HINT)
             })
-            .map_err(|why| unusable(&why))
+            .map_err(|why| field(why.code, PREDICATE, &why.reason).hint(why.remedy))
         })
         .transpose()?;
     let policy = guard::own_policy(relid)?;
@@ -162,33 +162,6 @@ fn reply_of_existing(relid: pg_sys::Oid, name: Option<&str>) -> Json {
 
 fn key(wanted: &CreateIndex) -> String {
     format!("keys.{}", wanted.column)
-}
-
-/// The error for a predicate that a TTL index cannot have, raised before an index is built.
-fn unusable(why: &UnusablePredicate) -> Error {
-    let (code, reason, hint) = match why {
-        UnusablePredicate::NotAnExpression => (
-            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-            "is not a single expression".to_owned(),
-            PREDICATE_HINT,
-        ),
-        UnusablePredicate::SubQuery => (
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "has a sub-query".to_owned(),
-            PREDICATE_HINT,
-        ),
-        UnusablePredicate::Unfit(unfit) => (
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            match unfit {
-                UnfitIndex::Function(name) => {
-                    format!("uses {name}, which may have been created by a non-superuser")
-                }
-                _ => "is on the row as a whole".to_owned(),
-            },
-            unfit.remedy(),
-        ),
-    };
-    field(code, PREDICATE, &reason).hint(hint)
 }
 
 /// The error for a unique index: uniqueness is not MongoDB's here (NULLs, arrays), so that it is

@@ -12,7 +12,7 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::session::locks;
 use crate::policy::{IndexRule, Policy};
 use crate::store::expiry_index;
-use crate::store::ttl_index::{self, TtlIndex, UnfitIndex};
+use crate::store::ttl_index::{self, TtlIndex, Unfit};
 use crate::store::{index_of, policy_lock, without_its_index};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -327,23 +327,17 @@ pub(in crate::api) fn read(index: pg_sys::Oid) -> Result<TtlIndex> {
     }
 }
 
-fn unfitting(index: pg_sys::Oid, unfit: &UnfitIndex) -> Error {
-    let code = match unfit {
-        UnfitIndex::NotADate(_) => PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-        _ => PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-    };
+fn unfitting(index: pg_sys::Oid, unfit: &Unfit) -> Error {
     let message = format!("cannot use {} as a TTL index", qualified_name(index));
-    let column = match unfit {
-        UnfitIndex::NotADate(_) => expiry_index::single_key(index),
-        _ => None,
-    };
-    let way = column.and_then(|(attno, _)| {
+    let is_column_type = unfit.is_column_type();
+    let way = is_column_type.then_some(index).and_then(|index| {
+        let (attno, _) = expiry_index::single_key(index)?;
         let relid = index::table_of(index)?;
         let name = catalog::column_name(relid, attno);
         let column = catalog::attribute(relid, &name)?;
         Some(time_source::way(relid, &name, column.type_oid, "'30 days'"))
     });
-    Error::new(code, message)
-        .detail(format!("It {}.", unfit.reason()))
-        .hint(way.unwrap_or_else(|| unfit.remedy().to_owned()))
+    Error::new(unfit.code, message)
+        .detail(format!("It {}.", unfit.reason))
+        .hint(way.unwrap_or_else(|| unfit.remedy.to_owned()))
 }

@@ -94,7 +94,7 @@ pub(super) fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> 
                     let how = how_to_validate(index);
                     format!("index {name} is not valid. {}", how.trim_end_matches('.'))
                 }
-                Err(unfit) => format!("index {name} {}", unfit.reason()),
+                Err(unfit) => format!("index {name} {}", unfit.reason),
             },
         };
         Some(Problem::new(format!(
