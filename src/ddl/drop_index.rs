@@ -7,6 +7,7 @@ use super::utility_statement::{AlterCommand, UtilityStatement};
 use crate::citus;
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, index, roles};
 use crate::pg::session::{locks, xact};
@@ -14,7 +15,6 @@ use crate::policy::Policy;
 use crate::store::{cache, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
-use pgrx::spi::Spi;
 
 /// A table that loses TTL indexes.
 struct LosingTable {
@@ -165,16 +165,12 @@ fn goes_with_column(dropped: pg_sys::Oid, table: pg_sys::Oid, column: &str) -> R
                     AND d.objid OPERATOR(pg_catalog.=) g.objid \
                     AND d.objsubid OPERATOR(pg_catalog.=) g.objsubid \
                     AND d.deptype OPERATOR(pg_catalog.=) 'i') AS n) \
-         SELECT true FROM going \
+         SELECT EXISTS (SELECT FROM going \
           WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
-            AND objid OPERATOR(pg_catalog.=) {} LIMIT 1",
+            AND objid OPERATOR(pg_catalog.=) {})",
         table.to_u32(),
         column.attno,
         dropped.to_u32()
     );
-    Ok(Spi::connect(|client| {
-        client
-            .select(&query, Some(1), &[])
-            .map(|rows| !rows.is_empty())
-    })?)
+    Ok(encoding::first_bool(&query)?.unwrap_or(false))
 }

@@ -8,7 +8,6 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session;
 use crate::store::extension;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::RefCell;
 
 thread_local! {
@@ -70,7 +69,7 @@ pub(super) fn forget() {
 
 fn columns_of(function: pg_sys::Oid) -> crate::error::Result<Vec<(pg_sys::Oid, i16)>> {
     let query = format!(
-        "SELECT DISTINCT d.adrelid, d.adnum FROM pg_catalog.pg_depend AS u \
+        "SELECT d.adrelid::pg_catalog.int8::pg_catalog.text, d.adnum::pg_catalog.text FROM pg_catalog.pg_depend AS u \
            JOIN pg_catalog.pg_attrdef AS d ON d.oid OPERATOR(pg_catalog.=) u.objid \
           WHERE u.refclassid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND u.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
             AND u.classid OPERATOR(pg_catalog.=) {}::pg_catalog.oid ORDER BY d.adrelid",
@@ -78,11 +77,10 @@ fn columns_of(function: pg_sys::Oid) -> crate::error::Result<Vec<(pg_sys::Oid, i
         function.to_u32(),
         pg_sys::AttrDefaultRelationId.to_u32()
     );
-    let rows = Spi::connect(|client| {
-        client
-            .select(&encoding::query(&query), None, &[])?
-            .map(|row| Ok(row.get::<pg_sys::Oid>(1)?.zip(row.get::<i16>(2)?)))
-            .collect::<core::result::Result<Vec<_>, pgrx::spi::Error>>()
-    })?;
-    Ok(rows.into_iter().flatten().collect())
+    let rows = encoding::texts::<2>(&query)?.into_iter();
+    let columns = rows.filter_map(|[table, attno]| {
+        let table = table.parse::<u32>().ok()?;
+        Some((pg_sys::Oid::from(table), attno.parse().ok()?))
+    });
+    Ok(columns.collect())
 }
