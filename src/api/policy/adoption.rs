@@ -106,16 +106,8 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     }
     let column = quote_identifier(name);
     locks::relation(relid, pg_sys::AccessShareLock);
-    let found = mass_expiry::estimate(
-        relid,
-        [
-            &format!("{column} IS NOT NULL"),
-            &format!(
-                "{column} OPERATOR(pg_catalog.>) 0 AND {column} OPERATOR(pg_catalog.<=) 86400"
-            ),
-        ],
-    );
-    if found.met[0] < 0.5 {
+    let found = mass_expiry::estimate(relid, &format!("{column} IS NOT NULL"));
+    if found.met < 0.5 {
         return Ok(());
     }
     let table = qualified_name(relid);
@@ -133,10 +125,9 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
         ),
     )
     .detail(format!(
-        "{} of {:.0} rows would have a time to live of their own, {:.0} of them a day or less.",
-        found.shown(found.met[0]),
-        found.total,
-        found.met[1]
+        "{} of {:.0} rows would have a time to live of their own.",
+        found.shown(found.met),
+        found.total
     ))
     .hint(format!(
         "If the values are seconds that a row lives, run: {} otherwise: {}",
@@ -170,18 +161,9 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     }
     let (table, column) = (qualified_name(relid), quote_identifier(name));
     let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
-    let expired = |ahead: i64| {
-        seconds.map_or("false".to_owned(), |seconds| {
-            format!(
-                "{column} OPERATOR(pg_catalog.<=) (ttl.now() OPERATOR(pg_catalog.+) '{} seconds'::pg_catalog.interval)",
-                ahead - i64::from(seconds)
-            )
-        })
-    };
     locks::relation(relid, pg_sys::AccessShareLock);
-    let has_value = format!("{column} IS NOT NULL");
-    let filled = mass_expiry::estimate(relid, [&has_value, &expired(0)]);
-    if filled.met[0] < 0.5 {
+    let filled = mass_expiry::estimate(relid, &format!("{column} IS NOT NULL"));
+    if filled.met < 0.5 {
         // Where there are rows, the same statement is refused.
         return Ok(is_creation_time(name).then(|| {
             overwritten(relid, name)
@@ -189,24 +171,12 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
                 .hint(format!("To let rows expire after the time in the column, {}", instead(relid, name, seconds)))
         }));
     }
-    let soon = mass_expiry::estimate(relid, [&expired(86_400), "false"]);
-    let counts = match seconds {
-        Some(seconds) => format!(
-            "With {seconds} seconds, {} of {:.0} rows expire at once, and {:.0} within a day.",
-            filled.shown(filled.met[1]),
-            filled.total,
-            soon.met[0]
-        ),
-        None => "No row expires without a default.".to_owned(),
-    };
     if is_creation_time(name) && !consent.confirmed {
         return Err(Error::new(
             PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
             format!("column {column} of table {table} would be overwritten by every INSERT and UPDATE"),
         )
-        .detail(format!(
-            "ttl.enable() keeps the time of the last modification of a row in it. {counts}"
-        ))
+        .detail("ttl.enable() keeps the time of the last modification of a row in it.")
         .hint(format!(
             "To let rows expire after the time in the column, run: {} To let the column be overwritten, run: {}",
             expire_after_call(relid, name, seconds),
@@ -215,9 +185,7 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     }
     Ok(Some(
         overwritten(relid, name)
-            .detail(format!(
-                "It stores the time of each row's last modification. {counts}"
-            ))
+            .detail("It stores the time of each row's last modification.")
             .hint(format!(
                 "To let rows expire after the time in the column, and keep it as it is, {}",
                 instead(relid, name, seconds)

@@ -43,13 +43,6 @@ pub(in crate::api) fn shown(relid: pg_sys::Oid) -> String {
     catalog::quote_literal(&qualified_name(relid))
 }
 
-/// Estimates of a table's rows.
-#[derive(Debug, Clone, Copy, Default)]
-struct ExpiryCounts {
-    total: f64,
-    expired: f64,
-}
-
 /// Makes a change of the table's policy, which hides expired rows or not; tells of the rows that expire with it.
 pub(in crate::api) fn watch(
     relid: pg_sys::Oid,
@@ -58,17 +51,17 @@ pub(in crate::api) fn watch(
     change: impl FnOnce(),
 ) -> Result<()> {
     let tables = sample_of(relid);
-    let before = tables.count();
+    let before = tables.counted(expired_now);
     change();
     // The rows of the same blocks, by the new policy.
-    let after = tables.count();
-    let (expire, total) = (after.expired - before.expired, after.total);
+    let after = tables.counted(expired_now);
+    let (expire, total) = (after.met - before.met, after.total);
     if expire < 0.5 {
         return Ok(());
     }
-    let about = if tables.is_part() { "about " } else { "" };
     let rows = format!(
-        "{about}{expire:.0} of {total:.0} rows of table {}",
+        "{} of {total:.0} rows of table {}",
+        after.shown(expire),
         qualified_name(relid)
     );
     let limit = settings::guard_fraction();
@@ -100,10 +93,10 @@ pub(in crate::api) fn watch(
     .hint(format!("To confirm the change, run: {}", consent.call)))
 }
 
-/// How many rows of a table meet two conditions.
+/// How many rows of a table meet a condition.
 pub(in crate::api) struct RowEstimate {
     pub(in crate::api) total: f64,
-    pub(in crate::api) met: [f64; 2],
+    pub(in crate::api) met: f64,
     is_exact: bool,
 }
 
@@ -115,24 +108,18 @@ impl RowEstimate {
     }
 }
 
-/// Estimates how many rows meet two conditions on the table's columns, expired ones included.
-pub(in crate::api) fn estimate(relid: pg_sys::Oid, conditions: [&str; 2]) -> RowEstimate {
-    let tables = sample_of(relid);
-    let counts = |condition: &str| {
-        let mut counts = ExpiryCounts::default();
-        for &table in &tables.tables {
-            let counted = tables.count_where(table, condition).unwrap_or_default();
-            counts.total += counted.total;
-            counts.expired += counted.expired;
-        }
-        tables.scaled(counts)
-    };
-    let [first, second] = conditions.map(counts);
-    RowEstimate {
-        total: first.total,
-        met: [first.expired, second.expired],
-        is_exact: !tables.is_part(),
+/// Estimates how many rows meet a condition on the table's columns, expired ones included.
+pub(in crate::api) fn estimate(relid: pg_sys::Oid, condition: &str) -> RowEstimate {
+    sample_of(relid).counted(|_| Some(condition.to_owned()))
+}
+
+/// The condition of rows that are expired by the policy that is in force now.
+fn expired_now(table: pg_sys::Oid) -> Option<String> {
+    if !cache::policy(table).is_some_and(|policy| policy.expires()) {
+        return Some("false".to_owned());
     }
+    let default_ttl = governing_label(table)?.policy.default_ttl;
+    Some(format!("NOT {}", live_condition(default_ttl)))
 }
 
 /// Where a table's rows are counted.
@@ -178,43 +165,25 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
 }
 
 impl Sample {
-    /// Counts by the policy that is in force now.
-    fn count(&self) -> ExpiryCounts {
-        let mut counts = ExpiryCounts::default();
-        for &table in &self.tables {
-            let counted = self.count_in(table).unwrap_or_default();
-            counts.total += counted.total;
-            counts.expired += counted.expired;
-        }
-        self.scaled(counts)
-    }
-
-    /// Whether not all rows are read.
-    fn is_part(&self) -> bool {
-        self.percent < 100.0 || self.part < 1.0
-    }
-
-    fn scaled(&self, counts: ExpiryCounts) -> ExpiryCounts {
+    /// Counts the rows that meet the condition, which may be another for each table.
+    fn counted(&self, condition: impl Fn(pg_sys::Oid) -> Option<String>) -> RowEstimate {
+        let counts = self.tables.iter().filter_map(|&table| {
+            let condition = condition(table)?;
+            self.count_in(table, &condition)
+        });
+        let [total, met] = counts.fold([0.0, 0.0], |[all, of_these], [total, met]| {
+            [all + total, of_these + met]
+        });
         let scale = 100.0 / self.percent / self.part;
-        ExpiryCounts {
-            total: counts.total * scale,
-            expired: counts.expired * scale,
+        RowEstimate {
+            total: total * scale,
+            met: met * scale,
+            is_exact: self.percent >= 100.0 && self.part >= 1.0,
         }
-    }
-
-    fn count_in(&self, table: pg_sys::Oid) -> Option<ExpiryCounts> {
-        let expires = cache::policy(table).is_some_and(|policy| policy.expires());
-        let expired = if expires {
-            let default_ttl = governing_label(table)?.policy.default_ttl;
-            format!("NOT {}", live_condition(default_ttl))
-        } else {
-            "false".to_owned()
-        };
-        self.count_where(table, &expired)
     }
 
     /// All rows, and those that meet the condition.
-    fn count_where(&self, table: pg_sys::Oid, condition: &str) -> Option<ExpiryCounts> {
+    fn count_in(&self, table: pg_sys::Oid, condition: &str) -> Option<[f64; 2]> {
         let query = format!(
             "SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE {condition}) \
              FROM ONLY {} TABLESAMPLE pg_catalog.system ({}) REPEATABLE (1)",
@@ -227,11 +196,7 @@ impl Sample {
             })
         };
         // Planning a query on a table can run its owner's code.
-        let [total, expired] = gate::visit(catalog::class(table)?.owner, look)?;
-        let number = |value: Option<pg_sys::Datum>| value.map_or(0.0, |it| it.value() as f64);
-        Some(ExpiryCounts {
-            total: number(total),
-            expired: number(expired),
-        })
+        let counts = gate::visit(catalog::class(table)?.owner, look)?;
+        Some(counts.map(|value| value.map_or(0.0, |it| it.value() as f64)))
     }
 }
