@@ -50,7 +50,7 @@ impl TtlKey {
         }
     }
 
-    fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Column(one), Self::Column(other)) => one == other,
             (Self::Expression(one), Self::Expression(other)) => one.is_like(other),

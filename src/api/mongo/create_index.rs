@@ -3,7 +3,7 @@
 use super::{field, json, means_default};
 use crate::api::policy::expire_index::{self, IndexOptions};
 use crate::api::policy::mass_expiry::Consent;
-use crate::api::policy::{cluster, document_column, enable, guard, time_source};
+use crate::api::policy::{document_column, enable, guard, indexes, time_source};
 use crate::error::{Error, Result};
 use crate::mongo::{CommandError, CreateIndex};
 use crate::pg::abi::report::or_raise;
@@ -14,7 +14,7 @@ use crate::pg::session::txn;
 use crate::policy::{IndexMethod, Policy};
 use crate::store::dates::DateType;
 use crate::store::predicate;
-use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
+use crate::store::ttl_index::{TtlIndex, TtlKey};
 use pgrx::prelude::*;
 use pgrx::{AnyElement, PgSqlErrorCode, pg_sys};
 
@@ -113,7 +113,7 @@ fn create(
     if wanted.unique {
         return Err(unique(relid, wanted, date, seconds));
     }
-    let before = index::list(relid);
+    let before = index::list(relid).len();
     let options = IndexOptions {
         hidden,
         ..IndexOptions::default()
@@ -125,18 +125,10 @@ fn create(
         }
         return Ok(reply);
     }
-    cluster::alter(relid, &definition(relid, wanted, date))?;
-    let after = index::list(relid);
-    let created = after.iter().copied().find(|index| !before.contains(index));
-    let created = created.ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "the index that was created is not there",
-        )
-    })?;
+    let created = indexes::create(relid, &definition(relid, wanted, date))?;
     expire_index::set_rule(created, Some(seconds), &options, consent)?;
     let name = catalog::relation_name(created);
-    Ok(reply(before.len(), after.len(), Some(&name)))
+    Ok(reply(before, index::list(relid).len(), Some(&name)))
 }
 
 /// D4: the numbers of the table's indexes before and after, and the name of the index. Equal numbers do not mean that
@@ -224,20 +216,8 @@ fn existing(
     like: &TtlIndex,
     policy: Option<&Policy>,
 ) -> Result<Option<(pg_sys::Oid, Json)>> {
-    let indexes = index::list(relid);
-    let fits = |&&index: &&pg_sys::Oid| matches!(read_index(index), Some(Ok(other)) if like.is_like(&other));
-    let alike: Vec<(pg_sys::Oid, String)> = indexes
-        .iter()
-        .filter(fits)
-        .map(|&index| (index, catalog::relation_name(index)))
-        .collect();
-    // Prefer a TTL index: an ordinary one may exist beside it.
-    let rule = |name: &String| policy.and_then(|policy| policy.rule(name));
-    let Some((index, name)) = alike
-        .iter()
-        .find(|(_, name)| rule(name).is_some())
-        .or(alike.first())
-    else {
+    let alike = indexes::alike(relid, policy, |found| like.is_like(found));
+    let Some((index, name)) = alike.first() else {
         return Ok(None);
     };
     let conflict = |message: String, hint: &str| {
@@ -246,7 +226,7 @@ fn existing(
             .hint(hint)
     };
     let shown = quote_identifier(name);
-    let Some(rule) = rule(name) else {
+    let Some(rule) = policy.and_then(|policy| policy.rule(name)) else {
         return Err(conflict(
             format!("index {shown} exists already, and is no TTL index"),
             "ttl.coll_mod() or ttl.expire_index() makes it one, and no index is built.",

@@ -4,11 +4,11 @@ use super::counts::{self, Counts};
 use super::expire_index::{self, IndexOptions};
 use super::mass_expiry::Consent;
 use super::time_source::{IndexedTime, TimeSource};
-use super::{cluster, guard, index_time_zone};
+use super::{guard, index_time_zone, indexes};
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, index, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::store::dates::DateType;
 use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
 use crate::store::{self, label_of, label_provider, predicate};
@@ -65,7 +65,14 @@ fn expire_after(
         let index = match existing(relid, &key) {
             Some(index) => index,
             None if concurrently => return Err(not_built(relid, &key, &call)),
-            None => create(relid, &key)?,
+            None => {
+                let table = qualified_name(relid);
+                let key = &key.expression;
+                indexes::create(
+                    relid,
+                    &format!("CREATE INDEX ON {table} USING btree ({key})"),
+                )?
+            }
         };
         refuse_second(relid, &source, index)?;
         expire_index::set_rule(index, Some(source.after), &options, &consent)?;
@@ -81,25 +88,10 @@ fn existing(relid: pg_sys::Oid, key: &IndexedTime) -> Option<pg_sys::Oid> {
         None => TtlKey::Expression(predicate::analyze_expression(relid, &key.expression)?),
     };
     let fits = |found: &TtlIndex| {
-        let like = TtlIndex {
-            key: wanted.clone(),
-            predicate: None,
-            ..found.clone()
-        };
-        found.is_like(&like) && found.is_valid
+        found.is_valid && found.predicate.is_none() && found.key.is_like(&wanted)
     };
-    let has_key =
-        |index: &pg_sys::Oid| matches!(read_index(*index), Some(Ok(found)) if fits(&found));
-    let policy = label_of(relid);
-    let is_rule = |index: &pg_sys::Oid| {
-        let name = catalog::relation_name(*index);
-        policy
-            .as_ref()
-            .is_some_and(|policy| policy.rule(&name).is_some())
-    };
-    let mut found: Vec<pg_sys::Oid> = index::list(relid).into_iter().filter(has_key).collect();
-    found.sort_by_key(|index| !is_rule(index));
-    found.first().copied()
+    let found = indexes::alike(relid, label_of(relid).as_ref(), fits);
+    found.first().map(|(index, _)| *index)
 }
 
 /// Refuses a second time in the same column, as by another unit: rows would expire by whichever is earlier. One TTL index of
@@ -135,21 +127,6 @@ fn refuse_second(relid: pg_sys::Oid, source: &TimeSource, chosen: pg_sys::Oid) -
                 quote_literal(&index)
             )),
     )
-}
-
-fn create(relid: pg_sys::Oid, key: &IndexedTime) -> Result<pg_sys::Oid> {
-    let before = index::list(relid);
-    let table = qualified_name(relid);
-    let create = format!("CREATE INDEX ON {table} USING btree ({})", key.expression);
-    cluster::alter(relid, &create)?;
-    let mut after = index::list(relid).into_iter();
-    let created = after.find(|index| !before.contains(index));
-    created.ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "the index that was created is not there",
-        )
-    })
 }
 
 /// `ttl.preview(rel, column_name, after, unit, time_zone)`: which rows `ttl.expire_after` would expire

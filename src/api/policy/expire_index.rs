@@ -1,7 +1,7 @@
 //! `ttl.expire_index`: rules of TTL indexes (M1, M6-M8).
 
 use super::mass_expiry::Consent;
-use super::{cluster, consequences, guard, index_time_zone, time_source, write_label};
+use super::{cluster, consequences, guard, index_time_zone, indexes, time_source, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -13,7 +13,7 @@ use crate::pg::session::locks;
 use crate::policy::{IndexRule, Policy};
 use crate::store::expiry_index;
 use crate::store::ttl_index::{self, TtlIndex, Unfit};
-use crate::store::{index_of, policy_lock, without_its_index};
+use crate::store::{policy_lock, without_its_index};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -299,23 +299,16 @@ pub(in crate::api) fn how_to_validate(index: pg_sys::Oid) -> String {
 }
 
 /// The TTL index with the same key and predicate as this one.
-pub(in crate::api) fn like(
+fn like(
     relid: pg_sys::Oid,
     index: pg_sys::Oid,
     fitting: &TtlIndex,
     present: Option<&Policy>,
 ) -> Option<String> {
-    let rules = present.into_iter().flat_map(|policy| &policy.rules);
-    rules
-        .filter(|rule| {
-            index_of(relid, &rule.index)
-                .filter(|&other| other != index)
-                .and_then(ttl_index::read)
-                .and_then(std::result::Result::ok)
-                .is_some_and(|other| fitting.is_like(&other))
-        })
-        .map(|rule| rule.index.clone())
-        .next()
+    let is_rule = |name: &str| present.is_some_and(|policy| policy.rule(name).is_some());
+    let found = indexes::alike(relid, present, |found| fitting.is_like(found)).into_iter();
+    let mut others = found.filter(|(other, name)| *other != index && is_rule(name));
+    others.next().map(|(_, name)| name)
 }
 
 /// The index's entry, if rows can expire by it.

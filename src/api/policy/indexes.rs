@@ -1,13 +1,14 @@
 //! Builds and drops the indexes that deletion uses (C11).
 
 use super::cluster;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::Policy;
 use crate::store::missing_index::{self, missing};
+use crate::store::ttl_index::{self, TtlIndex};
 use crate::store::{TablePolicy, cache};
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Builds the indexes that the policy wants and the table lacks; returns their names.
 pub(in crate::api) fn build_missing(
@@ -18,15 +19,43 @@ pub(in crate::api) fn build_missing(
     let Some(clock) = columns.clock else {
         return Ok(vec![]);
     };
+    let Some(definition) = missing(relid, policy, clock) else {
+        return Ok(vec![]);
+    };
+    let table = qualified_name(relid);
+    let built = create(relid, &format!("CREATE INDEX ON {table} {definition}"))?;
+    Ok(vec![catalog::relation_name(built)])
+}
+
+/// Creates an index of the table by this statement.
+pub(in crate::api) fn create(relid: pg_sys::Oid, statement: &str) -> Result<pg_sys::Oid> {
     let before = index::list(relid);
-    if let Some(definition) = missing(relid, policy, clock) {
-        let table = qualified_name(relid);
-        let create = format!("CREATE INDEX ON {table} {definition}");
-        cluster::alter(relid, &create)?;
-    }
-    let after = index::list(relid).into_iter();
-    let built = after.filter(|index| !before.contains(index));
-    Ok(built.map(catalog::relation_name).collect())
+    cluster::alter(relid, statement)?;
+    let mut after = index::list(relid).into_iter();
+    let created = after.find(|index| !before.contains(index));
+    created.ok_or_else(|| {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the index that was created is not there",
+        )
+    })
+}
+
+/// The indexes by which rows can expire and that are as asked for, and their names: TTL indexes first, as an ordinary one
+/// may exist beside one.
+pub(in crate::api) fn alike(
+    relid: pg_sys::Oid,
+    policy: Option<&Policy>,
+    fits: impl Fn(&TtlIndex) -> bool,
+) -> Vec<(pg_sys::Oid, String)> {
+    let named = |index| (index, catalog::relation_name(index));
+    let mut found: Vec<_> = index::list(relid)
+        .into_iter()
+        .filter(|&index| matches!(ttl_index::read(index), Some(Ok(found)) if fits(&found)))
+        .map(named)
+        .collect();
+    found.sort_by_key(|(_, name)| policy.is_none_or(|policy| policy.rule(name).is_none()));
+    found
 }
 
 /// Whether the policy asks for indexes that are still to be built.
