@@ -24,29 +24,28 @@ fn check() -> TableIterator<
     ),
 > {
     let labels = all_labels();
-    let mut found: Vec<(Option<pg_sys::Oid>, Problem)> = Vec::new();
-    if labels.is_empty() {
-        let none = Problem::new("no table of this database has a time to live")
-            .with_statement("SELECT ttl.enable('my_table', '30 days');");
-        found.push((None, none));
+    let common: Vec<Problem> = if labels.is_empty() {
+        let none = Problem::new("no table of this database has a time to live");
+        vec![none.with_statement("SELECT ttl.enable('my_table', '30 days');")]
     } else {
-        let common = deletion_problems::of_server()
-            .into_iter()
-            .chain(library::problem());
-        found.extend(common.map(|problem| (None, problem)));
-    }
+        let of_server = deletion_problems::of_server().into_iter();
+        of_server.chain(library::problem()).collect()
+    };
     let labelled = labels.into_iter().map(|(relid, _)| relid);
     // The temporary tables of other sessions are theirs to look after.
     let tables = labelled.filter(|&relid| {
         let class = catalog::class(relid);
         !class.is_some_and(|class| class.is_other_temporary())
     });
+    let mut found: Vec<(Option<pg_sys::Oid>, Problem)> = Vec::new();
     for relid in tables.chain(constraint_problems::without_label()) {
-        let own = problems::own(relid).into_iter();
+        let all = problems::all(relid).into_iter();
+        let own = all.filter(|problem| !common.contains(problem));
         found.extend(own.map(|problem| (Some(relid), problem)));
     }
-    let rows = found
-        .into_iter()
+    let common = common.into_iter().map(|problem| (None, problem));
+    let rows = common
+        .chain(found)
         .map(|(relid, problem)| (relid, Text(problem.text), problem.to_do.map(Text)));
     TableIterator::new(rows.collect::<Vec<_>>())
 }

@@ -12,16 +12,6 @@ use crate::worker::shared::places;
 use pgrx::pg_sys;
 use std::collections::BTreeSet;
 
-/// The problems of a table with this policy, if rows expire by it.
-pub(in crate::api) fn of(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
-    found(rel, policy, of_server)
-}
-
-/// The same, but for those of the server.
-pub(in crate::api) fn own(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
-    found(rel, policy, Vec::new)
-}
-
 /// Why nothing is deleted in this database.
 pub(in crate::api) fn of_server() -> Vec<Problem> {
     deletion_state::halted()
@@ -30,11 +20,8 @@ pub(in crate::api) fn of_server() -> Vec<Problem> {
         .collect()
 }
 
-fn found(
-    rel: pg_sys::Oid,
-    policy: &Policy,
-    of_server: impl FnOnce() -> Vec<Problem>,
-) -> Vec<Problem> {
+/// The problems of a table with this policy, if rows expire by it.
+pub(in crate::api) fn of(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     if !policy.is_on() {
         return vec![];
     }

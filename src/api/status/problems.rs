@@ -18,7 +18,6 @@ use crate::store::{TablePolicy, cache, label_provider, read_label};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
-use std::slice;
 
 /// A table's label, or why it cannot be read.
 type Label = Option<Result<Rc<Policy>>>;
@@ -40,13 +39,6 @@ const OF_DELETION: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |policy| deletion_problems::of(rel, policy)),
     ..OF_TABLE
 };
-/// The same, but for what is the server's.
-const OWN_OF_DELETION: CheckGroup = CheckGroup {
-    find: |rel, label| {
-        policy_of(label).map_or(vec![], |policy| deletion_problems::own(rel, policy))
-    },
-    ..OF_TABLE
-};
 const OF_NODES: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |_| cluster_figures::silent_nodes(rel)),
     cannot: "could not query the other nodes",
@@ -63,37 +55,27 @@ const OF_LIBRARY: CheckGroup = CheckGroup {
 /// `ttl.problems(rel) RETURNS text[]`; empty if nothing is wrong or the relation has no TTL.
 #[pg_extern(sql = false)]
 fn problems(rel: pg_sys::Oid) -> Vec<Text> {
-    let found = look_at(rel, &[OF_TABLE, OF_DELETION, OF_NODES, OF_LIBRARY]).into_iter();
+    let found = all(rel).into_iter();
     found.map(|problem| Text(problem.text)).collect()
 }
 
-/// Those of `ttl.problems` that are the table's own, and not the server's.
-pub(in crate::api) fn own(rel: pg_sys::Oid) -> Vec<Problem> {
-    look_at(rel, &[OF_TABLE, OWN_OF_DELETION, OF_NODES])
-}
-
-/// Looks for all in one subtransaction, and for each in one of its own where that fails.
-fn look_at(rel: pg_sys::Oid, parts: &[CheckGroup]) -> Vec<Problem> {
-    let find = |parts: &[CheckGroup]| {
-        contained_errors::contain(|| {
+/// Looks for each kind in a subtransaction of its own: what fails hides nothing else.
+pub(in crate::api) fn all(rel: pg_sys::Oid) -> Vec<Problem> {
+    let groups = [OF_TABLE, OF_DELETION, OF_NODES, OF_LIBRARY].into_iter();
+    let found = groups.flat_map(|group| {
+        let find = || {
             let label = cache::own_label(rel).map(Ok);
             let label = label.or_else(|| Some(read_label(rel)?.map(Rc::new)));
-            let found = parts.iter().flat_map(|part| (part.find)(rel, &label));
-            found.collect()
+            (group.find)(rel, &label)
+        };
+        contained_errors::contain(find).unwrap_or_else(|failure| {
+            let text = format!("{}: {}", group.cannot, failure.text());
+            vec![Problem::new(text).with_statement(group.to_do)]
         })
-    };
-    let one_by_one = || {
-        let found = parts.iter().flat_map(|part| {
-            find(slice::from_ref(part)).unwrap_or_else(|failure| {
-                let text = format!("{}: {}", part.cannot, failure.text());
-                vec![Problem::new(text).with_statement(part.to_do)]
-            })
-        });
-        let mut found: Vec<Problem> = found.collect();
-        found.dedup();
-        found
-    };
-    find(parts).unwrap_or_else(|_| one_by_one())
+    });
+    let mut found: Vec<Problem> = found.collect();
+    found.dedup();
+    found
 }
 
 fn policy_of(label: &Label) -> Option<&Policy> {
