@@ -5,11 +5,13 @@ use super::enable::Asked;
 use super::mass_expiry::{self, Consent, shown};
 use super::{guard, time_source};
 use crate::error::{Error, Result};
-use crate::pg::catalog::{self, index, names, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{
+    self, constraints, index, names, qualified_name, quote_identifier, quote_literal,
+};
 use crate::pg::session::locks;
 use crate::policy::is_creation_time;
 use crate::store::dates::DateType;
-use crate::store::stored_calls;
+use crate::store::{extension, stored_calls};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Looks at the columns that a new time to live takes over, before it does. Refuses without consent
@@ -29,11 +31,14 @@ pub(in crate::api) fn look(
     {
         return Err(no_such_column(relid, name));
     }
-    if let Some(name) = &asked.ts_column
-        && let Some(column) = catalog::attribute(relid, name)
-        && column.type_oid != pg_sys::TIMESTAMPTZOID
-    {
-        return Err(of_another_type(relid, name, &column, asked));
+    let ts = asked.ts_column.as_deref().unwrap_or("_ts");
+    if let Some(column) = catalog::attribute(relid, ts) {
+        if column.type_oid != pg_sys::TIMESTAMPTZOID || column.generated {
+            return Err(of_another_kind(relid, ts, &column, asked));
+        }
+        if index::is_key(relid, column.attno) {
+            return Err(is_key(relid, ts, asked));
+        }
     }
     if asked.document_column.clone().flatten().is_none() {
         let name = asked.ttl_column.clone().unwrap_or(Some("ttl".to_owned()));
@@ -61,7 +66,7 @@ fn no_such_column(relid: pg_sys::Oid, name: &str) -> Error {
 }
 
 /// W6: what there is to do with such a column.
-fn of_another_type(
+fn of_another_kind(
     relid: pg_sys::Oid,
     name: &str,
     column: &catalog::Attribute,
@@ -69,30 +74,70 @@ fn of_another_type(
 ) -> Error {
     let table = qualified_name(relid);
     let wanted = names::of_type(pg_sys::TIMESTAMPTZOID);
-    let message = format!("column \"{name}\" of table {table} is not of type {wanted}");
-    let is_local = DateType::of(column.type_oid).is_some_and(|date| !date.is_array);
-    let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
-    let seconds = seconds.unwrap_or(86_400);
-    let way = match is_local {
-        true => format!(
-            "To let rows expire after the time in the column, which stays as it is, run: SELECT ttl.expire_after({}, {}, {seconds});",
-            shown(relid),
-            quote_literal(name)
+    let (code, message) = match column.generated {
+        true => (
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("column \"{name}\" of table {table} is a generated column"),
         ),
-        false => time_source::way(relid, name, column.type_oid, &seconds.to_string()),
+        false => (
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            format!("column \"{name}\" of table {table} is not of type {wanted}"),
+        ),
     };
-    Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
-        .detail("The time of the last modification, which ttl.enable() keeps in it, needs a column of exactly this type.")
-        .hint(way)
+    let is_date = DateType::of(column.type_oid).is_some_and(|date| !date.is_array);
+    let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
+    let way = match is_date {
+        true => format!(
+            "To let rows expire after the time in the column, which stays as it is, run: {}",
+            expire_after_call(relid, name, seconds)
+        ),
+        false => time_source::way(
+            relid,
+            name,
+            column.type_oid,
+            &seconds.unwrap_or(86_400).to_string(),
+        ),
+    };
+    // The column of the usual name cannot be added beside it.
+    let other = match asked.ts_column {
+        None => " To keep the time of the last modification, name another column in ts_column.",
+        Some(_) => "",
+    };
+    Error::new(code, message)
+        .detail(format!("ttl.enable() keeps the time of the last modification in it, which needs an ordinary column of type {wanted}."))
+        .hint(way + other)
+}
+
+/// Rows that are written at the same time would be duplicates of each other.
+fn is_key(relid: pg_sys::Oid, name: &str, asked: &Asked) -> Error {
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,
+        format!("column {column} of table {table} is a unique key"),
+    )
+    .detail("ttl.enable() keeps the time of the last modification in it, in whole seconds: a second row in the same second would be a duplicate.")
+    .hint(format!(
+        "To let rows expire after the time in the column, which stays as it is, run: {} Otherwise, name another column in ts_column.",
+        expire_after_call(relid, name, seconds)
+    ))
 }
 
 /// W2: a column of that name that was not made for it.
 fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -> Result<()> {
-    let is_plain =
-        |column: &catalog::Attribute| column.type_oid == pg_sys::INT4OID && !column.generated;
-    let Some(present) = catalog::attribute(relid, name).filter(is_plain) else {
+    let Some(present) = catalog::attribute(relid, name).filter(|column| !column.generated) else {
         return Ok(());
     };
+    let with = |ttl_column: Option<String>| {
+        let asked = Asked {
+            ttl_column: Some(ttl_column),
+            ..asked.clone()
+        };
+        format!("SELECT {});", asked.call(relid))
+    };
+    if present.type_oid != pg_sys::INT4OID {
+        return Err(no_override(relid, name, &with(None)));
+    }
     if index::is_in_key(relid, present.attno) {
         return Err(in_key(relid, name));
     }
@@ -110,14 +155,8 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     if found.met < 0.5 {
         return Ok(());
     }
+    let soon = mass_expiry::estimate(relid, &format!("{column} BETWEEN 1 AND 86400"));
     let table = qualified_name(relid);
-    let with = |ttl_column: Option<String>| {
-        let asked = Asked {
-            ttl_column: Some(ttl_column),
-            ..asked.clone()
-        };
-        format!("SELECT {});", asked.call(relid))
-    };
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
         format!(
@@ -125,15 +164,29 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
         ),
     )
     .detail(format!(
-        "{} of {:.0} rows would have a time to live of their own.",
+        "{} of {:.0} rows would have a time to live of their own, {} of them a day or less.",
         found.shown(found.met),
-        found.total
+        found.total,
+        soon.shown(soon.met)
     ))
     .hint(format!(
         "If the values are seconds that a row lives, run: {} otherwise: {}",
         with(Some(name.to_owned())),
         with(None)
     )))
+}
+
+/// W6: a column of another type under the name of the override.
+fn no_override(relid: pg_sys::Oid, name: &str, without: &str) -> Error {
+    let table = qualified_name(relid);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!("column \"{name}\" of table {table} is not of type integer"),
+    )
+    .detail("A row's own time to live, in seconds, needs a column of exactly this type.")
+    .hint(format!(
+        "For a table without overrides, run: {without} Otherwise, name another column in ttl_column."
+    ))
 }
 
 /// The values of a key's column tell rows apart; they are no times to live.
@@ -155,6 +208,7 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         column.type_oid == pg_sys::TIMESTAMPTZOID
             && !column.generated
             && !stored_calls::is_current_ts(relid, column.attno)
+            && !has_override_check(relid)
     };
     if !catalog::attribute(relid, name).is_some_and(|column| is_taken_over(&column)) {
         return Ok(None);
@@ -187,10 +241,28 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         overwritten(relid, name)
             .detail("It stores the time of each row's last modification.")
             .hint(format!(
-                "To let rows expire after the time in the column, and keep it as it is, {}",
-                instead(relid, name, seconds)
+                "To let rows expire after the time in the column, and keep it as it is, {}{}",
+                instead(relid, name, seconds),
+                match has_overrides(relid, asked) {
+                    true => " Times to live of single rows do not count then.",
+                    false => "",
+                }
             )),
     ))
+}
+
+/// Whether the table has the constraint that a time to live adds to its overrides: it had one before, as by a dump.
+fn has_override_check(relid: pg_sys::Oid) -> bool {
+    extension::functions().is_some_and(|ttl| {
+        let all = constraints::of(relid);
+        all.iter().any(|it| it.calls(ttl.is_override))
+    })
+}
+
+/// Whether the table has a column for overrides already.
+fn has_overrides(relid: pg_sys::Oid, asked: &Asked) -> bool {
+    let name = asked.ttl_column.clone().unwrap_or(Some("ttl".to_owned()));
+    name.is_some_and(|name| catalog::attribute(relid, &name).is_some())
 }
 
 fn overwritten(relid: pg_sys::Oid, name: &str) -> Error {

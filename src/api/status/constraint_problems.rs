@@ -5,10 +5,12 @@ use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::constraints;
+use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
-use crate::store::{TablePolicy, extension, governing_label, override_check};
+use crate::store::{TablePolicy, extension, governing_label, override_check, stored_calls};
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// The constraints that `ttl.enable` added, dropped where nothing guarded them:
 /// under `row_security = off`, or while TTL was off. The caller has checked that TTL is on.
@@ -47,7 +49,8 @@ pub(in crate::api) fn of(
     problems
 }
 
-/// The tables that have a trigger or constraint of a time to live, and neither a label nor an ancestor with one.
+/// The tables that have a trigger or constraint of a time to live, and neither a label nor an ancestor with one. Of a
+/// family, the table that a policy belongs to: the partitioned table, or the topmost parent that has such a thing.
 pub(in crate::api) fn without_label() -> Vec<pg_sys::Oid> {
     let Some(functions) = extension::functions() else {
         return vec![];
@@ -67,9 +70,27 @@ pub(in crate::api) fn without_label() -> Vec<pg_sys::Oid> {
     );
     let tables = or_raise(encoding::texts::<1>(&query)).into_iter();
     let tables = tables.filter_map(|[oid]| Some(pg_sys::Oid::from(oid.parse::<u32>().ok()?)));
-    tables
+    let found: HashSet<_> = tables
         .filter(|&relid| governing_label(relid).is_none())
-        .collect()
+        .collect();
+    let mut known = Topmost::default();
+    let mut head = |relid| topmost(relid, |_| None, &mut known, |table| found.contains(&table));
+    let heads = found
+        .iter()
+        .filter_map(|&relid| Some(partitioned(head(relid)?)));
+    let mut heads: Vec<_> = heads.collect();
+    heads.sort_unstable_by_key(|relid| relid.to_u32());
+    heads.dedup();
+    heads
+}
+
+/// The table at the top of the partition tree to which the relation belongs, or itself.
+fn partitioned(relid: pg_sys::Oid) -> pg_sys::Oid {
+    let mut top = relid;
+    while let Some(parent) = catalog::partitioned_parent(top) {
+        top = parent;
+    }
+    top
 }
 
 /// A table that has what `ttl.enable` added, but no policy: a schema diff, or a restore without
@@ -89,11 +110,27 @@ pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
     if found.is_empty() {
         return None;
     }
-    let table = quote_literal(&qualified_name(relid));
+    let table = quote_literal(&qualified_name(partitioned(relid)));
+    let has_clock = found.len() > usize::from(trigger_placement::has(relid))
+        || (1..=catalog::column_count(relid))
+            .any(|attno| stored_calls::is_current_ts(relid, attno));
+    let enable = format!("ttl.enable({table}, '30 days')");
+    // The trigger alone is also that of a table that has TTL indexes only.
+    let (way, to_do) = match has_clock {
+        true => (format!("SELECT {enable}"), format!("SELECT {enable};")),
+        false => (
+            format!(
+                "ttl.expire_after({table}, column, seconds), for rows that expire after a date in a column, or {enable}"
+            ),
+            format!(
+                "Call ttl.expire_after({table}, column, seconds) or {enable}, or drop the trigger."
+            ),
+        ),
+    };
     let text = format!(
         "no row expires: the table has {} of a time to live but no policy, for example after a copy by LIKE \
-         or a schema diff; SELECT ttl.enable({table}, seconds) gives it one",
+         or a schema diff; {way} gives it one",
         found.join(" and ")
     );
-    Some(Problem::new(text).with_statement(format!("SELECT ttl.enable({table}, '30 days');")))
+    Some(Problem::new(text).with_statement(to_do))
 }

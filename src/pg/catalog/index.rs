@@ -71,6 +71,16 @@ pub(crate) fn is_in_key(relid: pg_sys::Oid, attno: i16) -> bool {
     found
 }
 
+/// Whether the column alone is the key of a unique index.
+pub(crate) fn is_key(relid: pg_sys::Oid, attno: i16) -> bool {
+    let mut found = false;
+    index_entry::each_of(relid, &mut |form| {
+        found = form.indislive && form.indisunique && form.key_columns() == [attno];
+        found
+    });
+    found
+}
+
 /// The columns that the key and the predicate depend on; numbers up to 0 are system columns or
 /// the whole row.
 ///

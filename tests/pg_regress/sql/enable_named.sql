@@ -78,6 +78,43 @@ SELECT * FROM policies WHERE relation = 'kept'::regclass;
 SELECT indexdef FROM pg_indexes WHERE tablename = 'kept';
 SELECT ttl.enable('kept', ttl_column => 'ttl');
 SELECT ttl.enable('kept', document_column => NULL);
+-- W6: columns of the usual names that are of another kind
+CREATE TABLE other_ttl (id int PRIMARY KEY, ttl bigint);
+SELECT ttl.enable('other_ttl', 3600);
+SELECT ttl.enable('enable_named.other_ttl', 3600, ttl_column => NULL);
+CREATE TABLE other_ts (id int PRIMARY KEY, _ts timestamp);
+SELECT ttl.enable('other_ts', 3600);
+CREATE TABLE other_epoch (id int PRIMARY KEY, _ts bigint);
+SELECT ttl.enable('other_epoch', 3600);
+CREATE TABLE generated_ts (id int PRIMARY KEY, _ts timestamptz GENERATED ALWAYS AS ('2020-01-01 00:00:00+00'::timestamptz) STORED);
+SELECT ttl.enable('generated_ts', 3600);
+-- a stamp is no key
+CREATE TABLE key_ts (id int PRIMARY KEY, _ts timestamptz UNIQUE);
+SELECT ttl.enable('key_ts', 3600);
+CREATE TABLE part_ts (id int, _ts timestamptz DEFAULT now(), PRIMARY KEY (id, _ts)) PARTITION BY RANGE (_ts);
+SELECT ttl.enable('part_ts', 3600);
+-- what an earlier time to live has left is taken up without a word
+CREATE TABLE again (id int PRIMARY KEY, _ts timestamptz NOT NULL DEFAULT now());
+SELECT ttl.enable('again', 3600);
+INSERT INTO again VALUES (1);
+SELECT ttl.disable('again');
+SECURITY LABEL FOR ttl ON TABLE again IS NULL;
+SELECT ttl.enable('again', 3600);
+
+-- ttl.check() of tables that have lost their labels: one row a family, and a statement that can be run
+CREATE TABLE family (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
+CREATE TABLE family_1 PARTITION OF family FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+SELECT ttl.enable('family', 3600);
+CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child () INHERITS (parent);
+SELECT ttl.enable('parent', 3600);
+CREATE TABLE codes (id int PRIMARY KEY, ends timestamptz);
+SELECT ttl.expire_after('codes', 'ends', 0);
+SECURITY LABEL FOR ttl ON TABLE family IS NULL;
+SECURITY LABEL FOR ttl ON TABLE parent IS NULL;
+SECURITY LABEL FOR ttl ON TABLE codes IS NULL;
+CREATE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT OR UPDATE ON codes FOR EACH ROW EXECUTE FUNCTION ttl.free_expired_keys();
+SELECT relation, to_do FROM ttl.check() WHERE problem LIKE 'no row expires: the table has %';
+
 SET client_min_messages = warning;
 DROP SCHEMA enable_named CASCADE;
 -- W7: in a database without the extension.
