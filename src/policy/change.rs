@@ -47,14 +47,17 @@ impl Policy {
 
     /// Whether rows live longer by the default of the other policy.
     pub(crate) fn revives_by_default(&self, to: &Self) -> bool {
-        match (self.default_ttl, to.default_ttl) {
+        to.longest_life() > self.longest_life()
+    }
+
+    /// How long a row may live by the default and its override, in an order that a change can be judged by.
+    pub(super) fn longest_life(&self) -> i64 {
+        match self.default_ttl {
             // C4: while TTL is off nothing expires by an override or default.
-            (None, _) => false,
-            (Some(_), None) => true,
+            None => i64::MAX,
             // C9: without a default overrides still count.
-            (Some(-1), Some(_)) => false,
-            (Some(_), Some(-1)) => true,
-            (Some(old), Some(new)) => new > old,
+            Some(-1) => i64::MAX - 1,
+            Some(seconds) => i64::from(seconds),
         }
     }
 

@@ -43,8 +43,8 @@ pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 pub(crate) use table_options::TableOptions;
 pub(crate) use undo::{Shortened, lagging, micros};
 pub(crate) use zone::{
-    SameOffset, earliest_local, examples, instant_of_local, latest_instant, latest_local,
-    local_of_instant, same_offset,
+    SameOffset, earliest_local, instant_of_local, latest_instant, latest_local, local_of_instant,
+    same_offset,
 };
 
 #[cfg(test)]

@@ -56,15 +56,6 @@ impl Policy {
         let Some(former) = former.filter(|former| former.is_on()) else {
             return self.is_on();
         };
-        let default = match (former.default_ttl, self.default_ttl) {
-            // C9: nothing expires by the clock then.
-            (_, None) => false,
-            // With the default overrides begin to count, too.
-            (None, Some(_)) => true,
-            (Some(_), Some(-1)) => false,
-            (Some(-1), Some(_)) => true,
-            (Some(old), Some(new)) => new < old,
-        };
         let is_shorter = |rule: &super::IndexRule| {
             former.rule(&rule.index).is_none_or(|old| {
                 rule.expire_after_seconds < old.expire_after_seconds
@@ -72,7 +63,7 @@ impl Policy {
             })
         };
         self.is_on()
-            && (default
+            && (self.longest_life() < former.longest_life()
                 || self.keep_expired < former.keep_expired
                 || self.columns().ne(former.columns())
                 || self.rules.iter().any(is_shorter))

@@ -160,34 +160,3 @@ fn offsets_near(from: i64, until: i64, zone: &impl Fn(i64) -> LocalTime) -> Vec<
 fn micros(seconds: i64) -> i64 {
     seconds.saturating_mul(MICROS_PER_SECOND)
 }
-
-/// What noon of a day in winter, and of one in summer, means in a zone: local time and UTC, for people.
-/// Only the former if both have the same offset.
-pub(crate) fn examples(zone: impl Fn(i64) -> LocalTime, of_dates: bool) -> Vec<(String, String)> {
-    /// 2026-01-15 and 2026-07-15, in days since 2000-01-01.
-    const DAYS: [(&str, i64); 2] = [("2026-01", 9511), ("2026-07", 9692)];
-    let shown = DAYS.map(|(month, day)| {
-        // A date is its first instant.
-        let local = if of_dates {
-            day * DAY
-        } else {
-            day * DAY + DAY / 2
-        };
-        let instant = instant_of_local(local, &zone);
-        let minute = instant.div_euclid(60 * MICROS_PER_SECOND);
-        let (hour, minute) = (minute.div_euclid(60).rem_euclid(24), minute.rem_euclid(60));
-        let date = 15 + instant.div_euclid(DAY) - day;
-        (
-            format!("{month}-15{}", if of_dates { "" } else { " 12:00" }),
-            format!("{month}-{date:02} {hour:02}:{minute:02}+00"),
-            local - instant,
-        )
-    });
-    let [winter, summer] = shown;
-    let is_same = winter.2 == summer.2;
-    [winter, summer]
-        .into_iter()
-        .take(if is_same { 1 } else { 2 })
-        .map(|(local, utc, _)| (local, utc))
-        .collect()
-}

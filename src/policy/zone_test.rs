@@ -87,32 +87,6 @@ fn infinities_and_the_end_of_time() {
     );
 }
 
-#[test]
-fn examples_for_people() {
-    let utc = examples(zone(0, &[]), false);
-    let noon = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-    assert_eq!(utc, [noon("2026-01-15 12:00", "2026-01-15 12:00+00")]);
-    let spring = 9600 * DAY;
-    let changing = zone(-5 * 3600, &[(spring, -4 * 3600)]);
-    assert_eq!(
-        examples(&changing, false),
-        [
-            noon("2026-01-15 12:00", "2026-01-15 17:00+00"),
-            noon("2026-07-15 12:00", "2026-07-15 16:00+00")
-        ]
-    );
-    let east = examples(zone(13 * 3600 + 1800, &[]), false);
-    assert_eq!(east, [noon("2026-01-15 12:00", "2026-01-14 22:30+00")]);
-    let dates = examples(&changing, true);
-    assert_eq!(
-        dates,
-        [
-            noon("2026-01-15", "2026-01-15 05:00+00"),
-            noon("2026-07-15", "2026-07-15 04:00+00")
-        ]
-    );
-}
-
 /// Some changes, at least 40 days apart, of up to a day.
 fn changes() -> impl Strategy<Value = (i64, Vec<(i64, i64)>)> {
     let offset = || -14 * 60i64..=14 * 60;

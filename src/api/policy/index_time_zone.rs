@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::policy::{self, IndexRule};
-use crate::store::dates::{DateKind, DateType};
+use crate::store::dates::DateType;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::ShownKey;
 use pgrx::PgSqlErrorCode;
@@ -20,7 +20,6 @@ pub(in crate::api) struct Notice {
     zone: TimeZone,
     /// Whether rows may live again that the former zone had expired.
     is_other: bool,
-    date: DateType,
 }
 
 /// The time zone of dates of this type: the one that is asked for, or the one that the index has, or
@@ -56,31 +55,21 @@ pub(in crate::api) fn choose(
     let notice = zone.filter(|_| asked.is_none() || is_other);
     Ok(Chosen {
         name,
-        notice: notice.map(|zone| Notice {
-            zone,
-            is_other,
-            date,
-        }),
+        notice: notice.map(|zone| Notice { zone, is_other }),
     })
 }
 
 impl Notice {
-    /// Says which zone counts, with an example. `call` is the call that chose it, without the closing
+    /// Says which zone counts. `call` is the call that chose it, without the closing
     /// bracket.
     pub(in crate::api) fn send(self, key: &ShownKey, table: &str, call: &str) {
         let zone = &self.zone.name;
-        let of_dates = self.date.kind == DateKind::Date;
-        let examples = policy::examples(self.zone.clock(), of_dates).into_iter();
-        let examples: Vec<String> = examples
-            .map(|(local, utc)| format!("{local} in {} means {utc}", key.text))
-            .collect();
-        let examples = examples.join(", and ");
         let (kind, key) = (key.kind, &key.text);
         let message = format!("{kind} {key} of table {table} is read in time zone {zone}");
         let notice = Error::for_notice(message);
         if self.is_other {
             notice
-                .detail(format!("{examples}. Rows that had expired only in the former time zone are visible again, unless they have been deleted."))
+                .detail("Rows that had expired only in the former time zone are visible again, unless they have been deleted.")
                 .notice();
         } else {
             let other = if self.zone.is_utc() {
@@ -89,7 +78,6 @@ impl Notice {
                 "UTC"
             };
             notice
-                .detail(format!("{examples}."))
                 .hint(format!(
                     "To use another time zone, such as {other}, run: SELECT {call}, time_zone => '{other}');"
                 ))
