@@ -9,17 +9,16 @@
 
 use super::{plan, same_xact_rows};
 use crate::deletion::left_to_owner;
-use crate::error::{Error, Result};
-use crate::pg::abi::report::or_raise;
-use crate::pg::abi::values::Text;
+use crate::error::Error;
+use crate::pg::abi::encoding;
 use crate::pg::catalog;
+use crate::pg::catalog::foreign_key::{self, ForeignKeyRow};
 use crate::pg::exec::query;
 use crate::pg::exec::table::{Slot, Table};
 use crate::pg::server::activity;
 use crate::pg::session::gate;
-use pgrx::pg_sys;
+use crate::visibility::referential;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, Spi};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -49,17 +48,13 @@ pub(super) fn forget() {
 
 /// A foreign key with such an action.
 struct Reference {
-    name: String,
-    table: pg_sys::Oid,
-    /// The condition "refers to the row with the key `$1`, …".
-    condition: String,
-    /// The columns of the key in the referenced table.
-    columns: Vec<i16>,
+    constraint: pg_sys::Oid,
+    row: ForeignKeyRow,
 }
 
 /// Whether foreign keys with such an action refer to the table.
 pub(super) fn has_references(relid: pg_sys::Oid) -> bool {
-    !or_raise(known_references(relid)).is_empty()
+    !known_references(relid).is_empty()
 }
 
 /// Raises 23503 if this transaction has made a row refer to this expired one, by a foreign key
@@ -70,10 +65,10 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
     // Raises errors before there is anything to drop.
     row.read_all();
     let relid = row.table().oid();
-    for reference in or_raise(known_references(relid)).iter() {
-        if or_raise(refers(reference, row)) {
+    for reference in known_references(relid).iter() {
+        if refers(&reference.row, row) {
             let (from, to) = (
-                catalog::qualified_name(reference.table),
+                catalog::qualified_name(reference.row.referencing),
                 catalog::qualified_name(relid),
             );
             let (message, hint) = if for_new_row {
@@ -90,7 +85,7 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
             Error::new(PgSqlErrorCode::ERRCODE_FOREIGN_KEY_VIOLATION, message)
                 .detail(format!(
                     "Rows of table {from} that this transaction has written refer to it, and foreign key \"{}\" would delete or change them.",
-                    reference.name
+                    foreign_key::name(reference.constraint)
                 ))
                 .hint(hint)
                 .raise();
@@ -98,89 +93,49 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
     }
 }
 
-/// [`references`], cached.
-fn known_references(relid: pg_sys::Oid) -> Result<Rc<[Reference]>> {
+/// The foreign keys with such an action that refer to the table, which the caller has open.
+fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
     if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
-        return Ok(known);
+        return known;
     }
     let before = plan::generation();
-    let found: Rc<[Reference]> = references(relid)?.into();
+    let constraints = foreign_key::of_referenced(relid).into_iter();
+    let references = constraints.filter_map(|constraint| {
+        let row = foreign_key::row(constraint)?;
+        let has_action = row.referenced == relid && [b'c', b'n', b'd'].contains(&row.on_delete);
+        has_action.then_some(Reference { constraint, row })
+    });
+    let found: Rc<[Reference]> = references.collect();
     if plan::generation() == before {
         REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
     }
-    Ok(found)
-}
-
-fn references(relid: pg_sys::Oid) -> Result<Vec<Reference>> {
-    let query = format!(
-        "SELECT c.conname::pg_catalog.text, c.conrelid, c.confkey, pg_catalog.string_agg( \
-             '$' OPERATOR(pg_catalog.||) k.n::pg_catalog.text OPERATOR(pg_catalog.||) ' OPERATOR(' \
-             OPERATOR(pg_catalog.||) pg_catalog.quote_ident(s.nspname) OPERATOR(pg_catalog.||) '.' \
-             OPERATOR(pg_catalog.||) o.oprname::pg_catalog.text OPERATOR(pg_catalog.||) ') x.' \
-             OPERATOR(pg_catalog.||) pg_catalog.quote_ident(a.attname), ' AND ') \
-         FROM pg_catalog.pg_constraint c \
-         CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(c.conkey), pg_catalog.unnest(c.conpfeqop)) WITH ORDINALITY AS k (attno, op, n) \
-         JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid \
-              AND a.attnum OPERATOR(pg_catalog.=) k.attno \
-         JOIN pg_catalog.pg_operator o ON o.oid OPERATOR(pg_catalog.=) k.op \
-         JOIN pg_catalog.pg_namespace s ON s.oid OPERATOR(pg_catalog.=) o.oprnamespace \
-         WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {} \
-           AND c.confdeltype OPERATOR(pg_catalog.=) ANY (ARRAY['c', 'n', 'd']::pg_catalog.\"char\"[]) \
-         GROUP BY c.oid, c.conname, c.conrelid, c.confkey",
-        relid.to_u32()
-    );
-    Spi::connect(|client| {
-        let mut found = Vec::new();
-        for row in client.select(&query, None, &[])? {
-            let (name, table) = (row.get::<Text>(1)?, row.get::<pg_sys::Oid>(2)?);
-            let (columns, condition) = (row.get::<Vec<i16>>(3)?, row.get::<Text>(4)?);
-            if let (Some(name), Some(table), Some(columns), Some(condition)) =
-                (name, table, columns, condition)
-            {
-                found.push(Reference {
-                    name: name.0,
-                    table,
-                    condition: condition.0,
-                    columns,
-                });
-            }
-        }
-        Ok(found)
-    })
+    found
 }
 
 /// Whether this transaction has made a row refer to this one. Asked as the owner of the
 /// referencing table, like PostgreSQL's own queries for foreign keys.
-fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
-    if !may_have_written(reference.table) {
-        return Ok(false);
+fn refers(foreign_key: &ForeignKeyRow, row: Slot<'_>) -> bool {
+    let table = foreign_key.referencing;
+    if !may_have_written(table) {
+        return false;
     }
-    let Some(class) = catalog::class(reference.table) else {
-        return Ok(false);
+    let Some((class, named)) = catalog::class(table).zip(foreign_key.named()) else {
+        return false;
     };
     let mut key = Vec::new();
-    for &attno in &reference.columns {
+    for attno in foreign_key.referenced_columns() {
         let (Some(column), Some(value)) = (row.table().column(attno), row.value(attno)) else {
-            return Ok(false);
+            return false;
         };
         key.push((column.atttypid, Some(value)));
     }
-    let only = if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE {
-        ""
-    } else {
-        "ONLY "
-    };
-    let query = format!(
-        "SELECT EXISTS (SELECT FROM {only}{} AS x WHERE {} AND ttl_internal.written_here(x.tableoid, x.ctid))",
-        catalog::qualified_name(reference.table),
-        reference.condition
-    );
-    let is_true = |found: Option<pg_sys::Datum>| found.is_some_and(|found| found.value() != 0);
-    left_to_owner::refuse_planning(reference.table, class.owner);
-    Ok(gate::visit(class.owner, |visit| {
-        same_xact_rows::asking_about(reference.table, |question| {
+    let is_written_here = "ttl_internal.written_here(tableoid, ctid)";
+    let query = encoding::from_bytes(referential::search(&named, is_written_here));
+    left_to_owner::refuse_planning(table, class.owner);
+    gate::visit(class.owner, |visit| {
+        same_xact_rows::asking_about(table, |question| {
             // By a new snapshot, which sees what this command has written so far.
-            if !is_true(query::first_value(visit, &query, &key)) {
+            if query::first_value(visit, &query, &key).is_none() {
                 return false;
             }
             // Rows that have referred to it since before the transaction go with it, whatever
@@ -188,9 +143,9 @@ fn refers(reference: &Reference, row: Slot<'_>) -> Result<bool> {
             question.leave_out_versions_of(|| {
                 query::read_as_before(visit, &query, &key);
             });
-            is_true(query::first_value(visit, &query, &key))
+            query::first_value(visit, &query, &key).is_some()
         })
-    }))
+    })
 }
 
 /// Whether this transaction can have written to the table or its partitions. Cheap, and mostly

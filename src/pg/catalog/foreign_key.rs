@@ -4,6 +4,7 @@
 
 use super::rows::{self, Cache};
 use super::triggers::{self, Trigger};
+use crate::pg::abi::encoding;
 use crate::pg::abi::lists;
 use crate::pg::catalog;
 use pgrx::pg_sys;
@@ -73,7 +74,7 @@ pub(crate) struct ForeignKeyRow {
     pub(crate) referencing: pg_sys::Oid,
     pub(crate) referenced: pg_sys::Oid,
     index: pg_sys::Oid,
-    on_delete: u8,
+    pub(crate) on_delete: u8,
     on_update: u8,
     full: bool,
     has_period: bool,
@@ -165,6 +166,16 @@ pub(crate) fn row(constraint: pg_sys::Oid) -> Option<ForeignKeyRow> {
         .flatten()
 }
 
+/// The foreign key's name; empty if it is gone.
+pub(crate) fn name(constraint: pg_sys::Oid) -> String {
+    CONSTRAINT
+        // SAFETY: a name is a C string.
+        .get(constraint, |form| unsafe {
+            encoding::from_pointer(form.conname.data.as_ptr())
+        })
+        .unwrap_or_default()
+}
+
 impl ForeignKeyRow {
     /// Adds all names. The tables exist, as the caller has locked them, or the one that the
     /// constraint belongs to.
@@ -191,6 +202,11 @@ impl ForeignKeyRow {
             .iter()
             .map(|&(referencing, ..)| referencing)
             .collect()
+    }
+
+    /// The referenced columns.
+    pub(crate) fn referenced_columns(&self) -> impl Iterator<Item = i16> {
+        self.columns.iter().map(|&(_, referenced, ..)| referenced)
     }
 
     fn pair(&self, pair: (i16, i16, pg_sys::Oid, pg_sys::Oid)) -> ColumnPair {

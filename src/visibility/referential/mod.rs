@@ -113,6 +113,11 @@ pub(crate) fn referring(key: &ForeignKey, outer: &[u8]) -> Vec<u8> {
     text::referring(key, outer)
 }
 
+/// Selects one row that refers by this foreign key to the key `$1, …` and meets the condition.
+pub(crate) fn search(key: &ForeignKey, condition: &str) -> Vec<u8> {
+    text::search(key, &key.referencing, condition.as_bytes())
+}
+
 /// What a query that is about to run on this table, its first, enforces; within the security
 /// context of referential triggers.
 pub(crate) fn running(query: &[u8], relid: pg_sys::Oid) -> Option<Enforced> {
