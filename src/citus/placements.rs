@@ -52,51 +52,32 @@ pub(crate) fn call(
         shell.to_u32(),
         catalog::quote_literal(&command)
     );
-    rows(&query)?.into_iter().map(answer).collect()
-}
-
-/// What Citus returns for one copy.
-struct PlacementRow {
-    node: String,
-    shard: i64,
-    success: bool,
-    result: String,
-}
-
-fn rows(query: &str) -> Result<Vec<PlacementRow>> {
-    let query = encoding::query(query);
-    let rows = Spi::connect_mut(|client| {
+    let query = encoding::query(&query);
+    let answers = Spi::connect_mut(|client| {
         let found = client.update(&query, None, &[])?;
         let text = |value: Option<Text>| value.map_or(String::new(), |text| text.0);
         found
             .map(|row| {
                 let (name, port) = (text(row.get(1)?), row.get::<i32>(2)?);
-                Ok(PlacementRow {
-                    node: format!("{name}:{}", port.unwrap_or(0)),
-                    shard: row.get(3)?.unwrap_or(0),
-                    success: row.get(4)?.unwrap_or(false),
-                    result: text(row.get(5)?),
+                let (shard, text) = (row.get(3)?.unwrap_or(0), text(row.get(5)?));
+                Ok(match row.get(4)?.unwrap_or(false) {
+                    true => Ok(PlacementAnswer { shard, text }),
+                    false => Err(failure(&name, port.unwrap_or(0), shard, &text)),
                 })
             })
-            .collect::<spi::Result<Vec<_>>>()
+            .collect::<spi::Result<Result<Vec<_>>>>()
     });
-    rows.map_err(Error::from)
+    answers.map_err(Error::from)?
 }
 
-fn answer(row: PlacementRow) -> Result<PlacementAnswer> {
-    if row.success {
-        return Ok(PlacementAnswer {
-            shard: row.shard,
-            text: row.result,
-        });
-    }
-    let message = format!("a shard could not be worked on at {}", row.node);
-    Err(Error::new(
+fn failure(node: &str, port: i32, shard: i64, text: &str) -> Error {
+    let message = format!("a shard could not be worked on at {node}:{port}");
+    Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
     )
-    .detail(format!("Shard {}: {}", row.shard, row.result))
-    .hint("What other shards have done by then is done. Mend the cause, and try again."))
+    .detail(format!("Shard {shard}: {text}"))
+    .hint("What other shards have done by then is done. Mend the cause, and try again.")
 }
 
 /// The sum of what shards have returned; copies of one shard count once.

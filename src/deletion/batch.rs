@@ -11,7 +11,7 @@ use crate::pg::catalog::replication::Origin;
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::exec::firing::Firing;
 use crate::pg::server::timeout::TimeLimit;
-use crate::pg::session::gate::{self, GateVisit};
+use crate::pg::session::gate;
 use crate::pg::session::{self, locks, owner_session, xact};
 use crate::settings;
 use crate::store::{cache, policy_lock};
@@ -40,12 +40,6 @@ pub(crate) enum BatchFailure {
     Row(Error, Option<FoundRow>),
     /// As `Row`, after so long that other tables should have their turn.
     Slow(Error),
-}
-
-/// What `ttl.purge` has done to one table.
-pub(crate) struct PurgeResult {
-    /// Rows deleted in the table itself, without cascades.
-    pub(crate) rows: u64,
 }
 
 /// Tells listeners what a purge has deleted.
@@ -240,17 +234,8 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
     }
 }
 
-/// Deletes all expired rows of the table in the current transaction, as the current user; waits
-/// for locked rows. For `ttl.purge`; the caller holds ROW EXCLUSIVE.
-pub(crate) fn delete_all(visit: &GateVisit, relid: pg_sys::Oid) -> Result<PurgeResult, Error> {
-    let rows = match Job::of(relid) {
-        None => 0,
-        Some(job) => delete_expired(&Deleter::new(visit, &job, Locks::Wait)?),
-    };
-    Ok(PurgeResult { rows })
-}
-
-/// [`delete_all`] by this deleter, which waits.
+/// Deletes all expired rows of the table in the current transaction, as the current user, by this deleter, which waits
+/// for locked rows; returns their number, without cascades. The caller holds ROW EXCLUSIVE.
 pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
     let job = deleter.job;
     underway::during(|| {

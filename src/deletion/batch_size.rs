@@ -48,22 +48,10 @@ pub(crate) fn after_timeout(size: u32) -> Option<u32> {
     (size > 1).then_some((size / 16).max(1))
 }
 
-/// In which order a table is swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SweepOrder {
-    /// In index order: reads only expired rows.
-    Index,
-    /// In heap order, by ranges of blocks: reads everything, but each block once.
-    Heap,
-}
-
-/// The order for an estimated number of expired rows in a table of a number of blocks. With more than
-/// one in two blocks, index order would read nearly every block anyway, perhaps several times.
-pub(crate) fn sweep_order(expired: u64, blocks: u64) -> SweepOrder {
+/// Whether an estimated number of expired rows in a table of a number of blocks is deleted in heap order, which reads
+/// everything, but each block once; in index order only expired rows are read. With more than one in two blocks, index
+/// order would read nearly every block anyway, perhaps several times.
+pub(crate) fn is_for_heap(expired: u64, blocks: u64) -> bool {
     const FEW: u64 = 20_000;
-    if expired >= FEW && expired >= blocks / 2 {
-        SweepOrder::Heap
-    } else {
-        SweepOrder::Index
-    }
+    expired >= FEW && expired >= blocks / 2
 }

@@ -8,35 +8,12 @@ use super::{message, receiver, underway};
 use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::session::gate::GateVisit;
-use crate::pg::session::{self, txn, xact};
+use crate::pg::session::{txn, xact};
 use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 
 /// The most attempts that may fail before the rest is left.
 const MAX_FAILURES: u32 = 1000;
-
-/// Whether an expired row is still in the table. The caller holds a lock on the table, and is
-/// its owner.
-pub(crate) fn has_expired(visit: &GateVisit, relid: pg_sys::Oid) -> bool {
-    Job::of(relid).is_some_and(|job| has_row_of(visit, &job))
-}
-
-/// Whether a row is still in the table that a job would delete.
-pub(super) fn has_row_of(visit: &GateVisit, job: &Job) -> bool {
-    let query = format!("{} LIMIT 1", job.remaining(&job.past()));
-    // By the indexes, whatever the planner expects to find early in the table.
-    !session::index_only(|| receiver::collect(visit, job, &query, &[], 1)).is_empty()
-}
-
-/// Whether one of them comes from this transaction.
-pub(super) fn has_own_row_of(visit: &GateVisit, job: &Job) -> bool {
-    let own = "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid";
-    let query = format!(
-        "{} LIMIT 1",
-        job.remaining(&format!("{}{own} AND ", job.past()))
-    );
-    !session::index_only(|| receiver::collect(visit, job, &query, &[], 1)).is_empty()
-}
 
 /// Deletes the expired rows that can be deleted, in subtransactions, as the current user;
 /// returns the first error of those that cannot. An `Err` is no row's: the statement was

@@ -1,6 +1,5 @@
 //! Looks at a table without deleting: how much there is to delete, and when.
 
-use super::batch_size::{self, SweepOrder};
 use super::expiry_keys::{ExpiryKey, ExpiryKind, IndexPosition};
 use super::job::Job;
 use super::receiver::{self, FoundRow};
@@ -23,12 +22,6 @@ use std::rc::Rc;
 pub(crate) struct Estimate {
     pub(crate) expired: u64,
     pub(crate) blocks: u32,
-}
-
-impl Estimate {
-    pub(crate) fn order(&self) -> SweepOrder {
-        batch_size::sweep_order(self.expired, u64::from(self.blocks))
-    }
 }
 
 /// Runs `look` in a transaction of its own, as the table's owner, with a weak lock on the table

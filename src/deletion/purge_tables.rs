@@ -1,11 +1,13 @@
 //! Deletes expired rows in a session's own transaction, as the tables' owners.
 
+use super::archiving::Locks;
+use super::deleter::Deleter;
 use super::job::Job;
-use super::{batch, piecemeal};
+use super::{batch, receiver};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
-use crate::pg::session::locks;
+use crate::pg::session::{self, locks};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Locks the table, its partitions and its children, and returns them.
@@ -20,32 +22,45 @@ pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
 /// Deletes the expired rows of one table by the policy in force for it: a child may follow
 /// another parent. The caller holds ROW EXCLUSIVE or more.
 pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
-    let purged = as_owner(relid, |visit| batch::delete_all(visit, relid)).transpose()?;
-    Ok(purged.map_or(0, |purged| purged.rows))
+    let delete = |visit: &GateVisit| match Job::of(relid) {
+        None => Ok(0),
+        Some(job) => {
+            Deleter::new(visit, &job, Locks::Wait).map(|deleter| batch::delete_expired(&deleter))
+        }
+    };
+    as_owner(relid, delete).unwrap_or(Ok(0))
 }
 
-/// Whether an expired row is still in the table.
+/// Whether an expired row is still in the table. The caller holds a lock on it.
 pub(crate) fn has_expired(relid: pg_sys::Oid) -> bool {
-    as_owner(relid, |visit| piecemeal::has_expired(visit, relid)).unwrap_or(false)
+    has_row(relid, Job::of, "")
 }
 
 /// Whether this transaction has brought rows into the table that are to be deleted.
 pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
-    let has_any = |visit: &GateVisit| {
-        Job::lagging(relid).is_some_and(|job| piecemeal::has_own_row_of(visit, &job))
-    };
+    const OWN: &str =
+        "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid AND ";
     // A subscription may act for tables of others.
     let owner = catalog::class(relid).map(|class| class.owner);
     let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
-    owner.is_some_and(is_owner) && as_owner(relid, has_any).unwrap_or(false)
+    owner.is_some_and(is_owner) && has_row(relid, Job::lagging, OWN)
 }
 
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
 pub(crate) fn has_any_expired(relid: pg_sys::Oid) -> bool {
-    let has_any = |visit: &GateVisit| {
-        Job::of_all(relid).is_some_and(|job| piecemeal::has_row_of(visit, &job))
+    has_row(relid, Job::of_all, "")
+}
+
+/// Whether a row is in the table that the job would delete and that meets the condition.
+fn has_row(relid: pg_sys::Oid, job: fn(pg_sys::Oid) -> Option<Job>, condition: &str) -> bool {
+    let has_row = |visit: &GateVisit| {
+        job(relid).is_some_and(|job| {
+            let query = job.remaining(&format!("{}{condition}", job.past())) + " LIMIT 1";
+            // By the indexes, whatever the planner expects to find early in the table.
+            !session::index_only(|| receiver::collect(visit, &job, &query, &[], 1)).is_empty()
+        })
     };
-    as_owner(relid, has_any).unwrap_or(false)
+    as_owner(relid, has_row).unwrap_or(false)
 }
 
 /// Raises 42501.

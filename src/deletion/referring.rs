@@ -226,11 +226,7 @@ fn wait_for_owner(target: Oid, meets: impl Fn() -> Option<bool>) {
 
 /// Whether a row is there, expired or not, that refers to the one.
 pub(super) fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool {
-    let search = KeptQuery::of(enforced.search(None, "true"), parameters);
-    let own = planned_statement::begin_removal(relid, search.text());
-    let found = search.run_guarded(parameters) > 0;
-    planned_statement::end_removal(own);
-    found
+    finds_any(enforced.search(None, "true"), relid, parameters)
 }
 
 /// Whether an expired row is there.
@@ -242,11 +238,16 @@ fn meets_any(
 ) -> Option<bool> {
     let condition = expired(&*cache::policy(target)?);
     let search = enforced.search(partition(relid, target), &condition);
+    Some(finds_any(search, target, parameters))
+}
+
+/// Whether the query returns a row of this table.
+fn finds_any(search: Vec<u8>, relid: Oid, parameters: &Parameters) -> bool {
     let search = KeptQuery::of(search, parameters);
-    let own = planned_statement::begin_removal(target, search.text());
+    let own = planned_statement::begin_removal(relid, search.text());
     let found = search.run_guarded(parameters) > 0;
     planned_statement::end_removal(own);
-    Some(found)
+    found
 }
 
 /// Counts the rows that have gone, and tells consumers of logical decoding.

@@ -49,15 +49,12 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         now::forget();
     }
     match event {
-        XactEvent::XACT_EVENT_COMMIT => {
+        XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_PREPARE => {
             removals::at_xact_end();
-            wakeups::at_commit();
-            places::at_end(true);
-            row_locks::at_xact_end();
-        }
-        XactEvent::XACT_EVENT_PREPARE => {
-            removals::at_xact_end();
-            wakeups::at_other_end(true);
+            match event {
+                XactEvent::XACT_EVENT_COMMIT => wakeups::at_commit(),
+                _ => wakeups::at_other_end(true),
+            }
             places::at_end(true);
             row_locks::at_xact_end();
         }

@@ -49,7 +49,6 @@ struct ClientState {
 pub(in crate::worker) struct Clients(HashMap<Client, ClientState>);
 
 impl Clients {
-    /// A client's workers.
     pub(in crate::worker) fn workers(client: Client) -> impl Iterator<Item = &'static Process> {
         processes::workers_in(client.database)
             .filter(move |worker| worker.owner.load(Ordering::Relaxed) == client.owner)
@@ -155,7 +154,6 @@ impl Clients {
         now.saturating_add(pause)
     }
 
-    /// A worker has ended.
     pub(in crate::worker) fn has_ended(&mut self, client: Client, connected: bool, now: i64) {
         let known = self.0.entry(client).or_default();
         known.at = now;

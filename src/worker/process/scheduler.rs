@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::pg::server::{activity, background};
 use crate::pg::session;
 use crate::settings;
+use crate::worker::shared::deletion_state;
 use crate::worker::shared::processes::{self, Kind, Process};
 use crate::worker::shared::{self, REPLICAS_EVERY};
-use crate::worker::shared::{deletion_state, log};
 use pgrx::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -137,7 +137,6 @@ impl Replicas {
         let control = shared::control();
         control.replica_lag.store(micros, Ordering::Relaxed);
         control.replica_lag_at.store(now, Ordering::Relaxed);
-        log::over("replicas");
         Ok(())
     }
 }

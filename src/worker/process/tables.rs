@@ -34,7 +34,6 @@ pub(in crate::worker) struct Target {
     pub(in crate::worker) shortest: i64,
 }
 
-/// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::worker) enum Reading {
     All,

@@ -17,8 +17,9 @@ const FIRST_LIMIT: Duration = Duration::from_millis(500);
 const GROWTH: u32 = 4;
 /// More steps than any limit has.
 const MOST_LEVELS: u8 = 16;
-/// The longest time that a transaction goes on while others wait.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest time that a transaction goes on while others wait, if its limit is not less: that grows a little, too, so
+/// that an honest table's work can finish some day.
+pub(in crate::worker) const PATIENCE: Duration = Duration::from_secs(2);
 /// A batch of few rows that takes this long is slow, even if it ends.
 const SLOW_BATCH: Duration = Duration::from_millis(250);
 const FEW_ROWS: u64 = 10;
@@ -135,12 +136,6 @@ impl Habit {
     /// The time limit of a transaction in the next turn, at most `most`.
     pub(in crate::worker) fn limit(&self, most: Duration) -> Duration {
         limit(self.level, most)
-    }
-
-    /// After this time a transaction ends if others wait. It grows a little, too, so that an
-    /// honest table's work can finish some day.
-    pub(in crate::worker) fn patience(&self, most: Duration) -> Duration {
-        self.limit(most).min(PATIENCE)
     }
 
     /// Whether its turns count among those that must leave one worker free.

@@ -174,15 +174,9 @@ impl Schedule {
         (self.full || long_ago) && now >= self.full_after
     }
 
-    /// A search from the very beginning has found its first row, or none, after `cost`.
-    pub(in crate::worker) fn after_full_search(&mut self, cost: i64, now: i64) {
-        self.full = false;
-        self.last_full = now;
-        self.full_after = now.saturating_add(cost.saturating_mul(FULL_SEARCH_SHARE));
-    }
-
-    /// All of the table was read, for lack of an index. Not again before `pause` is over.
-    pub(in crate::worker) fn after_reading_all(&mut self, pause: i64, now: i64) {
+    /// A search from the very beginning has found its first row, or none; or all of the table was read, for lack of an
+    /// index. Not again before `pause` is over.
+    pub(in crate::worker) fn after_full_search(&mut self, pause: i64, now: i64) {
         self.full = false;
         self.last_full = now;
         self.full_after = now.saturating_add(pause);

@@ -148,7 +148,7 @@ fn writes_make_a_table_due_once_a_second() {
 #[test]
 fn a_slow_search_from_the_beginning_is_seldom() {
     let mut schedule = Schedule::default();
-    schedule.after_full_search(SECOND, NOW);
+    schedule.after_full_search(20 * SECOND, NOW);
     schedule.after_writes(KEPT, SECOND, NOW);
     assert!(!schedule.begins_full(NAP, NOW + 19 * SECOND));
     assert!(schedule.begins_full(NAP, NOW + 20 * SECOND));
@@ -159,7 +159,7 @@ fn a_slow_search_from_the_beginning_is_seldom() {
 #[test]
 fn a_search_that_is_owed_is_made() {
     let mut schedule = Schedule::default();
-    schedule.after_full_search(SECOND, NOW);
+    schedule.after_full_search(20 * SECOND, NOW);
     schedule.after_writes(KEPT, SECOND, NOW);
     schedule.after_turn(done(None), NAP, NOW + SECOND);
     assert!(!schedule.is_routine());
@@ -175,7 +175,7 @@ fn a_search_that_is_owed_is_made() {
 #[test]
 fn m9_searches_of_further_indexes_count() {
     let mut schedule = Schedule::default();
-    schedule.after_full_search(SECOND, NOW);
+    schedule.after_full_search(20 * SECOND, NOW);
     schedule.after_further_search(2 * SECOND);
     schedule.after_writes(KEPT, SECOND, NOW);
     schedule.after_turn(done(None), NAP, NOW + 3 * SECOND);

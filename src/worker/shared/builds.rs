@@ -214,12 +214,10 @@ pub(in crate::worker) fn is_wanted(key: TableKey) -> bool {
     builds.any(|build| build.key == key)
 }
 
-/// The PID of the builder at this table.
 pub(in crate::worker) fn pid_at(key: TableKey) -> Option<i32> {
     at(key.database, key.relid).map(|builder| builder.pid.load(Ordering::Acquire))
 }
 
-/// How the builder stands with the table.
 pub(in crate::worker) fn standing(key: TableKey) -> BuildState {
     if pid_at(key).is_some() {
         return BuildState::Building;

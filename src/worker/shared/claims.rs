@@ -130,15 +130,9 @@ fn after_death(state: &mut TableState, naptime: i64, now: i64) {
         .after_turn(&spent, settings::statement_timeout());
 }
 
-/// The time limits of a turn's transactions: the longest, and after which they give way.
-pub(in crate::worker) struct Limits {
-    pub(in crate::worker) each: Duration,
-    pub(in crate::worker) patience: Duration,
-}
-
-/// Begins this process's turn at a table; `None` if it has lost its claim, or too many others
-/// are at tables of slow owners.
-pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
+/// Begins this process's turn at a table, and returns the time limit of its transactions; `None` if it has lost its
+/// claim, or too many others are at tables of slow owners.
+pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration> {
     let me = background::my_pid();
     let most = settings::statement_timeout();
     let workers = settings::max_workers();
@@ -162,10 +156,7 @@ pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Limits> {
     if let Some(own) = own {
         own.set_turn(key.relid, slow, now);
     }
-    Some(Limits {
-        each: state.habit.limit(most),
-        patience: state.habit.patience(most),
-    })
+    Some(state.habit.limit(most))
 }
 
 /// Ends this process's turn at a table. True if the table has just been found slow for the first
@@ -248,7 +239,6 @@ pub(in crate::worker) struct Waiting {
     pub(in crate::worker) rank: i64,
 }
 
-/// What waits.
 pub(in crate::worker) fn waiting(now: i64) -> HashMap<Client, Waiting> {
     let busy = Busy::now();
     let workers = settings::max_workers();

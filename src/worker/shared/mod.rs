@@ -213,7 +213,6 @@ pub(super) fn mark_number(database: u32, labelled_table: u32) -> usize {
     usize::try_from(hash >> 40).unwrap_or(0) % MARKS
 }
 
-/// A mark.
 pub(super) fn mark(number: usize) -> &'static AtomicU8 {
     &control().marks[number]
 }

@@ -78,7 +78,7 @@ pub(in crate::worker) struct Process {
     pub(in crate::worker) database: AtomicU32,
     pub(in crate::worker) owner: AtomicU32,
     pub(in crate::worker) table: AtomicU32,
-    /// It has given up its identity ([`Way::Renounced`]).
+    /// It has given up its identity ([`Ownership::Renounced`]).
     renounced: AtomicBool,
     /// It has come as far as being connected.
     pub(in crate::worker) connected: AtomicBool,
@@ -116,7 +116,7 @@ impl Process {
         self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
     }
 
-    /// The place's task.
+    /// How the process belongs to its owner.
     pub(in crate::worker) fn way(&self) -> Ownership {
         match self.renounced.load(Ordering::Relaxed) {
             true => Ownership::Renounced,
@@ -169,7 +169,6 @@ fn all() -> impl Iterator<Item = &'static Process> {
     shared::control().processes.iter()
 }
 
-/// The processes of this kind.
 pub(in crate::worker) fn of(kind: Kind) -> impl Iterator<Item = &'static Process> {
     all().filter(move |process| process.is(kind))
 }
@@ -182,7 +181,6 @@ pub(in crate::worker) fn in_database(database: u32) -> impl Iterator<Item = &'st
     })
 }
 
-/// The workers in a database.
 pub(in crate::worker) fn workers_in(database: u32) -> impl Iterator<Item = &'static Process> {
     in_database(database).filter(|process| process.is(Kind::Worker))
 }

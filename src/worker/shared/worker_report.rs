@@ -106,7 +106,6 @@ pub(crate) struct HeapBlocks {
     pub(crate) total: i64,
 }
 
-/// The workers that are there.
 pub(crate) fn workers() -> Vec<WorkerReport> {
     processes::of(Kind::Worker).filter_map(show).collect()
 }

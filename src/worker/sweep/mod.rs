@@ -11,13 +11,14 @@ pub(in crate::worker) mod unreadable;
 pub(in crate::worker) mod without_deletion;
 
 use self::turn::{Step, Turn};
-use crate::deletion::batch_size::{self, SweepOrder};
+use crate::deletion::batch_size;
 use crate::deletion::expiry_keys::{ExpiryKey, IndexPosition};
 use crate::deletion::probe;
 use crate::deletion::receiver::FoundRow;
 use crate::error::Error;
 use crate::pg::server::background;
 use crate::settings;
+use crate::worker::queue::schedule;
 use crate::worker::shared::worker_report::{self, Phase};
 use crate::worker::shared::{outgrown, state, wakeups};
 use std::time::Duration;
@@ -130,7 +131,8 @@ impl Turn<'_> {
             if std::mem::take(&mut self.progress.full_search) {
                 let now = background::monotonic();
                 state::with_table(self.key, |state| {
-                    state.schedule.after_full_search(cost, now)
+                    let pause = schedule::interval(cost);
+                    state.schedule.after_full_search(pause, now)
                 });
             } else if from == IndexPosition::BEGINNING {
                 state::with_table(self.key, |state| state.schedule.after_further_search(cost));
@@ -146,7 +148,7 @@ impl Turn<'_> {
                 self.advance(expiry_key, from, last, done.tally.deleted == 0);
             }
             let many = self.progress.pass_rows >= MANY;
-            if many && !self.progress.estimated && self.estimate()? == SweepOrder::Heap {
+            if many && !self.progress.estimated && self.estimate()? {
                 self.begin_heap_sweep()?;
                 return Ok(Step::Finished);
             }
@@ -169,12 +171,16 @@ impl Turn<'_> {
         self.progress.set_position(expiry_key.number, position);
     }
 
-    pub(super) fn estimate(&mut self) -> Result<SweepOrder, Error> {
+    /// Estimates how many rows are expired; whether they are to be deleted in heap order.
+    pub(super) fn estimate(&mut self) -> Result<bool, Error> {
         self.progress.estimated = true;
         let estimate = probe::estimate(&self.job)?;
         let backlog = i64::try_from(estimate.expired).unwrap_or(i64::MAX);
         self.note_backlog(backlog);
-        Ok(estimate.order())
+        Ok(batch_size::is_for_heap(
+            estimate.expired,
+            estimate.blocks.into(),
+        ))
     }
 
     /// Notes an estimate of how many rows are expired.

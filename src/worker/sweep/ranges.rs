@@ -93,7 +93,7 @@ impl Turn<'_> {
         let pause = self.pause_of_reading(schedule::VERY_LATE);
         let now = background::monotonic();
         state::with_table(self.key, |state| {
-            state.schedule.after_reading_all(pause, now)
+            state.schedule.after_full_search(pause, now)
         });
     }
 

@@ -12,7 +12,7 @@ use crate::pg::catalog;
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use crate::store::paused_tables;
-use crate::worker::queue::fairness::{LONG_TURN, Spent};
+use crate::worker::queue::fairness::{LONG_TURN, PATIENCE, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
@@ -63,7 +63,7 @@ pub(in crate::worker) enum Step {
 /// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
 /// Returns whether it has opened the table.
 pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
-    let Some(limits) = claims::begin_turn(key, background::monotonic()) else {
+    let Some(limit) = claims::begin_turn(key, background::monotonic()) else {
         return false;
     };
     let drops = state::with_table(key, |state| state.drops).unwrap_or(false);
@@ -72,8 +72,8 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
         return false;
     }
     // As long as a turn should take, plus two transactions of the longest kind.
-    let whole = TIME + limits.each * 2;
-    timeout::TimedTurn::begin(limits.each, whole, limits.patience, LONG_TURN);
+    let whole = TIME + limit * 2;
+    timeout::TimedTurn::begin(limit, whole, limit.min(PATIENCE), LONG_TURN);
     let outcome = work(key, drops, pace);
     let outcome = outcome.unwrap_or_else(|failure| {
         if !is_passing(key, &failure) {
@@ -83,7 +83,7 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
             // The owner has changed, perhaps: the scheduler notices, and another process takes over.
             wakeups::tell_of_change(key.database);
         }
-        timeout::TimedTurn::leave(limits.each / 2);
+        timeout::TimedTurn::leave(limit / 2);
         measure_backlog(key);
         Outcome::Failed
     });
