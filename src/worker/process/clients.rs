@@ -7,6 +7,7 @@ use crate::pg::catalog::roles;
 use crate::pg::server::background;
 use crate::pg::session::owner_session::Ownership;
 use crate::worker::queue::fairness::{Applicant, Backlog};
+use crate::worker::queue::schedule::Writes;
 use crate::worker::shared::claims::{self, Client, Waiting};
 use crate::worker::shared::log;
 use crate::worker::shared::processes::{self, Process};
@@ -54,17 +55,18 @@ impl Clients {
             .filter(move |worker| worker.owner.load(Ordering::Relaxed) == client.owner)
     }
 
-    /// The clients that need a worker now, the first to be served first, and when the next one will.
+    /// The clients that need a worker now, after these writes, the first to be served first, and when the next one will.
     /// Wakes idle workers of clients whose tables are due. `admits`: whether processes may be in the
     /// database, and else when to ask again.
     pub(in crate::worker) fn due(
         &mut self,
+        written: &HashMap<usize, Writes>,
         now: i64,
         admits: impl Fn(u32) -> Result<(), i64>,
     ) -> (i64, Vec<Client>) {
         let mut next = i64::MAX;
         let mut due: Vec<(Client, Waiting)> = Vec::new();
-        for (client, waiting) in claims::waiting(now) {
+        for (client, waiting) in claims::waiting(written, now) {
             let at = match admits(client.database) {
                 Ok(()) => waiting.first_due,
                 Err(at) => at.max(waiting.first_due),

@@ -15,7 +15,7 @@ use crate::settings;
 use crate::worker::queue::clock;
 use crate::worker::shared;
 use crate::worker::shared::claims;
-use crate::worker::shared::write_marks::AllMarks;
+use crate::worker::shared::write_marks::Marks;
 use crate::worker::shared::{deletion_state, log, state};
 use core::ffi::c_int;
 use pgrx::prelude::*;
@@ -93,7 +93,7 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
         }
         // While it is off, writes are none of its business.
         let is_on = launcher.is_on;
-        shared::databases().for_each(|(_, slot)| slot.wants_wake.store(is_on, Ordering::SeqCst));
+        control.wants_wake.store(is_on, Ordering::SeqCst);
         // A session may have written before the flag was set.
         if !launcher.is_on || !launcher.marks.are_behind() {
             background::wait(sleep / 1000);
@@ -113,7 +113,7 @@ pub(in crate::worker) struct Launcher {
     databases: Databases,
     databases_read_at: i64,
     starter: Starter,
-    marks: AllMarks,
+    marks: Marks,
     /// Whether deletion was on in the last round.
     is_on: bool,
 }
@@ -134,10 +134,10 @@ impl Launcher {
         }
         heed_clock(now);
         self.read_databases(now)?;
-        let fresh = self.marks.take(now);
         let (starter, databases) = (&mut self.starter, &self.databases);
         let mut next = starter.start_schedulers(databases, now);
-        next = next.min(starter.start_workers(databases, now)?);
+        let (written, fresh) = self.marks.take();
+        next = next.min(starter.start_workers(databases, &written, now)?);
         next = next.min(starter.start_builders(databases, now)?);
         Ok((next, fresh))
     }
@@ -188,7 +188,6 @@ impl Launcher {
                 shared::free_database(slot);
             }
         }
-        self.marks.retain(|oid| all.contains(&oid));
     }
 }
 

@@ -81,7 +81,6 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
             }
             slot.due
                 .store(end.saturating_add(settings::naptime()), Ordering::Release);
-            slot.loads.fetch_add(1, Ordering::AcqRel);
             shared::wake_launcher();
             let pause = (end - now).saturating_mul(SHARE).min(LONGEST_PAUSE);
             sleep(pause);

@@ -7,11 +7,12 @@ use crate::pg::catalog::databases::Databases;
 use crate::pg::server::background::{self, Registration, WorkerHandle};
 use crate::pg::session::owner_session::Ownership;
 use crate::settings;
+use crate::worker::queue::schedule::Writes;
 use crate::worker::shared::claims::Client;
 use crate::worker::shared::processes::{self, Kind, Process, Task};
 use crate::worker::shared::{self, Database};
 use crate::worker::shared::{builds, log};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 /// The shortest time between two starts of a scheduler in one database,
@@ -105,6 +106,7 @@ impl Starter {
     pub(in crate::worker) fn start_workers(
         &mut self,
         databases: &Databases,
+        written: &HashMap<usize, Writes>,
         now: i64,
     ) -> Result<i64, Error> {
         let allowed = &databases.allowed;
@@ -112,7 +114,7 @@ impl Starter {
             Some(slot) => admits(allowed, database, slot, now),
             None => Err(i64::MAX),
         };
-        let (mut next, applicants) = self.clients.due(now, admits);
+        let (mut next, applicants) = self.clients.due(written, now, admits);
         let mut unserved = 0;
         for client in applicants {
             let others = Clients::workers(client).count();

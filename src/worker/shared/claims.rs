@@ -7,7 +7,8 @@ use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;
 use crate::settings;
 use crate::worker::queue::fairness::{self, Spent};
-use crate::worker::queue::schedule::Outcome;
+use crate::worker::queue::schedule::{Outcome, Writes};
+use crate::worker::shared;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -239,14 +240,22 @@ pub(in crate::worker) struct Waiting {
     pub(in crate::worker) rank: i64,
 }
 
-pub(in crate::worker) fn waiting(now: i64) -> HashMap<Client, Waiting> {
+/// What waits, after these writes.
+pub(in crate::worker) fn waiting(
+    written: &HashMap<usize, Writes>,
+    now: i64,
+) -> HashMap<Client, Waiting> {
     let busy = Busy::now();
     let workers = settings::max_workers();
     let mut waiting: HashMap<Client, Waiting> = HashMap::new();
     let mut suspects = Vec::new();
-    let lock = SharedLock::shared();
+    let mut lock = SharedLock::exclusive();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
-    lock.for_each(|state| {
+    lock.for_each_mut(|state| {
+        let mark = shared::mark_number(state.key.database, state.labelled_table);
+        if let Some(&writes) = written.get(&mark).filter(|_| state.is_target()) {
+            state.schedule.after_writes(writes, state.shortest, now);
+        }
         let due = state.schedule.due;
         // One whose worker has died in the middle of a turn waits, too: the next worker notices.
         if !state.is_target() || due == i64::MAX || busy.holds(state, 0) {

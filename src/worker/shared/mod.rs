@@ -20,8 +20,6 @@ pub(in crate::worker) mod stored_counters;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
 pub(in crate::worker) mod write_marks;
-#[cfg(test)]
-pub(in crate::worker) mod write_marks_test;
 
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
@@ -43,8 +41,7 @@ pub(super) const REPLICAS_EVERY: i64 = 2_000_000;
 
 /// The most databases with TTL tables.
 pub(super) const DATABASES: usize = 1024;
-/// Marks of tables that were written to. Two tables may share one: then a table is looked at
-/// that nobody has written to; across databases, a look may come only after `ttl.naptime`.
+/// Marks of tables that were written to. Two tables may share one: then a table is scanned that no session has written to.
 const MARKS: usize = 16384;
 /// The most rows set aside, in all tables.
 pub(super) const BLOCKED_ROWS: usize = 8192;
@@ -74,6 +71,12 @@ pub(super) struct SharedMemory {
     taken: AtomicUsize,
     pub(super) processes: [Process; PROCESSES],
     pub(super) marks: [AtomicU8; MARKS],
+    /// Counts transactions that have set marks.
+    pub(super) writes: AtomicU32,
+    /// Counts those after which a row may expire before the next routine scan.
+    pub(super) urgent: AtomicU32,
+    /// The launcher waits for writes and asks to be woken.
+    pub(super) wants_wake: AtomicBool,
     pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
@@ -91,16 +94,8 @@ pub(super) struct Database {
     pub(super) changed: AtomicBool,
     /// Counts such changes.
     pub(super) changes: AtomicU32,
-    /// Counts the times that a scheduler has read the policies.
-    pub(super) loads: AtomicU32,
     /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
     pub(super) catalogs: AtomicI64,
-    /// Counts transactions that have set marks of this database's tables.
-    pub(super) writes: AtomicU32,
-    /// Counts those after which a row may expire before the next routine scan.
-    pub(super) urgent: AtomicU32,
-    /// The launcher waits for writes to this database and asks to be woken.
-    pub(super) wants_wake: AtomicBool,
     /// Until then no process may be there: a statement needs the database without connections.
     pub(super) held_until: AtomicI64,
     /// When a scheduler was last started there.
@@ -143,22 +138,8 @@ pub(super) fn control() -> &'static SharedMemory {
 }
 
 /// The database's slot.
-///
-/// Looked up at each commit that has written to a table with TTL: so the search begins where it
-/// last ended, and does not go beyond the slots that were ever taken. Where deletion has been off
-/// since the server's start, there is none.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
-    static LAST: AtomicUsize = AtomicUsize::new(0);
-    let databases = &control().databases;
-    let is_there = |slot: &Database| slot.oid.load(Ordering::Relaxed) == oid;
-    let last = databases.get(LAST.load(Ordering::Relaxed));
-    if let Some(slot) = last.filter(|slot| is_there(slot)) {
-        return Some(slot);
-    }
-    let taken = control().taken.load(Ordering::Acquire);
-    let found = databases.iter().take(taken).position(is_there)?;
-    LAST.store(found, Ordering::Relaxed);
-    databases.get(found)
+    databases().find(|&(it, _)| it == oid).map(|(_, slot)| slot)
 }
 
 /// The database's slot, allotted if necessary and marked as changed; `None` if all are taken.
@@ -176,10 +157,6 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
     slot.catalogs.store(0, Ordering::Relaxed);
-    slot.writes.store(0, Ordering::Relaxed);
-    slot.urgent.store(0, Ordering::Relaxed);
-    slot.loads.store(0, Ordering::Relaxed);
-    slot.wants_wake.store(false, Ordering::Relaxed);
     slot.held_until.store(0, Ordering::Relaxed);
     slot.started_at.store(0, Ordering::Relaxed);
     slot.without_room.store(0, Ordering::Relaxed);

@@ -4,8 +4,7 @@
 use super::prepared_transactions;
 use super::processes::{self, Kind};
 use crate::pg::server::background;
-use crate::store::written::{self, ANY, KEPT_TS, Written};
-use crate::worker::queue::schedule::Writes;
+use crate::store::written::{self, KEPT_TS, Written};
 use crate::worker::shared;
 use std::sync::atomic::Ordering;
 
@@ -44,19 +43,17 @@ fn announce(noted: &[Written], changed: bool) {
         mark.fetch_or(bits, Ordering::SeqCst);
         wake |= soon || long;
     }
-    let Some(slot) = shared::database(database) else {
-        // The first worker will look at every table.
-        return;
-    };
-    // After the marks: a worker that sees another count looks at its tables' marks.
-    slot.writes.fetch_add(1, Ordering::SeqCst);
+    let control = shared::control();
+    // After the marks: the launcher takes them if it sees another count.
+    control.writes.fetch_add(1, Ordering::SeqCst);
     if !wake {
         return;
     }
-    slot.urgent.fetch_add(1, Ordering::SeqCst);
+    control.urgent.fetch_add(1, Ordering::SeqCst);
     // The launcher sets this flag before it reads the count. Loaded first, as most commits find it
     // down.
-    if slot.wants_wake.load(Ordering::SeqCst) && slot.wants_wake.swap(false, Ordering::SeqCst) {
+    if control.wants_wake.load(Ordering::SeqCst) && control.wants_wake.swap(false, Ordering::SeqCst)
+    {
         shared::wake_launcher();
     }
 }
@@ -88,18 +85,5 @@ pub(in crate::worker) fn tell_of_change(database: u32) {
             background::wake(scheduler.pid.load(Ordering::Acquire));
         }
         shared::wake_launcher();
-    }
-}
-
-/// What was written to the tables of this mark since the last call.
-pub(in crate::worker) fn take(number: usize) -> Writes {
-    let mark = shared::mark(number);
-    if mark.load(Ordering::Relaxed) == 0 {
-        return Writes::default();
-    }
-    let bits = mark.swap(0, Ordering::SeqCst);
-    Writes {
-        any: bits & ANY != 0,
-        kept_ts: bits & KEPT_TS != 0,
     }
 }
