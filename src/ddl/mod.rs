@@ -57,7 +57,7 @@ struct RunningStatement {
     /// tracks.
     trigger: Option<bool>,
     noted: sync_label::LabelBefore,
-    /// ALTER: what `constraint_ddl::leave` needs.
+    /// ALTER: what `constraint_ddl::RUNNING` needs.
     constraint_ddl: Option<Scope>,
     /// The table whose parents it changes: what sessions have cached of inherited policies is
     /// invalidated.
@@ -99,7 +99,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     ]
     .contains(&statement.kind);
     let constraint_ddl = altered.then(|| {
-        constraint_ddl::enter(ConstraintDdl {
+        constraint_ddl::RUNNING.enter(ConstraintDdl {
             user: roles::current_user(),
             tables: [statement.relation, statement.partition()],
         })
@@ -122,7 +122,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         return;
     };
     if let Some(scope) = running.constraint_ddl {
-        constraint_ddl::leave(scope);
+        constraint_ddl::RUNNING.leave(scope);
     }
     running.reparented.into_iter().for_each(forget);
     sync_label::after(&running.noted);

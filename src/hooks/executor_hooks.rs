@@ -11,7 +11,7 @@ use crate::pg::catalog::roles;
 use crate::pg::exec::executor::{self, Around, ExecutorQuery, StatementPlan};
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
-use crate::pg::exec::trigger_queue::FiringScope;
+use crate::pg::exec::trigger_queue::FIRING;
 use crate::stamp::skip_override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
@@ -65,9 +65,9 @@ unsafe impl Around for ExecutorHooks {
 
     fn finish(query: ExecutorQuery<'_>, finish: impl FnOnce()) {
         let outer = execution::go_on(query);
-        let firing = FiringScope::begin();
+        let firing = FIRING.enter(());
         no_action_checks::finish(finish);
-        firing.end();
+        FIRING.leave(firing);
         outer.resume();
     }
 

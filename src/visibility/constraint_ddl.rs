@@ -1,6 +1,6 @@
 //! Which ALTER TABLEs are running: one may validate foreign keys, and must then see every row.
 
-use crate::pg::session::scoped::{Scope, Scoped};
+use crate::pg::session::scoped::Scoped;
 use pgrx::pg_sys;
 
 /// A running ALTER TABLE that may validate foreign keys.
@@ -12,19 +12,5 @@ pub(crate) struct ConstraintDdl {
     pub(crate) tables: [Option<pg_sys::Oid>; 2],
 }
 
-static RUNNING: Scoped<ConstraintDdl> = Scoped::new();
-
-/// The innermost running ALTER TABLE.
-pub(crate) fn innermost() -> Option<ConstraintDdl> {
-    RUNNING.current()
-}
-
-/// Begins an ALTER TABLE.
-pub(crate) fn enter(ddl: ConstraintDdl) -> Scope {
-    RUNNING.enter(ddl)
-}
-
-/// Ends it.
-pub(crate) fn leave(scope: Scope) {
-    RUNNING.leave(scope);
-}
+/// Those that are running.
+pub(crate) static RUNNING: Scoped<ConstraintDdl> = Scoped::new();

@@ -97,7 +97,7 @@ pub(crate) fn current() -> PlannedStatement {
 pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
     let (enforcing, ddl) = (
         externs::InNoForceRLSOperation(),
-        constraint_ddl::innermost(),
+        constraint_ddl::RUNNING.current(),
     );
     let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
         // SAFETY: as required of the caller.
@@ -111,7 +111,7 @@ pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
 
 /// Whether a statement that is planned now may be one of PostgreSQL's own, for a foreign key.
 pub(crate) fn may_be_referential() -> bool {
-    externs::InNoForceRLSOperation() || constraint_ddl::innermost().is_some()
+    externs::InNoForceRLSOperation() || !constraint_ddl::RUNNING.is_empty()
 }
 
 /// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can

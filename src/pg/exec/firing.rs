@@ -5,7 +5,7 @@
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::table::{Slot, Table};
-use super::trigger_queue;
+use super::trigger_queue::FIRING;
 use crate::pg::abi::context::Context;
 use crate::pg::abi::{externs, lists, unguarded};
 use core::marker::PhantomData;
@@ -280,9 +280,9 @@ impl<'a> Firing<'a> {
             if fires_statement {
                 unguarded::ExecASDeleteTriggers(self.estate, self.target, self.capture);
             }
-            let scope = trigger_queue::FiringScope::begin();
+            let scope = FIRING.enter(());
             unguarded::AfterTriggerEndQuery(self.estate);
-            scope.end();
+            FIRING.leave(scope);
         }
     }
 

@@ -7,7 +7,7 @@
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::executor::ExecutorQuery;
-use super::trigger_queue;
+use super::trigger_queue::FIRING;
 use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{lists, unguarded};
 use crate::pg::session::scoped::{Scope, Scoped};
@@ -181,7 +181,7 @@ impl CascadeStatement {
     /// # Safety
     /// Nothing needs dropping where an error may pass; [`Self::end`] follows.
     pub(crate) unsafe fn begin(joins: bool) -> Self {
-        if !BEGUN.is_empty() || joins && trigger_queue::is_firing() {
+        if !BEGUN.is_empty() || joins && !FIRING.is_empty() {
             return Self(None);
         }
         // SAFETY: as required of the caller.

@@ -229,7 +229,7 @@ fn looks_up(query: &[u8], relid: pg_sys::Oid, ddl: ConstraintDdl) -> bool {
 /// foreign key; it must see all of them.
 #[cfg(since19)]
 pub(crate) fn is_validated_by_ddl(relid: pg_sys::Oid) -> bool {
-    constraint_ddl::innermost().is_some_and(|ddl| {
+    constraint_ddl::RUNNING.current().is_some_and(|ddl| {
         foreign_keys(&foreign_key::of_referenced(relid)).any(|(row, _)| concerns(ddl, &row))
     })
 }
