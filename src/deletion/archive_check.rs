@@ -210,15 +210,9 @@ pub(crate) fn check(
         ));
     }
     let mut columns = Vec::new();
-    for column in assignment::columns(source) {
+    for (column, from) in catalog::columns(source) {
         let quoted = catalog::quote_identifier(&column);
-        let (Some(from), to) = (
-            catalog::attribute(source, &column),
-            catalog::attribute(target, &column),
-        ) else {
-            continue;
-        };
-        let Some(to) = to else {
+        let Some(to) = catalog::attribute(target, &column) else {
             return Err(refused(
                 PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
                 format!("It has no column {quoted}."),

@@ -131,7 +131,7 @@ fn columns<'a>(
     named: Option<impl Iterator<Item = &'a CStr>>,
 ) -> Option<Vec<String>> {
     let Some(named) = named else {
-        let all = catalog::copied_columns(relid).into_iter();
+        let all = catalog::copied_columns(relid);
         return Some(all.map(|name| catalog::quote_identifier(&name)).collect());
     };
     let mut columns = Vec::new();

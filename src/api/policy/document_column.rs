@@ -58,7 +58,7 @@ pub(in crate::api) fn tell_if_ignored(relid: pg_sys::Oid, policy: &Policy) {
     let is_jsonb = |name: &String| {
         catalog::attribute(relid, name).is_some_and(|column| column.type_oid == pg_sys::JSONBOID)
     };
-    let Some(document) = catalog::copied_columns(relid).into_iter().find(is_jsonb) else {
+    let Some(document) = catalog::copied_columns(relid).find(is_jsonb) else {
         return;
     };
     let table = qualified_name(relid);

@@ -41,12 +41,9 @@ pub(crate) fn table_of(index: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// The name of a table's index, qualified with the table's schema, as a user would write it.
 pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
-    // SAFETY: the function returns a palloc'd C string, or null.
-    let schema = unsafe {
-        encoding::from_nullable(pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table)))
-    };
-    let schema = schema.map(|schema| catalog::quote_identifier(&schema) + ".");
-    schema.unwrap_or_default() + &catalog::quote_identifier(name)
+    // SAFETY: a syscache look-up within a transaction.
+    let schema = catalog::schema_name(unsafe { pg_sys::get_rel_namespace(table) });
+    schema + "." + &catalog::quote_identifier(name)
 }
 
 /// Whether other rows can make PostgreSQL reject a row: the relation has a unique index or an

@@ -265,22 +265,20 @@ pub(crate) fn column_name(relid: pg_sys::Oid, attno: i16) -> String {
     unsafe { encoding::from_nullable(pg_sys::get_attname(relid, attno, true)) }.unwrap_or_default()
 }
 
+/// The columns that are not dropped, in order. Needs no lock: who looks at other owners' tables takes none.
+pub(crate) fn columns(relid: pg_sys::Oid) -> impl Iterator<Item = (String, Attribute)> {
+    (1..=column_count(relid)).filter_map(move |attno| {
+        // The name of a dropped column finds none.
+        let name = column_name(relid, attno);
+        let column = attribute(relid, &name)?;
+        Some((name, column))
+    })
+}
+
 /// The columns that COPY writes when none are named: neither dropped nor
-/// generated, in order. The caller holds a lock on the relation.
-pub(crate) fn copied_columns(relid: pg_sys::Oid) -> Vec<String> {
-    let no_lock = pg_sys::NoLock.cast_signed();
-    let mut names = Vec::new();
-    // SAFETY: the relation stays open while its attributes are read; syscache tuples are released.
-    unsafe {
-        let relation = pg_sys::relation_open(relid, no_lock);
-        let count = (*(*relation).rd_att).natts as i16;
-        pg_sys::relation_close(relation, no_lock);
-        for attno in 1..=count {
-            let name = column_name(relid, attno);
-            if pg_sys::get_attgenerated(relid, attno) == 0 && attribute(relid, &name).is_some() {
-                names.push(name);
-            }
-        }
-    }
-    names
+/// generated, in order.
+pub(crate) fn copied_columns(relid: pg_sys::Oid) -> impl Iterator<Item = String> {
+    columns(relid)
+        .filter(|(_, column)| !column.generated)
+        .map(|(name, _)| name)
 }

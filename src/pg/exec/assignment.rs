@@ -2,19 +2,7 @@
 
 use super::query;
 use super::table::Slot;
-use crate::pg::catalog::{self, rows};
 use pgrx::pg_sys::{self, Oid};
-
-/// The table's columns that are not dropped, in order. Needs no lock: who looks at other owners'
-/// tables takes none.
-pub(crate) fn columns(relid: Oid) -> Vec<String> {
-    let count = rows::CLASS.get(relid, |row| row.relnatts).unwrap_or(0);
-    let names = (1..=count).map(|attno| catalog::column_name(relid, attno));
-    // The name of a dropped column finds none.
-    names
-        .filter(|name| catalog::attribute(relid, name).is_some())
-        .collect()
-}
 
 /// Whether INSERT takes a value of one type for a column of the other.
 pub(crate) fn is_assignable(from: Oid, to: Oid) -> bool {
