@@ -9,7 +9,6 @@ use crate::pg::abi::error_context::{self, Explanation};
 use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::Cell;
 
 /// What an error of a foreign key says while an expired row is removed for a new one, which a DELETE by
@@ -30,9 +29,7 @@ pub(super) fn is_one(function: pg_sys::Oid) -> bool {
 }
 
 /// Queues the checks for the deleted row; a statement is running whose triggers are yet to fire.
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-pub(super) extern "C-unwind" fn queue(row: Slot<'_>) {
+pub(super) fn queue(row: Slot<'_>) {
     Firing::queue_in_statement(row, |function| !is_one(function));
     QUEUED.set(true);
 }

@@ -6,85 +6,50 @@
 //! referencing tables, as always. Neither privileges nor policies for rows are checked: the user
 //! does not delete. Rules do not apply, as in logical replication. Also in a session that
 //! replays others' changes the deletion is this server's own: foreign keys are enforced.
-//!
-//! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
 use super::no_action_checks;
 use super::removal::{self, RemovalOutcome};
 use crate::deletion::underway;
-use crate::pg::abi::error_context;
 use crate::pg::catalog::{self, cascade};
 use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
 use crate::pg::session;
-use crate::pg::session::gate::{self, Bounded};
+use crate::pg::session::gate;
 use pgrx::prelude::*;
-use std::ffi::c_int;
-
-/// What is to be undone afterwards.
-#[derive(Clone, Copy)]
-struct DeleteScopes {
-    /// The nest level of settings.
-    settings: Option<c_int>,
-    /// What restricts other people's code.
-    bounds: Option<Bounded>,
-}
 
 /// Deletes the row, which the transaction has locked, to make room for a new one: foreign keys with
 /// NO ACTION are checked when the user's statement ends ([`no_action_checks`]).
-pub(super) fn delete(row: Slot<'_>) -> RemovalOutcome {
-    let (firing, around) = begin(row);
-    let removal = error_context::explaining_references(&no_action_checks::REMOVAL, || {
-        firing.delete(row.tid(), |command| {
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(super) extern "C-unwind" fn delete(row: Slot<'_>) -> RemovalOutcome {
+    session::as_origin(|| {
+        let table = row.table();
+        let owner = catalog::class(table.oid()).map(|class| class.owner);
+        if let Some(owner) = owner {
+            underway::set_root(owner, None);
+        }
+        let fires = table.triggers().fire_own_at_delete();
+        let lent = owner.filter(|_| fires).and_then(gate::lend);
+        let reaches_others = || {
+            owner
+                .filter(|&owner| cascade::reaches_strangers(table.oid(), owner))
+                .map(|_| gate::confine())
+        };
+        let bounds = lent.or_else(reaches_others);
+        let firing = Firing::begin_statement(table, no_action_checks::is_one);
+        let removal = firing.delete(row.tid(), &no_action_checks::REMOVAL, |command| {
             // By the command ID from before the triggers: one of them may have changed the row
             // itself.
             let removal = removal::delete_directly(row, Some(command));
             (removal, removal == RemovalOutcome::Gone)
-        })
-    });
-    end(firing, around.bounds);
-    if removal == Some(RemovalOutcome::Gone) {
-        no_action_checks::queue(row);
-    }
-    end_as_origin(around.settings);
-    removal.unwrap_or(RemovalOutcome::Kept)
-}
-
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn begin(row: Slot<'_>) -> (Firing<'_>, DeleteScopes) {
-    let table = row.table();
-    let settings = session::begin_as_origin();
-    let owner = catalog::class(table.oid()).map(|class| class.owner);
-    if let Some(owner) = owner {
-        underway::set_root(owner, None);
-    }
-    let fires = table.triggers().fire_own_at_delete();
-    let lent = owner.filter(|_| fires).and_then(gate::lend);
-    let reaches_others = || {
-        owner
-            .filter(|&owner| cascade::reaches_strangers(table.oid(), owner))
-            .map(|_| gate::confine())
-    };
-    let bounds = lent.or_else(reaches_others);
-    let around = DeleteScopes { settings, bounds };
-    (
-        Firing::begin_statement(table, no_action_checks::is_one),
-        around,
-    )
-}
-
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn end(firing: Firing<'_>, bounds: Option<Bounded>) {
-    firing.free();
-    if let Some(bounds) = bounds {
-        bounds.end();
-    }
-}
-
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn end_as_origin(settings: Option<c_int>) {
-    session::end_as_origin(settings);
+        });
+        firing.free();
+        if let Some(bounds) = bounds {
+            bounds.end();
+        }
+        if removal == Some(RemovalOutcome::Gone) {
+            no_action_checks::queue(row);
+        }
+        removal.unwrap_or(RemovalOutcome::Kept)
+    })
 }

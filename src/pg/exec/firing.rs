@@ -7,6 +7,7 @@
 use super::table::{Slot, Table};
 use super::trigger_queue::FIRING;
 use crate::pg::abi::context::Context;
+use crate::pg::abi::error_context::{Explanation, explaining_references};
 use crate::pg::abi::{externs, lists, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -287,8 +288,24 @@ impl<'a> Firing<'a> {
     }
 
     /// Fires the triggers before and after `delete`, which gets the statement's command ID and
-    /// returns whether the row was deleted. `None` if a trigger prevents the deletion.
+    /// returns whether the row was deleted. `None` if a trigger prevents the deletion. Errors of references are
+    /// explained. Guarded, but `delete` has nothing to drop.
     pub(crate) fn delete<T>(
+        self,
+        tid: ItemPointerData,
+        explanation: &'static Explanation,
+        delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),
+    ) -> Option<T> {
+        // SAFETY: nothing within the boundary, which puts PostgreSQL's stack of contexts back after an error, is to
+        // be dropped.
+        unsafe {
+            at_boundary!(explaining_references(explanation, || {
+                self.delete_unguarded(tid, delete)
+            }))
+        }
+    }
+
+    fn delete_unguarded<T>(
         self,
         mut tid: ItemPointerData,
         delete: impl FnOnce(pg_sys::CommandId) -> (T, bool),

@@ -12,7 +12,7 @@ pub(crate) mod xact;
 
 use crate::pg::abi::externs;
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString};
 
 /// Sets a parameter as the worker needs it, above the configuration, the database and the role;
 /// what a user's code sets instead ends with [`discard_all`].
@@ -101,27 +101,15 @@ pub(crate) fn with_safe_search_path<T>(work: impl FnOnce() -> T) -> T {
     )
 }
 
-/// Makes the session fire triggers as those of its own statements, even where it replays others'
-/// changes (`session_replication_role`): until [`end_as_origin`], or an error, which ends the
-/// setting with the subtransaction.
-pub(crate) fn begin_as_origin() -> Option<c_int> {
-    // SAFETY: reads a setting; the nest level begun here is ended by the caller.
-    unsafe {
-        let replica = pg_sys::SESSION_REPLICATION_ROLE_REPLICA.cast_signed();
-        if pg_sys::SessionReplicationRole != replica {
-            return None;
-        }
-        let nest = pg_sys::NewGUCNestLevel();
-        set_locally(c"session_replication_role", c"origin");
-        Some(nest)
-    }
-}
-
-/// Ends what [`begin_as_origin`] began.
-pub(crate) fn end_as_origin(nest: Option<c_int>) {
-    if let Some(nest) = nest {
-        // SAFETY: `begin_as_origin` opened `nest`, and what was opened in it has ended.
-        unsafe { pg_sys::AtEOXact_GUC(true, nest) };
+/// Runs `work`, which fires triggers as those of the session's own statements, even where it replays others'
+/// changes (`session_replication_role`). An error ends the setting with the subtransaction.
+pub(crate) fn as_origin<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: reads a setting's variable, which only this process writes.
+    let role = unsafe { pg_sys::SessionReplicationRole };
+    if role == pg_sys::SESSION_REPLICATION_ROLE_REPLICA.cast_signed() {
+        with_settings(&[(c"session_replication_role", c"origin")], work)
+    } else {
+        work()
     }
 }
 
