@@ -42,43 +42,20 @@ pub(super) fn counted() -> u64 {
     COUNTED.get().1
 }
 
-/// One query to run. `Copy`, for unguarded code.
+/// What is done before PostgreSQL's query.
 #[derive(Clone, Copy)]
-struct ReferringQuery {
-    /// Its triggers need not fire here.
-    joins: bool,
-    relid: Oid,
-    /// `None`: there is no row.
-    query: Option<KeptQuery>,
-    parameters: Parameters,
-    /// Whose rows are deleted.
-    root: Oid,
-    is_last: bool,
-}
-
-/// What is next. `Copy`, for unguarded code.
-#[derive(Clone, Copy)]
-#[allow(clippy::large_enum_variant, reason = "Copy, for unguarded code")]
-enum NextQuery {
-    Step(ReferringQuery),
+enum BeforeQuery {
     Nothing,
+    /// Rows have gone, or others' transactions were waited for.
+    Removed,
     /// PostgreSQL's query would meet no row, and is left out.
     Skip,
-}
-
-impl NextQuery {
-    fn step(self) -> Option<ReferringQuery> {
-        match self {
-            Self::Step(step) => Some(step),
-            Self::Nothing | Self::Skip => None,
-        }
-    }
 }
 
 /// Called before a query starts: if it is PostgreSQL's own for a foreign key, the expired rows that
 /// must not count are removed. Whether the query is not to be run at all ([`Reach::skips`]).
 ///
-/// Unguarded, with nothing to drop: errors of triggers keep their fields.
+/// Unguarded, with nothing to drop, but for the removal itself.
 pub(crate) fn before(query: ExecutorQuery<'_>) -> bool {
     if !externs::InNoForceRLSOperation() {
         return false;
@@ -90,15 +67,11 @@ pub(crate) fn before(query: ExecutorQuery<'_>) -> bool {
     else {
         return false;
     };
-    let first = match step(query, relid, 0) {
-        NextQuery::Step(first) => first,
-        NextQuery::Nothing => return false,
-        NextQuery::Skip => return true,
-    };
-    // SAFETY: no local value of this frame has a destructor, so an error may pass over it.
-    unsafe { run(query, relid, first) };
-    // Rows have gone, or others' transactions were waited for.
-    query.see_latest();
+    match remove(query, relid) {
+        BeforeQuery::Nothing => return false,
+        BeforeQuery::Removed => query.see_latest(),
+        BeforeQuery::Skip => return true,
+    }
     false
 }
 
@@ -127,87 +100,80 @@ fn may_concern((relid, kind): (Oid, u8)) -> Option<Oid> {
         .then_some(relid)
 }
 
-/// Runs all queries, beginning with `first`.
-///
-/// # Safety
-/// Unguarded: nothing needs dropping where an error may pass.
-unsafe fn run(query: ExecutorQuery<'_>, relid: Oid, first: ReferringQuery) {
-    let former = underway::begin();
-    underway::set_root(first.root, Some(relid));
-    let (mut next, mut number) = (Some(first), 0);
-    // SAFETY: as required of the caller.
-    unsafe {
-        let statement = CascadeStatement::begin(first.joins);
-        while let Some(step) = next {
-            if let Some(removal) = step.query {
-                let own = planned_statement::begin_removal(step.relid, removal.text());
-                let rows = removal.run(&step.parameters);
-                planned_statement::end_removal(own);
+/// Removes the expired rows that the query would meet.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn remove(query: ExecutorQuery<'_>, relid: Oid) -> BeforeQuery {
+    removed(query, relid).unwrap_or(BeforeQuery::Nothing)
+}
+
+fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
+    let known = known(query, relid)?;
+    let parameters = parameters(&known.enforced, query)?;
+    let reach = Reach::of(relid, &known.enforced);
+    if reach.skips(&known, &parameters) {
+        return Some(BeforeQuery::Skip);
+    }
+    if known.enforced.action == Action::Delete || settings::show_expired() {
+        return None;
+    }
+    let joins = known.leads_back || underway::root().is_some();
+    let prepare = |removal: &TableRemoval| {
+        let query = prepared(&known.enforced, relid, removal, &reach, &parameters)?;
+        Some((removal.relid, query))
+    };
+    let mut removals = known.removals.iter();
+    let first = prepare(removals.next()?)?;
+    underway::during(|| {
+        underway::set_root(reach.root, Some(relid));
+        let statement = CascadeStatement::begin(joins);
+        let mut next = Some(first);
+        while let Some((target, removal)) = next {
+            if let Some(removal) = removal {
+                let rows = planned_statement::removing(target, removal.text(), || {
+                    removal.run(&parameters)
+                });
                 if rows > 0 {
-                    done(step.relid, rows);
+                    done(target, rows);
                 }
             }
-            number += 1;
-            next = match step.is_last {
-                true => None,
-                false => self::step(query, relid, number).step(),
-            };
+            next = removals.next().and_then(prepare);
         }
         if statement.is_own() {
             // Up to 17, AFTER triggers run as the current user.
-            let identity = gate::become_for_triggers(first.root);
+            let identity = gate::become_for_triggers(reach.root);
             let running = replanned::begin(query);
             statement.end();
             replanned::end(running);
             identity.restore();
         }
-    }
-    underway::end(former);
+    });
+    Some(BeforeQuery::Removed)
 }
 
-/// The query with this number for the foreign key that `query` enforces.
-#[pg_guard]
-#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn step(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> NextQuery {
-    next(query, relid, number).unwrap_or(NextQuery::Nothing)
-}
-
-fn next(query: ExecutorQuery<'_>, relid: Oid, number: usize) -> Option<NextQuery> {
-    let known = known(query, relid)?;
-    let parameters = parameters(&known.enforced, query)?;
-    let reach = Reach::of(relid, &known.enforced);
-    if number == 0 && reach.skips(&known, &parameters) {
-        return Some(NextQuery::Skip);
-    }
-    if known.enforced.action == Action::Delete || settings::show_expired() {
-        return None;
-    }
-    let removal = known.removals.get(number)?;
+/// The query that removes rows of one table; `Some(None)` if there is no row, or none is to be removed.
+fn prepared(
+    enforced: &Enforced,
+    relid: Oid,
+    removal: &TableRemoval,
+    reach: &Reach,
+    parameters: &Parameters,
+) -> Option<Option<KeptQuery>> {
     let target = removal.relid;
-    let meets = || meets_any(&known.enforced, relid, target, &parameters);
-    let mut query = None;
-    let removes = if is_left(&reach, removal) {
+    let meets = || meets_any(enforced, relid, target, parameters);
+    if is_left(reach, removal) {
         wait_for_owner(target, meets);
-        false
-    } else {
-        let looks_first = removal.looks_first || reach.is_stranger() || message::is_wanted();
-        !looks_first || meets()?
-    };
-    if removes {
-        reach.heed(target, &removal.code);
-        if message::is_wanted() {
-            message::begin(&catalog::qualified_name(target));
-        }
-        query = or_raise(removal.way.query(target, &parameters));
+        return Some(None);
     }
-    Some(NextQuery::Step(ReferringQuery {
-        joins: known.leads_back || underway::root().is_some(),
-        relid: target,
-        query,
-        parameters,
-        root: reach.root,
-        is_last: number + 1 == known.removals.len(),
-    }))
+    let looks_first = removal.looks_first || reach.is_stranger() || message::is_wanted();
+    if looks_first && !meets()? {
+        return Some(None);
+    }
+    reach.heed(target, &removal.code);
+    if message::is_wanted() {
+        message::begin(&catalog::qualified_name(target));
+    }
+    Some(or_raise(removal.way.query(target, parameters)))
 }
 
 /// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
@@ -244,15 +210,11 @@ fn meets_any(
 /// Whether the query returns a row of this table.
 fn finds_any(search: Vec<u8>, relid: Oid, parameters: &Parameters) -> bool {
     let search = KeptQuery::of(search, parameters);
-    let own = planned_statement::begin_removal(relid, search.text());
-    let found = search.run_guarded(parameters) > 0;
-    planned_statement::end_removal(own);
-    found
+    planned_statement::removing(relid, search.text(), || search.run(parameters) > 0)
 }
 
 /// Counts the rows that have gone, and tells consumers of logical decoding.
-#[pg_guard]
-extern "C-unwind" fn done(relid: Oid, rows: u64) {
+fn done(relid: Oid, rows: u64) {
     let (counted, before) = COUNTED.get();
     if counted == relid {
         COUNTED.set((counted, before + rows));

@@ -69,22 +69,6 @@ static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 /// Set by [`in_session`].
 static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
-/// Runs as [`with_expired_rows_of`] until [`end_removal`] the query with this text, at this
-/// address. A kept plan may need no planning now, so the text is given: it is not that of the first
-/// statement that is planned. For unguarded code.
-pub(crate) fn begin_removal(relid: pg_sys::Oid, text: *const c_char) -> Scope {
-    OWN_QUERY.enter(OwnQuery {
-        relid,
-        text,
-        removes_referring: true,
-    })
-}
-
-/// Ends it.
-pub(crate) fn end_removal(scope: Scope) {
-    OWN_QUERY.leave(scope);
-}
-
 /// The statement being planned.
 pub(crate) fn current() -> PlannedStatement {
     PLANNED.current().unwrap_or(PlannedStatement::ORDINARY)
@@ -164,6 +148,27 @@ pub(crate) fn leave(scope: Scope) -> bool {
 /// Runs `work`, whose first statement is a query of the extension that sees every row of the
 /// table. Statements of triggers and functions inside it are ordinary ones.
 pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    let own = OwnQuery {
+        relid,
+        text: core::ptr::null(),
+        removes_referring: false,
+    };
+    with_own_query(own, work)
+}
+
+/// As [`with_expired_rows_of`]; the query, which removes referring rows, is the one with this text, at this
+/// address. A kept plan may need no planning now, so the text is given: it is not that of the first
+/// statement that is planned.
+pub(crate) fn removing<T>(relid: pg_sys::Oid, text: *const c_char, work: impl FnOnce() -> T) -> T {
+    let own = OwnQuery {
+        relid,
+        text,
+        removes_referring: true,
+    };
+    with_own_query(own, work)
+}
+
+fn with_own_query<T>(own: OwnQuery, work: impl FnOnce() -> T) -> T {
     struct OwnQueryScope(Scope);
     impl Drop for OwnQueryScope {
         fn drop(&mut self) {
@@ -171,11 +176,7 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
         }
     }
     // Also after an error. A function that is run to plan the query may use another.
-    let _ends = OwnQueryScope(OWN_QUERY.enter(OwnQuery {
-        relid,
-        text: core::ptr::null(),
-        removes_referring: false,
-    }));
+    let _ends = OwnQueryScope(OWN_QUERY.enter(own));
     work()
 }
 

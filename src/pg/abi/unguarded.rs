@@ -35,16 +35,6 @@ unsafe extern "C-unwind" {
         tid: ItemPointer,
         oper: XLTW_Oper::Type,
     );
-    pub(in crate::pg) fn SPI_execute_snapshot(
-        plan: pg_sys::SPIPlanPtr,
-        values: *mut Datum,
-        nulls: *const core::ffi::c_char,
-        snapshot: Snapshot,
-        crosscheck: Snapshot,
-        read_only: bool,
-        fire_triggers: bool,
-        most: core::ffi::c_long,
-    ) -> c_int;
 }
 
 bound! { "C-unwind"
@@ -111,19 +101,14 @@ bound! { "C-unwind"
     pub(in crate::pg) fn SpeculativeInsertionWait(xid: TransactionId, token: u32);
     pub(in crate::pg) fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
     pub(in crate::pg) fn CommandCounterIncrement();
-    pub(in crate::pg) fn SPI_connect() -> c_int;
-    pub(in crate::pg) fn SPI_finish() -> c_int;
     pub(in crate::pg) fn GetLatestSnapshot() -> Snapshot;
-    pub(in crate::pg) fn GetTransactionSnapshot() -> Snapshot;
     pub(in crate::pg) fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
     pub(in crate::pg) fn UnregisterSnapshot(snapshot: Snapshot);
     pub(in crate::pg) fn PushActiveSnapshot(snapshot: Snapshot);
-    pub(in crate::pg) fn UpdateActiveSnapshotCommandId();
     pub(in crate::pg) fn PopActiveSnapshot();
     pub(in crate::pg) fn CheckCmdReplicaIdentity(relation: Relation, command: CmdType::Type);
     pub(in crate::pg) fn MemoryContextReset(context: MemoryContext);
 
-    pub(in crate::pg) fn AfterTriggerBeginQuery();
     pub(in crate::pg) fn AfterTriggerEndQuery(estate: EStatePtr);
     pub(in crate::pg) fn ExecBSDeleteTriggers(estate: EStatePtr, target: ResultRelPtr);
     pub(super) fn ExecBRDeleteTriggers(

@@ -4,12 +4,10 @@
 //! are queued with those of the statement that is running: the caller has begun one
 //! ([`CascadeStatement`]).
 
-#![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
-
 use super::executor::ExecutorQuery;
 use super::trigger_queue::FIRING;
+use crate::pg::abi::lists;
 use crate::pg::abi::variable::Variable;
-use crate::pg::abi::{lists, unguarded};
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::{self, xact};
 use core::ffi::{c_char, c_int};
@@ -39,8 +37,7 @@ type QueryKey = (Vec<u8>, Vec<Oid>);
 static ALL: Variable<RefCell<FxHashMap<QueryKey, KeptQuery>>> =
     Variable::new(RefCell::new(FxHashMap::with_hasher(FxBuildHasher)));
 
-/// The values of a query's parameters. `Copy`, for unguarded code.
-#[derive(Clone, Copy)]
+/// The values of a query's parameters.
 pub(crate) struct Parameters {
     count: usize,
     types: [Oid; MOST],
@@ -128,22 +125,20 @@ impl KeptQuery {
         self.text
     }
 
-    /// Runs it, seeing all that is committed; returns how many rows it processed. Unguarded.
-    ///
-    /// # Safety
-    /// Nothing needs dropping where an error may pass. A statement is running whose AFTER triggers
-    /// are yet to fire. The parameters are those that it was prepared for.
-    pub(crate) unsafe fn run(self, parameters: &Parameters) -> u64 {
-        // SAFETY: as required of the caller; the arrays are only read.
+    /// Runs it, seeing all that is committed; returns how many rows it processed. A statement is running whose
+    /// AFTER triggers are yet to fire, unless the query only reads. The parameters are those that it was prepared
+    /// for.
+    pub(crate) fn run(self, parameters: &Parameters) -> u64 {
+        // SAFETY: within a transaction; the arrays are those of the plan's parameters, and are only read.
         unsafe {
-            unguarded::SPI_connect();
+            pg_sys::SPI_connect();
             // As PostgreSQL's own: what is to be found need not be as old as the transaction.
             let snapshot = if xact::has_one_snapshot() {
-                unguarded::GetLatestSnapshot()
+                pg_sys::GetLatestSnapshot()
             } else {
                 null_mut()
             };
-            let code = unguarded::SPI_execute_snapshot(
+            let code = pg_sys::SPI_execute_snapshot(
                 self.plan,
                 parameters.values.as_ptr().cast_mut(),
                 parameters.nulls.as_ptr(),
@@ -154,15 +149,9 @@ impl KeptQuery {
                 0,
             );
             let rows = if code < 0 { 0 } else { pg_sys::SPI_processed };
-            unguarded::SPI_finish();
+            pg_sys::SPI_finish();
             rows
         }
-    }
-
-    /// As [`Self::run`]; guarded.
-    pub(crate) fn run_guarded(self, parameters: &Parameters) -> u64 {
-        // SAFETY: at a boundary; a query that only reads queues nothing.
-        unsafe { at_boundary!(self.run(parameters)) }
     }
 }
 
@@ -176,16 +165,13 @@ pub(crate) struct CascadeStatement(Option<Scope>);
 
 impl CascadeStatement {
     /// Begins one, unless one is running, or what is set off `joins` the queue of the statement that is
-    /// firing its triggers. Unguarded.
-    ///
-    /// # Safety
-    /// Nothing needs dropping where an error may pass; [`Self::end`] follows.
-    pub(crate) unsafe fn begin(joins: bool) -> Self {
+    /// firing its triggers.
+    pub(crate) fn begin(joins: bool) -> Self {
         if !BEGUN.is_empty() || joins && !FIRING.is_empty() {
             return Self(None);
         }
-        // SAFETY: as required of the caller.
-        unsafe { unguarded::AfterTriggerBeginQuery() };
+        // SAFETY: within a transaction; `end` follows, or an error that ends the subtransaction.
+        unsafe { pg_sys::AfterTriggerBeginQuery() };
         Self(Some(BEGUN.enter(())))
     }
 
@@ -194,17 +180,14 @@ impl CascadeStatement {
         self.0.is_some()
     }
 
-    /// Fires the triggers. Unguarded.
-    ///
-    /// # Safety
-    /// As [`Self::begin`], which began it: it is its own.
-    pub(crate) unsafe fn end(self) {
-        // SAFETY: as required of the caller; the snapshot that is pushed is popped.
+    /// Fires the triggers of a statement that is its own.
+    pub(crate) fn end(self) {
+        // SAFETY: `begin` began the statement; the snapshot that is pushed is popped.
         unsafe {
-            unguarded::PushActiveSnapshot(unguarded::GetTransactionSnapshot());
-            unguarded::UpdateActiveSnapshotCommandId();
-            unguarded::AfterTriggerEndQuery(null_mut());
-            unguarded::PopActiveSnapshot();
+            pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+            pg_sys::UpdateActiveSnapshotCommandId();
+            pg_sys::AfterTriggerEndQuery(null_mut());
+            pg_sys::PopActiveSnapshot();
         }
         if let Some(scope) = self.0 {
             BEGUN.leave(scope);
