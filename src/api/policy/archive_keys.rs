@@ -41,7 +41,7 @@ fn key_that_repeats(
     policy: &Policy,
     archive: pg_sys::Oid,
 ) -> Result<Option<(pg_sys::Oid, bool)>> {
-    let archived = catalog::copied_columns(relid).into_iter();
+    let archived = catalog::copied_columns(relid);
     let repeats: Vec<String> = archived
         .filter(|column| policy.ts_column.as_ref() != Some(column))
         .map(|column| quote_literal(&column))
