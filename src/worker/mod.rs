@@ -24,6 +24,7 @@
 //! | | `blocked` | rows that cannot be deleted |
 //! | | `write_marks`, `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `counters`, `stored_counters` | what is counted; counters that survive a restart |
+//! | | `stored_clock` | the time, which survives a restart |
 //! | | `deletion_state` | how deletion stands in a table, for views and functions |
 //! | | `leave_database` | leaving databases that a statement needs without connections |
 //! | | `places` | places in shared memory for tables that get a time to live |

@@ -187,7 +187,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         ),
         (
             clock,
-            "deletion is held for ttl.change_delay: the system clock was set by more than a minute",
+            "deletion is held for ttl.change_delay: the system clock was set by more than a minute, or the server was down for so long",
             format!("SELECT clock_timestamp(); if that is right: {purge}"),
         ),
         (

@@ -16,7 +16,7 @@ use crate::worker::queue::clock;
 use crate::worker::shared;
 use crate::worker::shared::claims;
 use crate::worker::shared::write_marks::Marks;
-use crate::worker::shared::{deletion_state, log, state};
+use crate::worker::shared::{deletion_state, log, state, stored_clock};
 use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::collections::HashSet;
@@ -57,8 +57,6 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     control
         .launcher_latch
         .store(background::my_latch(), Ordering::Release);
-    let offset = background::wall_offset();
-    control.wall_offset.store(offset, Ordering::Relaxed);
     log::debug("ttl_ext launcher started");
     if deletion_state::is_recovered() {
         let timeline = background::timeline();
@@ -82,6 +80,7 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
             Ok(round) => round,
             Err(failure) => failure.raise_fatal(),
         };
+        stored_clock::store_now_and_then();
         activity::idle();
         let took = background::monotonic().saturating_sub(began);
         let sleep = (due - background::monotonic()).clamp(1_000, LONGEST_SLEEP);

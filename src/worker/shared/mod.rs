@@ -16,6 +16,7 @@ pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
 pub(in crate::worker) mod progress;
 pub(crate) mod state;
+pub(in crate::worker) mod stored_clock;
 pub(in crate::worker) mod stored_counters;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
@@ -60,7 +61,7 @@ pub(super) struct SharedMemory {
     pub(super) on_since: AtomicI64,
     /// How far the wall clock was ahead of the monotonic one when the launcher last compared them.
     pub(super) wall_offset: AtomicI64,
-    /// Until then nothing is deleted, since the wall clock was set.
+    /// Until then nothing is deleted, since the wall clock was set, or may have been while the server was down.
     pub(super) deletion_held_until: AtomicI64,
     /// By how much standbys lag, in microseconds, as a scheduler has measured it.
     pub(super) replica_lag: AtomicU64,
@@ -122,12 +123,22 @@ unsafe impl shmem::Contents for Contents {
     type Control = SharedMemory;
     type Key = TableKey;
     type Entry = TableState;
-    const STARTED: fn(&mut ExclusiveLock) = stored_counters::read;
-    const STOPPING: fn(&mut ExclusiveLock) = stored_counters::write;
+    const STARTED: fn(&mut ExclusiveLock) = started;
+    const STOPPING: fn(&mut ExclusiveLock) = stopping;
 
     fn entries() -> i64 {
         i64::from(settings::max_tables())
     }
+}
+
+fn started(memory: &mut ExclusiveLock) {
+    stored_counters::read(memory);
+    stored_clock::compare();
+}
+
+fn stopping(memory: &mut ExclusiveLock) {
+    stored_counters::write(memory);
+    stored_clock::store();
 }
 
 pub(super) type SharedLock = shmem::Locked<Contents>;
