@@ -16,9 +16,11 @@ use crate::pg::catalog::code::{self, Change, Code};
 use crate::pg::catalog::{self, cascade, invalidation, roles};
 use crate::pg::exec::kept_query::Parameters;
 use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::locks;
 use crate::visibility::referential::{Action, Enforced};
 use pgrx::pg_sys::Oid;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::rc::Rc;
 
 /// A foreign key's query on its referencing table, within a deletion.
 pub(super) struct Reach {
@@ -38,12 +40,11 @@ impl Reach {
             |relid| catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
         let root = underway::root();
         let owner = root.map_or_else(|| owner_of(enforced.referenced), |root| root.owner);
-        let referring = owner_of(relid);
         Self {
             relid,
             referenced: enforced.referenced,
             root: owner,
-            stranger: is_stranger(referring, owner).then_some(referring),
+            stranger: stranger_among(relid, owner),
             is_own: root.is_some(),
         }
     }
@@ -65,7 +66,16 @@ impl Reach {
             Action::Delete => Change::Deletion,
             Action::Update => Change::Update(&known.enforced.referencing),
         };
-        let code = known.code.get_or_init(|| code::of(self.relid, change));
+        let code = known.code.get_or_init(|| {
+            let mut code = code::of(self.relid, change);
+            if matches!(change, Change::Update(_)) && code::is_partitioned(self.relid) {
+                // A partition that comes while the statement waits may have a trigger.
+                code.rows = code
+                    .rows
+                    .or_else(|| Some("what partitions have".to_owned()));
+            }
+            code
+        });
         if code.rows.is_none() && code.statements.is_none() {
             return false;
         }
@@ -92,12 +102,39 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
 }
 
+/// The owners of tables and their partitions, until anything is invalidated.
+static OWNERS: ByOid<Rc<[Oid]>> = ByOid::empty();
+
+/// An owner of the table, or of one of its partitions, who is another than this one and no superuser.
+fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
+    let known = OWNERS.with_borrow(|known| known.get(&relid).cloned());
+    let owners = known.unwrap_or_else(|| {
+        let before = invalidation::of_plans();
+        let classes = code::with_partitions(relid)
+            .into_iter()
+            .filter_map(catalog::class);
+        let mut owners: Vec<Oid> = classes.map(|class| class.owner).collect();
+        owners.sort_unstable_by_key(|owner| owner.to_u32());
+        owners.dedup();
+        let owners: Rc<[Oid]> = owners.into();
+        if invalidation::of_plans() == before {
+            OWNERS.with_borrow_mut(|known| known.insert(relid, Rc::clone(&owners)));
+        }
+        owners
+    });
+    owners
+        .iter()
+        .copied()
+        .find(|&owner| is_stranger(owner, root))
+}
+
 /// Whether deletions from these tables set off code, until anything is invalidated.
 static SETS_OFF_CODE: ByOid<bool> = ByOid::empty();
 
 /// Called when a relation is invalidated: another may lead to it. Looks nothing up.
 pub(super) fn forget() {
     SETS_OFF_CODE.with_borrow_mut(|known| known.clear());
+    OWNERS.with_borrow_mut(|known| known.clear());
 }
 
 /// Whether a deletion from this table can set off code of users in the tables that foreign keys reach.
@@ -135,20 +172,31 @@ pub(crate) fn before_planning(query: QueryTree<'_>) {
         return;
     }
     let user = roles::current_user();
-    if !is_stranger(user, root.owner) {
+    let Some((relid, _)) = query.first_tables() else {
+        return;
+    };
+    // PostgreSQL runs its queries as the table's owner. A partition may have another.
+    if catalog::class(relid).is_none_or(|class| class.owner != user) {
         return;
     }
-    let Some((relid, _)) = query.first_tables() else {
+    let Some(stranger) = stranger_among(relid, root.owner) else {
         return;
     };
     let is_looked_at = root
         .looked_at
         .is_some_and(|table| table == relid || catalog::all_inheritors(table).contains(&relid));
-    if !is_looked_at
-        && catalog::class(relid).is_some_and(|class| class.owner == user)
-        && let Some(what) = code::at_planning(relid)
+    if is_looked_at {
+        return;
+    }
+    if catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
     {
-        refuse(relid, user, root.owner, None, &what);
+        // So that no index comes to one of them while the planner waits for the lock on another.
+        for partition in code::with_partitions(relid) {
+            locks::relation(partition, pg_sys::RowExclusiveLock);
+        }
+    }
+    if let Some(what) = code::at_planning(relid) {
+        refuse(relid, stranger, root.owner, None, &what);
     }
 }
 

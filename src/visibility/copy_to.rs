@@ -3,13 +3,15 @@
 //! tables with row-level security.
 
 use crate::citus::{self, Doing};
+use crate::error::Error;
 use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, lists};
-use crate::pg::catalog::{self, replication, roles};
+use crate::pg::catalog::{self, code, replication, roles};
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::gate::{self, Bounded};
 use crate::settings;
 use crate::store::{cache, extension};
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -50,8 +52,8 @@ pub(crate) unsafe fn hide_expired(
 static TO_PLAN: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
 
 /// Before a query is planned. COPY of a table plans nothing, so the query in its place must run no code of the table's
-/// owner as the reader, such as functions in indexes: where the reader could become the owner, as a superuser can, it is
-/// planned as the owner, in a security-restricted operation. For others it is like their SELECT.
+/// owner in another's session, such as functions in indexes: it is refused then. Should such code come meanwhile, it runs as the
+/// owner, in a security-restricted operation, where the reader could become the owner.
 #[inline]
 pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Bounded> {
     let relid = TO_PLAN.get();
@@ -69,9 +71,28 @@ extern "C-unwind" fn plan_as_owner(query: QueryTree<'_>, relid: pg_sys::Oid) -> 
         .first_tables()
         .is_some_and(|(first, _)| first == relid);
     let owner = catalog::class(relid).filter(|_| is_of_copy)?.owner;
+    if owner != gate::session_user()
+        && !roles::is_superuser(owner)
+        && let Some(what) = code::at_planning(relid)
+    {
+        refuse(relid, owner, &what);
+    }
     (!gate::is_untrusted(owner))
         .then(|| gate::lend(owner))
         .flatten()
+}
+
+fn refuse(relid: pg_sys::Oid, owner: pg_sys::Oid, what: &str) -> ! {
+    let (table, owner) = (catalog::qualified_name(relid), roles::name(owner));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("COPY would run {what} of table {table}, which belongs to {owner}"),
+    )
+    .detail("To leave out expired rows, the table is read by a query, which is planned by its indexes and constraints.")
+    .hint(format!(
+        "If you trust {owner}, copy a query: COPY (SELECT * FROM {table}) TO …; a superuser can also SET row_security = off, to copy expired rows, too."
+    ))
+    .raise()
 }
 
 /// After the query has been planned.

@@ -1,7 +1,7 @@
 //! The tables that foreign keys reach when rows of another are deleted.
 
-use super::roles;
 use super::triggers::{self, Trigger};
+use super::{code, roles};
 use crate::pg::catalog;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -39,11 +39,11 @@ pub(crate) fn reaches_strangers(relid: pg_sys::Oid, owner: pg_sys::Oid) -> bool 
         .any(|other| other.owner != owner && !roles::is_superuser(other.owner))
 }
 
-/// Whether another owner's table refers to this one: to detach a partition, PostgreSQL plans
+/// Whether another owner's table, or partition, refers to this one: to detach a partition, PostgreSQL plans
 /// queries over it as the current user.
 pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
-    referring(relid)
-        .into_iter()
+    let tables = referring(relid).into_iter().flat_map(code::with_partitions);
+    tables
         .filter_map(catalog::class)
         .any(|other| other.owner != user && !roles::is_superuser(other.owner))
 }

@@ -1,8 +1,9 @@
 //! Code of a table's owner that runs when rows of the table are deleted or changed.
 //!
-//! Read from the catalogs, as stored: nothing of it runs.
+//! Read from the catalogs, as stored: nothing of it runs. What is not known to be harmless counts as code
+//! (`docs/decisions/0096-owners-code-in-owners-sessions.md`).
 
-use super::functions_used::{self, untrusted};
+use super::functions_used::{self, unknown};
 use super::syntax::{ExpressionPart, Node};
 use super::triggers::{self, Trigger};
 use super::{constraints, defaults, index_entry, rows};
@@ -83,9 +84,9 @@ pub(crate) fn at_planning(relid: Oid) -> Option<String> {
         }
         index_entry::each_of(table, &mut |entry| {
             let trees = [entry.predicate(), entry.expressions()];
-            if let Some(function) = trees.into_iter().flatten().find_map(untrusted) {
+            if let Some(function) = trees.into_iter().flatten().find_map(unknown) {
                 let index = catalog::relation_name(entry.indexrelid);
-                found = Some(format!("function {function}, in index {index},"));
+                found = Some(format!("{function}, in index {index},"));
             }
             found.is_some()
         });
@@ -93,9 +94,16 @@ pub(crate) fn at_planning(relid: Oid) -> Option<String> {
             let all = constraints::of(table);
             let calls = all
                 .iter()
-                .find(|it| it.tree(|tree| untrusted(tree).is_some()) == Some(true));
+                .find(|it| it.tree(|tree| unknown(tree).is_some()) == Some(true));
             calls.map(|it| format!("constraint {}", it.name))
         });
+        if found.is_none() {
+            // SET DEFAULT, and generated columns that are computed when they are read.
+            defaults::each_of(table, &mut |attno, _, tree| {
+                found = unknown(tree).map(|_| of_column(table, attno));
+                found.is_some()
+            });
+        }
         if found.is_some() {
             return found;
         }
@@ -138,7 +146,7 @@ fn column_type(relid: Oid, attno: i16) -> Oid {
 }
 
 /// Whether rows may move between partitions, or are checked against a partition's bounds.
-fn is_partitioned(relid: Oid) -> bool {
+pub(crate) fn is_partitioned(relid: Oid) -> bool {
     catalog::class(relid).is_some_and(|class| {
         class.is_partition || class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
     })
@@ -154,10 +162,7 @@ fn of_new_rows(table: Oid, columns: &[i16]) -> Option<String> {
     let mut found = None;
     defaults::each_of(table, &mut |attno, generated, tree| {
         if (generated || columns.contains(&attno)) && calls_code(tree) {
-            found = Some(format!(
-                "the expression of column {}",
-                catalog::column_name(table, attno)
-            ));
+            found = Some(of_column(table, attno));
         }
         found.is_some()
     });
@@ -178,6 +183,13 @@ fn of_new_rows(table: Oid, columns: &[i16]) -> Option<String> {
     })
 }
 
+fn of_column(table: Oid, attno: i16) -> String {
+    format!(
+        "the expression of column {}",
+        catalog::column_name(table, attno)
+    )
+}
+
 /// The columns of the table's indexes, each with its index.
 fn indexed_columns(table: Oid) -> Vec<(Oid, i16)> {
     let mut found = Vec::new();
@@ -193,7 +205,7 @@ fn indexed_columns(table: Oid) -> Vec<(Oid, i16)> {
 /// can run a query.
 fn calls_code(tree: Node<'_>) -> bool {
     let immutable = pg_sys::PROVOLATILE_IMMUTABLE.cast_signed();
-    untrusted(tree).is_some()
+    unknown(tree).is_some()
         || tree.any(&mut |part| match part {
             ExpressionPart::Node(_) => false,
             ExpressionPart::Function(function) => {
@@ -202,7 +214,8 @@ fn calls_code(tree: Node<'_>) -> bool {
         })
 }
 
-fn with_partitions(relid: Oid) -> Vec<Oid> {
+/// The table, and its partitions if it is partitioned.
+pub(crate) fn with_partitions(relid: Oid) -> Vec<Oid> {
     let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
     if catalog::class(relid).is_some_and(|class| class.relkind == partitioned) {
         catalog::all_inheritors(relid)
@@ -216,7 +229,7 @@ impl Trigger {
     fn runs_code(&self, events: u32, for_row: bool) -> bool {
         self.fires_at(events)
             && self.is_for_row() == for_row
-            && !(self.is_unconditional() && functions_used::is_trusted(self.function))
+            && !(self.is_unconditional() && functions_used::is_harmless_trigger(self.function))
     }
 
     fn shown(&self) -> String {

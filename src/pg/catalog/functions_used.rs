@@ -1,7 +1,7 @@
 //! Which functions an expression calls.
 
 use super::syntax::{ExpressionPart, Node};
-use super::{names, rows};
+use super::{names, roles, rows};
 use pgrx::pg_sys::{self, NodeTag};
 
 /// `INTERNALlanguageId` and `ClanguageId` of pg_language.dat: only superusers create
@@ -23,6 +23,74 @@ pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
         found.is_some()
     });
     found
+}
+
+/// The first part of the expression that is not known to run none but PostgreSQL's code, when it is evaluated, simplified
+/// or estimated. What that calls is not all in the expression: an operator's negator and commutator, by which it is replaced
+/// or estimated; `subtype_diff` of a range type, by which histograms are read. So it is told by what is known to be harmless.
+pub(crate) fn unknown(tree: Node<'_>) -> Option<String> {
+    let mut found = untrusted(tree);
+    tree.any(&mut |part| {
+        if let ExpressionPart::Node(node) = part {
+            found = found.take().or_else(|| unknown_node(node));
+        }
+        found.is_some()
+    });
+    found
+}
+
+fn unknown_node(node: Node<'_>) -> Option<String> {
+    let operator = match node.type_ {
+        // Parts of other nodes.
+        NodeTag::T_List | NodeTag::T_IntList | NodeTag::T_OidList | NodeTag::T_CaseWhen => {
+            return None;
+        }
+        NodeTag::T_OpExpr => Some(node.cast::<pg_sys::OpExpr>()?.opno),
+        NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
+            // SAFETY: both are typedefs of OpExpr.
+            Some(unsafe { (*node.as_ptr().cast::<pg_sys::OpExpr>()).opno })
+        }
+        NodeTag::T_ScalarArrayOpExpr => Some(node.cast::<pg_sys::ScalarArrayOpExpr>()?.opno),
+        NodeTag::T_Var
+        | NodeTag::T_Const
+        | NodeTag::T_FuncExpr
+        | NodeTag::T_BoolExpr
+        | NodeTag::T_RelabelType
+        | NodeTag::T_CoerceViaIO
+        | NodeTag::T_ArrayCoerceExpr
+        | NodeTag::T_CollateExpr
+        | NodeTag::T_CaseExpr
+        | NodeTag::T_CaseTestExpr
+        | NodeTag::T_ArrayExpr
+        | NodeTag::T_CoalesceExpr
+        | NodeTag::T_MinMaxExpr
+        | NodeTag::T_SQLValueFunction
+        | NodeTag::T_NextValueExpr
+        | NodeTag::T_NullTest
+        | NodeTag::T_BooleanTest
+        | NodeTag::T_SubscriptingRef => None,
+        _ => return Some("an expression of an uncommon kind".to_owned()),
+    };
+    if let Some(operator) = operator.filter(|&operator| !is_operator_of_superusers(operator)) {
+        return Some(format!("an operator with OID {}", operator.to_u32()));
+    }
+    let value = node.value_type();
+    (!is_harmless_type(value)).then(|| names::of_type(value))
+}
+
+/// Whether only a superuser can have made the operator, its negator and its commutator: nobody else links one to it.
+fn is_operator_of_superusers(operator: pg_sys::Oid) -> bool {
+    operator.to_u32() < pg_sys::FirstNormalObjectId
+        || rows::OPERATOR
+            .get(operator, |row| row.oprowner)
+            .is_some_and(roles::is_superuser)
+}
+
+/// Whether values of the type call none but superusers' functions.
+pub(crate) fn is_harmless_type(type_oid: pg_sys::Oid) -> bool {
+    // SAFETY: a syscache look-up; an unknown type is no fault.
+    let kind = unsafe { pg_sys::get_typtype(type_oid) };
+    kind as u8 == pg_sys::TYPTYPE_ENUM || is_type_of_superusers(type_oid)
 }
 
 /// The type of the node, or of an argument, if it may call a function that is not in the
@@ -91,4 +159,12 @@ pub(crate) fn is_trusted(function: pg_sys::Oid) -> bool {
     let language = || rows::FUNCTION.get(function, |row| row.prolang.to_u32());
     function.to_u32() < pg_sys::FirstNormalObjectId
         || language().is_some_and(|language| SUPERUSERS_LANGUAGES.contains(&language))
+}
+
+/// Whether a trigger's function is PostgreSQL's or the extension's own. Others in C may run what the trigger's arguments say.
+pub(crate) fn is_harmless_trigger(function: pg_sys::Oid) -> bool {
+    let schema = || rows::FUNCTION.get(function, |row| row.pronamespace);
+    function.to_u32() < pg_sys::FirstNormalObjectId
+        || (is_trusted(function)
+            && schema().is_some_and(|schema| Some(schema) == names::schema(c"ttl")))
 }

@@ -52,9 +52,9 @@ tagged! {
     CreateStmt T_CreateStmt, CreateTableAsStmt T_CreateTableAsStmt,
     CreateTrigStmt T_CreateTrigStmt, CreatedbStmt T_CreatedbStmt,
     DefElem T_DefElem, DropStmt T_DropStmt, DropdbStmt T_DropdbStmt, FuncExpr T_FuncExpr,
-    IndexStmt T_IndexStmt, List T_List, NullTest T_NullTest, PartitionCmd T_PartitionCmd, RangeVar T_RangeVar,
+    IndexStmt T_IndexStmt, List T_List, NullTest T_NullTest, OpExpr T_OpExpr, PartitionCmd T_PartitionCmd, RangeVar T_RangeVar,
     RawStmt T_RawStmt, ReindexStmt T_ReindexStmt, RenameStmt T_RenameStmt,
-    ResTarget T_ResTarget, SecLabelStmt T_SecLabelStmt, SelectStmt T_SelectStmt,
+    ResTarget T_ResTarget, ScalarArrayOpExpr T_ScalarArrayOpExpr, SecLabelStmt T_SecLabelStmt, SelectStmt T_SelectStmt,
     String T_String, TransactionStmt T_TransactionStmt, Var T_Var, ViewStmt T_ViewStmt
 }
 #[cfg(since16)]

@@ -192,7 +192,7 @@ pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
 }
 
 /// The user of the session, or the role that it has set, whatever function or foreign key runs.
-fn session_user() -> pg_sys::Oid {
+pub(crate) fn session_user() -> pg_sys::Oid {
     // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::GetOuterUserId() }
 }

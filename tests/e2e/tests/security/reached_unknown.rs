@@ -21,7 +21,7 @@ const TOOLS: &str = "
     CREATE FUNCTION a_ifi(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM public.spring('key'); RETURN n; END$$;";
 
 /// What the attacker does; a row refers to row 1 afterwards.
-const TRAPS: [(&str, &str); 8] = [
+const TRAPS: [(&str, &str); 13] = [
     (
         "a row moves to another partition, whose INSERT trigger fires",
         "CREATE TABLE ch (id int, pid int REFERENCES par ON DELETE SET NULL) PARTITION BY LIST (pid);
@@ -77,6 +77,44 @@ const TRAPS: [(&str, &str); 8] = [
          CREATE TABLE leaf PARTITION OF ch FOR VALUES FROM (0) TO (100);
          ALTER TABLE leaf ADD FOREIGN KEY (pid) REFERENCES par ON DELETE SET NULL; INSERT INTO leaf VALUES (5, 1)",
     ),
+    (
+        "the DEFAULT that planning computes, though no row refers",
+        "CREATE TABLE ch (id int, pid int DEFAULT a_if('default') REFERENCES par ON DELETE SET DEFAULT)",
+    ),
+    (
+        "the negator, by which an operator on a function of PostgreSQL's is estimated",
+        "CREATE FUNCTION aeq(int, int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM public.spring('negator'); RETURN $1 = $2; END$$;
+         CREATE OPERATOR <>! (PROCEDURE = int4ne, LEFTARG = int, RIGHTARG = int, RESTRICT = neqsel, NEGATOR = OPERATOR(public.==!));
+         CREATE OPERATOR ==! (PROCEDURE = aeq, LEFTARG = int, RIGHTARG = int, RESTRICT = eqsel, NEGATOR = OPERATOR(public.<>!));
+         CREATE TABLE ch (id int, pid int REFERENCES par);
+         CREATE INDEX ON ch (id) WHERE pid IS NOT NULL OR id OPERATOR(public.<>!) 5;
+         INSERT INTO ch SELECT i % 3, NULL FROM generate_series(1, 30) i; ANALYZE ch",
+    ),
+    (
+        "the negator, by which a CHECK is simplified",
+        "CREATE FUNCTION aeq(int, int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM public.spring('negator'); RETURN $1 = $2; END$$;
+         CREATE OPERATOR <>! (PROCEDURE = int4ne, LEFTARG = int, RIGHTARG = int, NEGATOR = OPERATOR(public.==!));
+         CREATE OPERATOR ==! (PROCEDURE = aeq, LEFTARG = int, RIGHTARG = int, NEGATOR = OPERATOR(public.<>!));
+         CREATE TABLE ch (id int, pid int REFERENCES par ON DELETE SET NULL, CHECK (NOT (id OPERATOR(public.<>!) 7)));
+         INSERT INTO ch VALUES (7, 1)",
+    ),
+    (
+        "the commutator, by which an operator is estimated",
+        "CREATE FUNCTION agt(int, int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM public.spring('commutator'); RETURN $1 > $2; END$$;
+         CREATE OPERATOR <%& (PROCEDURE = int4lt, LEFTARG = int, RIGHTARG = int, RESTRICT = scalarltsel, COMMUTATOR = OPERATOR(public.>%&));
+         CREATE OPERATOR >%& (PROCEDURE = agt, LEFTARG = int, RIGHTARG = int, RESTRICT = scalargtsel, COMMUTATOR = OPERATOR(public.<%&));
+         CREATE TABLE ch (id int, pid int REFERENCES par);
+         CREATE INDEX ON ch (id) WHERE pid IS NOT NULL OR 5 OPERATOR(public.<%&) id;
+         INSERT INTO ch SELECT i, NULL FROM generate_series(1, 300) i; ANALYZE ch",
+    ),
+    (
+        "subtype_diff, by which a condition on a range is estimated",
+        "CREATE FUNCTION sdiff(float8, float8) RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM public.spring('diff'); RETURN $1 - $2; END$$;
+         CREATE TYPE fr AS RANGE (subtype = float8, subtype_diff = sdiff);
+         CREATE TABLE ch (id int, pid int REFERENCES par, r fr);
+         CREATE INDEX ON ch (id) WHERE pid IS NOT NULL OR r && '[10.5,12)'::fr;
+         INSERT INTO ch SELECT i, NULL, fr(i, i + 3) FROM generate_series(1, 300) i; ANALYZE ch",
+    ),
 ];
 
 #[test]
@@ -107,6 +145,38 @@ fn no_code_of_a_stranger_runs() {
         assert!(!hostile::attacker_is_superuser(&mut boss), "{what}");
         let ran = boss.rows("SELECT what FROM ran");
         assert!(ran.is_empty(), "{what}: {ran:?}");
+        boss.run("DROP TABLE par CASCADE");
+    }
+}
+
+/// A partition of the victim's own referring table belongs to the attacker: neither its triggers nor what is computed when a query on
+/// it is planned runs.
+#[test]
+fn nor_of_the_owner_of_a_partition() {
+    for trap in [
+        "CREATE TRIGGER t AFTER DELETE ON kids1 FOR EACH ROW EXECUTE FUNCTION trap()",
+        "CREATE INDEX ON kids1 (n) WHERE n > a_if('index')",
+    ] {
+        let database = hostile::armed_database(server());
+        let mut attacker = owner(&database, "attacker");
+        attacker.run(TOOLS);
+        let mut boss = database.connect();
+        boss.run(
+            "CREATE TABLE par (id int PRIMARY KEY); SELECT ttl.enable('par', 3600);
+             CREATE TABLE kids (n int, pid int REFERENCES par ON DELETE CASCADE) PARTITION BY LIST (n);
+             CREATE TABLE kids1 PARTITION OF kids FOR VALUES IN (1);
+             INSERT INTO par VALUES (1), (2); INSERT INTO kids VALUES (1, 1); ALTER TABLE kids1 OWNER TO attacker",
+        );
+        attacker.run(trap);
+        boss.run(
+            "BEGIN; SET LOCAL ttl.preserve_ts = on; UPDATE par SET _ts = '2000-01-01'; COMMIT",
+        );
+        let tried = "SELECT last_error IS NOT NULL FROM ttl.stats WHERE relation = 'par'::regclass";
+        boss.wait_until(tried, "t", PATIENCE);
+        let _ = boss.try_run("INSERT INTO par VALUES (1)");
+        assert!(!hostile::attacker_is_superuser(&mut boss), "{trap}");
+        let ran = boss.rows("SELECT what FROM ran");
+        assert!(ran.is_empty(), "{trap}: {ran:?}");
         boss.run("DROP TABLE par CASCADE");
     }
 }
