@@ -50,7 +50,7 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
     let enables = is_on && options.enables();
     if enables {
         if let Some(default_ttl) = default_ttl.filter(|_| has_default && options.revive_expired) {
-            change_default(relid, Some(default_ttl), None, true, &consent)?;
+            change_default(relid, default_ttl, None, true, &consent)?;
         }
         set(relid, default_ttl, options, &consent)?;
     }

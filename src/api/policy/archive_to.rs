@@ -33,9 +33,7 @@ fn set(relid: pg_sys::Oid, target: Option<pg_sys::Oid>) -> Result<()> {
         None => guard::check_change(relid)?,
     }
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(Error::no_policy(relid));
-    };
+    let mut policy = guard::present_policy(relid)?;
     if let Some(target) = target {
         // First without a lock, for which the user may lack the privilege.
         check(relid, target)?;

@@ -29,12 +29,13 @@ pub(in crate::api) fn apply(
     if !complete {
         cluster::check_node(relid, "adding what a time to live needs")?;
     }
-    let (lock, children_lock) = if !complete {
-        (pg_sys::AccessExclusiveLock, pg_sys::AccessExclusiveLock)
-    } else if trigger_placement::will_be_created(relid) {
-        (pg_sys::ShareRowExclusiveLock, pg_sys::ShareRowExclusiveLock)
-    } else {
-        (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+    let lock = match complete {
+        true => guard::change_lock(relid),
+        false => pg_sys::AccessExclusiveLock,
+    };
+    let children_lock = match lock {
+        pg_sys::ShareUpdateExclusiveLock => pg_sys::RowExclusiveLock,
+        stronger => stronger,
     };
     guard::lock(relid, lock);
     guard::check_changeable(relid)?;

@@ -75,9 +75,7 @@ pub(in crate::api) fn turn_off(
         cluster::check_node(relid, "ttl.disable() with drop_columns")?;
     }
     guard::lock(relid, lock);
-    let Some(policy) = guard::own_policy(relid)? else {
-        return Err(Error::no_policy(relid));
-    };
+    let policy = guard::present_policy(relid)?;
     if !revive_expired {
         purge_before_change::prevent(relid, None, children_lock)?;
     }

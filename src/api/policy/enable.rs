@@ -245,7 +245,7 @@ pub(in crate::api) fn enable_or_change(
 ) -> Result<()> {
     let present = guard::own_policy(relid)?;
     if present.is_some_and(|policy| policy.ts_column.is_some()) {
-        return change_default(relid, Some(default_ttl), hidden, false, consent);
+        return change_default(relid, default_ttl, hidden, false, consent);
     }
     // The command does not mention the rest, which stays as it is.
     let asked = Asked {

@@ -115,12 +115,7 @@ pub(in crate::api) fn set_rule(
         Some(_) => guard::check_changeable(relid)?,
         None => guard::check_change(relid)?,
     }
-    let lock = if trigger_placement::will_be_created(relid) {
-        pg_sys::ShareRowExclusiveLock
-    } else {
-        pg_sys::ShareUpdateExclusiveLock
-    };
-    guard::lock(relid, lock);
+    guard::lock(relid, guard::change_lock(relid));
     // Lock order: the policy, then the index. RENAME locks only the index.
     policy_lock::lock_policy_for_change(relid);
     locks::relation(index, pg_sys::ShareUpdateExclusiveLock);

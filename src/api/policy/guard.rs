@@ -3,6 +3,7 @@
 use super::cluster;
 use crate::deletion::left_to_owner;
 use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, roles, timescale};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
@@ -84,6 +85,26 @@ pub(in crate::api) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
 /// As [`own_policy`]; refuses a table without one (55000).
 pub(in crate::api) fn present_policy(relid: pg_sys::Oid) -> Result<Policy> {
     own_policy(relid)?.ok_or_else(|| Error::no_policy(relid))
+}
+
+/// The policy in force for the table, its own or an ancestor's; refuses a table without one (55000).
+pub(in crate::api) fn governed(relid: pg_sys::Oid) -> Result<Inherited> {
+    store::governing_label(relid).ok_or_else(|| Error::no_policy(relid))
+}
+
+/// Whether rows have the relation as their type, and may have a time to live.
+pub(in crate::api) fn is_table(relid: &pg_sys::Oid) -> bool {
+    catalog::class(*relid).is_some_and(|class| {
+        [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
+    })
+}
+
+/// The lock for a change of the policy that adds nothing but the trigger, if that is needed.
+pub(in crate::api) fn change_lock(relid: pg_sys::Oid) -> u32 {
+    match trigger_placement::will_be_created(relid) {
+        true => pg_sys::ShareRowExclusiveLock,
+        false => pg_sys::ShareUpdateExclusiveLock,
+    }
 }
 
 /// Locks the table until the end of the transaction. A build of its indexes in the background,

@@ -35,9 +35,7 @@ fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_s
     let hint = "Hide expired rows from all: SELECT ttl.enable(..., hidden => true).";
     cluster::refuse_on_shell(relid, "ttl.create_live_view()", hint)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(Error::no_policy(relid));
-    };
+    let mut policy = guard::present_policy(relid)?;
     let view = view_name(relid, name);
     encoding::run(&format!(
         "CREATE VIEW {view} WITH (security_invoker) AS SELECT r.* FROM {} AS r WHERE ttl.is_live(r.*)",

@@ -29,9 +29,7 @@ fn pause(rel: Option<pg_sys::Oid>, until: Option<i64>) -> Result<()> {
     let until = guard::required(until, "until")?;
     guard::check_change(relid)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(Error::no_policy(relid));
-    };
+    let mut policy = guard::present_policy(relid)?;
     if until <= background::now() {
         return Err(in_the_past(relid));
     }

@@ -84,17 +84,8 @@ fn check_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
 /// Returns whether the table has waited because of a restore.
 fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     guard::check_changeable(relid)?;
-    guard::lock(
-        relid,
-        if trigger_placement::will_be_created(relid) {
-            pg_sys::ShareRowExclusiveLock
-        } else {
-            pg_sys::ShareUpdateExclusiveLock
-        },
-    );
-    let Some(mut policy) = guard::own_policy(relid)? else {
-        return Err(Error::no_policy(relid));
-    };
+    guard::lock(relid, guard::change_lock(relid));
+    let mut policy = guard::present_policy(relid)?;
     let was_paused = ends_pause && policy.paused_until.take().is_some();
     let is_restored = policy.restored;
     if is_restored {

@@ -1,10 +1,9 @@
 //! `ttl.set_default`.
 
+use super::disable::{Removal, turn_off};
 use super::mass_expiry::{Consent, shown};
 use super::{building, guard, write_label};
-use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
-use crate::keys::trigger_placement;
 use crate::pg::abi::report::or_raise;
 use crate::policy::Policy;
 use pgrx::pg_sys;
@@ -32,62 +31,40 @@ fn set_default(
             confirm,
             &format!("ttl.set_default({}, {value}{revives}", shown(relid)),
         )?;
-        change_default(relid, default_ttl, None, revive_expired, &consent)
+        match default_ttl {
+            Some(seconds) => change_default(relid, seconds, None, revive_expired, &consent),
+            None => turn_off(relid, Removal::Nothing, revive_expired),
+        }
     }));
 }
 
 /// `hidden` stays as it is if it is `None`.
 pub(in crate::api) fn change_default(
     relid: pg_sys::Oid,
-    default_ttl: Option<i32>,
+    default_ttl: i32,
     hidden: Option<bool>,
     revive_expired: bool,
     consent: &Consent,
 ) -> Result<()> {
-    let default_ttl = default_ttl.map(Policy::check_default_ttl).transpose()?;
-    match default_ttl {
-        Some(_) => guard::check_changeable(relid)?,
-        None => guard::check_change(relid)?,
-    }
+    Policy::check_default_ttl(default_ttl)?;
+    guard::check_changeable(relid)?;
     let present = guard::present_policy(relid)?;
-    if present.ts_column.is_none() && default_ttl.is_some() {
+    if present.ts_column.is_none() {
         return Err(Error::no_clock(relid));
     }
-    let was_off = present.default_ttl.is_none();
-    if was_off && default_ttl.is_some() {
+    let changed = |present: Policy| Policy {
+        default_ttl: Some(default_ttl),
+        hidden: hidden.unwrap_or(present.hidden),
+        ..present
+    };
+    if present.default_ttl.is_none() {
         let resulting = || {
-            let present = guard::present_policy(relid)?;
-            write_label::fitting(
-                relid,
-                Policy {
-                    default_ttl,
-                    hidden: hidden.unwrap_or(present.hidden),
-                    ..present
-                },
-            )
+            let policy = changed(guard::present_policy(relid)?);
+            write_label::fitting(relid, policy)
         };
         return building::apply(relid, resulting, consent);
     }
-    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    let present = guard::present_policy(relid)?;
-    let mut policy = match default_ttl {
-        None => {
-            write_label::tell_of_rules(relid, &present);
-            present.turned_off()
-        }
-        Some(_) => write_label::fitting(
-            relid,
-            Policy {
-                default_ttl,
-                hidden: hidden.unwrap_or(present.hidden),
-                ..present
-            },
-        )?,
-    };
-    if !revive_expired {
-        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
-    }
-    write_label::change(relid, &mut policy, consent)?;
-    trigger_placement::sync(relid);
-    Ok(())
+    write_label::replace(relid, revive_expired, consent, |present| {
+        Ok(changed(present))
+    })
 }

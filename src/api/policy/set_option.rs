@@ -1,11 +1,10 @@
 //! `ttl.set_option`: a table's options by name.
 
+use super::disable::{Removal, turn_off};
 use super::mass_expiry::{Consent, shown};
 use super::set_default::change_default;
 use super::{cluster, guard, seconds_type, write_label};
-use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
-use crate::keys::trigger_placement;
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::{self, Text};
@@ -74,7 +73,9 @@ pub(crate) fn change(
 ) -> Result<()> {
     let change: Box<dyn Fn(&mut Policy) + '_> = match option.value {
         Value::Default => {
-            let seconds = value.map(read_seconds).transpose()?;
+            let Some(seconds) = value.map(read_seconds).transpose()? else {
+                return turn_off(relid, Removal::Nothing, revive_expired);
+            };
             return change_default(relid, seconds, None, revive_expired, consent);
         }
         Value::Seconds(put) => {
@@ -94,25 +95,16 @@ pub(crate) fn change(
             Box::new(move |policy| put(policy, window))
         }
     };
-    guard::check_changeable(relid)?;
-    guard::present_policy(relid)?;
-    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
-    guard::check_changeable(relid)?;
-    let mut policy = guard::present_policy(relid)?;
-    let dropped_partitions = policy.drop_partitions;
-    change(&mut policy);
-    let mut policy = write_label::fitting(relid, policy)?;
-    if policy.drop_partitions {
-        guard::require_partitioned(relid)?;
-    } else if dropped_partitions {
-        cluster::check_partitions(relid, false)?;
-    }
-    if !revive_expired {
-        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
-    }
-    write_label::change(relid, &mut policy, consent)?;
-    trigger_placement::sync(relid);
-    Ok(())
+    write_label::replace(relid, revive_expired, consent, |mut policy| {
+        let dropped_partitions = policy.drop_partitions;
+        change(&mut policy);
+        if policy.drop_partitions {
+            guard::require_partitioned(relid)?;
+        } else if dropped_partitions {
+            cluster::check_partitions(relid, false)?;
+        }
+        Ok(policy)
+    })
 }
 
 fn read_seconds(value: &str) -> Result<i32> {

@@ -1,8 +1,11 @@
 //! Writing a table's policy.
 
+use super::guard;
 use super::mass_expiry::{self, Consent};
 use crate::citus;
+use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
+use crate::keys::trigger_placement;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
 use crate::pg::exec::relation::OpenRelation;
@@ -54,6 +57,28 @@ pub(in crate::api) fn change(
     }
     let policy = &*policy;
     mass_expiry::watch(relid, policy.hidden, consent, || write(relid, policy))
+}
+
+/// Changes the policy that the table has, under the lock; unless `revive_expired`, the rows that would live again are deleted
+/// first.
+pub(in crate::api) fn replace(
+    relid: pg_sys::Oid,
+    revive_expired: bool,
+    consent: &Consent,
+    change_policy: impl FnOnce(Policy) -> Result<Policy>,
+) -> Result<()> {
+    guard::check_changeable(relid)?;
+    guard::present_policy(relid)?;
+    guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
+    guard::check_changeable(relid)?;
+    let policy = change_policy(guard::present_policy(relid)?)?;
+    let mut policy = fitting(relid, policy)?;
+    if !revive_expired {
+        purge_before_change::prevent(relid, Some(&policy), pg_sys::RowExclusiveLock)?;
+    }
+    change(relid, &mut policy, consent)?;
+    trigger_placement::sync(relid);
+    Ok(())
 }
 
 /// Whether the table or a partition has ever had a row since it was last truncated or vacuumed

@@ -5,9 +5,7 @@ use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
-use crate::pg::catalog;
 use crate::pg::exec::returned_rows::SetCall;
-use crate::store::governing_label;
 use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -24,19 +22,15 @@ pub(crate) extern "C-unwind" fn ttl_expired(call: SetCall<'_>) -> pg_sys::Datum 
 }
 
 fn select(call: &SetCall<'_>) -> Result<()> {
-    let is_table = |relid: &pg_sys::Oid| {
-        catalog::class(*relid).is_some_and(|class| {
-            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-        })
-    };
-    let relid = call.relation().filter(is_table).ok_or_else(not_a_row)?;
+    let relid = call
+        .relation()
+        .filter(guard::is_table)
+        .ok_or_else(not_a_row)?;
     guard::check_owner(relid)?;
     let hint = "Ask a shard where it is: SELECT * FROM ttl.expired(NULL::..._102008). ttl.preview() counts them in all.";
     cluster::refuse_on_shell(relid, "ttl.expired()", hint)?;
     guard::lock(relid, pg_sys::AccessShareLock);
-    if governing_label(relid).is_none() {
-        return Err(Error::no_policy(relid));
-    }
+    guard::governed(relid)?;
     // Where the policy is not in force, every row lives.
     if let Some(job) = Job::of(relid) {
         let query = job.select_expired();

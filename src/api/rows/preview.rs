@@ -8,8 +8,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::{
-    Inherited, TablePolicy, cache, governing_label, label_provider, live_condition, rule_applies,
-    rule_key,
+    Inherited, TablePolicy, cache, label_provider, live_condition, rule_applies, rule_key,
 };
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
@@ -40,9 +39,7 @@ fn preview(
 fn count(relid: pg_sys::Oid, default_ttl: Option<i32>) -> Result<Counts> {
     label_provider::check_relation(relid)?;
     default_ttl.map(Policy::check_default_ttl).transpose()?;
-    let Some(Inherited { policy, .. }) = governing_label(relid) else {
-        return Err(Error::no_policy(relid));
-    };
+    let Inherited { policy, .. } = guard::governed(relid)?;
     let default_ttl = default_ttl.or(policy.default_ttl);
     if policy.ts_column.is_none() && default_ttl.is_some() {
         return Err(Error::no_clock(relid));

@@ -4,9 +4,8 @@ use crate::api::policy::guard;
 use crate::citus::{self, placements};
 use crate::ddl::purge_before_change;
 use crate::deletion::{batch, purge_tables as table};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pg::abi::report::or_raise;
-use crate::store::governing_label;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -34,9 +33,7 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
         return purge_shards(relid);
     }
     guard::lock(relid, pg_sys::RowExclusiveLock);
-    if governing_label(relid).is_none() {
-        return Err(Error::no_policy(relid));
-    }
+    guard::governed(relid)?;
     let mut deleted = 0;
     for child in table::lock_tree(relid, pg_sys::RowExclusiveLock) {
         let rows = table::delete_from(child)?;
@@ -48,8 +45,6 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
 
 /// On each copy of each shard, in transactions of their own.
 fn purge_shards(relid: pg_sys::Oid) -> Result<i64> {
-    if governing_label(relid).is_none() {
-        return Err(Error::no_policy(relid));
-    }
+    guard::governed(relid)?;
     citus::call(relid, "ttl.purge", &[]).and_then(|answers| placements::sum(&answers))
 }

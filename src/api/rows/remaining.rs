@@ -1,15 +1,15 @@
 //! `ttl.remaining`: how long a row has to live.
 
+use crate::api::policy::guard;
 use crate::clock::now::now;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
-use crate::pg::catalog;
 use crate::pg::exec::call::{Argument, Array, Call};
 use crate::pg::exec::composite::{Columns, Record};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
-use crate::store::{DateSource, Rule, TablePolicy, cache, governing_label};
+use crate::store::{DateSource, Rule, TablePolicy, cache};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
 
@@ -40,21 +40,14 @@ fn interval_until(expiry: i64) -> Option<pg_sys::Datum> {
 
 fn expiry_of(row: &Columns<'_>) -> Result<i64> {
     let relid = table_of(row, "ttl.remaining()")?;
-    if governing_label(relid).is_none() {
-        return Err(Error::no_policy(relid));
-    }
+    guard::governed(relid)?;
     // A policy that is not in force lets every row live.
     Ok(cache::policy(relid).map_or(INFINITY, |policy| by_policy(&policy, row)))
 }
 
 /// The table of whose type the row is; raises 42809 if it is of none.
 pub(in crate::api) fn table_of(row: &Columns<'_>, function: &str) -> Result<pg_sys::Oid> {
-    let is_table = |relid: &pg_sys::Oid| {
-        catalog::class(*relid).is_some_and(|class| {
-            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-        })
-    };
-    let relation = row.relation().filter(is_table);
+    let relation = row.relation().filter(guard::is_table);
     relation.ok_or_else(|| not_of_a_table(function))
 }
 

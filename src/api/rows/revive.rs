@@ -11,7 +11,6 @@ use crate::pg::catalog::{roles, stored_tree};
 use crate::pg::exec::query;
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::txn;
-use crate::store::governing_label;
 use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -33,9 +32,7 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
         return bring_back_in_shards(relid, condition);
     }
     guard::lock(relid, pg_sys::RowExclusiveLock);
-    let Some(label) = governing_label(relid) else {
-        return Err(Error::no_policy(relid));
-    };
+    let label = guard::governed(relid)?;
     let Some(ts) = label.policy.ts_column.as_deref().map(quote_identifier) else {
         return Err(expires_by_dates(relid));
     };
@@ -68,9 +65,7 @@ fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
 
 /// In each shard, in a transaction of its own. Copies of a reference table would get different times.
 fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
-    if governing_label(relid).is_none() {
-        return Err(Error::no_policy(relid));
-    }
+    guard::governed(relid)?;
     if citus::is_replicated(relid) {
         let hint = "A longer time to live, with revive_expired => true, brings all of its expired rows back.";
         cluster::refuse_on_shell(relid, "ttl.revive()", hint)?;
