@@ -122,50 +122,43 @@ impl Asked {
         call
     }
 
-    /// What is asked for as a policy; what is not given is as at present, or as a new policy has it.
-    fn policy(&self, present: Option<&Policy>) -> Result<Policy> {
-        let clock = present.filter(|policy| policy.ts_column.is_some());
-        let usual = |name: &str| Some(name.to_owned());
-        let kept = |column: fn(&Policy) -> &Option<String>, name: Option<String>| match clock {
-            Some(policy) => column(policy).clone(),
-            None => name,
-        };
-        let ts_column = self.ts_column.clone();
-        let document_column = match &self.document_column {
-            Some(name) => name.clone(),
-            None => kept(|policy| &policy.document_column, None),
-        };
-        let wanted = Policy {
-            default_ttl: self
-                .default_ttl
-                .or_else(|| present.and_then(|policy| policy.default_ttl))
-                .or(Some(-1)),
-            ts_column: ts_column.or_else(|| kept(|policy| &policy.ts_column, usual("_ts"))),
-            ttl_column: match &self.ttl_column {
-                Some(name) => name.clone(),
-                // D1: a document needs one.
-                None => kept(|policy| &policy.ttl_column, usual("ttl"))
-                    .or_else(|| document_column.as_ref().and_then(|_| usual("ttl"))),
-            },
-            document_column,
-            index: self
-                .index
-                .or_else(|| clock.map(|policy| policy.index))
-                .unwrap_or_default(),
-            drop_partitions: self
-                .drop_partitions
-                .unwrap_or_else(|| present.is_some_and(|policy| policy.drop_partitions)),
-            ts_granularity: self.ts_granularity.unwrap_or(0),
-            hidden: self.hidden.unwrap_or(true),
-            build_pending: self.concurrently,
-            ..Policy::default()
-        };
-        // Other columns than at present are refused by `merge`, whatever is wrong with them.
-        if clock.is_some_and(|present| has_other_columns(present, &wanted)) {
-            return Ok(wanted);
+    /// The policy that follows: what is not given is as at present, or as a new policy has it. A table that has TTL keeps its
+    /// columns.
+    fn resulting(&self, relid: pg_sys::Oid, present: Option<Policy>) -> Result<Policy> {
+        if present.is_none() {
+            refuse_partition(relid)?;
         }
-        wanted.check()?;
-        Ok(wanted)
+        let former = present.clone().filter(|it| it.ts_column.is_some());
+        let mut policy = present.unwrap_or_default();
+        if former.is_none() {
+            // So far its rows expire by TTL indexes only.
+            let usual = Policy::default();
+            policy.ts_column = usual.ts_column;
+            policy.ttl_column = usual.ttl_column;
+            policy.index = usual.index;
+        }
+        policy.ts_column = self.ts_column.clone().or(policy.ts_column);
+        if let Some(column) = &self.document_column {
+            policy.document_column = column.clone();
+        }
+        if let Some(column) = &self.ttl_column {
+            policy.ttl_column = column.clone();
+        } else if policy.document_column.is_some() && policy.ttl_column.is_none() {
+            // D1: a document needs one.
+            policy.ttl_column = Policy::default().ttl_column;
+        }
+        policy.index = self.index.unwrap_or(policy.index);
+        policy.drop_partitions = self.drop_partitions.unwrap_or(policy.drop_partitions);
+        policy.ts_granularity = self.ts_granularity.unwrap_or(policy.ts_granularity);
+        policy.hidden = self.hidden.unwrap_or(policy.hidden);
+        policy.default_ttl = self.default_ttl.or(policy.default_ttl).or(Some(-1));
+        policy.build_pending = self.concurrently;
+        match former {
+            Some(former) if has_other_columns(&former, &policy) => {
+                Err(other_columns(relid, &former))
+            }
+            _ => write_label::fitting(relid, policy),
+        }
     }
 }
 
@@ -182,7 +175,10 @@ pub(in crate::api) fn turn_on(
     guard::check_changeable(relid)?;
     cluster::check_node(relid, "ttl.enable()")?;
     let present = guard::own_policy(relid)?;
-    let wanted = asked.policy(present.as_ref())?;
+    let is_new = present
+        .as_ref()
+        .is_none_or(|policy| policy.default_ttl.is_none());
+    let wanted = asked.resulting(relid, present)?;
     cluster::check_partitions(relid, wanted.drop_partitions)?;
     if wanted.build_pending {
         cluster::refuse_on_shell(
@@ -197,14 +193,8 @@ pub(in crate::api) fn turn_on(
     if asked.concurrently {
         guard::refuse_hypertable(relid)?;
     }
-    let is_new = present.is_none_or(|policy| policy.default_ttl.is_none());
     let resulting = || {
-        let present = guard::own_policy(relid)?;
-        let wanted = asked.policy(present.as_ref())?;
-        let mut policy = match present {
-            Some(present) => merge(relid, present, wanted, asked)?,
-            None => refuse_partition(relid).map(|()| wanted)?,
-        };
+        let mut policy = asked.resulting(relid, guard::own_policy(relid)?)?;
         // A table that is small enough to be read is small enough for its constraint to be checked.
         policy.build_pending = policy.build_pending
             && (policy.index == IndexMethod::None || missing_index::are_wanted(relid, &policy));
@@ -303,66 +293,21 @@ fn has_other_columns(present: &Policy, wanted: &Policy) -> bool {
         || wanted.document_column != present.document_column && !replaces_override
 }
 
-/// Changes the policy of a table that has TTL: it keeps its columns, and the arguments must match
-/// them.
-fn merge(relid: pg_sys::Oid, present: Policy, wanted: Policy, asked: &Asked) -> Result<Policy> {
-    let hidden = asked.hidden.unwrap_or(present.hidden);
-    if present.ts_column.is_none() {
-        // So far its rows expire by TTL indexes only.
-        return Ok(Policy {
-            default_ttl: wanted.default_ttl,
-            ts_column: wanted.ts_column,
-            ttl_column: wanted.ttl_column,
-            document_column: wanted.document_column,
-            index: wanted.index,
-            build_pending: wanted.build_pending,
-            drop_partitions: wanted.drop_partitions,
-            ts_granularity: wanted.ts_granularity,
-            hidden,
-            ..present
-        });
-    }
-    let replaces_override = document_column::replaces_override(&present, &wanted);
-    if has_other_columns(&present, &wanted) {
-        let message = format!(
-            "table {} has a time to live with other columns",
-            qualified_name(relid)
-        );
-        return Err(Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message,
-        )
-        .detail(format!(
-            "Its columns are {}.",
-            present.columns().collect::<Vec<_>>().join(", ")
-        ))
-        .hint(format!(
-            "To give a column another name, rename it: the time to live follows. To begin anew with other columns, end this one first: SELECT ttl.disable({}, drop_columns => true) drops the columns that ttl.enable added, with their values.",
-            catalog::quote_literal(&qualified_name(relid))
-        )));
-    }
-    let (ttl_column, document_column) = if replaces_override {
-        (
-            present.ttl_column.or(wanted.ttl_column),
-            wanted.document_column,
-        )
-    } else {
-        (present.ttl_column, present.document_column)
-    };
-    write_label::fitting(
-        relid,
-        Policy {
-            default_ttl: wanted.default_ttl,
-            ttl_column,
-            document_column,
-            drop_partitions: wanted.drop_partitions,
-            build_pending: wanted.build_pending,
-            ts_granularity: asked.ts_granularity.unwrap_or(present.ts_granularity),
-            hidden,
-            index: wanted.index,
-            ..present
-        },
+fn other_columns(relid: pg_sys::Oid, present: &Policy) -> Error {
+    let table = qualified_name(relid);
+    let message = format!("table {table} has a time to live with other columns");
+    Error::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        message,
     )
+    .detail(format!(
+        "Its columns are {}.",
+        present.columns().collect::<Vec<_>>().join(", ")
+    ))
+    .hint(format!(
+        "To give a column another name, rename it: the time to live follows. To begin anew with other columns, end this one first: SELECT ttl.disable({}, drop_columns => true) drops the columns that ttl.enable added, with their values.",
+        catalog::quote_literal(&table)
+    ))
 }
 
 fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
