@@ -148,9 +148,18 @@ fn reviving_calls(label: &Inherited, to: Option<&Policy>) -> Vec<String> {
     });
     let rules = label.policy.reviving_rules(to).map(|rule| {
         let index = catalog::quote_literal(&index::qualified_name(relid, &rule.index));
-        let seconds = to.rule(&rule.index).map(|rule| rule.expire_after_seconds);
-        let seconds = shown(seconds);
-        format!("SELECT ttl.expire_index({index}, {seconds}, revive_expired => true);")
+        let new = to.rule(&rule.index);
+        let seconds = shown(new.map(|new| new.expire_after_seconds));
+        let zone = new
+            .filter(|new| new.time_zone != rule.time_zone)
+            .map(|new| {
+                let zone = catalog::quote_literal(new.time_zone.as_deref().unwrap_or("UTC"));
+                format!(", time_zone => {zone}")
+            });
+        format!(
+            "SELECT ttl.expire_index({index}, {seconds}{}, revive_expired => true);",
+            zone.unwrap_or_default()
+        )
     });
     default.into_iter().chain(rules).collect()
 }
