@@ -266,7 +266,7 @@ fn half_detached() {
     let told = disk.value("SELECT array_to_string(ttl.problems('p'), '; ')");
     let call = "ALTER TABLE public.p DETACH PARTITION public.p1 FINALIZE";
     assert!(
-        told.contains("expired rows of public.p1 are hidden") && told.ends_with(call),
+        told.contains("expired rows of public.p1 are not deleted") && told.ends_with(call),
         "{told}"
     );
     disk.run(call);
