@@ -63,7 +63,7 @@ extern "C-unwind" fn leave_place(_code: c_int, _arg: pg_sys::Datum) {
         let is_held = || shared::database(database).is_some_and(Database::is_held);
         if own.is(Kind::Worker) && is_held() {
             // It ended in the middle of a turn by design: nothing is wrong with the table.
-            claims::release_all();
+            claims::release();
         }
         let has_built = own.is(Kind::Builder);
         own.free();
@@ -111,9 +111,9 @@ fn run(own: &Process) -> Result<(), Error> {
             return Ok(());
         }
         own.idle.store(false, Ordering::Release);
-        let next = claims::claim_next(database, owner, settings::naptime(), now);
-        if !next.claimed.is_empty() {
-            work.turns_at(slot, &next.claimed);
+        let next = claims::due_tables(database, owner, settings::naptime(), now);
+        if !next.tables.is_empty() {
+            work.turns_at(slot, &next.tables);
             work.busy_at = background::monotonic();
             work.limit_caches()?;
             continue;
@@ -144,10 +144,10 @@ impl WorkerState {
         is_crowded() && now - self.began > share()
     }
 
-    /// Has a turn at each claimed table, unless something intervenes.
-    fn turns_at(&mut self, slot: &Database, claimed: &[TableKey]) {
+    /// Has a turn at each table, unless something intervenes.
+    fn turns_at(&mut self, slot: &Database, tables: &[TableKey]) {
         let began = background::monotonic();
-        for &key in claimed {
+        for &key in tables {
             let now = background::monotonic();
             if session::is_reload_asked() || slot.is_held() || self.is_over_share(now) {
                 break;
@@ -158,7 +158,6 @@ impl WorkerState {
                 break;
             }
         }
-        claims::release(claimed);
     }
 
     /// Keeps the session's memory from growing with the number of tables.

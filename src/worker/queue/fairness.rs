@@ -85,22 +85,6 @@ impl Applicant {
     }
 }
 
-/// Which of an owner's tables a worker takes next, each with the time since which it has been due: of those with something
-/// to do a quarter, those due for longest, so that other workers of the owner find some; and all that are due for a routine
-/// look, which wait for tables that have become due up to a second later, and no longer.
-pub(in crate::worker) fn next_tables<Table>(
-    mut due: Vec<(i64, Table)>,
-    routine: Vec<(i64, Table)>,
-) -> impl Iterator<Item = Table> {
-    const ROUTINE_WAITS: i64 = 1_000_000;
-    due.sort_by_key(|&(since, _)| since);
-    due.truncate(due.len().div_ceil(4));
-    let routine = routine.into_iter();
-    due.extend(routine.map(|(since, table)| (since.saturating_add(ROUTINE_WAITS), table)));
-    due.sort_by_key(|&(since, _)| since);
-    due.into_iter().map(|(_, table)| table)
-}
-
 /// What is known about the time a table takes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

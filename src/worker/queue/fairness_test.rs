@@ -1,8 +1,7 @@
 //! S5 (docs/security.md): time belongs to owners.
 
 use super::fairness::{
-    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch,
-    next_tables, rank,
+    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch, rank,
 };
 use std::time::Duration;
 
@@ -157,26 +156,4 @@ fn who_was_refused_a_while_ago_is_first() {
         refused.rank = 100;
     }
     panic!("it waits for ever");
-}
-
-#[test]
-fn routine_looks_come_later_but_come() {
-    let order = |due: &[(i64, u32)], routine: &[(i64, u32)]| -> Vec<u32> {
-        next_tables(due.to_vec(), routine.to_vec()).collect()
-    };
-    let due = [
-        (9 * SECOND, 1),
-        (7 * SECOND, 2),
-        (8 * SECOND, 3),
-        (9 * SECOND, 4),
-    ];
-    assert_eq!(order(&due, &[]), [2]);
-    assert_eq!(
-        order(&due, &[(6 * SECOND + 1, 5), (7 * SECOND, 6)]),
-        [2, 5, 6]
-    );
-    // However many others are due all the time.
-    assert_eq!(order(&due, &[(6 * SECOND - 1, 5)]), [5, 2]);
-    assert_eq!(order(&[], &[(2, 5), (1, 6)]), [6, 5]);
-    assert_eq!(order(&[(i64::MIN, 1)], &[(i64::MAX, 5)]), [1, 5]);
 }

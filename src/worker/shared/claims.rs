@@ -2,7 +2,7 @@
 
 use super::SharedLock;
 use super::owners;
-use super::processes::{self, Kind};
+use super::processes;
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;
 use crate::settings;
@@ -10,11 +10,12 @@ use crate::worker::queue::fairness::{self, Spent};
 use crate::worker::queue::schedule::{Outcome, Writes};
 use crate::worker::shared;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The most tables that a worker claims at a time: to search for them goes through all tables.
-const CLAIMS: usize = 512;
+/// The most tables that a worker lists at a time: to search for them goes through all tables.
+const LISTED: usize = 512;
+/// Routine looks wait for tables that have become due up to so much later, and no longer.
+const ROUTINE_WAITS: i64 = 1_000_000;
 /// After this time, tables are looked at again that wait because too many workers are at tables
 /// of slow owners.
 const NOT_ADMITTED: i64 = 1_000_000;
@@ -23,32 +24,17 @@ const NOT_ADMITTED: i64 = 1_000_000;
 /// took, and the start of another.
 const DEATH: i64 = 3_000_000;
 
-/// The result of [`claim_next`].
-pub(in crate::worker) struct Next {
-    pub(in crate::worker) claimed: Vec<TableKey>,
-    /// When the first table is due that no other worker has.
+/// An owner's tables, for one of the owner's workers.
+pub(in crate::worker) struct DueTables {
+    /// Those that are due and that no worker is at, the first to be served first.
+    pub(in crate::worker) tables: Vec<TableKey>,
+    /// When the first table is due that no worker is at.
     pub(in crate::worker) first_due: i64,
 }
 
-/// Workers that are at one table for long: any worker may take the other tables that they have claimed.
-struct Busy(Vec<i32>);
-
-impl Busy {
-    fn now() -> Self {
-        let long = processes::of(Kind::Worker).filter(|worker| worker.long.load(Ordering::Acquire));
-        Self(
-            long.map(|worker| worker.pid.load(Ordering::Acquire))
-                .collect(),
-        )
-    }
-
-    /// Whether a worker other than `me` is at the table, or will be soon.
-    fn holds(&self, state: &TableState, me: i32) -> bool {
-        state.claimed_by != 0
-            && state.claimed_by != me
-            && (state.working || !self.0.contains(&state.claimed_by))
-            && background::is_alive(state.claimed_by)
-    }
+/// Whether another process than `me` is in a turn at the table.
+fn is_held(state: &TableState, me: i32) -> bool {
+    state.claimed_by != 0 && state.claimed_by != me && background::is_alive(state.claimed_by)
 }
 
 /// Whether turns at the table count as those of a slow owner.
@@ -56,63 +42,57 @@ fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
     standing.has_slow_table || state.habit.is_suspect()
 }
 
-/// Claims due tables of this owner for this process, at most [`CLAIMS`], in the order of [`fairness::next_tables`].
-pub(in crate::worker) fn claim_next(database: u32, owner: u32, naptime: i64, now: i64) -> Next {
+/// Lists due tables of this owner, at most [`LISTED`], of which this process is at none. None is claimed before its turn,
+/// so that the owner's other workers may take them, too.
+pub(in crate::worker) fn due_tables(
+    database: u32,
+    owner: u32,
+    naptime: i64,
+    now: i64,
+) -> DueTables {
     let me = background::my_pid();
-    let busy = Busy::now();
-    let mut next = Next {
-        claimed: Vec::new(),
-        first_due: i64::MAX,
-    };
     let workers = settings::max_workers();
     let mut lock = SharedLock::exclusive();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
-    let (mut tables, mut deaths) = (Vec::new(), 0);
+    let (mut all, mut deaths) = (Vec::new(), 0);
     lock.for_each_mut(|state| {
         if state.key.database != database
             || state.owner != owner
             || !state.is_target()
-            || busy.holds(state, me)
+            || is_held(state, me)
         {
             return;
         }
-        if state.claimed_by != me && state.claimed_by != 0 {
-            state.claimed_by = 0;
-            if std::mem::take(&mut state.working) {
-                // A worker died at it: treated as a failure, with its pause.
-                after_death(state, naptime, now);
-                deaths += 1;
-            }
+        if std::mem::take(&mut state.claimed_by) != 0 {
+            // A worker died at it: treated as a failure, with its pause.
+            after_death(state, naptime, now);
+            deaths += 1;
         }
-        let is_routine = state.schedule.is_routine();
-        tables.push((state.schedule.due, state.habit, is_routine, state.key));
+        let wait = i64::from(state.schedule.is_routine()) * ROUTINE_WAITS;
+        all.push((state.schedule.due, wait, state.habit, state.key));
     });
     for _ in 0..deaths {
         owners::charge(&mut lock, owner, DEATH, true, now);
     }
     let standing = owners::standing(&lock, owner, now);
-    let (mut due_now, mut routine) = (Vec::new(), Vec::new());
-    for (due, habit, is_routine, key) in tables {
+    let (mut due_now, mut first_due) = (Vec::new(), i64::MAX);
+    for (due, wait, habit, key) in all {
         let slow = standing.has_slow_table || habit.is_suspect();
-        if due > now {
-            next.first_due = next.first_due.min(due);
-        } else if slow && !admits_slow {
-            next.first_due = next.first_due.min(now.saturating_add(NOT_ADMITTED));
-        } else {
-            next.first_due = next.first_due.min(due);
-            match is_routine {
-                true => routine.push((due, key)),
-                false => due_now.push((due, key)),
-            }
+        if due <= now && slow && !admits_slow {
+            first_due = first_due.min(now.saturating_add(NOT_ADMITTED));
+            continue;
+        }
+        first_due = first_due.min(due);
+        if due <= now {
+            due_now.push((due.saturating_add(wait), key));
         }
     }
-    for key in fairness::next_tables(due_now, routine).take(CLAIMS) {
-        if let Some(state) = lock.find_mut(&key) {
-            state.claimed_by = me;
-            next.claimed.push(key);
-        }
+    due_now.sort_by_key(|&(since, _)| since);
+    due_now.truncate(LISTED);
+    DueTables {
+        tables: due_now.into_iter().map(|(_, key)| key).collect(),
+        first_due,
     }
-    next
 }
 
 fn after_death(state: &mut TableState, naptime: i64, now: i64) {
@@ -131,8 +111,8 @@ fn after_death(state: &mut TableState, naptime: i64, now: i64) {
         .after_turn(&spent, settings::statement_timeout());
 }
 
-/// Begins this process's turn at a table, and returns the time limit of its transactions; `None` if it has lost its
-/// claim, or too many others are at tables of slow owners.
+/// Begins this process's turn at a table, and returns the time limit of its transactions; `None` if another process is at
+/// it or has had its turn, or too many others are at tables of slow owners.
 pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration> {
     let me = background::my_pid();
     let most = settings::statement_timeout();
@@ -143,15 +123,15 @@ pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration>
     let owner = lock.find(&key)?.owner;
     let standing = owners::standing(&lock, owner, now);
     let state = lock.find_mut(&key)?;
-    if state.claimed_by != me {
+    // One whose worker has died is listed first.
+    if state.claimed_by != 0 || !state.is_target() || state.schedule.due > now {
         return None;
     }
     let slow = is_slow(state, standing);
     if slow && !fairness::admits_slow(others, workers) {
-        state.claimed_by = 0;
         return None;
     }
-    state.working = true;
+    state.claimed_by = me;
     state.dawdled = false;
     state.schedule.begin_turn(now);
     if let Some(own) = own {
@@ -180,7 +160,6 @@ pub(in crate::worker) fn end_turn(
         return false;
     };
     state.claimed_by = 0;
-    state.working = false;
     spent.dawdled |= state.dawdled;
     state.habit.after_turn(&spent, most);
     state.failing &= outcome == Outcome::Failed;
@@ -197,29 +176,15 @@ pub(in crate::worker) fn end_turn(
     first
 }
 
-/// Releases all claims of this process, as if it had not had them.
-pub(in crate::worker) fn release_all() {
+/// Gives up the turn of this process, as if it had not had it.
+pub(in crate::worker) fn release() {
     let me = background::my_pid();
-    SharedLock::exclusive().for_each_mut(|state| abandon(state, me));
-}
-
-/// The same of these tables.
-pub(in crate::worker) fn release(tables: &[TableKey]) {
-    let me = background::my_pid();
-    let mut lock = SharedLock::exclusive();
-    for key in tables {
-        if let Some(state) = lock.find_mut(key) {
-            abandon(state, me);
+    SharedLock::exclusive().for_each_mut(|state| {
+        if state.claimed_by == me {
+            state.claimed_by = 0;
+            state.schedule.abandon_turn();
         }
-    }
-}
-
-fn abandon(state: &mut TableState, me: i32) {
-    if state.claimed_by == me {
-        state.claimed_by = 0;
-        state.working = false;
-        state.schedule.abandon_turn();
-    }
+    });
 }
 
 /// An owner in a database: whose tables one worker deletes from.
@@ -245,7 +210,6 @@ pub(in crate::worker) fn waiting(
     written: &HashMap<usize, Writes>,
     now: i64,
 ) -> HashMap<Client, Waiting> {
-    let busy = Busy::now();
     let workers = settings::max_workers();
     let mut waiting: HashMap<Client, Waiting> = HashMap::new();
     let mut suspects = Vec::new();
@@ -258,7 +222,7 @@ pub(in crate::worker) fn waiting(
         }
         let due = state.schedule.due;
         // One whose worker has died in the middle of a turn waits, too: the next worker notices.
-        if !state.is_target() || due == i64::MAX || busy.holds(state, 0) {
+        if !state.is_target() || due == i64::MAX || is_held(state, 0) {
             return;
         }
         let client = Client {
@@ -308,7 +272,7 @@ pub(in crate::worker) fn scan_all() {
     SharedLock::exclusive().for_each_mut(|state| {
         if state.is_target() {
             state.schedule.now();
-            if !state.working {
+            if state.claimed_by == 0 {
                 state.progress = Progress::default();
             }
         }

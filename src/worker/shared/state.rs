@@ -63,7 +63,7 @@ pub(crate) struct TableState {
     pub(in crate::worker) failing: bool,
     /// A batch of the current turn has taken very long for few rows.
     pub(in crate::worker) dawdled: bool,
-    /// The worker that is at it; 0 for none.
+    /// The worker whose turn at it is going on; 0 for none.
     pub(in crate::worker) claimed_by: i32,
     /// A hash of the policy that the rest was found under.
     pub(in crate::worker) fingerprint: u64,
@@ -80,8 +80,6 @@ pub(crate) struct TableState {
     /// How many blocks a pass reads, for lack of an index that the builder could build; `u32::MAX` if the builder is to
     /// come for another reason; 0 if it is not to come.
     pub(in crate::worker) read_blocks: u32,
-    /// A turn is going on.
-    pub(in crate::worker) working: bool,
     /// The worker that was at it died in the middle of a turn.
     pub(in crate::worker) died: bool,
     /// When a row last could not be set aside for lack of room; 0 = all have been.

@@ -60,7 +60,7 @@ pub(in crate::worker) enum Step {
     Finished,
 }
 
-/// Has one turn at a table that this process has claimed; notes the outcome in shared memory.
+/// Has one turn at a table, unless another worker has taken it; notes the outcome in shared memory.
 /// Returns whether it has opened the table.
 pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
     let Some(limit) = claims::begin_turn(key, background::monotonic()) else {
