@@ -58,11 +58,11 @@ pub(crate) fn call(
         let text = |value: Option<Text>| value.map_or(String::new(), |text| text.0);
         found
             .map(|row| {
-                let (name, port) = (text(row.get(1)?), row.get::<i32>(2)?);
+                let (name, port) = (text(row.get(1)?), row.get::<i32>(2)?.unwrap_or(0));
                 let (shard, text) = (row.get(3)?.unwrap_or(0), text(row.get(5)?));
                 Ok(match row.get(4)?.unwrap_or(false) {
                     true => Ok(PlacementAnswer { shard, text }),
-                    false => Err(failure(&name, port.unwrap_or(0), shard, &text)),
+                    false => Err(failure(&format!("{name}:{port}"), shard, &text)),
                 })
             })
             .collect::<spi::Result<Result<Vec<_>>>>()
@@ -70,8 +70,8 @@ pub(crate) fn call(
     answers.map_err(Error::from)?
 }
 
-fn failure(node: &str, port: i32, shard: i64, text: &str) -> Error {
-    let message = format!("a shard could not be worked on at {node}:{port}");
+fn failure(node: &str, shard: i64, text: &str) -> Error {
+    let message = format!("a shard could not be worked on at {node}");
     Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
         message,
