@@ -2,7 +2,7 @@
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use ttl_ext_e2e::{PATIENCE, Server, Session};
+use ttl_ext_e2e::{PATIENCE, Server, Session, Stop};
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
@@ -101,4 +101,41 @@ fn a_wrong_clock_deletes_nothing() {
         assert_eq!(session.rows(both), [["100", "100"]], "seen again");
     }
     server.wait_for_log(&["WARNING", "the system clock was set by"], 1, PATIENCE);
+}
+
+/// A server that starts with a wrong clock, after a stop or a crash, deletes nothing for the same time.
+#[test]
+fn nor_does_a_server_that_starts_with_one() {
+    let (server, mut clock) = Server::start_with_clock(&[("ttl.change_delay", "1h")]);
+    let database = server.database("test");
+    let mut session = database.connect();
+    session.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         INSERT INTO t SELECT generate_series(1, 100)",
+    );
+    drop(session);
+    for crashes in [false, true] {
+        server.stop(if crashes { Stop::Immediate } else { Stop::Fast });
+        clock.step(DAY);
+        clock.launch(&server);
+        let (mut session, mut disk) = (database.connect(), database.disk());
+        assert_eq!(session.value("SELECT count(*) FROM t"), "0", "hidden");
+        disk.wait_until(
+            &format!("SELECT ({PROBLEMS}) LIKE '%system clock was set%'"),
+            "t",
+            PATIENCE,
+        );
+        disk.launcher_looks_again();
+        disk.launcher_looks_again();
+        assert_eq!(disk.value("SELECT count(*) FROM t"), "100", "on disk");
+        drop((session, disk));
+        server.stop(Stop::Fast);
+        clock.step(-DAY);
+        clock.launch(&server);
+        let mut session = database.connect();
+        assert_eq!(session.value("SELECT count(*) FROM t"), "100", "seen again");
+        // The time that a start with the right clock is compared with.
+        let stored = "SELECT (pg_read_file('pg_stat/ttl_ext.clock')::bigint / 1e6) BETWEEN extract(epoch FROM now() - timestamptz '2000-01-01 00:00:00+00') - 60 AND extract(epoch FROM now() - timestamptz '2000-01-01 00:00:00+00') + 60";
+        session.wait_until(stored, "t", PATIENCE);
+    }
 }
