@@ -124,7 +124,7 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &AlterCommand)]) {
         if !matches!(command, AlterCommand::DropColumn(_))
             && let Some(rule) = policy.rules.iter().find(|rule| uses(rule, table, name))
         {
-            refuse_change(&what, table, policy.labelled_table, &rule.index);
+            refuse_change(&what, (table, name), policy.labelled_table, &rule.index);
         }
     }
 }

@@ -82,17 +82,31 @@ fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
 /// Refuses to change the type or expression of a column of a TTL index.
 pub(super) fn refuse_change(
     what: &str,
-    relid: pg_sys::Oid,
+    (relid, column): (pg_sys::Oid, &str),
     labelled_table: pg_sys::Oid,
     name: &str,
 ) -> ! {
     let shown = index::qualified_name(labelled_table, name);
     let index = catalog::quote_literal(&shown);
     let rule = label_of(labelled_table).and_then(|policy| policy.rule(name).cloned());
-    let seconds = rule.map_or(0, |rule| rule.expire_after_seconds);
+    let seconds = rule.as_ref().map_or(0, |rule| rule.expire_after_seconds);
+    // PostgreSQL would convert by the session's TimeZone.
+    let is_local = catalog::attribute(relid, column)
+        .is_some_and(|it| [pg_sys::TIMESTAMPOID, pg_sys::DATEOID].contains(&it.type_oid));
+    let zone = rule
+        .and_then(|rule| rule.time_zone)
+        .unwrap_or("UTC".to_owned());
+    let zone = match is_local {
+        true => format!(
+            " The values are local times: for type timestamptz, add to this statement: USING {column} AT TIME ZONE {zone}; for another one, add to the last call: time_zone => {zone}.",
+            column = catalog::quote_identifier(column),
+            zone = catalog::quote_literal(&zone)
+        ),
+        false => String::new(),
+    };
     needed_by_rule(what, relid, &shown)
         .hint(format!(
-            "Run in one transaction: SELECT ttl.expire_index({index}, NULL); (it deletes expired rows), this statement, SELECT ttl.expire_index({index}, {seconds}); (the new type must be a date or timestamp type)."
+            "Run in one transaction: SELECT ttl.expire_index({index}, NULL); (it deletes expired rows), this statement, SELECT ttl.expire_index({index}, {seconds}); (the new type must be a date or timestamp type).{zone}"
         ))
         .raise()
 }

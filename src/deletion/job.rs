@@ -1,6 +1,7 @@
 //! What a batch needs to know of the table that it deletes from.
 
 use super::expiry_keys::{self, ExpiryKey, ExpiryKind, IndexPosition};
+use super::set_aside::tid_array;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::GateVisit;
@@ -147,6 +148,15 @@ impl Job {
             "SELECT ctid, NULL::pg_catalog.timestamptz \
              WHERE ctid OPERATOR(pg_catalog.>) '({from},{after})'::pg_catalog.tid \
              AND ctid OPERATOR(pg_catalog.<) '({to},0)'::pg_catalog.tid AND {}{excluded} LIMIT {limit}",
+            self.expired
+        )
+    }
+
+    /// Selects those of these rows that are expired.
+    pub(crate) fn expired_at(&self, rows: &[(u32, u16)]) -> String {
+        format!(
+            "SELECT ctid, NULL::pg_catalog.timestamptz WHERE ctid OPERATOR(pg_catalog.=) ANY ({}) AND {}",
+            tid_array(rows.iter().copied()),
             self.expired
         )
     }

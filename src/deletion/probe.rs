@@ -15,6 +15,7 @@ use crate::settings;
 use crate::store::missing_index;
 use crate::store::{TablePolicy, cache, governing_label};
 use pgrx::pg_sys;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// How much there is to delete.
@@ -220,6 +221,15 @@ pub(crate) fn left_behind(
             }
         }
         Ok(None)
+    })
+}
+
+/// Those of these rows that are still there, and expired.
+pub(crate) fn still_expired(job: &Job, rows: &[(u32, u16)]) -> Result<HashSet<(u32, u16)>, Error> {
+    let query = job.expired_at(rows);
+    look(job.relid, |visit| {
+        let found = receiver::collect(visit, job, &query, &[], rows.len());
+        Ok(found.iter().map(FoundRow::tid).collect())
     })
 }
 

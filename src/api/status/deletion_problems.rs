@@ -91,7 +91,7 @@ fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
 fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem> {
     let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
     let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
-    let mut full = Vec::new();
+    let (mut full, mut locked) = (Vec::new(), Vec::new());
     let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
     let (mut unstartable, mut clock) = (0, 0);
     let mut stalled = BTreeSet::new();
@@ -110,6 +110,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             }
             Some(Obstacle::Failing(error)) => failing.push((table, error)),
             Some(Obstacle::Blocked(rows, error)) => blocked.push((table, rows, error)),
+            Some(Obstacle::Locked(rows)) => locked.push((table, rows)),
         }
     }
     let mut problems = Vec::new();
@@ -137,6 +138,21 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             error.unwrap_or("its owner sees why in ttl.stats")
         );
         problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
+    }
+    if let Some((table, rows)) = locked.first() {
+        let rows = match shows_figures(labelled_table) {
+            true => rows.to_string(),
+            false => "some".to_owned(),
+        };
+        let name = catalog::qualified_name(*table);
+        let text = format!(
+            "{rows} expired rows of {name}{} are locked by other transactions, and stay until these end",
+            and_others(locked.len())
+        );
+        problems.push(Problem::new(text).with_statement(format!(
+            "SELECT a.pid, a.usename, a.state, a.xact_start FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid) WHERE l.relation = {}::regclass AND a.pid <> pg_backend_pid() ORDER BY a.xact_start;",
+            catalog::quote_literal(&name)
+        )));
     }
     let of_tables = |count: usize| match count {
         _ if tables.len() == 1 => String::new(),

@@ -147,6 +147,26 @@ pub(in crate::worker) fn forget_tried(table: TableKey, pass_began: i64) {
     });
 }
 
+/// All rows of a table that are set aside, whether they are to be tried now or later.
+pub(in crate::worker) fn rows_of(table: TableKey) -> Vec<(u32, u16)> {
+    with_blocked(|rows| {
+        let of_table = rows.iter().filter(|row| row.table == table);
+        let single = of_table.filter(|row| row.offset != WHOLE_BLOCK);
+        single.map(|row| (row.block, row.offset)).collect()
+    })
+}
+
+/// Forgets these rows of a table, which are gone or live.
+pub(in crate::worker) fn forget(table: TableKey, gone: &[(u32, u16)]) {
+    with_blocked(|rows| {
+        for row in rows.iter_mut().filter(|row| row.table == table) {
+            if gone.contains(&(row.block, row.offset)) {
+                row.table.database = 0;
+            }
+        }
+    });
+}
+
 /// Forgets all rows of a table: under another policy they are tried again.
 pub(in crate::worker) fn forget_all(table: TableKey) {
     state::with_table(table, |state| {

@@ -169,6 +169,8 @@ pub(crate) enum Obstacle {
     Stalled(i32),
     /// So many rows cannot be deleted, for this reason; the others are.
     Blocked(i64, Option<String>),
+    /// So many rows are locked by others' transactions, and one has been expired for long.
+    Locked(u64),
 }
 
 /// How deletion stands in a table, partition or child with rows that expire.
@@ -192,6 +194,12 @@ pub(crate) fn of(relid: pg_sys::Oid) -> DeletionState {
     let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
     let is_full = shared::database(key.database).is_some_and(is_full);
     unknown(is_full.then_some(Obstacle::NoRoom))
+}
+
+/// Whether the oldest row that is on disk expired long ago.
+fn is_late(state: &TableState) -> bool {
+    let oldest = state.counters.oldest_expiry;
+    oldest != 0 && background::now().saturating_sub(oldest) > NEGLECTED
 }
 
 fn assess(state: &TableState, now: i64) -> DeletionState {
@@ -230,6 +238,8 @@ fn assess(state: &TableState, now: i64) -> DeletionState {
                 state.counters.blocked_rows,
                 state.error.get(),
             ))
+        } else if state.progress.locked > 0 && state.crowded_at == 0 && is_late(state) {
+            Some(Obstacle::Locked(state.progress.locked))
         } else {
             None
         },

@@ -42,6 +42,22 @@ impl Turn<'_> {
         self.reads_ranges() && self.progress.summary.is_incomplete(end)
     }
 
+    /// Forgets rows that were set aside and are gone since, or live: others have deleted or changed them. If that cannot be
+    /// seen now, they count as before.
+    fn forget_gone(&self) {
+        let rows = blocked::rows_of(self.key);
+        if rows.is_empty() {
+            return;
+        }
+        if let Ok(there) = probe::still_expired(&self.job, &rows) {
+            let gone: Vec<_> = rows
+                .into_iter()
+                .filter(|row| !there.contains(row))
+                .collect();
+            blocked::forget(self.key, &gone);
+        }
+    }
+
     /// Ends a pass: nothing is left but locked rows and those set aside.
     pub(in crate::worker) fn finish(&mut self) -> Result<Outcome, Error> {
         worker_report::phase(Phase::LookingAhead);
@@ -49,6 +65,7 @@ impl Turn<'_> {
         if !self.progress.partial || reads_all {
             blocked::forget_tried(self.key, self.progress.pass_began);
         }
+        self.forget_gone();
         let now = background::monotonic();
         self.aside = blocked::of(self.key, now);
         let (referred, count_again) = self.count_referred();

@@ -93,5 +93,20 @@ SELECT tgrelid::regclass FROM pg_trigger WHERE tgfoid = 'ttl.free_expired_keys':
 CREATE TABLE plain (id int PRIMARY KEY CHECK (id > 0));
 SELECT problems('plain');
 SELECT problems(0::regclass);
+-- the type of a column with local times: the HINT has their time zone, whatever that of the session is
+SET TimeZone = 'America/New_York';
+CREATE TABLE local_times (id int PRIMARY KEY, expire timestamp);
+SELECT ttl.expire_after('local_times', 'expire', 0);
+INSERT INTO local_times VALUES (1, now() + interval '1 hour'), (2, now() - interval '1 hour');
+SET TimeZone = 'Asia/Tokyo';
+ALTER TABLE local_times ALTER expire TYPE timestamptz;
+BEGIN;
+SELECT ttl.expire_index('migrations.local_times_expire_idx', NULL);
+ALTER TABLE local_times ALTER expire TYPE timestamptz USING expire AT TIME ZONE 'America/New_York';
+SELECT ttl.expire_index('migrations.local_times_expire_idx', 0);
+COMMIT;
+SELECT id FROM local_times;
+RESET TimeZone;
+
 SET client_min_messages = warning;
 DROP SCHEMA migrations CASCADE;

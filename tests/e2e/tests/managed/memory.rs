@@ -27,8 +27,8 @@ fn shared_memory_is_as_documented() {
     let each = (default - few) / 9900;
     println!("shared memory: {few} bytes for 100 tables, {default} for 10,000: {each} a table");
     assert!(few < 3 * MB, "{few}");
-    assert!(default < 14 * MB, "{default}");
-    assert!((300..=1250).contains(&each), "{each}");
+    assert!(default < 17 * MB, "{default}");
+    assert!((300..=1550).contains(&each), "{each}");
 }
 
 /// What one asks the server for before it starts, to reserve huge pages, has our part in it.
@@ -50,7 +50,7 @@ fn huge_pages_are_counted() {
     };
     let more = size("ttl.max_tables=1000000") - size("ttl.max_tables=10000");
     println!("{more} MB for 990,000 tables more");
-    assert!((300..=1200).contains(&more), "{more}");
+    assert!((300..=1500).contains(&more), "{more}");
     server.launch();
 }
 
