@@ -92,6 +92,7 @@ pub(super) fn refuse_change(
     let seconds = rule.as_ref().map_or(0, |rule| rule.expire_after_seconds);
     // PostgreSQL would convert by the session's TimeZone.
     let is_local = catalog::attribute(relid, column)
+        .filter(|it| !it.generated)
         .is_some_and(|it| [pg_sys::TIMESTAMPOID, pg_sys::DATEOID].contains(&it.type_oid));
     let zone = rule
         .and_then(|rule| rule.time_zone)

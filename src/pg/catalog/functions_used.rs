@@ -29,7 +29,7 @@ pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
 /// or estimated. What that calls is not all in the expression: an operator's negator and commutator, by which it is replaced
 /// or estimated; `subtype_diff` of a range type, by which histograms are read. So it is told by what is known to be harmless.
 pub(crate) fn unknown(tree: Node<'_>) -> Option<String> {
-    let mut found = untrusted(tree);
+    let mut found = untrusted(tree).map(|name| format!("function {name}"));
     tree.any(&mut |part| {
         if let ExpressionPart::Node(node) = part {
             found = found.take().or_else(|| unknown_node(node));
@@ -75,7 +75,7 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
         return Some(format!("an operator with OID {}", operator.to_u32()));
     }
     let value = node.value_type();
-    (!is_harmless_type(value)).then(|| names::of_type(value))
+    (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))
 }
 
 /// Whether only a superuser can have made the operator, its negator and its commutator: nobody else links one to it.
