@@ -3,6 +3,7 @@
 use super::syntax::{ExpressionPart, Node};
 use super::{names, roles, rows};
 use pgrx::pg_sys::{self, NodeTag};
+use std::ffi::CStr;
 
 /// `INTERNALlanguageId` and `ClanguageId` of pg_language.dat: only superusers create
 /// functions in them.
@@ -161,10 +162,19 @@ pub(crate) fn is_trusted(function: pg_sys::Oid) -> bool {
         || language().is_some_and(|language| SUPERUSERS_LANGUAGES.contains(&language))
 }
 
+/// The extension's name, a C string.
+const OWN: &CStr = {
+    let name = concat!(env!("CARGO_PKG_NAME"), "\0");
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => unreachable!(),
+    }
+};
+
 /// Whether a trigger's function is PostgreSQL's or the extension's own. Others in C may run what the trigger's arguments say.
 pub(crate) fn is_harmless_trigger(function: pg_sys::Oid) -> bool {
-    let schema = || rows::FUNCTION.get(function, |row| row.pronamespace);
+    // SAFETY: reads pg_depend; a function that belongs to no extension is no fault.
+    let of = || unsafe { pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function) };
     function.to_u32() < pg_sys::FirstNormalObjectId
-        || (is_trusted(function)
-            && schema().is_some_and(|schema| Some(schema) == names::schema(c"ttl")))
+        || names::extension(OWN).is_some_and(|extension| extension == of())
 }
