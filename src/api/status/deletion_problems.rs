@@ -113,6 +113,10 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             Some(Obstacle::Locked(rows)) => locked.push((table, rows)),
         }
     }
+    let shown = |rows: String| match shows_figures(labelled_table) {
+        true => rows,
+        false => "some".to_owned(),
+    };
     let mut problems = Vec::new();
     if let Some((table, error)) = failing.first() {
         // The message may quote rows.
@@ -127,10 +131,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
     }
     if let Some((table, rows, error)) = blocked.first() {
         let error = error.as_deref().filter(|_| shows_errors(labelled_table));
-        let rows = match shows_figures(labelled_table) {
-            true => rows.to_string(),
-            false => "some".to_owned(),
-        };
+        let rows = shown(rows.to_string());
         let table = catalog::qualified_name(*table);
         let text = format!(
             "{rows} expired rows of {table}{} cannot be deleted: {}",
@@ -140,10 +141,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
     }
     if let Some((table, rows)) = locked.first() {
-        let rows = match shows_figures(labelled_table) {
-            true => rows.to_string(),
-            false => "some".to_owned(),
-        };
+        let rows = shown(rows.to_string());
         let name = catalog::qualified_name(*table);
         let text = format!(
             "{rows} expired rows of {name}{} are locked by other transactions, and stay until these end",

@@ -2,7 +2,7 @@
 
 use super::SharedLock;
 use super::owners;
-use super::processes;
+use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;
 use crate::settings;
@@ -10,6 +10,7 @@ use crate::worker::queue::fairness::{self, Spent};
 use crate::worker::queue::schedule::{Outcome, Writes};
 use crate::worker::shared;
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The most tables that a worker lists at a time: to search for them goes through all tables.
@@ -32,9 +33,12 @@ pub(in crate::worker) struct DueTables {
     pub(in crate::worker) first_due: i64,
 }
 
-/// Whether another process than `me` is in a turn at the table.
+/// Whether another worker than `me` is in a turn at the table.
 fn is_held(state: &TableState, me: i32) -> bool {
-    state.claimed_by != 0 && state.claimed_by != me && background::is_alive(state.claimed_by)
+    let pid = state.claimed_by;
+    // After a worker's end its PID may be that of another process.
+    let is_worker = || processes::of(Kind::Worker).any(|it| it.pid.load(Ordering::Acquire) == pid);
+    pid != 0 && pid != me && is_worker() && background::is_alive(pid)
 }
 
 /// Whether turns at the table count as those of a slow owner.
