@@ -155,7 +155,10 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     if found.met < 0.5 {
         return Ok(());
     }
-    let soon = mass_expiry::estimate(relid, &format!("{column} BETWEEN 1 AND 86400"));
+    let soon = mass_expiry::estimate(
+        relid,
+        &format!("{column} OPERATOR(pg_catalog.>) 0 AND {column} OPERATOR(pg_catalog.<=) 86400"),
+    );
     let table = qualified_name(relid);
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,

@@ -147,10 +147,9 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             "{rows} expired rows of {name}{} are locked by other transactions, and stay until these end",
             and_others(locked.len())
         );
-        problems.push(Problem::new(text).with_statement(format!(
-            "SELECT a.pid, a.usename, a.state, a.xact_start FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid) WHERE l.relation = {}::regclass AND a.pid <> pg_backend_pid() ORDER BY a.xact_start;",
-            catalog::quote_literal(&name)
-        )));
+        problems.push(Problem::new(text).with_statement(
+            "Look in pg_stat_activity for transactions that began long ago, and in pg_prepared_xacts, and end them.",
+        ));
     }
     let of_tables = |count: usize| match count {
         _ if tables.len() == 1 => String::new(),

@@ -33,11 +33,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a HINT, which is shown",
     ),
     (
-        "src/api/status/constraint_problems.rs",
-        "for example after a copy by LIKE",
-        "a message",
-    ),
-    (
         "src/ddl/lost_default.rs",
         "their default now have now()",
         "a message",

@@ -388,7 +388,7 @@ fn many_blocked_rows_delay_nothing() {
 }
 
 /// More than there is room to set aside, of one time, and others behind them: those are deleted, in the table's order and in
-/// that of an index.
+/// that of an index. What the trigger keeps fills the room at once; what it refuses costs a hundredth of a worker's time.
 #[test]
 fn more_than_there_is_room_for() {
     for index in ["none", "btree"] {
@@ -397,16 +397,16 @@ fn more_than_there_is_room_for() {
             "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600, index => '{index}'), ttl.pause('t');
              CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
-                 IF OLD.id <= 1300 THEN RAISE EXCEPTION 'not %', OLD.id; END IF;
+                 IF OLD.id <= 1030 THEN RETURN NULL; END IF;
+                 IF OLD.id <= 1060 THEN RAISE EXCEPTION 'not %', OLD.id; END IF;
                  RETURN OLD;
              END $$;
              CREATE TRIGGER object BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION object()"
         ));
-        insert_and_age(&mut disk, 2000);
+        insert_and_age(&mut disk, 1300);
         disk.run("SELECT ttl.resume('t')");
-        // Rows that fail take a hundredth of a worker.
-        disk.wait_until("SELECT count(*) FROM t WHERE id > 1300", "0", 8 * PATIENCE);
-        assert_eq!(disk.count("t"), 1300, "{index}");
+        disk.wait_until("SELECT count(*) FROM t WHERE id > 1060", "0", 4 * PATIENCE);
+        assert_eq!(disk.count("t"), 1060, "{index}");
         let problem = "SELECT problems::text LIKE '%more rows cannot be deleted than there is room%' FROM ttl.tables WHERE relation = 't'::regclass";
         assert_eq!(disk.value(problem), "t", "{index}");
     }
