@@ -68,11 +68,10 @@ impl Reach {
         };
         let code = known.code.get_or_init(|| {
             let mut code = code::of(self.relid, change);
-            if matches!(change, Change::Update(_)) && code::is_partitioned(self.relid) {
-                // A partition that comes while the statement waits may have a trigger.
-                code.rows = code
-                    .rows
-                    .or_else(|| Some("what partitions have".to_owned()));
+            if matches!(change, Change::Update(_)) && code::may_have_partitions(self.relid) {
+                // A row may move to a partition that comes while the statement waits.
+                let triggers = || Some("triggers of partitions".to_owned());
+                code.rows = code.rows.or_else(triggers);
             }
             code
         });
@@ -188,8 +187,7 @@ pub(crate) fn before_planning(query: QueryTree<'_>) {
     if is_looked_at {
         return;
     }
-    if catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
-    {
+    if code::may_have_partitions(relid) {
         // So that no index comes to one of them while the planner waits for the lock on another.
         for partition in code::with_partitions(relid) {
             locks::relation(partition, pg_sys::RowExclusiveLock);

@@ -8,7 +8,7 @@ use crate::pg::exec::executor::StatementPlan;
 use crate::pg::exec::firing::TriggerTable;
 use crate::pg::exec::table::Compared;
 use crate::store::extension::Functions;
-use pgrx::pg_sys::{self, CmdType, EState};
+use pgrx::pg_sys::{CmdType, EState};
 
 /// Whether the statement may update rows. A few comparisons for most statements.
 pub(crate) fn may_update(plan: StatementPlan<'_>) -> bool {
@@ -27,9 +27,7 @@ pub(crate) unsafe fn skip(estate: *mut EState, functions: &Functions) {
     // SAFETY: as required of the caller.
     for target in unsafe { TriggerTable::all(estate) } {
         let triggers = target.triggers();
-        if triggers.fire_only(pg_sys::TRIGGER_TYPE_UPDATE, functions.free_expired_keys)
-            && !updates_a_key(target)
-        {
+        if triggers.fire_only_at_update(functions.free_expired_keys) && !updates_a_key(target) {
             triggers.hide_update();
         }
     }

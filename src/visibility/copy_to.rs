@@ -71,7 +71,7 @@ extern "C-unwind" fn plan_as_owner(query: QueryTree<'_>, relid: pg_sys::Oid) -> 
         .first_tables()
         .is_some_and(|(first, _)| first == relid);
     let owner = catalog::class(relid).filter(|_| is_of_copy)?.owner;
-    if owner != gate::session_user()
+    if ![gate::session_user(), roles::current_user()].contains(&owner)
         && !roles::is_superuser(owner)
         && let Some(what) = code::at_planning(relid)
     {

@@ -146,7 +146,7 @@ fn column_type(relid: Oid, attno: i16) -> Oid {
 }
 
 /// Whether rows may move between partitions, or are checked against a partition's bounds.
-pub(crate) fn is_partitioned(relid: Oid) -> bool {
+fn is_partitioned(relid: Oid) -> bool {
     catalog::class(relid).is_some_and(|class| {
         class.is_partition || class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
     })
@@ -214,13 +214,17 @@ fn calls_code(tree: Node<'_>) -> bool {
         })
 }
 
+/// Whether it is a partitioned table.
+pub(crate) fn may_have_partitions(relid: Oid) -> bool {
+    let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
+    catalog::class(relid).is_some_and(|class| class.relkind == partitioned)
+}
+
 /// The table, and its partitions if it is partitioned.
 pub(crate) fn with_partitions(relid: Oid) -> Vec<Oid> {
-    let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
-    if catalog::class(relid).is_some_and(|class| class.relkind == partitioned) {
-        catalog::all_inheritors(relid)
-    } else {
-        vec![relid]
+    match may_have_partitions(relid) {
+        true => catalog::all_inheritors(relid),
+        false => vec![relid],
     }
 }
 

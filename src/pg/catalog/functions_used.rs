@@ -73,7 +73,7 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
         _ => return Some("an expression of an uncommon kind".to_owned()),
     };
     if let Some(operator) = operator.filter(|&operator| !is_operator_of_superusers(operator)) {
-        return Some(format!("an operator with OID {}", operator.to_u32()));
+        return Some(format!("operator {}", names::of_operator(operator)));
     }
     let value = node.value_type();
     (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))

@@ -79,6 +79,12 @@ pub(crate) fn of_schema(schema: Oid) -> String {
     unsafe { encoding::from_nullable(pg_sys::get_namespace_name(schema)) }.unwrap_or_default()
 }
 
+/// The operator's name, without its schema.
+pub(crate) fn of_operator(operator: Oid) -> String {
+    // SAFETY: the function returns a palloc'd C string, or null.
+    unsafe { encoding::from_nullable(pg_sys::get_opname(operator)) }.unwrap_or_default()
+}
+
 /// The extension of that name.
 pub(crate) fn extension(name: &CStr) -> Option<Oid> {
     // SAFETY: a catalog look-up within a transaction.

@@ -87,11 +87,10 @@ impl Triggers<'_> {
         self.any(|trigger| functions.contains(&trigger.tgfoid.to_u32()))
     }
 
-    /// Whether there are BEFORE ROW triggers for this event (`TRIGGER_TYPE_INSERT` or `UPDATE`),
-    /// and all call this function.
-    pub(crate) fn fire_only(self, event: u32, function: Oid) -> bool {
-        self.with(|all| *before_row(all, event)) == Some(true)
-            && !self.has_before_row(event, function)
+    /// Whether there are BEFORE UPDATE triggers for rows, and all call this function.
+    pub(crate) fn fire_only_at_update(self, function: Oid) -> bool {
+        self.with(|all| all.trig_update_before_row) == Some(true)
+            && !self.has_before_row(pg_sys::TRIGGER_TYPE_UPDATE, function)
     }
 
     /// Whether there is a BEFORE ROW trigger for this event that calls another function.
@@ -109,15 +108,6 @@ impl Triggers<'_> {
 /// For which events, when and how often it fires (`TRIGGER_TYPE_…`).
 fn events(trigger: &pg_sys::Trigger) -> u32 {
     u32::from(trigger.tgtype.cast_unsigned())
-}
-
-/// The flag that BEFORE ROW triggers exist: for UPDATE, or else INSERT.
-fn before_row(all: &mut pg_sys::TriggerDesc, event: u32) -> &mut bool {
-    if event == pg_sys::TRIGGER_TYPE_UPDATE {
-        &mut all.trig_update_before_row
-    } else {
-        &mut all.trig_insert_before_row
-    }
 }
 
 /// A table that a statement writes to, which has locked it.

@@ -5,6 +5,7 @@ mod backlog;
 mod blocked;
 mod chains;
 mod graphs;
+mod left_rows;
 mod locks;
 mod partitions;
 mod races;
