@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use crate::pg::catalog;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+/// `DEFAULT_LOCKMETHOD` of lock.h, a macro.
+const DEFAULT_LOCKMETHOD: u8 = 1;
+
 /// Takes the lock on a relation for the rest of the transaction.
 pub(crate) fn relation(relid: pg_sys::Oid, mode: u32) {
     // SAFETY: within a transaction; the relation is looked up again afterwards.
@@ -46,12 +49,30 @@ pub(crate) fn object(class: pg_sys::Oid, object: pg_sys::Oid, sub_object: u16, m
 }
 
 /// Takes the lock on an object of this database for the rest of the transaction, if that needs no waiting.
+///
+/// PostgreSQL's `ConditionalLockDatabaseObject` came with a minor release: a library that calls it
+/// does not load into a server of 16.2.
 pub(crate) fn try_object(
     class: pg_sys::Oid,
     object: pg_sys::Oid,
     sub_object: u16,
     mode: u32,
 ) -> bool {
-    // SAFETY: within a transaction; the object need not exist.
-    unsafe { pg_sys::ConditionalLockDatabaseObject(class, object, sub_object, mode.cast_signed()) }
+    let tag = pg_sys::LOCKTAG {
+        // SAFETY: reads a variable that only this process writes.
+        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+        locktag_field2: class.to_u32(),
+        locktag_field3: object.to_u32(),
+        locktag_field4: sub_object,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
+        locktag_lockmethodid: DEFAULT_LOCKMETHOD,
+    };
+    // SAFETY: all fields of the tag are set, and a transaction is open; does not wait.
+    let result = unsafe { pg_sys::LockAcquire(&tag, mode.cast_signed(), false, true) };
+    if result == pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL {
+        return false;
+    }
+    // SAFETY: makes visible what was committed before the lock was granted.
+    unsafe { pg_sys::AcceptInvalidationMessages() };
+    true
 }
