@@ -1,4 +1,4 @@
--- What everybody may do; docs/security.md says why of each function. Nobody else than the
+-- What every role may do; docs/security.md says why of each function. No other role than the
 -- extension's owner may create in the schemas. Granted and revoked by name: a database may have changed
 -- what PUBLIC gets by default.
 GRANT USAGE ON SCHEMA ttl, ttl_internal TO PUBLIC;

@@ -176,7 +176,7 @@ pub(crate) struct FirstExpiry {
 
 /// Reads a range of blocks.
 pub(crate) fn first_read(job: &Job, (from, to): (u32, u32)) -> Result<FirstExpiry, Error> {
-    /// So many blocks are read in one transaction.
+    /// The number of blocks that are read in one transaction.
     const TOGETHER: usize = 4096;
     let mut found = FirstExpiry::default();
     for from in (from..to).step_by(TOGETHER) {

@@ -45,7 +45,7 @@ impl CreateIndex {
     }
 
     /// Reads the options at `path`, which have the key if the caller has none. Those that would change what the index does
-    /// are refused, so that nobody relies on them.
+    /// are refused, so that no client relies on them.
     fn of(key: Option<IndexKey>, options: &str, path: &str) -> Result<Self, CommandError> {
         let mut options = Fields::of(options, path)?;
         options

@@ -28,7 +28,7 @@ pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
 
 /// The first part of the expression that is not known to run none but PostgreSQL's code, when it is evaluated, simplified
 /// or estimated. What that calls is not all in the expression: an operator's negator and commutator, by which it is replaced
-/// or estimated; `subtype_diff` of a range type, by which histograms are read. So it is told by what is known to be harmless.
+/// or estimated; `subtype_diff` of a range type, by which histograms are read. So the test lists what is harmless.
 pub(crate) fn unknown(tree: Node<'_>) -> Option<String> {
     let mut found = untrusted(tree).map(|name| format!("function {name}"));
     tree.any(&mut |part| {
@@ -79,7 +79,7 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
     (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))
 }
 
-/// Whether only a superuser can have made the operator, its negator and its commutator: nobody else links one to it.
+/// Whether only a superuser can have made the operator, its negator and its commutator: no other role links one to it.
 fn is_operator_of_superusers(operator: pg_sys::Oid) -> bool {
     operator.to_u32() < pg_sys::FirstNormalObjectId
         || rows::OPERATOR

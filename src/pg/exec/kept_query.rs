@@ -47,7 +47,7 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// So many parameters of a query that is about to run, without the first ones.
+    /// The given number of parameters of a query that is about to run, after the first ones.
     pub(crate) fn of(query: ExecutorQuery<'_>, first: usize, count: usize) -> Option<Self> {
         let mut found = Self {
             count: count.min(MOST),

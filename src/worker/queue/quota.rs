@@ -34,7 +34,7 @@ pub(in crate::worker) struct Places {
 }
 
 impl Places {
-    /// So many, which have these owners.
+    /// This number of places, which have these owners.
     pub(in crate::worker) fn new(total: u32, owners: impl IntoIterator<Item = u32>) -> Self {
         let mut places = Self {
             total,

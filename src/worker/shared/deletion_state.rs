@@ -167,9 +167,9 @@ pub(crate) enum Obstacle {
     Neglected,
     /// This worker does not come to an end with it.
     Stalled(i32),
-    /// So many rows cannot be deleted, for this reason; the others are.
+    /// This number of rows cannot be deleted, for this reason; the others are.
     Blocked(i64, Option<String>),
-    /// So many rows are locked by others' transactions, and one has been expired for long.
+    /// This number of rows are locked by others' transactions, and one has been expired for long.
     Locked(u64),
 }
 
