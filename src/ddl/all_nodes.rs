@@ -1,7 +1,8 @@
 //! Statements on a table of Citus that change its label on all nodes: what follows in their transaction reaches
 //! each node by one session.
 
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement, table_of};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::{UtilityStatement, table_of};
 use crate::citus;
 use crate::error::Result;
 use crate::pg::catalog;

@@ -1,7 +1,8 @@
 //! Functions of Citus that make a table of its own of a table, or the other way: they refuse triggers,
 //! and shards come without. The trigger for keys goes before, and comes where it belongs after.
 
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;

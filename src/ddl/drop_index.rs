@@ -2,8 +2,8 @@
 //! lives again (docs/decisions/0018-turning-off-purges-first.md).
 
 use super::purge_before_change;
-use super::sync_label::IndexBefore;
-use super::utility_statement::{AlterCommand, UtilityStatement};
+use super::statement_kind::AlterCommand;
+use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
@@ -15,6 +15,13 @@ use crate::policy::Policy;
 use crate::store::{cache, label_of};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
+
+/// A TTL index before a statement.
+pub(super) struct IndexBefore {
+    pub(super) labelled_table: pg_sys::Oid,
+    pub(super) index: pg_sys::Oid,
+    pub(super) name: String,
+}
 
 /// A table that loses TTL indexes.
 struct LosingTable {

@@ -1,7 +1,8 @@
 //! Rows that come to a policy from elsewhere, with the times that they had there: deletion waits for
 //! `ttl.resume` (docs/decisions/0070-what-waits.md).
 
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::deletion::purge_tables;
 use crate::error::Error;

@@ -2,8 +2,8 @@
 //! column gets the current time as its DEFAULT instead (W7).
 
 use crate::error::Error;
-use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
+use crate::pg::abi::{encoding, values};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session;
 use crate::store::extension;
@@ -77,7 +77,7 @@ fn columns_of(function: pg_sys::Oid) -> crate::error::Result<Vec<(pg_sys::Oid, i
         function.to_u32(),
         pg_sys::AttrDefaultRelationId.to_u32()
     );
-    let rows = encoding::texts::<2>(&query)?.into_iter();
+    let rows = values::texts::<2>(&query)?.into_iter();
     let columns = rows.filter_map(|[table, attno]| {
         let table = table.parse::<u32>().ok()?;
         Some((pg_sys::Oid::from(table), attno.parse().ok()?))

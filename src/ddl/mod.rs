@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `utility_statement`, `parse` | a utility statement, taken apart once; all others ask it |
+//! | `utility_statement`, `statement_kind`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
 //! | `trigger_guard`, `protected_columns`, `needed_constraints`, `refusal` | what is refused |
 //! | `purge_before_ddl` | hidden rows do not make a statement fail that reads all rows |
@@ -33,6 +33,7 @@ pub(crate) mod purge_before_change;
 mod purge_before_ddl;
 mod reads;
 mod refusal;
+mod statement_kind;
 mod sync_added;
 mod sync_label;
 mod sync_trigger;
@@ -49,7 +50,8 @@ use crate::store::seclabel;
 use crate::visibility::constraint_ddl::{self, ConstraintDdl};
 use crate::worker::shared::places;
 use pgrx::pg_sys;
-use utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use statement_kind::{AlterCommand, StatementKind};
+use utility_statement::UtilityStatement;
 
 /// A statement that is running.
 struct RunningStatement {

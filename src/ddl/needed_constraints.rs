@@ -2,7 +2,7 @@
 //! added, while TTL is on.
 
 use super::refusal::{Needed, refuse};
-use super::utility_statement::AlterCommand;
+use super::statement_kind::AlterCommand;
 use crate::pg::catalog::constraints::{self, Constraint};
 use crate::pg::catalog::{self, roles};
 use crate::policy::Policy;

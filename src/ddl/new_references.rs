@@ -2,10 +2,11 @@
 //! foreign key against all rows on disk, so that a live row may refer to an expired one from then on. ON DELETE CASCADE deletes it with
 //! that, ON DELETE SET NULL and SET DEFAULT change it.
 
-use super::utility_statement::{StatementKind, UtilityStatement};
+use super::statement_kind::StatementKind;
+use super::utility_statement::UtilityStatement;
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::gate;
 use crate::store::cache;
@@ -59,7 +60,7 @@ fn keys(table: pg_sys::Oid) -> Result<Vec<[String; 3]>> {
             AND confdeltype OPERATOR(pg_catalog.=) ANY ('{{c,n,d}}'::pg_catalog.\"char\"[]) AND convalidated {enforced}",
         table.to_u32()
     );
-    encoding::texts::<3>(&query)
+    values::texts::<3>(&query)
 }
 
 /// Whether expired rows of the table are on disk. Not asked of a table whose owner the user could not become.

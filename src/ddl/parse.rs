@@ -1,6 +1,6 @@
 //! Reads the parser's nodes: what a utility statement is, names and does.
 
-use super::utility_statement::{AlterCommand, StatementKind};
+use super::statement_kind::{AlterCommand, StatementKind};
 use crate::citus;
 use crate::keys::TRIGGER_NAME;
 use crate::pg::abi::encoding;

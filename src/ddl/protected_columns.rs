@@ -3,7 +3,8 @@
 //! the statement drops.
 
 use super::refusal::{Needed, refuse, refuse_as_primary_key, refuse_change};
-use super::utility_statement::{AlterCommand, UtilityStatement, table_of};
+use super::statement_kind::AlterCommand;
+use super::utility_statement::{UtilityStatement, table_of};
 use super::{needed_constraints, sync_added};
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexMethod, Policy};

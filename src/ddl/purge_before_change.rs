@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::pg::catalog::{self, index, timescale};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
-use crate::pg::session::txn;
+use crate::pg::session::rewording;
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::{Inherited, cache, governing_label, policy_lock};
@@ -76,7 +76,7 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
     if waits.is_some() && purge_tables::has_expired(table) {
         return Err(held_back(label, to));
     }
-    let deleted = txn::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
+    let deleted = rewording::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
     let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
     if is_copy && purge_tables::has_any_expired(table) {
         return Err(kept_in_copies(label.labelled_table));

@@ -5,7 +5,8 @@
 //! columns anew, and new partitions. They read the heap without the planner's filter.
 
 use super::reads::RowsRead;
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::deletion::{piecemeal, purge_tables};
 use crate::error::Error;

@@ -4,8 +4,10 @@
 //! their new names (docs/decisions/0019-ttl-indexes-by-name.md). `dropped` reports the dropped
 //! ones.
 
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement, is_index, table_of};
-use super::{drop_index, sync_added};
+use super::drop_index::{self, IndexBefore};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::sync_added;
+use super::utility_statement::{UtilityStatement, is_index, table_of};
 use crate::error::Error;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
@@ -25,13 +27,6 @@ pub(super) struct LabelBefore {
     /// What it renames: a column, or if the number is 0 an index that `ttl.enable` built; its old
     /// name.
     renames: Option<(pg_sys::Oid, i16, String)>,
-}
-
-/// A TTL index before a statement.
-pub(super) struct IndexBefore {
-    pub(super) labelled_table: pg_sys::Oid,
-    pub(super) index: pg_sys::Oid,
-    pub(super) name: String,
 }
 
 /// Notes what the statement may rename, and deletes the rows that are expired by TTL indexes that

@@ -5,7 +5,8 @@
 //! statements, and those of event triggers, only add to the notes: until the outermost ends, the
 //! tables are in use. `dropped` reports what they drop.
 
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::UtilityStatement;
 use super::{dropped, lost_default};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::inheritance::{Topmost, topmost};

@@ -4,7 +4,8 @@
 //! again at once.
 
 use super::refusal::{Needed, refuse};
-use super::utility_statement::{AlterCommand, StatementKind, UtilityStatement};
+use super::statement_kind::{AlterCommand, StatementKind};
+use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::error::Error;
 use crate::keys::{TRIGGER_NAME, trigger_placement};

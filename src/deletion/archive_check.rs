@@ -1,11 +1,20 @@
 //! Whether rows of a table can go to an archive, and whether that is the one that its owner has chosen (C26).
 
-use super::archiving::ArchiveTable;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, names, roles};
 use crate::pg::exec::assignment;
 use crate::policy::{Archive, ArchiveChoice};
 use pgrx::{PgSqlErrorCode, pg_sys};
+
+/// The table that takes a table's expired rows, after the checks.
+#[derive(Debug)]
+pub(crate) struct ArchiveTable {
+    pub(super) oid: pg_sys::Oid,
+    /// Qualified and quoted.
+    pub(super) name: String,
+    /// The columns that both have, quoted.
+    pub(super) columns: Vec<String>,
+}
 
 /// The tables whose owner can have code run by an INSERT into the archive: it, its partitions, and those of
 /// which it is a partition or child.

@@ -3,7 +3,7 @@
 //! `WITH gone AS (DELETE … RETURNING …) INSERT …`: what is inserted is what was deleted, whatever
 //! triggers keep, and one error undoes both (`docs/decisions/0049-archive-in-the-deletion.md`).
 
-use super::archive_check::{chosen, family};
+use super::archive_check::{ArchiveTable, chosen, family};
 use super::job::Job;
 use crate::error::Result;
 use crate::pg::abi::encoding;
@@ -12,21 +12,11 @@ use crate::pg::exec::assignment;
 use crate::pg::exec::query::{self, Parameter, Sql};
 use crate::pg::exec::table::Slot;
 use crate::pg::session::gate::{self, GateVisit};
-use crate::pg::session::{locks, txn};
+use crate::pg::session::{locks, rewording};
 use crate::store::TablePolicy;
 use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 use std::collections::HashSet;
-
-/// The table that takes a table's expired rows, after the checks.
-#[derive(Debug)]
-pub(crate) struct ArchiveTable {
-    pub(super) oid: pg_sys::Oid,
-    /// Qualified and quoted.
-    pub(super) name: String,
-    /// The columns that both have, quoted.
-    pub(super) columns: Vec<String>,
-}
 
 /// How to come by the locks on the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +114,7 @@ pub(crate) fn take_row(row: Slot<'_>, policy: &TablePolicy) -> Result<()> {
     let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
     // The user who needs the key may not be allowed to read the row.
     let shows_rows = roles::has_rights_of(roles::current_user(), owner);
-    txn::explaining(&doing, shows_rows, || {
+    rewording::explaining(&doing, shows_rows, || {
         gate::visit(owner, |visit| {
             let tables = [target.oid];
             let query = Sql::naming(&tables, &query);

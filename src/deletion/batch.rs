@@ -49,14 +49,13 @@ pub(crate) fn notify(relid: pg_sys::Oid, rows: u64) {
     }
 }
 
-/// What [`run`] passes to the way of deletion.
-pub(super) struct Batch<'a> {
-    pub(super) deleter: &'a Deleter<'a>,
-    pub(super) query: &'a str,
-    pub(super) limit: u32,
-    pub(super) on_single: &'a dyn Fn(FoundRow),
+/// What [`run`] passes to the direct ways of deletion.
+struct Batch<'a> {
+    deleter: &'a Deleter<'a>,
+    query: &'a str,
+    on_single: &'a dyn Fn(FoundRow),
     /// Set before code of users runs that may fail because of a row.
-    pub(super) at_rows: &'a Cell<bool>,
+    at_rows: &'a Cell<bool>,
 }
 
 /// Deletes the rows that `query` selects, at most `limit`, in a transaction of its own. Locked
@@ -87,7 +86,6 @@ pub(crate) fn run(
         let batch = Batch {
             deleter: &deleter,
             query,
-            limit,
             on_single,
             at_rows: &at_rows,
         };
@@ -101,9 +99,19 @@ pub(crate) fn run(
             }
             DeletionWay::Sql => {
                 user_code.set(true);
-                let done = by_sql::delete(&batch, &mut tally)?;
+                let before = |rows: &[FoundRow]| {
+                    at_rows.set(true);
+                    if let [single] = rows {
+                        on_single(*single);
+                    }
+                };
+                let done = by_sql::delete(&deleter, query, limit, &before, &mut tally)?;
                 begun.set(at_rows.get());
-                done
+                BatchResult {
+                    touched: done.touched,
+                    kept: done.kept,
+                    ..BatchResult::default()
+                }
             }
         };
         if tally.first.is_some() && (begun.get() || !user_code.get()) {

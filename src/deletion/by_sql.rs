@@ -1,39 +1,50 @@
 //! A batch deleted by DELETE, for what only a statement does: BEFORE triggers, conditions of
 //! triggers, rules, other table access methods.
 
-use super::batch::{Batch, BatchResult};
 use super::cascade_size::Cascade;
+use super::deleter::Deleter;
 use super::message;
 use super::receiver::{self, FoundRow, Tally};
 use crate::error::Error;
 use crate::pg::exec::tids;
 use crate::pg::session;
 
-/// Locks the rows that the query finds and no other transaction has locked, deletes them, and looks at what a
-/// trigger or rule has kept.
-pub(super) fn delete(batch: &Batch<'_>, tally: &mut Tally) -> Result<BatchResult, Error> {
-    let deleter = batch.deleter;
+/// What the DELETE has done.
+#[derive(Default)]
+pub(super) struct Deleted {
+    /// Rows changed, including those changed by cascades.
+    pub(super) touched: u64,
+    /// Rows that a trigger or rule has kept.
+    pub(super) kept: Vec<FoundRow>,
+}
+
+/// Locks the rows that the query finds, at most `limit`, and no other transaction has locked, deletes them, and looks
+/// at what a trigger or rule has kept. `before` is called with them before user-defined code runs.
+pub(super) fn delete(
+    deleter: &Deleter<'_>,
+    query: &str,
+    limit: u32,
+    before: &dyn Fn(&[FoundRow]),
+    tally: &mut Tally,
+) -> Result<Deleted, Error> {
     let (visit, job) = (deleter.visit, deleter.job);
     let rows = session::index_only(|| {
-        receiver::collect_locked(visit, job, &deleter.table, batch.query, batch.limit, tally)
+        receiver::collect_locked(visit, job, &deleter.table, query, limit, tally)
     });
     // From here on a failure does not tell which row it is.
     let mut counted = std::mem::take(tally);
     if rows.is_empty() {
         *tally = counted;
-        return Ok(BatchResult::default());
+        return Ok(Deleted::default());
     }
     let cascade = Cascade::begin(job.relid);
-    batch.at_rows.set(true);
-    if let [single] = rows.as_slice() {
-        (batch.on_single)(*single);
-    }
+    before(&rows);
     message::begin(&job.name);
     let tids = [tids::parameter(rows.iter().map(FoundRow::tid))];
     let deleted = deleter.by_statement(AMONG, &tids);
-    let mut done = BatchResult {
+    let mut done = Deleted {
         touched: deleted + cascade.touched(),
-        ..BatchResult::default()
+        ..Deleted::default()
     };
     if deleted < rows.len() as u64 {
         let kept = job.remaining(AMONG);

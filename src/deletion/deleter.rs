@@ -1,6 +1,7 @@
 //! Deletes expired rows of one table: one by one while a query finds them, by the table access method, or by a DELETE.
 
-use super::archiving::{ArchiveTable, Locks};
+use super::archive_check::ArchiveTable;
+use super::archiving::Locks;
 use super::job::{DeletionWay, Job};
 use super::message;
 use super::receiver::{self, ReceiverOptions, Tally};

@@ -1,7 +1,8 @@
 //! What is to be deleted before a query of a foreign key, kept for the session: each run of such a query is asked
 //! about, and PostgreSQL keeps its plan.
 
-use super::archiving::{ArchiveTable, Locks};
+use super::archive_check::ArchiveTable;
+use super::archiving::Locks;
 use super::{reach, replanned};
 use crate::error::Result;
 use crate::pg::abi::variable::Variable;

@@ -1,15 +1,42 @@
 //! Predicates of TTL indexes: read from the catalog, or parsed from a user's text without being
 //! run.
 
-use super::ttl_index::{self, Unfit};
 use crate::error::Error;
+use crate::pg::catalog::functions_used;
 use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::stored_tree::{self, StoredTree};
 use crate::pg::catalog::syntax::Node;
 use crate::pg::session::locks;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-/// A predicate in which all functions are trusted ([`ttl_index::trusted_predicate`]): only functions of
+/// Why an index cannot be a TTL index, or a condition its predicate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    pub(crate) code: PgSqlErrorCode,
+    /// A clause to "It".
+    pub(crate) reason: String,
+    /// What to do instead.
+    pub(crate) remedy: &'static str,
+}
+
+impl Unfit {
+    pub(super) fn new(reason: impl Into<String>, remedy: &'static str) -> Self {
+        Self {
+            code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            reason: reason.into(),
+            remedy,
+        }
+    }
+
+    /// Whether the index is on a column of another type.
+    pub(crate) fn is_column_type(&self) -> bool {
+        self.code == PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH
+    }
+}
+
+pub(super) const TRUSTED_PREDICATE: &str = "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns.";
+
+/// A predicate in which all functions are trusted ([`trusted_predicate`]): only functions of
 /// the server's and in C are called to simplify it.
 pub(crate) type Predicate = StoredTree;
 
@@ -57,7 +84,7 @@ pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<Trust
         let tree = test.node(|it| &it.arg)?;
         // SAFETY: every expression node begins with the fields of `Node`.
         let tree = unsafe { Node::new(tree.as_ptr().cast::<pg_sys::Node>()) }?;
-        ttl_index::trusted_predicate(tree).ok()
+        trusted_predicate(tree).ok()
     })
     .flatten()
 }
@@ -81,10 +108,35 @@ pub(crate) fn analyze(
             return Some(Err(refused(code, "has a sub-query")));
         }
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
-        Some(ttl_index::trusted_predicate(condition))
+        Some(trusted_predicate(condition))
     });
     analyzed.flatten().unwrap_or_else(|| {
         let code = PgSqlErrorCode::ERRCODE_SYNTAX_ERROR;
         Err(refused(code, "is not a single expression"))
     })
+}
+
+/// The condition as a predicate of a TTL index.
+fn trusted_predicate(tree: Node<'_>) -> Result<Predicate, Unfit> {
+    trusted(tree, "", TRUSTED_PREDICATE)
+}
+
+/// An expression on the columns of one table. It may call only functions that superusers have
+/// created: the filter runs it with the privileges of the user who reads the table. Otherwise `what` begins the reason.
+pub(super) fn trusted(
+    tree: Node<'_>,
+    what: &str,
+    remedy: &'static str,
+) -> Result<Predicate, Unfit> {
+    if let Some(name) = functions_used::untrusted(tree) {
+        let reason = format!("{what}uses {name}, which may have been created by a non-superuser");
+        return Err(Unfit::new(reason, remedy));
+    }
+    if tree.columns().contains(&0) {
+        return Err(Unfit::new(
+            format!("{what}is on the row as a whole"),
+            remedy,
+        ));
+    }
+    Ok(Predicate::of(tree))
 }

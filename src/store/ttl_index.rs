@@ -4,11 +4,10 @@
 
 use super::dates::{DateKind, DateType};
 use super::extension;
-use super::predicate::{Predicate, TrustedExpression};
-use crate::pg::catalog::functions_used;
+pub(crate) use super::predicate::Unfit;
+use super::predicate::{Predicate, TRUSTED_PREDICATE, TrustedExpression, trusted};
 use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::names;
-use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, Attribute};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -59,38 +58,12 @@ impl TtlKey {
     }
 }
 
-/// Why an index cannot be a TTL index, or a condition its predicate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unfit {
-    pub(crate) code: PgSqlErrorCode,
-    /// A clause to "It".
-    pub(crate) reason: String,
-    /// What to do instead.
-    pub(crate) remedy: &'static str,
-}
-
-impl Unfit {
-    fn new(reason: impl Into<String>, remedy: &'static str) -> Self {
-        Self {
-            code: PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            reason: reason.into(),
-            remedy,
-        }
-    }
-
-    /// Whether the index is on a column of another type.
-    pub(crate) fn is_column_type(&self) -> bool {
-        self.code == PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH
-    }
-}
-
 const ANOTHER_INDEX: &str =
     "A TTL index is a btree on one column or expression with a date; create another one on it.";
 const DATE_TYPES: &str = "A TTL index is on a column or expression of type timestamptz, timestamp or date, or on a column of an array of one.";
 const EARLIEST: &str = "ttl.create_index() makes one on ttl.earliest() of the column.";
 const DATE_EXPRESSION: &str = "The expression must be of type timestamptz, timestamp or date. For seconds since 1970 use ttl.from_epoch(), for ISO 8601 text ttl.from_iso8601().";
 const TRUSTED_EXPRESSION: &str = "Every reader of the table runs the expression with rights of their own: use built-in functions, those in schema ttl, and columns.";
-const TRUSTED_PREDICATE: &str = "Every reader of the table runs the predicate with rights of their own: use built-in functions, and columns.";
 
 impl TtlIndex {
     /// The key, as a user would write it. Locks the table for an expression.
@@ -259,27 +232,6 @@ fn array_of_earliest(entry: &IndexRow<'_>) -> Option<i16> {
     let mut args = call.list::<pg_sys::Node>(|call| &call.args);
     let column = args.next()?.cast::<pg_sys::Var>()?;
     (column.varattno > 0).then_some(column.varattno)
-}
-
-/// The condition as a predicate of a TTL index.
-pub(super) fn trusted_predicate(tree: Node<'_>) -> Result<Predicate, Unfit> {
-    trusted(tree, "", TRUSTED_PREDICATE)
-}
-
-/// An expression on the columns of one table. It may call only functions that superusers have
-/// created: the filter runs it with the privileges of the user who reads the table. Otherwise `what` begins the reason.
-fn trusted(tree: Node<'_>, what: &str, remedy: &'static str) -> Result<Predicate, Unfit> {
-    if let Some(name) = functions_used::untrusted(tree) {
-        let reason = format!("{what}uses {name}, which may have been created by a non-superuser");
-        return Err(Unfit::new(reason, remedy));
-    }
-    if tree.columns().contains(&0) {
-        return Err(Unfit::new(
-            format!("{what}is on the row as a whole"),
-            remedy,
-        ));
-    }
-    Ok(Predicate::of(tree))
 }
 
 /// The index's column and its date type, in the index's table or one that inherits from it.

@@ -10,7 +10,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Json;
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
-use crate::pg::session::txn;
+use crate::pg::session::rewording;
 use crate::policy::{IndexMethod, Policy};
 use crate::store::dates::DateType;
 use crate::store::predicate;
@@ -95,7 +95,7 @@ fn create(
         .predicate
         .as_deref()
         .map(|text| {
-            txn::naming(PREDICATE, PREDICATE_HINT, || {
+            rewording::naming(PREDICATE, PREDICATE_HINT, || {
                 predicate::analyze(relid, text, PREDICATE_HINT)
             })
             .map_err(|why| field(why.code, PREDICATE, &why.reason).hint(why.remedy))

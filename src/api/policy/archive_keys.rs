@@ -2,7 +2,7 @@
 //! has expired, too (W7).
 
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use pgrx::pg_sys;
@@ -61,7 +61,7 @@ fn key_that_repeats(
         archive.to_u32(),
         repeats.join(", ")
     );
-    let found = encoding::texts::<2>(&query)?.into_iter().next();
+    let found = values::texts::<2>(&query)?.into_iter().next();
     Ok(found.and_then(|[key, is_constraint]| {
         let key = pg_sys::Oid::from(key.parse::<u32>().ok()?);
         Some((key, is_constraint == "true"))

@@ -6,7 +6,7 @@ use super::{cluster, document_column, guard, indexes, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::session::{self, txn};
+use crate::pg::session::{self, rewording};
 use crate::policy::Policy;
 use crate::store::{cache, index_of, label_provider, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -59,7 +59,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     for statement in missing.statements {
         // PostgreSQL adds no column to a table whose row type a column has.
         let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
-        txn::hinting_at(code, NO_NEW_COLUMN, || cluster::alter(relid, &statement))?;
+        rewording::hinting_at(code, NO_NEW_COLUMN, || cluster::alter(relid, &statement))?;
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;

@@ -2,7 +2,7 @@
 //! Each is said in a NOTICE, once the change is made.
 
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::{self, locks};
@@ -65,7 +65,7 @@ fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
         pg_sys::TypeRelationId.to_u32(),
         relid.to_u32()
     );
-    let users = encoding::texts::<1>(&query)?.into_iter().map(|[name]| name);
+    let users = values::texts::<1>(&query)?.into_iter().map(|[name]| name);
     let users: Vec<String> = users.collect();
     if users.is_empty() {
         return Ok(());
@@ -110,7 +110,7 @@ fn publications(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
     );
     let table = qualified_name(relid);
     let columns = shown(added);
-    for [publication, sent] in encoding::texts::<2>(&query)? {
+    for [publication, sent] in values::texts::<2>(&query)? {
         if sent == "true" {
             let message = format!("publication {publication} sends {columns} of table {table}");
             Error::for_notice(message)
@@ -188,7 +188,7 @@ fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
         with_children(relid),
         quote_literal(column)
     );
-    for [table, all, hot] in encoding::texts::<3>(&query)? {
+    for [table, all, hot] in values::texts::<3>(&query)? {
         let table = qualified_name(pg_sys::Oid::from(table.parse::<u32>().unwrap_or_default()));
         Error::for_notice(format!("most UPDATEs of table {table} write to its indexes"))
             .detail(format!(
@@ -224,7 +224,7 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
         }
     );
     let mut told = 0;
-    for [name, child, definition, action, not_null] in encoding::texts::<5>(&query)? {
+    for [name, child, definition, action, not_null] in values::texts::<5>(&query)? {
         let child = pg_sys::Oid::from(child.parse::<u32>().unwrap_or_default());
         let is_own = child == relid;
         let expires = governing_label(child).is_some_and(|it| it.policy.is_on());

@@ -1,7 +1,7 @@
 //! The DEFAULT of an override column: each INSERT that does not name the column takes it (W7).
 
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session;
 use crate::policy::Policy;
@@ -59,7 +59,7 @@ fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
         relid.to_u32(),
         quote_literal(name)
     );
-    let found = session::with_safe_search_path(|| encoding::texts::<1>(&query))?;
+    let found = session::with_safe_search_path(|| values::texts::<1>(&query))?;
     // PostgreSQL shows a negative number as '-1'::integer, or (-1).
     let number = |[text]: &[String; 1]| {
         let number = text.trim_end_matches("::integer");

@@ -2,7 +2,7 @@
 
 use super::cluster;
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::expiry_index;
@@ -92,7 +92,7 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    for [name] in encoding::texts(&query)? {
+    for [name] in values::texts(&query)? {
         let drop = format!(
             "ALTER TABLE {} DROP CONSTRAINT {}",
             qualified_name(relid),

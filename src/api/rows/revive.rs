@@ -10,7 +10,7 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::catalog::{roles, stored_tree};
 use crate::pg::exec::query;
 use crate::pg::session::gate::{self, GateVisit};
-use crate::pg::session::txn;
+use crate::pg::session::rewording;
 use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -81,7 +81,7 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
 /// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the
 /// parser's errors.
 fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
-    let is_one = txn::naming("condition", HINT, || {
+    let is_one = rewording::naming("condition", HINT, || {
         stored_tree::analyzed(relid, &condition, |_| ()).is_some()
     });
     if is_one {

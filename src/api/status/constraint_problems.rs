@@ -2,8 +2,8 @@
 
 use crate::api::policy::problem::Problem;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
-use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values;
 use crate::pg::catalog::constraints;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
@@ -68,7 +68,7 @@ pub(in crate::api) fn without_label() -> Vec<pg_sys::Oid> {
         functions.free_expired_keys.to_u32(),
         functions.is_override.to_u32()
     );
-    let tables = or_raise(encoding::texts::<1>(&query)).into_iter();
+    let tables = or_raise(values::texts::<1>(&query)).into_iter();
     let tables = tables.filter_map(|[oid]| Some(pg_sys::Oid::from(oid.parse::<u32>().ok()?)));
     let found: HashSet<_> = tables
         .filter(|&relid| governing_label(relid).is_none())

@@ -152,25 +152,6 @@ pub(crate) fn run(text: &str) -> Result<(), spi::Error> {
     Spi::connect_mut(|client| client.update(&query(text), None, &[]).map(|_| ()))
 }
 
-/// The rows of a query on catalogs, whose columns are texts.
-pub(crate) fn texts<const N: usize>(sql: &str) -> Result<Vec<[String; N]>, Error> {
-    let rows = Spi::connect(|client| {
-        client
-            .select(&query(sql), None, &[])?
-            .map(|row| {
-                let mut values: [String; N] = std::array::from_fn(|_| String::new());
-                for (n, value) in values.iter_mut().enumerate() {
-                    *value = row
-                        .get::<super::values::Text>(n + 1)?
-                        .map_or_else(String::new, |it| it.0);
-                }
-                Ok(values)
-            })
-            .collect::<Result<Vec<_>, spi::Error>>()
-    })?;
-    Ok(rows)
-}
-
 /// Runs a query by SPI that returns one truth value.
 pub(crate) fn first_bool(text: &str) -> Result<Option<bool>, spi::Error> {
     Spi::connect_mut(|client| {

@@ -2,11 +2,13 @@
 //! pgrx's own types take them for UTF-8.
 
 use super::encoding;
+use crate::error::Error;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::{Datum, FromDatum, IntoDatum};
 use pgrx::nullable::Nullable;
-use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::impl_sql_translatable;
+use pgrx::prelude::*;
+use pgrx::{pg_sys, spi};
 
 /// A value of type text.
 #[derive(Debug, Clone)]
@@ -113,4 +115,21 @@ pub(crate) fn boolean(text: &std::ffi::CStr) -> Option<bool> {
     let mut value = false;
     // SAFETY: the text is a C string, and the value's address is that of a bool.
     unsafe { pg_sys::parse_bool(text.as_ptr(), &mut value) }.then_some(value)
+}
+
+/// The rows of a query on catalogs, whose columns are texts.
+pub(crate) fn texts<const N: usize>(sql: &str) -> Result<Vec<[String; N]>, Error> {
+    let rows = Spi::connect(|client| {
+        client
+            .select(&encoding::query(sql), None, &[])?
+            .map(|row| {
+                let mut values: [String; N] = std::array::from_fn(|_| String::new());
+                for (n, value) in values.iter_mut().enumerate() {
+                    *value = row.get::<Text>(n + 1)?.map_or_else(String::new, |it| it.0);
+                }
+                Ok(values)
+            })
+            .collect::<Result<Vec<_>, spi::Error>>()
+    })?;
+    Ok(rows)
 }

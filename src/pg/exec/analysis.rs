@@ -1,6 +1,6 @@
 //! Analysis of the extension's own queries ([`super::query`]), without SPI.
 
-use super::query::Sql;
+use super::query_text::Sql;
 use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::{self, roles};

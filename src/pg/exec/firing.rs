@@ -17,6 +17,15 @@ use pgrx::pg_sys::{self, ItemPointerData, Oid};
 #[derive(Clone, Copy)]
 pub(crate) struct Triggers<'a>(*const *mut pg_sys::TriggerDesc, PhantomData<&'a ()>);
 
+impl<'a> Table<'a> {
+    /// Its triggers from the relation cache.
+    #[inline]
+    pub(crate) fn triggers(self) -> Triggers<'a> {
+        // SAFETY: there as long as the relation is open.
+        unsafe { Triggers::at(&raw const (*self.as_ptr()).trigdesc) }
+    }
+}
+
 impl Triggers<'_> {
     /// # Safety
     /// The pointer to a trigger description of PostgreSQL, valid for `'a`.

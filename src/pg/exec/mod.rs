@@ -13,6 +13,7 @@ pub(crate) mod firing;
 pub(crate) mod function_hook;
 pub(crate) mod kept_query;
 pub(crate) mod query;
+pub(in crate::pg) mod query_text;
 pub(crate) mod relation;
 pub(crate) mod returned_rows;
 pub(crate) mod scan;

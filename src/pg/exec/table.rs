@@ -5,7 +5,6 @@
 
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
-use super::firing::Triggers;
 use crate::pg::abi::{externs, unguarded};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -102,13 +101,6 @@ impl<'a> Table<'a> {
             length,
             by_value,
         }
-    }
-
-    /// Its triggers from the relation cache.
-    #[inline]
-    pub(crate) fn triggers(self) -> Triggers<'a> {
-        // SAFETY: there as long as the relation is open.
-        unsafe { Triggers::at(&raw const (*self.0).trigdesc) }
     }
 
     /// Raises the error of DELETE for a published table without a replica identity.

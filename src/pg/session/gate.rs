@@ -10,7 +10,7 @@
 //!   objects), and with settings that end with the visit.
 //! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
-use super::txn;
+use super::rewording;
 use crate::error::Error;
 use crate::pg::catalog::{roles, temporary};
 use crate::pg::session;
@@ -130,7 +130,7 @@ fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit)
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
     }
-    let result = txn::hinting_at_missing_privileges(HINT, || {
+    let result = rewording::hinting_at_missing_privileges(HINT, || {
         identity.during(|| {
             let result = work(&visit);
             bounds.check();

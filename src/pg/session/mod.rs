@@ -5,6 +5,7 @@ pub(crate) mod gate;
 pub(crate) mod labels;
 pub(crate) mod locks;
 pub(crate) mod owner_session;
+pub(crate) mod rewording;
 pub(crate) mod scoped;
 pub(crate) mod top_level;
 pub(crate) mod txn;

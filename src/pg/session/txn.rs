@@ -4,9 +4,8 @@ use super::gate::Identity;
 use super::owner_session;
 use crate::error::Error;
 use crate::pg::server::timeout::TimeLimit;
-use pgrx::pg_sys::panic::CaughtError;
+use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, PgTryBuilder};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -35,57 +34,6 @@ pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Er
         pg_sys::CurrentResourceOwner = owner;
         result
     }
-}
-
-/// Runs `work`; its error is raised with this HINT if it has none.
-pub(crate) fn hinting<T>(hint: &str, work: impl FnOnce() -> T) -> T {
-    rewording(None, hint, work)
-}
-
-/// As [`hinting`], but only if a privilege is missing (42501).
-pub(crate) fn hinting_at_missing_privileges<T>(hint: &str, work: impl FnOnce() -> T) -> T {
-    hinting_at(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, hint, work)
-}
-
-/// As [`hinting`], but only for this SQLSTATE.
-pub(crate) fn hinting_at<T>(code: PgSqlErrorCode, hint: &str, work: impl FnOnce() -> T) -> T {
-    PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_when(code, |error| reword(error, None, hint))
-        .execute()
-}
-
-/// Runs `work`, which parses a command's field; its error names the field.
-pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T {
-    rewording(Some(field), hint, work)
-}
-
-/// Runs `work`; the message of its error ends with what was being done. Without `shows_rows` it has
-/// no DETAIL, which may have values of rows.
-pub(crate) fn explaining<T>(doing: &str, shows_rows: bool, work: impl FnOnce() -> T) -> T {
-    PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_others(|error| {
-            let mut error = Error::of(error).because(doing);
-            error.detail = error.detail.filter(|_| shows_rows);
-            error.raise()
-        })
-        .execute()
-}
-
-fn rewording<T>(field: Option<&str>, hint: &str, work: impl FnOnce() -> T) -> T {
-    PgTryBuilder::new(AssertUnwindSafe(work))
-        .catch_others(|error| reword(error, field, hint))
-        .execute()
-}
-
-fn reword(error: CaughtError, field: Option<&str>, hint: &str) -> ! {
-    if let CaughtError::RustPanic { .. } = error {
-        error.rethrow()
-    }
-    let mut error = Error::of(error);
-    if let Some(field) = field {
-        error.message = format!("\"{field}\": {}", error.message);
-    }
-    error.or_hint(hint).raise()
 }
 
 /// Runs `work` in a transaction of its own and commits, within a time limit. After an error, of

@@ -1,7 +1,7 @@
 //! What the index builder finds in the catalogs: what is left to do at a table (C21).
 
 use crate::error::Result;
-use crate::pg::abi::encoding;
+use crate::pg::abi::values;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::locks;
 use crate::policy::{IndexMethod, Policy};
@@ -129,7 +129,7 @@ fn validation(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Statement>> 
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    let names = encoding::texts::<1>(&query)?.into_iter();
+    let names = values::texts::<1>(&query)?.into_iter();
     let validate = |[name]: [String; 1]| Statement {
         table: relid.to_u32(),
         text: format!(

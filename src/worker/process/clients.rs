@@ -1,6 +1,5 @@
 //! Which owner gets the next worker, as the launcher sees it: an owner in a database is a client.
 
-use super::starting::StartOutcome;
 use crate::deletion::worker_transaction;
 use crate::error::Error;
 use crate::pg::catalog::roles;
@@ -14,6 +13,19 @@ use crate::worker::shared::processes::{self, Process};
 use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
+
+/// What came of an attempt to start a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::worker) enum StartOutcome {
+    Yes,
+    /// There are as many as there may be.
+    Crowded,
+    /// The server has no slot until one of the extension's own processes has ended, of which the
+    /// postmaster tells.
+    Soon,
+    /// The server has no slot.
+    NoSlot,
+}
 
 /// The shortest time between two starts of a worker for one client,
 const START_GAP: i64 = 300_000;

@@ -1,11 +1,22 @@
 //! What the scheduler found of each relation when it last read the relation's policy, until PostgreSQL
 //! invalidates it: where some of many policies change, only those are read anew.
 
-use super::tables::Target;
 use crate::pg::abi::variable::{ByOid, Variable};
 use crate::pg::catalog::{self, invalidation};
 use pgrx::pg_sys;
 use std::cell::Cell;
+
+/// A table or partition with rows of its own.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::worker) struct Target {
+    pub(in crate::worker) labelled_table: pg_sys::Oid,
+    pub(in crate::worker) owner: pg_sys::Oid,
+    /// The owner is a superuser.
+    pub(in crate::worker) unlimited: bool,
+    pub(in crate::worker) drop_partitions: bool,
+    /// How soon a row that is written now can be deleted, in microseconds.
+    pub(in crate::worker) shortest: i64,
+}
 
 /// A target with the fingerprint of its policy.
 pub(in crate::worker) type Fingerprinted = (Target, u64);

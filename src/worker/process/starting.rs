@@ -1,7 +1,7 @@
 //! What the launcher starts: schedulers where policies have changed, workers where an owner's rows are due,
 //! index builders where an index is wanted.
 
-use super::clients::Clients;
+use super::clients::{Clients, StartOutcome};
 use crate::error::Error;
 use crate::pg::catalog::databases::Databases;
 use crate::pg::server::background::{self, Registration, WorkerHandle};
@@ -297,19 +297,6 @@ impl Starter {
 /// Whether there are as many processes of this kind as there may be.
 fn is_full(kind: Kind) -> bool {
     processes::running(kind) >= kind.most()
-}
-
-/// What came of an attempt to start a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::worker) enum StartOutcome {
-    Yes,
-    /// There are as many as there may be.
-    Crowded,
-    /// The server has no slot until one of the extension's own processes has ended, of which the
-    /// postmaster tells.
-    Soon,
-    /// The server has no slot.
-    NoSlot,
 }
 
 /// Whether processes may be in the database; if not, when to ask again.

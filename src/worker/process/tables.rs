@@ -1,7 +1,7 @@
 //! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
 //! labels into shared memory.
 
-use super::scheduler_cache::{self, Fingerprinted, Found};
+use super::scheduler_cache::{self, Fingerprinted, Found, Target};
 use crate::citus;
 use crate::deletion::worker_transaction;
 use crate::error::Error;
@@ -21,18 +21,6 @@ use std::sync::atomic::Ordering;
 /// After this number of tables a worker forgets what its session has cached of them: some 40 kB each, which
 /// PostgreSQL keeps for the life of a session.
 pub(in crate::worker) const CACHED_TABLES: usize = 500;
-
-/// A table or partition with rows of its own.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::worker) struct Target {
-    pub(in crate::worker) labelled_table: pg_sys::Oid,
-    pub(in crate::worker) owner: pg_sys::Oid,
-    /// The owner is a superuser.
-    pub(in crate::worker) unlimited: bool,
-    pub(in crate::worker) drop_partitions: bool,
-    /// How soon a row that is written now can be deleted, in microseconds.
-    pub(in crate::worker) shortest: i64,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::worker) enum Reading {

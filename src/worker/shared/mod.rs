@@ -18,6 +18,7 @@ pub(in crate::worker) mod progress;
 pub(crate) mod state;
 pub(in crate::worker) mod stored_clock;
 pub(in crate::worker) mod stored_counters;
+pub(in crate::worker) mod turn_report;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
 pub(in crate::worker) mod write_marks;

@@ -3,7 +3,6 @@
 //! before a restart, on the former primary, or when there was no room: it may have written to any
 //! table.
 
-use super::wakeups;
 use crate::pg::server::background;
 use crate::store::{self, written};
 use crate::worker::shared;
@@ -81,9 +80,9 @@ pub(crate) fn before_commit(identifier: &CStr) {
     if entries(number(identifier)).next().is_some() {
         return;
     }
-    wakeups::note_prepared(0, 0);
+    announce(0, 0);
     for (labelled_table, _) in store::labels() {
-        wakeups::note_prepared(labelled_table.to_u32(), written::ANY);
+        announce(labelled_table.to_u32(), written::ANY);
     }
 }
 
@@ -94,7 +93,17 @@ pub(crate) fn end(identifier: &CStr, committed: bool) {
         let labelled_table = slot.labelled_table.load(Ordering::Relaxed);
         slot.transaction.store(0, Ordering::Release);
         if committed && labelled_table != NONE {
-            wakeups::note_prepared(labelled_table, bits);
+            announce(labelled_table, bits);
         }
+    }
+}
+
+/// Notes what a prepared transaction has written. It is announced when the current transaction
+/// commits, which is that of COMMIT PREPARED.
+fn announce(labelled_table: u32, bits: u8) {
+    if labelled_table == 0 {
+        written::note_policy_change();
+    } else {
+        written::note_prepared(labelled_table, bits);
     }
 }

@@ -2,7 +2,7 @@
 //! database and owner, and what each is at. The launcher alone gives places away, and starts the
 //! process for each.
 
-use super::worker_report::Report;
+use super::turn_report::Report;
 use crate::pg::server::background;
 use crate::pg::session;
 use crate::pg::session::owner_session::{self, Ownership};

@@ -58,16 +58,6 @@ fn announce(noted: &[Written], changed: bool) {
     }
 }
 
-/// Notes what a prepared transaction has written. It is announced when the current transaction
-/// commits, which is that of COMMIT PREPARED.
-pub(in crate::worker) fn note_prepared(labelled_table: u32, bits: u8) {
-    if labelled_table == 0 {
-        written::note_policy_change();
-    } else {
-        written::note_prepared(labelled_table, bits);
-    }
-}
-
 /// The transaction has aborted, or was prepared: COMMIT PREPARED announces what that one has written.
 pub(crate) fn at_other_end(is_prepared: bool) {
     let (noted, changed) = written::take();

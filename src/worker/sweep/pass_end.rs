@@ -1,6 +1,7 @@
 //! The end of a pass: what is left in the table, and when to look again.
 
-use super::turn::{Turn, futile_pause, micros, scheduled};
+use super::turn::{Turn, futile_pause, micros};
+use super::without_deletion::scheduled;
 use crate::deletion::probe;
 use crate::error::Error;
 use crate::pg::server::background;

@@ -2,7 +2,7 @@
 
 use super::drop_partition::{self, Whole};
 use super::pace::Pace;
-use super::without_deletion::{held_until, measure_backlog, rest, unchanged};
+use super::without_deletion::{held_until, measure_backlog, rest, scheduled, unchanged};
 use crate::deletion::job::Job;
 use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
@@ -101,11 +101,6 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
     activity::idle();
     activity::report_statistics();
     true
-}
-
-/// An instant of the wall clock as the schedule has it.
-pub(in crate::worker) fn scheduled(instant: i64) -> i64 {
-    instant.saturating_sub(background::wall_offset())
 }
 
 fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {

@@ -1,6 +1,5 @@
 //! Turns that delete nothing: deletion is held or rests, a change of the policy waits, or nothing was written.
 
-use super::turn::scheduled;
 use crate::deletion::probe;
 use crate::pg::server::{activity, background};
 use crate::worker::queue::schedule::{self, Outcome};
@@ -68,4 +67,9 @@ pub(super) fn unchanged(key: TableKey) -> Option<Outcome> {
         leftover: false,
         interval: 0,
     })
+}
+
+/// An instant of the wall clock as the schedule has it.
+pub(super) fn scheduled(instant: i64) -> i64 {
+    instant.saturating_sub(background::wall_offset())
 }

@@ -48,16 +48,21 @@ fn main() -> ExitCode {
     for fault in &faults {
         println!("{fault}");
     }
-    let circle = circle::largest(&source);
+    let circles = circle::all(&source);
+    for circle in &circles {
+        println!("circle: {}", circle.files.join(", "));
+        if std::env::var_os("TTL_CIRCLE").is_some() {
+            for (from, to) in &circle.uses {
+                println!("    {from} uses {to}");
+            }
+        }
+    }
     println!(
-        "{} uses between rooms, {} faults, largest circle of files: {}",
+        "{} uses between rooms, {} faults, {} circles of files",
         between.values().sum::<usize>(),
         faults.len(),
-        circle.len()
+        circles.len()
     );
-    if std::env::var_os("TTL_CIRCLE").is_some() {
-        println!("{}", circle.join("\n"));
-    }
     if faults.is_empty() {
         ExitCode::SUCCESS
     } else {
