@@ -1,7 +1,7 @@
 //! Where expired rows go.
 
 use super::label::Policy;
-use serde::{Deserialize, Serialize};
+use super::local_state::ArchiveChoice;
 
 /// The table into which rows are inserted as they are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,23 +10,6 @@ pub(crate) struct Archive {
     pub(crate) name: String,
     /// Which table it is; `None` in a label that came from elsewhere: then any table may have that name.
     pub(crate) chosen: Option<ArchiveChoice>,
-}
-
-/// The archive as it was chosen (docs/decisions/0075-archives-by-identity.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ArchiveChoice {
-    pub(crate) table: u32,
-    /// The role to which both tables belonged, and have to belong whenever a row goes there.
-    pub(crate) owner: u32,
-}
-
-impl ArchiveChoice {
-    /// Of tables and their owners: whether all are as they were when it was chosen. A table that does not exist
-    /// has no owner.
-    pub(crate) fn holds(self, mut owners: impl Iterator<Item = Option<u32>>) -> bool {
-        owners.all(|owner| owner == Some(self.owner))
-    }
 }
 
 impl Policy {

@@ -4,8 +4,8 @@ use super::added::Added;
 use super::local_state::LocalState;
 use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
+use super::unfit_policy::{invalid, limit};
 use crate::error::{Error, Result};
-use pgrx::PgSqlErrorCode;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -122,16 +122,6 @@ fn is_zero(seconds: &i32) -> bool {
     *seconds == 0
 }
 
-/// 22023: what is wrong with a policy.
-pub(super) fn invalid(message: impl Into<String>) -> Error {
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-}
-
-/// 54000: there is more in a policy than one may have.
-fn limit(message: String, hint: &str) -> Error {
-    Error::new(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message).hint(hint)
-}
-
 /// The error for a label of more bytes than [`MAX_LABEL_BYTES`].
 pub(crate) fn too_large(bytes: usize) -> Error {
     let message = format!("it has {bytes} bytes; a label has {MAX_LABEL_BYTES} at most");
@@ -245,6 +235,21 @@ impl Policy {
     /// Whether TTL is on in any way (C9).
     pub(crate) fn is_on(&self) -> bool {
         self.default_ttl.is_some() || !self.rules.is_empty()
+    }
+
+    /// The policy as it applies in this database. A label without a state that was stored in this very
+    /// database came from a dump, by hand, or with a copy of its database: it waits for `ttl.resume`. So does one that
+    /// was stored for an owner who is not `trusted` to run code as the present one: the table's triggers are of their making.
+    pub(crate) fn read_in(
+        mut self,
+        database: u32,
+        local: Option<LocalState>,
+        trusted: impl Fn(u32) -> bool,
+    ) -> Self {
+        let local = local.filter(|local| local.database == database);
+        self.restored |= local.is_none_or(|local| !trusted(local.owner));
+        self.local = local.unwrap_or_default();
+        self
     }
 
     /// When background deletion rests.

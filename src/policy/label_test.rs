@@ -1,8 +1,8 @@
 //! C2, D1, M1: the label's format: what is read, what is refused, and the round trip.
 
 use super::added::Added;
-use super::archive::ArchiveChoice;
 use super::label::*;
+use super::local_state::ArchiveChoice;
 use super::local_state::LocalState;
 use super::rule::IndexRule;
 use pgrx::PgSqlErrorCode;

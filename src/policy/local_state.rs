@@ -3,9 +3,6 @@
 //! It is not part of the label: a dump contains the label, and equal policies have equal labels
 //! (`docs/decisions/0090-labels-without-oids.md`).
 
-use super::archive::ArchiveChoice;
-use super::label::Policy;
-use super::undo::Shortened;
 use serde::{Deserialize, Serialize};
 
 /// The largest one, in bytes.
@@ -17,10 +14,10 @@ pub(crate) const MAX_LOCAL_STATE_BYTES: usize = 1024;
 pub(crate) struct LocalState {
     /// The database that it was stored in. In a copy of that database
     /// (`CREATE DATABASE ... TEMPLATE`) all OIDs are the same but this one.
-    database: u32,
+    pub(super) database: u32,
     /// The table's owner when it was stored.
     #[serde(default)]
-    owner: u32,
+    pub(super) owner: u32,
     /// The table that `archive_to` names, as its owner has chosen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<ArchiveChoice>,
@@ -64,19 +61,54 @@ impl LocalState {
     }
 }
 
-impl Policy {
-    /// The policy as it applies in this database. A label without a state that was stored in this very
-    /// database came from a dump, by hand, or with a copy of its database: it waits for `ttl.resume`. So does one that
-    /// was stored for an owner who is not `trusted` to run code as the present one: the table's triggers are of their making.
-    pub(crate) fn read_in(
-        mut self,
-        database: u32,
-        local: Option<LocalState>,
-        trusted: impl Fn(u32) -> bool,
-    ) -> Self {
-        let local = local.filter(|local| local.database == database);
-        self.restored |= local.is_none_or(|local| !trusted(local.owner));
-        self.local = local.unwrap_or_default();
-        self
+/// The archive as it was chosen (docs/decisions/0075-archives-by-identity.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArchiveChoice {
+    pub(crate) table: u32,
+    /// The role to which both tables belonged, and have to belong whenever a row goes there.
+    pub(crate) owner: u32,
+}
+
+impl ArchiveChoice {
+    /// Of tables and their owners: whether all are as they were when it was chosen. A table that does not exist
+    /// has no owner.
+    pub(crate) fn holds(self, mut owners: impl Iterator<Item = Option<u32>>) -> bool {
+        owners.all(|owner| owner == Some(self.owner))
+    }
+}
+
+/// When the policy was last changed so that rows expire sooner (C24): instants as in timestamptz.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shortened {
+    /// The last such change,
+    at: i64,
+    /// and the first of those that followed each other within the delay.
+    since: i64,
+}
+
+/// Changes that follow each other hold deletion back for at most this multiple of the delay: a job
+/// that changes a policy every minute must not stop deletion for ever.
+const LONGEST: i64 = 12;
+
+impl Shortened {
+    /// A change now, after the former one.
+    pub(crate) fn again(former: Option<Self>, now: i64, delay: i64) -> Self {
+        let goes_on = former.filter(|former| former.waits_until(now, delay).is_some());
+        Self {
+            at: now,
+            since: goes_on.map_or(now, |former| former.since.min(now)),
+        }
+    }
+
+    /// Until when nothing is deleted in the background; `None`: deletion may go on.
+    ///
+    /// A change that lies in the future, because the clock was set back, holds deletion no longer
+    /// than one that is made now.
+    pub(crate) fn waits_until(self, now: i64, delay: i64) -> Option<i64> {
+        let until = self.at.saturating_add(delay);
+        let until = until.min(self.since.saturating_add(delay.saturating_mul(LONGEST)));
+        (until > now && self.at <= now.saturating_add(delay)).then_some(until)
     }
 }

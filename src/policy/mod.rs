@@ -17,10 +17,11 @@ mod rule;
 mod seconds;
 mod table_options;
 mod undo;
+mod unfit_policy;
 mod zone;
 
 pub(crate) use added::Added;
-pub(crate) use archive::{Archive, ArchiveChoice, ExpiredThere, batch_payload};
+pub(crate) use archive::{Archive, ExpiredThere, batch_payload};
 pub(crate) use column_names::is_creation_time;
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
@@ -32,7 +33,7 @@ pub(crate) use instants::{
     from_fractional_epoch, from_iso8601,
 };
 pub(crate) use label::{IndexMethod, MAX_LABEL_BYTES, Policy, too_large};
-pub(crate) use local_state::{LocalState, MAX_LOCAL_STATE_BYTES};
+pub(crate) use local_state::{ArchiveChoice, LocalState, MAX_LOCAL_STATE_BYTES, Shortened};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
 pub(crate) use rule::{
@@ -41,7 +42,7 @@ pub(crate) use rule::{
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 pub(crate) use table_options::TableOptions;
-pub(crate) use undo::{Shortened, lagging, micros};
+pub(crate) use undo::{lagging, micros};
 pub(crate) use zone::{
     SameOffset, earliest_local, instant_of_local, latest_instant, latest_local, local_of_instant,
     same_offset,

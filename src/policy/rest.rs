@@ -1,7 +1,7 @@
 //! When background deletion of a table rests: a pause, and the hours outside its window (C29, C30).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND};
-use super::label::invalid;
+use super::unfit_policy::invalid;
 use crate::error::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;

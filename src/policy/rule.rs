@@ -1,7 +1,7 @@
 //! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
-use super::label::invalid;
+use super::unfit_policy::invalid;
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 

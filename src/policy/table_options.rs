@@ -1,7 +1,7 @@
 //! The options `ttl.*` of CREATE TABLE and ALTER TABLE: their names, and values as they are written.
 
-use super::label::invalid;
 use super::options::{OPTIONS, SetBy, TableOption, Value, option};
+use super::unfit_policy::invalid;
 use crate::error::{Error, Result};
 use pgrx::PgSqlErrorCode;
 

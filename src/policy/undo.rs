@@ -2,42 +2,6 @@
 
 use super::expiry::MICROS_PER_SECOND;
 use super::label::Policy;
-use serde::{Deserialize, Serialize};
-
-/// Changes that follow each other hold deletion back for at most this multiple of the delay: a job
-/// that changes a policy every minute must not stop deletion for ever.
-const LONGEST: i64 = 12;
-
-/// When the policy was last changed so that rows expire sooner (C24): instants as in timestamptz.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Shortened {
-    /// The last such change,
-    at: i64,
-    /// and the first of those that followed each other within the delay.
-    since: i64,
-}
-
-impl Shortened {
-    /// A change now, after the former one.
-    pub(crate) fn again(former: Option<Self>, now: i64, delay: i64) -> Self {
-        let goes_on = former.filter(|former| former.waits_until(now, delay).is_some());
-        Self {
-            at: now,
-            since: goes_on.map_or(now, |former| former.since.min(now)),
-        }
-    }
-
-    /// Until when nothing is deleted in the background; `None`: deletion may go on.
-    ///
-    /// A change that lies in the future, because the clock was set back, holds deletion no longer
-    /// than one that is made now.
-    pub(crate) fn waits_until(self, now: i64, delay: i64) -> Option<i64> {
-        let until = self.at.saturating_add(delay);
-        let until = until.min(self.since.saturating_add(delay.saturating_mul(LONGEST)));
-        (until > now && self.at <= now.saturating_add(delay)).then_some(until)
-    }
-}
 
 /// What a number of seconds is in microseconds.
 pub(crate) fn micros(seconds: i32) -> i64 {
