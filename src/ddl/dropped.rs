@@ -4,18 +4,11 @@
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::sync_label;
-use crate::pg::catalog::object_access::DropCallbacks;
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-/// The callbacks that are installed.
-pub(super) const CALLS: DropCallbacks = DropCallbacks {
-    relation: note,
-    extension: stop_deletion,
-};
 
 thread_local! {
     /// Tables, by OID, and the names of their indexes that the running statement has dropped.
@@ -23,7 +16,7 @@ thread_local! {
 }
 
 /// Notes an index that is about to be dropped; ignores other relations.
-fn note(relid: pg_sys::Oid) {
+pub(super) fn note(relid: pg_sys::Oid) {
     let indexes = [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX];
     let toast = pg_sys::Oid::from(pg_sys::PG_TOAST_NAMESPACE);
     let is_noted =
@@ -64,7 +57,7 @@ pub(super) fn forget() {
 
 /// Called before an extension is dropped. If it is this one, waits for running batches and lets no
 /// other begin.
-fn stop_deletion(dropped: pg_sys::Oid) {
+pub(super) fn stop_deletion(dropped: pg_sys::Oid) {
     if extension::oid() == Some(dropped) {
         policy_lock::lock_extension_for_drop(dropped);
     }

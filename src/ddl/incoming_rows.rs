@@ -11,7 +11,7 @@ use crate::pg::catalog::{self, replication, roles};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::xact;
-use crate::policy::Shortened;
+use crate::policy::{Policy, Shortened};
 use crate::settings;
 use crate::store::{extension, governing_label, label_of, policy_lock, seclabel};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -42,11 +42,18 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     if !is_served || !label.policy.is_on() || !roles::owns_relation(family, roles::current_user()) {
         return;
     }
-    let waited = |table: pg_sys::Oid| label_of(table).is_some_and(|policy| policy.restored);
     let came = catalog::qualified_name(relid);
     let tables = catalog::all_inheritors(relid);
-    if tables.iter().copied().any(waited) && restoring::hold(family) {
-        let origin = format!("Table {came}, which now follows its time to live, was restored");
+    let own = tables.iter().filter_map(|&table| label_of(table));
+    let waiting: Vec<Policy> = own.filter(|policy| policy.restored).collect();
+    let handed_over = waiting.iter().any(|policy| policy.handed_over);
+    if !waiting.is_empty() && restoring::hold(family, handed_over) {
+        let what = if handed_over {
+            "has belonged to another owner"
+        } else {
+            "was restored"
+        };
+        let origin = format!("Table {came}, which now follows its time to live, {what}");
         waits(family, &origin).warn();
         return;
     }
@@ -116,7 +123,7 @@ pub(crate) fn before_commit() {
         };
         let tables = catalog::all_inheritors(relid);
         if tables.into_iter().any(purge_tables::has_brought_expired)
-            && restoring::hold(label.labelled_table)
+            && restoring::hold(label.labelled_table, false)
         {
             waits(
                 label.labelled_table,

@@ -16,6 +16,7 @@
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
+//! | `new_owners` | tables that come from another owner, with that one's code |
 //! | `exclusive_database` | statements for which no session may be connected to a database |
 
 mod all_nodes;
@@ -26,6 +27,7 @@ pub(crate) mod exclusive_database;
 pub(crate) mod incoming_rows;
 mod lost_default;
 mod needed_constraints;
+mod new_owners;
 mod new_references;
 mod parse;
 mod protected_columns;

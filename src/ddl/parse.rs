@@ -57,6 +57,7 @@ pub(super) fn kind(node: Node<'_>) -> Option<(StatementKind, Option<RelationName
             }
         }
         NodeTag::T_DropOwnedStmt => StatementKind::DropOwned,
+        NodeTag::T_ReassignOwnedStmt => StatementKind::ReassignOwned,
         NodeTag::T_RenameStmt => {
             let stmt = node.cast::<RenameStmt>()?;
             name = stmt.node(|it| &it.relation);

@@ -22,6 +22,7 @@ pub(crate) enum StatementKind {
     DropExtension,
     DropOther,
     DropOwned,
+    ReassignOwned,
     RenameColumn,
     /// Of an index, or of a table: ALTER TABLE can also rename an index.
     RenameRelation,

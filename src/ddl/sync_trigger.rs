@@ -7,9 +7,10 @@
 
 use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
-use super::{dropped, lost_default};
+use super::{dropped, lost_default, new_owners};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
+use crate::pg::catalog::object_access::ObjectCallbacks;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, names, object_access, roles};
 use crate::pg::session::{locks, xact};
@@ -17,6 +18,13 @@ use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::thread::LocalKey;
+
+/// What hears of the objects that a statement drops or alters.
+const CALLS: ObjectCallbacks = ObjectCallbacks {
+    drops_relation: dropped::note,
+    drops_extension: dropped::stop_deletion,
+    alters_relation: new_owners::note,
+};
 
 thread_local! {
     /// The tables to which the running statement may add a key, or a trigger.
@@ -34,6 +42,7 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
     match statement.kind {
         StatementKind::CreateIndex { unique: true } | StatementKind::CreateTable => {}
         StatementKind::AlterTable | StatementKind::AlterType | StatementKind::DropOwned => {}
+        StatementKind::AlterOther | StatementKind::ReassignOwned => {}
         StatementKind::DropIndex
         | StatementKind::DropTrigger
         | StatementKind::DropExtension
@@ -54,7 +63,7 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
         // The policy ends.
         StatementKind::SetLabel => note(&REDUCED, relation),
         _ => {
-            object_access::install(dropped::CALLS);
+            object_access::install(CALLS);
             if statement.kind == StatementKind::DropExtension {
                 dropped::before_drop_extension();
             }
@@ -99,6 +108,7 @@ pub(super) fn after(outermost: bool, node: Node<'_>) {
             trigger_placement::complete(table);
         }
         lost_default::replace();
+        new_owners::hold();
     });
 }
 
@@ -132,6 +142,7 @@ fn forget_notes() {
     TABLES.with_borrow_mut(Vec::clear);
     REDUCED.with_borrow_mut(Vec::clear);
     dropped::forget();
+    new_owners::forget();
     lost_default::forget();
     object_access::uninstall();
 }

@@ -18,7 +18,7 @@ pub(crate) struct ArchiveTable {
 
 /// The tables whose owner can have code run by an INSERT into the archive: it, its partitions, and those of
 /// which it is a partition or child.
-pub(super) fn family(archive: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+pub(crate) fn family(archive: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let is_partitioned = catalog::class(archive)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
     let mut found = match is_partitioned {
@@ -185,6 +185,16 @@ pub(crate) fn check(
         return Err(wrong_kind(
             "It is a temporary table, which background deletion does not see.",
             "Use an ordinary table.",
+        ));
+    }
+    let is_unlogged = |table: pg_sys::Oid| {
+        catalog::class(table)
+            .is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_UNLOGGED)
+    };
+    if !is_unlogged(source) && family(target).into_iter().any(is_unlogged) {
+        return Err(wrong_kind(
+            "It, or a partition of it, is unlogged: a crash of the server would empty it.",
+            "Use ALTER TABLE ... SET LOGGED.",
         ));
     }
     if [target, source].into_iter().any(catalog::has_rules) {

@@ -64,21 +64,22 @@ fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
     if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(labelled_table) {
         return;
     }
-    if hold(labelled_table) {
+    if hold(labelled_table, false) {
         Error::rows_restored(labelled_table).warn();
     }
 }
 
 /// Makes deletion from the table that carries the label wait for `ttl.resume`, in this transaction; false
-/// if it waits already.
-pub(crate) fn hold(labelled_table: pg_sys::Oid) -> bool {
+/// if it waits already. `handed_over`: as a table came from another owner.
+pub(crate) fn hold(labelled_table: pg_sys::Oid, handed_over: bool) -> bool {
     policy_lock::lock_policy_for_change(labelled_table);
     // Another session of the same restore may have been first.
-    let served = |policy: &Policy| !policy.restored;
-    let Some(mut policy) = label_of(labelled_table).filter(served) else {
+    let changes = |policy: &Policy| !policy.restored || handed_over && !policy.handed_over;
+    let Some(mut policy) = label_of(labelled_table).filter(changes) else {
         return false;
     };
     policy.restored = true;
+    policy.handed_over |= handed_over;
     seclabel::set(labelled_table, Some(&policy));
     true
 }

@@ -22,8 +22,7 @@ const COMMENT: &str =
 pub(crate) enum Placement {
     Present,
     Absent,
-    /// A restored table (docs/decisions/0010-restore-guard.md): the dump brings the
-    /// trigger, after the constraints or, restored in parallel, before them.
+    /// The script of a dump brings the trigger, after the constraints or, restored in parallel, before them.
     AsItIs,
 }
 
@@ -46,11 +45,6 @@ fn is_on(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
 }
 
-/// Whether the table waits for `ttl.resume`. What Citus makes for a shard does not: no dump brings its trigger.
-fn is_restored(relid: pg_sys::Oid) -> bool {
-    !citus::is_doing(Doing::Making) && cache::policy(relid).is_some_and(|policy| policy.is_restored)
-}
-
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it
 /// when it is done (`ddl::conversion`).
 fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
@@ -61,7 +55,7 @@ fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
 pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
     if !is_on(relid) {
         Placement::Absent
-    } else if is_restored(relid) || is_made_by_citus(relid) {
+    } else if is_brought(relid) || is_made_by_citus(relid) {
         Placement::AsItIs
     } else if index::is_any_unique(relid) {
         Placement::Present
@@ -72,11 +66,7 @@ pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
 
 /// Whether a unique index makes the table need the trigger.
 pub(crate) fn is_wanted_for_unique(relid: pg_sys::Oid) -> bool {
-    is_on(relid)
-        && !is_restored(relid)
-        && !is_made_by_citus(relid)
-        && !is_brought(relid)
-        && can_carry(relid)
+    is_on(relid) && !is_made_by_citus(relid) && !is_brought(relid) && can_carry(relid)
 }
 
 /// Whether a dump's script is running that will bring the trigger. The policy may have been

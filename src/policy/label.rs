@@ -1,7 +1,7 @@
 //! The policy as it is stored: JSON in the table's security label.
 
 use super::added::Added;
-use super::local_state::LocalState;
+use super::local_state::{Home, LocalState};
 use super::rest::{PauseEnd, Rest, Window};
 use super::rule::IndexRule;
 use super::unfit_policy::{invalid, limit};
@@ -76,6 +76,10 @@ pub(crate) struct Policy {
     /// statement, such as one of a dump, or rows were restored into the table.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) restored: bool,
+    /// It waits since a table came from another owner, whose code the deletion would run: `ttl.resume` of that table only
+    /// ends it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) handed_over: bool,
     /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
     #[serde(skip_serializing_if = "Added::is_nothing")]
     pub(crate) added: Added,
@@ -152,6 +156,7 @@ impl Default for Policy {
             paused_until: None,
             delete_between: None,
             restored: false,
+            handed_over: false,
             added: Added::default(),
             local: LocalState::default(),
         }
@@ -237,17 +242,18 @@ impl Policy {
         self.default_ttl.is_some() || !self.rules.is_empty()
     }
 
-    /// The policy as it applies in this database. A label without a state that was stored in this very
-    /// database came from a dump, by hand, or with a copy of its database: it waits for `ttl.resume`. So does one that
+    /// The policy as it applies in this database. A label without a state that was stored by this very
+    /// extension came from a dump, by hand, with a copy of its database, or from before the extension was dropped: it waits for `ttl.resume`. So does one that
     /// was stored for an owner who is not `trusted` to run code as the present one: the table's triggers are of their making.
     pub(crate) fn read_in(
         mut self,
-        database: u32,
+        home: Home,
         local: Option<LocalState>,
         trusted: impl Fn(u32) -> bool,
     ) -> Self {
-        let local = local.filter(|local| local.database == database);
-        self.restored |= local.is_none_or(|local| !trusted(local.owner));
+        let local = local.filter(|local| local.home == home);
+        self.handed_over |= local.is_some_and(|local| !trusted(local.owner));
+        self.restored |= local.is_none() || self.handed_over;
         self.local = local.unwrap_or_default();
         self
     }

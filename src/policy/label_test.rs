@@ -2,8 +2,8 @@
 
 use super::added::Added;
 use super::label::*;
-use super::local_state::ArchiveChoice;
 use super::local_state::LocalState;
+use super::local_state::{ArchiveChoice, Home};
 use super::rule::IndexRule;
 use pgrx::PgSqlErrorCode;
 use proptest::prelude::*;
@@ -152,6 +152,14 @@ fn m11_drop_partitions() {
     }
 }
 
+/// A place for states in a database, of its extension.
+fn home(database: u32) -> Home {
+    Home {
+        database,
+        extension: 3,
+    }
+}
+
 /// A label says what its owner wants, and nothing of this database: a dump of it, a label that a
 /// statement gives, and one in a copy of the database are restored.
 #[test]
@@ -160,17 +168,31 @@ fn labels_without_a_state_of_this_database_are_restored() {
     let read = |label: &str, local| {
         Policy::parse(label)
             .unwrap()
-            .read_in(5, local, |owner| owner == 10)
+            .read_in(home(5), local, |owner| owner == 10)
     };
-    let stored_in = |database| LocalState::parse(&LocalState::default().stored_in(database, 10));
+    let stored_in =
+        |database| LocalState::parse(&LocalState::default().stored_in(home(database), 10));
     assert!(!read(label, stored_in(5)).restored);
     assert!(read(label, stored_in(6)).restored);
-    let of_another = LocalState::parse(&LocalState::default().stored_in(5, 11));
-    assert!(read(label, of_another).restored);
+    let former = Home {
+        extension: 2,
+        ..home(5)
+    };
+    let before_it_was_dropped = LocalState::parse(&LocalState::default().stored_in(former, 10));
+    assert!(read(label, before_it_was_dropped).restored);
+    let of_another = LocalState::parse(&LocalState::default().stored_in(home(5), 11));
+    assert!(read(label, of_another).restored && read(label, of_another).handed_over);
+    assert!(!read(label, None).handed_over);
     assert_eq!(Some(read(label, of_another).local), of_another);
     assert!(read(label, None).restored);
     assert!(read(r#"{"restored": true}"#, stored_in(5)).restored);
-    assert!(read(label, LocalState::parse(r#"{"database": 5, "newer": 1}"#)).restored);
+    assert!(
+        read(
+            label,
+            LocalState::parse(r#"{"home": {"database": 5, "extension": 3}, "newer": 1}"#)
+        )
+        .restored
+    );
     let mut resumed = read(label, None);
     resumed.restored = false;
     assert_eq!(resumed.to_label(), Policy::parse(label).unwrap().to_label());
@@ -186,10 +208,12 @@ fn archives_of_other_databases_are_not_chosen() {
     };
     let mut policy = Policy::parse("{}").unwrap();
     policy.choose_archive("s.t".to_owned(), chosen);
-    let (label, stored) = (policy.to_label(), policy.local.stored_in(5, 10));
+    let (label, stored) = (policy.to_label(), policy.local.stored_in(home(5), 10));
     let read = |database| {
         let policy = Policy::parse(&label).unwrap();
-        policy.read_in(database, LocalState::parse(&stored), |owner| owner == 10)
+        policy.read_in(home(database), LocalState::parse(&stored), |owner| {
+            owner == 10
+        })
     };
     let archive = |policy: &Policy| policy.archive().expect("an archive").chosen;
     assert_eq!(archive(&read(5)), Some(chosen));
@@ -232,7 +256,7 @@ proptest! {
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
-            archive_to: archive.clone(), notify: archive, restored, local: LocalState::default(), index: IndexMethod::Btree, build_pending: true, drop_partitions, hidden,
+            archive_to: archive.clone(), notify: archive, restored, handed_over: restored, local: LocalState::default(), index: IndexMethod::Btree, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
             paused_until: None, delete_between: None,

@@ -8,13 +8,22 @@ use serde::{Deserialize, Serialize};
 /// The largest one, in bytes.
 pub(crate) const MAX_LOCAL_STATE_BYTES: usize = 1024;
 
+/// Where a state was stored. A policy that comes to stand elsewhere, or again after a time without the extension, proves
+/// nothing of the rows that are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Home {
+    /// In a copy of the database (`CREATE DATABASE ... TEMPLATE`) all OIDs are the same but this one.
+    pub(crate) database: u32,
+    /// An extension that is dropped and created again has another one.
+    pub(crate) extension: u32,
+}
+
 /// What is remembered of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LocalState {
-    /// The database that it was stored in. In a copy of that database
-    /// (`CREATE DATABASE ... TEMPLATE`) all OIDs are the same but this one.
-    pub(super) database: u32,
+    pub(super) home: Home,
     /// The table's owner when it was stored.
     #[serde(default)]
     pub(super) owner: u32,
@@ -44,10 +53,10 @@ impl LocalState {
         serde_json::from_str(text).ok()
     }
 
-    /// The text to store in this database, for a table of this owner.
-    pub(crate) fn stored_in(self, database: u32, owner: u32) -> String {
+    /// The text to store here, for a table of this owner.
+    pub(crate) fn stored_in(self, home: Home, owner: u32) -> String {
         let state = Self {
-            database,
+            home,
             owner,
             ..self
         };

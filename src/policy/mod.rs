@@ -33,7 +33,7 @@ pub(crate) use instants::{
     from_fractional_epoch, from_iso8601,
 };
 pub(crate) use label::{IndexMethod, MAX_LABEL_BYTES, Policy, too_large};
-pub(crate) use local_state::{ArchiveChoice, LocalState, MAX_LOCAL_STATE_BYTES, Shortened};
+pub(crate) use local_state::{ArchiveChoice, Home, LocalState, MAX_LOCAL_STATE_BYTES, Shortened};
 pub(crate) use options::{OPTIONS, TableOption, Value, option};
 pub(crate) use rest::{LocalTime, PauseEnd, Rest, Resting, Window};
 pub(crate) use rule::{

@@ -140,7 +140,8 @@ fn c23_label() {
     assert_eq!(policy(&policy(kept).to_label()), policy(kept));
     let mut kept = policy(kept);
     kept.local.shortened = Some(Shortened::again(None, 5, 4));
-    let stored = LocalState::parse(&kept.local.stored_in(7, 10)).expect("what was stored");
+    let stored =
+        LocalState::parse(&kept.local.stored_in(Home::default(), 10)).expect("what was stored");
     assert_eq!(stored.shortened, kept.local.shortened);
     for bad in [
         r#"{"keep_expired": -1}"#,

@@ -4,7 +4,6 @@ use super::seclabel::{self, PROVIDER};
 use crate::citus;
 use crate::error::Result;
 use crate::pg::catalog::{self, names, roles};
-use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
 use crate::policy::{ArchiveChoice, MAX_LABEL_BYTES, Policy, too_large};
 use pgrx::pg_sys;
@@ -35,12 +34,12 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy>)>
     }
     let row_type = |relid| catalog::class(relid).map(|class| class.row_type);
     let locals = seclabel::locals(relid.and_then(row_type));
-    let database = background::my_database().to_u32();
+    let home = seclabel::home();
     let complete = |(relid, policy): (pg_sys::Oid, Result<Policy>)| {
         let local = row_type(relid).and_then(|of| locals.get(&of).copied());
         let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
         let trusted = |former: u32| roles::has_rights_of(former.into(), owner);
-        let policy = policy.map(|policy| with_archive(policy.read_in(database, local, trusted)));
+        let policy = policy.map(|policy| with_archive(policy.read_in(home, local, trusted)));
         (relid, policy)
     };
     found.into_iter().map(complete).collect()

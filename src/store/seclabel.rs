@@ -1,7 +1,7 @@
 //! Security labels of the provider `ttl`: a table's label is its policy, the label of its row type what
 //! the extension remembers of it ([`LocalState`]).
 
-use super::{policy_lock, written};
+use super::{extension, policy_lock, written};
 use crate::citus::{self, Doing};
 use crate::error::Error;
 use crate::pg::abi::encoding;
@@ -11,7 +11,7 @@ use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
 use crate::pg::session::xact;
-use crate::policy::{LocalState, MAX_LOCAL_STATE_BYTES, Policy};
+use crate::policy::{Home, LocalState, MAX_LOCAL_STATE_BYTES, Policy};
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -66,13 +66,20 @@ pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
     set_local(relid, policy.map(|policy| policy.local));
 }
 
+/// Where what is remembered is stored now.
+pub(super) fn home() -> Home {
+    Home {
+        database: background::my_database().to_u32(),
+        extension: extension::oid().map_or(0, pg_sys::Oid::to_u32),
+    }
+}
+
 /// Stores what the extension remembers of the table in this database; `None` removes it.
 pub(super) fn set_local(relid: pg_sys::Oid, local: Option<LocalState>) {
     let Some(class) = catalog::class(relid) else {
         return;
     };
-    let text = local
-        .map(|local| local.stored_in(background::my_database().to_u32(), class.owner.to_u32()));
+    let text = local.map(|local| local.stored_in(home(), class.owner.to_u32()));
     let text = text.as_deref().and_then(encoding::to_server);
     labels::set(
         PROVIDER,

@@ -7,7 +7,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
-use crate::store::{all_labels, index_of, seclabel};
+use crate::store::{index_of, labels, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -21,22 +21,26 @@ fn resume(rel: Option<pg_sys::Oid>) {
 }
 
 /// `ttl.resume_restored() RETURNS SETOF regclass`: as `ttl.resume` for each table that waits because of
-/// a restore, of those that the caller may act for. A pause goes on. For a table that cannot be resumed
-/// a WARNING is raised, and it goes on waiting.
+/// a restore, of those that the caller may act for. A pause goes on. For a table that cannot be resumed, or
+/// that waits since it came from another owner, a WARNING is raised, and it goes on waiting.
 #[pg_extern(sql = false)]
 fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
     guard::check_writable(c"ttl.resume_restored()");
     let user = roles::current_user();
-    let mut tables: Vec<pg_sys::Oid> = all_labels()
-        .into_iter()
-        .filter(|(relid, policy)| {
-            let waits = |policy: &Policy| policy.restored;
-            policy.as_ref().is_some_and(waits)
-                && labelled_table(*relid) == Some(*relid)
-                && roles::owns_relation(*relid, user)
-        })
-        .map(|(relid, _)| relid)
-        .collect();
+    let is_meant = |relid: pg_sys::Oid, policy: &Policy| {
+        policy.restored && labelled_table(relid) == Some(relid) && roles::owns_relation(relid, user)
+    };
+    let mut tables: Vec<pg_sys::Oid> = vec![];
+    for (relid, policy) in labels() {
+        if !is_meant(relid, &policy) {
+            continue;
+        }
+        if policy.handed_over {
+            not_resumed(relid, &handed_over()).warn();
+        } else {
+            tables.push(relid);
+        }
+    }
     // Everybody locks them in the same order.
     tables.sort_unstable_by_key(|relid| relid.to_u32());
     tables.retain(|&relid| match lift_guard(relid, false) {
@@ -47,6 +51,13 @@ fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
         }
     });
     SetOfIterator::new(tables)
+}
+
+/// Why a table is not resumed together with others.
+fn handed_over() -> Error {
+    let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+    let reason = "it, or a table that its deletion reaches, has belonged to another owner, whose triggers and expressions would run";
+    Error::new(code, reason)
 }
 
 fn not_resumed(relid: pg_sys::Oid, failure: &Error) -> Error {
@@ -91,6 +102,7 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     if is_restored {
         check_indexes(relid, &policy)?;
         policy.restored = false;
+        policy.handed_over = false;
         seclabel::set(relid, Some(&policy));
         if policy.is_on() {
             write_label::take_place(relid);

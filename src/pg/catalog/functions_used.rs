@@ -79,12 +79,30 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
     (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))
 }
 
-/// Whether only a superuser can have made the operator, its negator and its commutator: no other role links one to it.
+/// Whether the operator, its negator and commutator, and theirs, call none but superusers' functions. They are superusers'
+/// own: their links stay. By itself that says little, as REASSIGN OWNED makes a superuser the owner of what another role
+/// has made.
 fn is_operator_of_superusers(operator: pg_sys::Oid) -> bool {
-    operator.to_u32() < pg_sys::FirstNormalObjectId
-        || rows::OPERATOR
-            .get(operator, |row| row.oprowner)
-            .is_some_and(roles::is_superuser)
+    let (mut seen, mut next) = (vec![], vec![operator]);
+    while let Some(operator) = next.pop() {
+        let is_known = operator.to_u32() < pg_sys::FirstNormalObjectId || seen.contains(&operator);
+        if is_known {
+            continue;
+        }
+        let links = rows::OPERATOR.get(operator, |row| {
+            (row.oprowner, row.oprcode, [row.oprnegate, row.oprcom])
+        });
+        match links {
+            Some((owner, function, links))
+                if roles::is_superuser(owner) && is_trusted(function) =>
+            {
+                next.extend(links);
+            }
+            _ => return false,
+        }
+        seen.push(operator);
+    }
+    true
 }
 
 /// Whether values of the type call none but superusers' functions.

@@ -1,6 +1,6 @@
-//! `object_access_hook`: what a statement really drops, whatever it names.
+//! `object_access_hook`: what a statement really drops or alters, whatever it names.
 //!
-//! It is installed only while a statement runs that can drop something, in a database with the
+//! It is installed only while a statement runs that can drop something or change an owner, in a database with the
 //! extension: with any such hook, PostgreSQL 17 and newer compute `search_path` again at each
 //! change, and call the hook for each function that is prepared
 //! (docs/decisions/0024-what-a-statement-has-dropped.md).
@@ -9,23 +9,24 @@ use pgrx::pg_sys::{self, ObjectAccessType};
 use pgrx::prelude::*;
 use std::cell::Cell;
 
-/// Functions to call before a relation or an extension is dropped; its catalog entries are still
-/// there.
+/// Functions to call before a relation or an extension is dropped, its catalog entries being still there, and when a
+/// relation was altered, while look-ups in the catalogs still find it as it was.
 #[derive(Clone, Copy)]
-pub(crate) struct DropCallbacks {
-    pub(crate) relation: fn(pg_sys::Oid),
-    pub(crate) extension: fn(pg_sys::Oid),
+pub(crate) struct ObjectCallbacks {
+    pub(crate) drops_relation: fn(pg_sys::Oid),
+    pub(crate) drops_extension: fn(pg_sys::Oid),
+    pub(crate) alters_relation: fn(pg_sys::Oid),
 }
 
 static mut PREVIOUS: pg_sys::object_access_hook_type = None;
 
 thread_local! {
     /// Set while it is installed.
-    static CALLS: Cell<Option<DropCallbacks>> = const { Cell::new(None) };
+    static CALLS: Cell<Option<ObjectCallbacks>> = const { Cell::new(None) };
 }
 
 /// Installs the hook, unless it is installed.
-pub(crate) fn install(calls: DropCallbacks) {
+pub(crate) fn install(calls: ObjectCallbacks) {
     if CALLS.replace(Some(calls)).is_none() {
         // SAFETY: variables of this process, which has one thread.
         unsafe {
@@ -77,25 +78,22 @@ unsafe extern "C-unwind" fn trampoline(
             previous(access, class, object, sub_object, arg);
         }
     }
-    if access == ObjectAccessType::OAT_DROP && sub_object == 0 {
-        if class == pg_sys::RelationRelationId {
-            note_relation(object);
-        } else if class == pg_sys::ExtensionRelationId {
-            note_extension(object);
+    let call: fn(ObjectCallbacks) -> fn(pg_sys::Oid) = match (access, class) {
+        _ if sub_object != 0 => return,
+        (ObjectAccessType::OAT_DROP, pg_sys::RelationRelationId) => |calls| calls.drops_relation,
+        (ObjectAccessType::OAT_DROP, pg_sys::ExtensionRelationId) => |calls| calls.drops_extension,
+        (ObjectAccessType::OAT_POST_ALTER, pg_sys::RelationRelationId) => {
+            |calls| calls.alters_relation
         }
-    }
+        _ => return,
+    };
+    note(call, object);
 }
 
 #[pg_guard]
-extern "C-unwind" fn note_relation(relid: pg_sys::Oid) {
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn note(call: fn(ObjectCallbacks) -> fn(pg_sys::Oid), object: pg_sys::Oid) {
     if let Some(calls) = CALLS.get() {
-        (calls.relation)(relid);
-    }
-}
-
-#[pg_guard]
-extern "C-unwind" fn note_extension(extension: pg_sys::Oid) {
-    if let Some(calls) = CALLS.get() {
-        (calls.extension)(extension);
+        call(calls)(object);
     }
 }

@@ -244,5 +244,12 @@ fn after_the_extension_was_dropped() {
         "SELECT ttl.enable(t, 3600) FROM unnest('{single,whole,part,child,parent,keyless}'::regclass[]) AS t",
     );
     assert_eq!(triggers(&database), before);
+    // Writes did not count meanwhile, so that deletion waits.
+    assert!(
+        problems(&database)
+            .iter()
+            .all(|it| it.contains("ttl.resume"))
+    );
+    session.run("SELECT ttl.resume_restored()");
     assert!(problems(&database).is_empty());
 }

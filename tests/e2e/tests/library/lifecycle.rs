@@ -1,8 +1,10 @@
 //! C6, C9: the extension is created and dropped, and the library preloaded or not.
 
 use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::Duration;
 
-use ttl_ext_e2e::{CachedPlans, Server, SqlState};
+use ttl_ext_e2e::{CachedPlans, PATIENCE, Server, SqlState};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -36,6 +38,40 @@ fn drop_and_create_extension() {
         b.run("DROP EXTENSION ttl_ext CASCADE");
         assert_eq!(plans.count(&mut a), 3);
     }
+}
+
+/// What was written while the extension was not there is not deleted by its return: an UPDATE then did not count as a
+/// write.
+#[test]
+fn rows_in_use_outlive_the_extension() {
+    let server = Server::start_sweeping(&[]);
+    let database = server.database("returns");
+    let mut session = database.connect();
+    session.run(
+        "CREATE TABLE cart (id int PRIMARY KEY, v text); SELECT ttl.enable('cart', 2);
+         INSERT INTO cart SELECT generate_series(1, 100); DROP EXTENSION ttl_ext CASCADE",
+    );
+    sleep(Duration::from_secs(3));
+    session.run("UPDATE cart SET v = 'in use'; CREATE EXTENSION ttl_ext");
+    assert_eq!(
+        session
+            .column("SELECT to_do FROM ttl.check() WHERE to_do LIKE '%ttl.resume%'")
+            .len(),
+        1
+    );
+    // A table that is deleted from shows that workers are there.
+    session.run(
+        "CREATE TABLE other (id int); SELECT ttl.enable('other', 1); INSERT INTO other VALUES (1)",
+    );
+    let mut disk = database.disk();
+    disk.wait_until("SELECT count(*) FROM other", "0", PATIENCE);
+    sleep(Duration::from_secs(2));
+    assert_eq!(disk.count("cart"), 100);
+    session.run("SELECT ttl.disable('cart', revive_expired => true)");
+    assert_eq!(
+        session.value("SELECT count(*) FROM cart WHERE v = 'in use'"),
+        "100"
+    );
 }
 
 /// Databases of one server: one without the extension is left alone.

@@ -158,7 +158,7 @@ fn the_extension_is_dropped() {
             assert_eq!(disk.value(held), "1", "{drop}");
             dropping.run("COMMIT");
             disk.run(
-                "SET ROLE keeper; CREATE EXTENSION ttl_ext; RESET ROLE; INSERT INTO t VALUES (1)",
+                "SET ROLE keeper; CREATE EXTENSION ttl_ext; RESET ROLE; SELECT ttl.resume_restored(); INSERT INTO t VALUES (1)",
             );
             disk.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
         }

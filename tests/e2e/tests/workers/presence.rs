@@ -150,7 +150,7 @@ fn switched_off_and_on() {
     slow.finish(&mut disk);
 }
 
-/// DROP EXTENSION during deletion ends it; after CREATE EXTENSION it resumes.
+/// DROP EXTENSION during deletion ends it; after CREATE EXTENSION it resumes, once the owner says so.
 #[test]
 fn extension_dropped_and_created() {
     let database = server().database("extension");
@@ -163,7 +163,7 @@ fn extension_dropped_and_created() {
         disk.launcher_looks_again();
         disk.wait_for_workers("extension", 0);
         assert_eq!(disk.count("slow"), before);
-        disk.run("CREATE EXTENSION ttl_ext");
+        disk.run("CREATE EXTENSION ttl_ext; SELECT ttl.resume_restored()");
         let fewer = format!("SELECT count(*) < {before} FROM slow");
         disk.wait_until(&fewer, "t", PATIENCE);
     }

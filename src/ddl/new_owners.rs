@@ -1,0 +1,133 @@
+//! A table that gets another owner keeps what its former owner has left on it: triggers, and expressions of indexes,
+//! constraints and defaults. The worker would run that as the new owner. So deletion that reaches the table waits for
+//! `ttl.resume` (docs/decisions/0070-what-waits.md).
+//!
+//! The present owner alone does not tell: a table that was given away and came back belongs to the role that it belonged to.
+
+use crate::citus;
+use crate::deletion::archive_check;
+use crate::error::Error;
+use crate::keys::restoring;
+use crate::pg::catalog::{self, foreign_key, roles};
+use crate::store::{cache, labels};
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// A relation that the running statement has altered, and its owner before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Altered {
+    relid: pg_sys::Oid,
+    former: pg_sys::Oid,
+}
+
+thread_local! {
+    /// What the running statement has altered.
+    static ALTERED: RefCell<Vec<Altered>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes the owner of a table that was altered, which the catalog's look-ups still find as it was before.
+pub(super) fn note(relid: pg_sys::Oid) {
+    const TABLES: [u8; 3] = [
+        pg_sys::RELKIND_RELATION,
+        pg_sys::RELKIND_PARTITIONED_TABLE,
+        pg_sys::RELKIND_FOREIGN_TABLE,
+    ];
+    let Some(class) = catalog::class(relid).filter(|class| TABLES.contains(&class.relkind)) else {
+        return;
+    };
+    let altered = Altered {
+        relid,
+        former: class.owner,
+    };
+    ALTERED.with_borrow_mut(|all| {
+        if all.last() != Some(&altered) {
+            all.push(altered);
+        }
+    });
+}
+
+/// Called if the statement has failed and when another begins. Raises no error.
+pub(super) fn forget() {
+    ALTERED.with_borrow_mut(Vec::clear);
+}
+
+/// After the statement: deletion waits that would reach a table whose former owner could not act as the owner of the
+/// policy, while the new one can.
+pub(super) fn hold() {
+    let mut changed = ALTERED.take();
+    changed.retain(|it| catalog::class(it.relid).is_some_and(|class| class.owner != it.former));
+    // The node from which the statement came holds the policy for all.
+    if changed.is_empty() || citus::is_of_citus() {
+        return;
+    }
+    let archives = archives();
+    for &Altered { relid, former } in &changed {
+        pgrx::check_for_interrupts!();
+        for policy in reaching(relid, &archives) {
+            if hands_over(relid, former, policy) && restoring::hold(policy, true) {
+                waits(policy, relid, former).warn();
+            }
+        }
+    }
+}
+
+/// Whether what `former` has left on the table would run with more rights than that role has, if rows of the table with
+/// this policy are deleted.
+fn hands_over(relid: pg_sys::Oid, former: pg_sys::Oid, policy: pg_sys::Oid) -> bool {
+    let owner = |table| catalog::class(table).map(|class| class.owner);
+    let Some((new, runs_as)) = owner(relid).zip(owner(policy)) else {
+        return false;
+    };
+    // What belongs to others the worker does not run as this owner.
+    let is_on = cache::own_label(policy).is_some_and(|label| label.is_on());
+    is_on && roles::has_rights_of(new, runs_as) && !roles::has_rights_of(former, runs_as)
+}
+
+/// The tables with a policy by which rows are deleted from the table, rows that it refers to, or rows that go there.
+fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> HashSet<pg_sys::Oid> {
+    let mut found: HashSet<pg_sys::Oid> = archives
+        .iter()
+        .filter(|(_, archive)| archive_check::family(*archive).contains(&relid))
+        .map(|(policy, _)| *policy)
+        .collect();
+    let mut seen = HashSet::from([relid]);
+    let mut next = vec![relid];
+    while let Some(table) = next.pop() {
+        pgrx::check_for_interrupts!();
+        found.extend(cache::labelled_table(table));
+        let keys = foreign_key::of_referencing(table).into_iter();
+        let referenced = keys.filter_map(|key| foreign_key::row(key).map(|row| row.referenced));
+        // A partition may have foreign keys of its own.
+        let referenced = referenced.flat_map(catalog::all_inheritors);
+        next.extend(referenced.filter(|&table| seen.insert(table)));
+    }
+    found
+}
+
+/// The tables with a policy and their archives.
+fn archives() -> Vec<(pg_sys::Oid, pg_sys::Oid)> {
+    let archive = |(relid, policy): (pg_sys::Oid, crate::policy::Policy)| {
+        Some((relid, policy.archive()?.chosen?.table.into()))
+    };
+    labels().into_iter().filter_map(archive).collect()
+}
+
+fn waits(policy: pg_sys::Oid, relid: pg_sys::Oid, former: pg_sys::Oid) -> Error {
+    let table = catalog::qualified_name(policy);
+    let owner = catalog::class(policy).map_or(pg_sys::InvalidOid, |class| class.owner);
+    Error::new(
+        PgSqlErrorCode::ERRCODE_WARNING,
+        format!("deletion of expired rows of table {table} waits"),
+    )
+    .detail(format!(
+        "Table {} has belonged to {}, whose triggers and expressions on it would run as {}.",
+        catalog::qualified_name(relid),
+        roles::name(former),
+        roles::name(owner)
+    ))
+    .hint(format!(
+        "Look at them; then SELECT ttl.resume({}) starts it.",
+        catalog::quote_literal(&table)
+    ))
+}
