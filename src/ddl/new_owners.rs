@@ -127,7 +127,7 @@ fn waits(policy: pg_sys::Oid, relid: pg_sys::Oid, former: pg_sys::Oid) -> Error 
         roles::name(owner)
     ))
     .hint(format!(
-        "Look at them; then SELECT ttl.resume({}) starts it.",
+        "Look at them. To start deletion, run: SELECT ttl.resume({});",
         catalog::quote_literal(&table)
     ))
 }

@@ -58,8 +58,13 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
     match statement.kind {
         StatementKind::CreateIndex { .. } => before_index(statement, outermost),
         StatementKind::CreateTable => {}
-        // The trigger comes from a dump, or a user created it.
-        StatementKind::CreateTrigger { .. } => note(&TABLES, relation),
+        // The trigger comes from a dump, or a user creates it.
+        StatementKind::CreateTrigger { replace } => {
+            note(&TABLES, relation);
+            if !replace && outermost {
+                before_trigger(statement);
+            }
+        }
         // The policy ends.
         StatementKind::SetLabel => note(&REDUCED, relation),
         _ => {
@@ -153,6 +158,17 @@ fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sy
             tables.push(table);
         }
     });
+}
+
+/// A script that brings the trigger does not fail where it is already.
+fn before_trigger(statement: &UtilityStatement<'_>) {
+    if let Some(table) = statement.relation
+        && trigger_placement::has(table)
+        && roles::owns_relation(table, roles::current_user())
+        && statement.take_lock(pg_sys::ShareRowExclusiveLock)
+    {
+        trigger_placement::remove_own_of_tree(table);
+    }
 }
 
 /// For a unique index, creates the trigger first: an index that is built concurrently rejects rows

@@ -22,7 +22,8 @@ const COMMENT: &str =
 pub(crate) enum Placement {
     Present,
     Absent,
-    /// The script of a dump brings the trigger, after the constraints or, restored in parallel, before them.
+    /// The script of a dump brings the trigger, after the constraints or, restored in parallel, before them
+    /// (docs/decisions/0010-restore-guard.md).
     AsItIs,
 }
 
@@ -45,6 +46,13 @@ fn is_on(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
 }
 
+/// Whether a dump's script is running that has brought the policy. What Citus makes for a shard comes from no dump.
+fn is_being_restored(relid: pg_sys::Oid) -> bool {
+    roles::reads_physically(relid)
+        && !citus::is_doing(Doing::Making)
+        && cache::policy(relid).is_some_and(|policy| policy.is_restored)
+}
+
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it
 /// when it is done (`ddl::conversion`).
 fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
@@ -55,7 +63,7 @@ fn is_made_by_citus(relid: pg_sys::Oid) -> bool {
 pub(crate) fn placement(relid: pg_sys::Oid) -> Placement {
     if !is_on(relid) {
         Placement::Absent
-    } else if is_brought(relid) || is_made_by_citus(relid) {
+    } else if is_being_restored(relid) || is_made_by_citus(relid) {
         Placement::AsItIs
     } else if index::is_any_unique(relid) {
         Placement::Present

@@ -20,9 +20,9 @@ fn invalidate_plans() {
     if waiting > 0 {
         Error::new(
             PgSqlErrorCode::ERRCODE_WARNING,
-            format!("expired rows of {waiting} tables are hidden, and not deleted"),
+            "tables have a time to live from before the extension was dropped",
         )
-        .detail("They have a time to live from before the extension was created; writes have not counted meanwhile.")
+        .detail(format!("Their number: {waiting}. Expired rows are hidden, and not deleted: writes have not counted meanwhile."))
         .hint("To start deletion, run: SELECT ttl.resume_restored(); to see the rows again, SELECT ttl.disable('...', revive_expired => true);")
         .warn();
     }

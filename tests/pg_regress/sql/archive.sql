@@ -22,8 +22,10 @@ SELECT ttl.archive_to('t', 'other_type');
 CREATE VIEW v AS SELECT * FROM t;
 SELECT ttl.archive_to('t', 'v');
 CREATE TEMPORARY TABLE temporary (LIKE t);
+CREATE UNLOGGED TABLE unlogged (LIKE t);
 \set VERBOSITY sqlstate
 SELECT ttl.archive_to('t', 'temporary');
+SELECT ttl.archive_to('t', 'unlogged');
 \set VERBOSITY default
 CREATE TABLE child () INHERITS (t);
 SELECT ttl.archive_to('t', 'child');

@@ -274,6 +274,8 @@ DROP TABLE taken, taken_parts;
 SECURITY LABEL FOR ttl ON TABLE t2 IS NULL;
 SELECT * FROM triggers;
 SECURITY LABEL FOR ttl ON TABLE t2 IS '{"default_ttl": 100}';
+-- as the script of a dump
+SET row_security = off;
 CREATE UNIQUE INDEX another ON t2 (id);
 SELECT * FROM triggers;
 SELECT * FROM problems;
@@ -286,7 +288,11 @@ ALTER TABLE t2 DISABLE TRIGGER ALL;
 SELECT * FROM triggers;
 ALTER TABLE t2 ADD PRIMARY KEY (id);
 SELECT * FROM triggers;
+RESET row_security;
 SELECT ttl.resume('t2');
+SELECT * FROM triggers;
+-- a script that brings it again
+CREATE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT OR UPDATE ON t2 FOR EACH ROW EXECUTE FUNCTION ttl.free_expired_keys();
 SELECT * FROM triggers;
 -- from an older dump, without it
 SECURITY LABEL FOR ttl ON TABLE t2 IS NULL;
