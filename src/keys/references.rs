@@ -59,7 +59,7 @@ impl fast_path::Judge for ReferenceJudge {
             execution::advance(moment::after_wait());
         }
         let is_live = liveness.is_live(row);
-        outer.resume();
+        execution::leave(outer);
         !is_live
     }
 }
