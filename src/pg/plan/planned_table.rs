@@ -153,10 +153,7 @@ impl<'a> PlannedTable<'a> {
     /// and skips later checks if that was safe.
     pub(crate) fn mind_parallel_hazards(self) {
         // SAFETY: the state of the planning under way.
-        let hazard = unsafe { &mut (*self.root.read().glob).maxParallelHazard };
-        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
-            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
-        }
+        unsafe { mind_parallel_hazards(&self.root.read()) };
     }
 
     /// Whether the column is the first partition key of a table partitioned by RANGE.
@@ -201,6 +198,19 @@ impl<'a> PlannedTable<'a> {
                 }
             }
         }
+    }
+}
+
+/// Makes the planner check conditions for parallel safety that are added to a query which was safe.
+///
+/// # Safety
+/// The state of the planning under way.
+pub(super) unsafe fn mind_parallel_hazards(root: &PlannerInfo) {
+    // SAFETY: as required of the caller.
+    if let Some(global) = unsafe { root.glob.as_mut() }
+        && global.maxParallelHazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE
+    {
+        global.maxParallelHazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
     }
 }
 
