@@ -48,8 +48,8 @@ fn is_served(relid: pg_sys::Oid) -> bool {
     let now = background::now();
     settings::enabled()
         && cache::policy(relid).is_none_or(|policy| {
-            let rests = paused_tables::at(policy.rest, now).is_some();
-            let waits = policy.is_restored || policy.waits_until(now).is_some();
+            let rests = paused_tables::at(policy.label.rest(), now).is_some();
+            let waits = policy.label.restored || policy.waits_until(now).is_some();
             !rests && !waits && policy.keep_expired == 0
         })
 }

@@ -101,7 +101,7 @@ pub(crate) fn has_row(visit: &GateVisit, leaf: pg_sys::Oid, policy: &TablePolicy
 /// As [`has_live_row`], of a partition whose rows are in shards of Citus: what their filters let
 /// through is live. Where nothing is hidden, or rows are kept, it is unknown here.
 fn has_live_row_in_shards(leaf: pg_sys::Oid, policy: &TablePolicy) -> bool {
-    if !policy.hidden || policy.keep_expired > 0 {
+    if !policy.label.hidden || policy.keep_expired > 0 {
         return true;
     }
     let query = format!("SELECT EXISTS (SELECT 1 FROM {})", qualified_name(leaf));

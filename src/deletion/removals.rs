@@ -101,7 +101,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
     let mut removals = Vec::new();
     for (target, policy) in expiring(relid) {
         let delete = enforced.deletion(partition(relid, target), &expired(&policy));
-        let archives = policy.archive.is_some();
+        let archives = policy.label.archive_to.is_some();
         let mut code = code::of(target, Change::Deletion);
         if archives {
             code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
@@ -142,7 +142,7 @@ pub(super) fn partition(relid: Oid, target: Oid) -> Option<Oid> {
 
 /// "The row is expired", of a table with this policy.
 pub(super) fn expired(policy: &TablePolicy) -> String {
-    let live = live_condition(policy.default_ttl);
+    let live = live_condition(policy.label.default_ttl);
     format!("CASE WHEN {live} THEN false ELSE true END")
 }
 

@@ -42,7 +42,8 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
         }
     }
     let owner = |relid| catalog::class(relid).map(|class| class.owner);
-    let archives = |table| cache::policy(table).is_some_and(|policy| policy.archive.is_some());
+    let archives =
+        |table| cache::policy(table).is_some_and(|policy| policy.label.archive_to.is_some());
     let runs_nothing = |&table: &Oid| {
         !code::of(table, Change::Deletion).is_any()
             && !archives(table)

@@ -43,12 +43,14 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
 /// Whether the table's TTL is on and hides expired rows: else their keys are taken until they
 /// are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
+    cache::policy(relid)
+        .is_some_and(|policy| policy.label.hidden && policy.label.is_on() && !policy.is_shell())
 }
 
 /// Whether the table waits for `ttl.resume`. What Citus makes for a shard does not: no dump brings its trigger.
 fn is_restored(relid: pg_sys::Oid) -> bool {
-    !citus::is_doing(Doing::Making) && cache::policy(relid).is_some_and(|policy| policy.is_restored)
+    !citus::is_doing(Doing::Making)
+        && cache::policy(relid).is_some_and(|policy| policy.label.restored)
 }
 
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it

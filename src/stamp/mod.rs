@@ -177,7 +177,7 @@ impl StampedTable<'_> {
 
     fn stamp_update(&self, list: Assignments<'_>, is_merge: bool) {
         let column = &self.clock.ts;
-        let refreshes = self.policy.ts_granularity > 0 && !self.sets_override(&list);
+        let refreshes = self.policy.label.ts_granularity > 0 && !self.sets_override(&list);
         let stamp =
             |given: Option<*mut Expr>| match self.given_by_citus(given.filter(|_| !is_merge)) {
                 Some(given) => given,
@@ -193,7 +193,7 @@ impl StampedTable<'_> {
         let var = |column| expressions::var(self.entry.varno(), column);
         let ttl = self.clock.ttl.as_ref();
         let ttl = ttl.map_or_else(|| expressions::int4(None), var);
-        let granularity = expressions::int4(Some(self.policy.ts_granularity));
+        let granularity = expressions::int4(Some(self.policy.label.ts_granularity));
         let args = [var(&self.clock.ts), ttl, granularity];
         let refreshed =
             expressions::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args);

@@ -12,10 +12,12 @@ use crate::pg::abi::{encoding, fmgr};
 use crate::pg::catalog::expressions;
 use crate::pg::exec::call::Call;
 use crate::pg::plan::support::Request;
+use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
+use std::rc::Rc;
 
 fmgr::finfo_v1!(
     pg_finfo_ttl_row_is_live_support,
@@ -38,8 +40,12 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
             return Some(expressions::and(&[]));
         };
         let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
-        let policy = TablePolicy {
+        let label = Policy {
             default_ttl,
+            ..(*policy.label).clone()
+        };
+        let policy = TablePolicy {
+            label: Rc::new(label),
             ..policy.clone()
         };
         Some(restriction::live_condition(&functions, &policy, varno))

@@ -64,7 +64,7 @@ pub(in crate::api) fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 
                     .map(|ttl| i32::of(ttl)),
             )
         };
-        policy::expires_at(ts, policy::effective_ttl(ttl, policy.default_ttl))
+        policy::expires_at(ts, policy::effective_ttl(ttl, policy.label.default_ttl))
     });
     let by_rules = policy.rules.iter().map(|rule| by_rule(rule, row));
     by_rules.fold(by_clock, i64::min)
