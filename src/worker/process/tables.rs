@@ -12,7 +12,7 @@ use crate::store::{self, Clock, TablePolicy, cache, extension};
 use crate::worker::builder;
 use crate::worker::queue::quota::Claimant;
 use crate::worker::shared::state::{self, Entering, TableKey, TableState};
-use crate::worker::shared::{self, blocked, builds, log};
+use crate::worker::shared::{self, blocked, builds, places};
 use pgrx::pg_sys;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -60,12 +60,21 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
             return Ok(None);
         }
         let mut targets = FoundTargets::new();
+        let mut restored = Vec::new();
         let labels = store::labels();
         let unfinished = builder::unfinished(&labels);
         let mut bound = HashMap::new();
         for (labelled_table, policy) in &labels {
-            // C9: TTL is off, or waits for `ttl.resume`.
-            if policy.is_on() && !policy.restored {
+            // C9: TTL is off.
+            if !policy.is_on() {
+                continue;
+            }
+            if policy.restored {
+                // Unless an ancestor's is in force.
+                if cache::labelled_table(*labelled_table) == Some(*labelled_table) {
+                    restored.push(*labelled_table);
+                }
+            } else {
                 let hash = hash(&(policy.to_label(), policy.local));
                 bound.insert(*labelled_table, (policy, hash));
             }
@@ -95,11 +104,11 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
             .iter()
             .map(|(labelled_table, _)| labelled_table.to_u32())
             .collect();
-        Ok((!labels.is_empty()).then_some((targets, labelled_tables, unfinished)))
+        Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables, unfinished)))
     })?;
     // Another worker may have seen a change that was committed too late for this one.
     let late = changes() != before;
-    let Some((targets, labelled_tables, unfinished)) = found else {
+    let Some((targets, restored, labelled_tables, unfinished)) = found else {
         if late {
             return Ok(Some(false));
         }
@@ -151,15 +160,7 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
     if let Some(slot) = shared::database(database) {
         slot.without_room.store(full, Ordering::Relaxed);
     }
-    if full > 0 {
-        log::once(
-            "full",
-            &format!(
-                "no room in shared memory for {full} tables with a time to live: their expired rows stay on disk"
-            ),
-            "Raise \"ttl.max_tables\" and restart the server.",
-        );
-    }
+    warn(full, &restored);
     builds::want(database, &unfinished);
     Ok(Some(!late && full == 0 && unfinished.is_empty()))
 }
@@ -298,4 +299,35 @@ fn fingerprint(label: u64, in_force: &TablePolicy) -> u64 {
     in_force.rules.hash(&mut hasher);
     // 0 stands for none.
     hasher.finish() | 1
+}
+
+fn warn(full: u32, restored: &[pg_sys::Oid]) {
+    if full > 0 {
+        crate::worker::shared::log::once(
+            "full",
+            &format!(
+                "no room in shared memory for {full} tables with a time to live: their expired rows stay on disk"
+            ),
+            "Raise \"ttl.max_tables\" and restart the server.",
+        );
+    }
+    for &labelled_table in restored {
+        let key = TableKey::here(labelled_table);
+        let claimant = worker_transaction::run(|| Ok(places::claimant(labelled_table)));
+        let is_new = |claimant| state::warn_restored(key, claimant);
+        if !claimant.ok().flatten().is_some_and(is_new) {
+            continue;
+        }
+        let name = worker_transaction::run(|| Ok(catalog::qualified_name(labelled_table)))
+            .unwrap_or_default();
+        crate::worker::shared::log::warning(
+            &format!(
+                "expired rows of table {name} are not deleted, because the table was restored from a dump or labelled by hand"
+            ),
+            &format!(
+                "Look at it, then start deletion with SELECT ttl.resume({}).",
+                catalog::quote_literal(&name)
+            ),
+        );
+    }
 }

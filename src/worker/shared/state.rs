@@ -69,6 +69,7 @@ pub(crate) struct TableState {
     pub(in crate::worker) schedule: Schedule,
     pub(in crate::worker) progress: Progress,
     pub(crate) counters: Counters,
+    pub(in crate::worker) warned_restored: bool,
     /// Before this time no attempt is made to drop the partition as a whole.
     pub(in crate::worker) not_whole_before: i64,
     /// Whether the partition may be dropped if it is empty.
@@ -288,6 +289,15 @@ pub(crate) fn reset_counters(database: u32, tables: &[(u32, Claimant)]) {
             state.habit.used = 0;
         }
     });
+}
+
+/// Whether this is the first question about this restored table.
+pub(in crate::worker) fn warn_restored(key: TableKey, claimant: Claimant) -> bool {
+    ensure_table(&TableState::new(key, key.relid, claimant))
+        && with_table(key, |state| {
+            state.schedule.never();
+            !std::mem::replace(&mut state.warned_restored, true)
+        }) == Some(true)
 }
 
 /// A copy of a table's state.
