@@ -5,27 +5,24 @@
 
 use super::now::statement_now;
 use crate::pg::abi::context::{Context, Mark};
-use crate::pg::abi::variable::Variable;
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::server::parallel;
-use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
+use crate::pg::session::scoped::{Scope, Scoped};
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use pgrx::pg_sys;
-use std::cell::RefCell;
 
 /// The time of the running query; 0 if none is running.
 static TIME: AtomicI64 = AtomicI64::new(0);
 /// The time that queries of this transaction were given ([`super::distributed`]); 0: none was.
 static GIVEN: AtomicI64 = AtomicI64::new(0);
-/// Its snapshot.
-static SNAPSHOT: AtomicPtr<pg_sys::SnapshotData> = AtomicPtr::new(core::ptr::null_mut());
 
-/// What was running when each open subtransaction began, the outermost first.
-static AT_SUBXACT_START: Variable<RefCell<Vec<RunningQuery>>> =
-    Variable::new(RefCell::new(Vec::new()));
+/// What runs, the innermost last.
+static RUNNING: Scoped<RunningQuery> = Scoped::new();
 
-/// The running query. `Copy`: the hooks own no values with destructors.
+/// A running query.
 #[derive(Clone, Copy)]
-pub(crate) struct RunningQuery {
+struct RunningQuery {
+    /// 0 in a utility statement.
     time: i64,
     snapshot: pg_sys::Snapshot,
 }
@@ -38,27 +35,27 @@ impl RunningQuery {
     };
 
     fn current() -> Self {
-        Self {
-            time: TIME.load(Relaxed),
-            snapshot: SNAPSHOT.load(Relaxed),
-        }
+        RUNNING.current().unwrap_or(Self::NONE)
     }
 
-    /// Makes it the running query and returns the former one, for [`Self::resume`]. After an
-    /// error [`at_abort`] and [`at_subxact_abort`] do that.
-    fn replace(self) -> Self {
-        let outer = Self::current();
-        self.resume();
-        outer
+    /// Makes it the running query, until [`leave`] or an error.
+    fn enter(self) -> Scope {
+        let scope = RUNNING.enter(self);
+        judge_by(self.time);
+        scope
     }
+}
 
-    /// Makes it the running query again.
-    #[inline]
-    pub(crate) fn resume(self) {
-        TIME.store(self.time, Relaxed);
-        SNAPSHOT.store(self.snapshot, Relaxed);
-        parallel::tell_workers(self.time);
-    }
+/// Ends what began with the scope, and within it: the query outside goes on.
+#[inline]
+pub(crate) fn leave(scope: Scope) {
+    RUNNING.leave(scope);
+    judge_by(RunningQuery::current().time);
+}
+
+fn judge_by(time: i64) {
+    TIME.store(time, Relaxed);
+    parallel::tell_workers(time);
 }
 
 /// A time that is kept with an executor state, and freed with it.
@@ -75,7 +72,7 @@ pub(crate) fn time() -> Option<i64> {
 
 /// A query begins, with the time of its statement. If it shares the snapshot of the running
 /// query (a function that is not VOLATILE), it has that one's time.
-pub(crate) fn begin(query: ExecutorQuery<'_>) -> RunningQuery {
+pub(crate) fn begin(query: ExecutorQuery<'_>) -> Scope {
     let (outer, snapshot) = (RunningQuery::current(), query.snapshot());
     let inherits = outer.time != 0 && !snapshot.is_null() && outer.snapshot == snapshot;
     let time = if inherits {
@@ -83,7 +80,7 @@ pub(crate) fn begin(query: ExecutorQuery<'_>) -> RunningQuery {
     } else {
         statement_now()
     };
-    RunningQuery { time, snapshot }.replace()
+    RunningQuery { time, snapshot }.enter()
 }
 
 /// The query has been started: its executor state keeps the time. It fails for want of memory
@@ -104,14 +101,13 @@ pub(crate) unsafe fn keep_in(context: pg_sys::MemoryContext) {
 }
 
 /// A query goes on, by the time that it keeps.
-pub(crate) fn go_on(query: ExecutorQuery<'_>) -> RunningQuery {
-    match query.memory().and_then(|memory| KEPT.find(memory)) {
-        Some(time) => {
-            let snapshot = query.snapshot();
-            RunningQuery { time, snapshot }.replace()
-        }
-        None => RunningQuery::current(),
-    }
+pub(crate) fn go_on(query: ExecutorQuery<'_>) -> Scope {
+    let kept = query.memory().and_then(|memory| KEPT.find(memory));
+    let running = kept.map_or_else(RunningQuery::current, |time| RunningQuery {
+        time,
+        snapshot: query.snapshot(),
+    });
+    running.enter()
 }
 
 /// Whether a time is kept in this memory.
@@ -120,14 +116,11 @@ pub(super) fn is_kept_in(memory: Context<'_>) -> bool {
 }
 
 /// The running query judges rows by this time, and goes on to when it has waited: until
-/// [`Running::resume`] what is kept of it, until [`forget_given`] that a wait does not count.
+/// [`leave`] what is kept of it, until [`forget_given`] that a wait does not count.
 pub(super) fn give(time: i64) {
     GIVEN.store(time, Relaxed);
-    let given = RunningQuery {
-        time,
-        ..RunningQuery::current()
-    };
-    given.resume();
+    RUNNING.change(|running| running.time = time);
+    judge_by(time);
 }
 
 /// Whether the running query's time was given.
@@ -143,37 +136,20 @@ pub(crate) fn forget_given() {
 }
 
 /// The running query has waited: from here on it judges rows by this time, until
-/// [`Running::resume`].
-pub(crate) fn advance(time: i64) -> RunningQuery {
+/// [`leave`].
+pub(crate) fn advance(time: i64) -> Scope {
     let outer = RunningQuery::current();
-    RunningQuery { time, ..outer }.replace()
+    RunningQuery { time, ..outer }.enter()
 }
 
 /// A utility statement runs. COPY and DDL go by the time of their statement, also inside a
 /// function that a query calls.
-pub(crate) fn suspend() -> RunningQuery {
-    RunningQuery::NONE.replace()
+pub(crate) fn suspend() -> Scope {
+    RunningQuery::NONE.enter()
 }
 
-/// The transaction was aborted. Raises no error.
+/// Called when a transaction or subtransaction is rolled back, after `scoped::at_abort`: queries that began in it are
+/// over. Raises no error.
 pub(crate) fn at_abort() {
-    AT_SUBXACT_START.with_borrow_mut(Vec::clear);
-    RunningQuery::NONE.resume();
-}
-
-/// A subtransaction has begun. Raises no error.
-pub(crate) fn at_subxact_start(level: i32) {
-    AT_SUBXACT_START.with_borrow_mut(|started| {
-        let depth = usize::try_from(level).unwrap_or(0);
-        started.truncate(depth);
-        started.resize(depth, RunningQuery::NONE);
-        started.push(RunningQuery::current());
-    });
-}
-
-/// A subtransaction was aborted: queries that began in it are over. Raises no error.
-pub(crate) fn at_subxact_abort(level: i32) {
-    let depth = usize::try_from(level).unwrap_or(0);
-    let outer = AT_SUBXACT_START.with_borrow(|started| started.get(depth).copied());
-    outer.unwrap_or(RunningQuery::NONE).resume();
+    judge_by(RunningQuery::current().time);
 }

@@ -14,7 +14,7 @@ use crate::pg::session::xact;
 use crate::policy::{Policy, Shortened};
 use crate::settings;
 use crate::store::{extension, governing_label, label_of, policy_lock, seclabel};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// The number of blocks up to which a table is searched for expired rows.
 const LARGE: u32 = 16 * 1024;
@@ -65,8 +65,7 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     let is_own = |table: &pg_sys::Oid| roles::owns_relation(*table, roles::current_user());
     // Reading a large table would keep the statement's locks for long.
     let is_large = |table: &pg_sys::Oid| {
-        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-            && OpenRelation::locked(*table).blocks() > LARGE
+        catalog::has_rows(*table) && OpenRelation::locked(*table).blocks() > LARGE
     };
     if !tables.iter().all(is_own) {
         return;
@@ -76,14 +75,11 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         return;
     }
     delay(family);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!(
-            "rows of table {came} {} expired by the time to live of {}",
-            if may_be { "may be" } else { "are" },
-            catalog::qualified_name(family)
-        ),
-    )
+    Error::for_warning(format!(
+        "rows of table {came} {} expired by the time to live of {}",
+        if may_be { "may be" } else { "are" },
+        catalog::qualified_name(family)
+    ))
     .detail(
         match (label.policy.hidden, settings::change_delay() / 1_000_000) {
             (true, 0) => "They are hidden now, and will be deleted.".to_owned(),
@@ -136,13 +132,10 @@ pub(crate) fn before_commit() {
 
 fn waits(family: pg_sys::Oid, origin: &str) -> Error {
     let table = catalog::qualified_name(family);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!("deletion of expired rows of table {table} waits"),
-    )
-    .detail(format!("{origin}."))
-    .hint(format!(
-        "Look at them with SET ttl.show_expired = on; then SELECT ttl.resume({}) starts it.",
-        catalog::quote_literal(&table)
-    ))
+    Error::for_warning(format!("deletion of expired rows of table {table} waits"))
+        .detail(format!("{origin}."))
+        .hint(format!(
+            "Look at them with SET ttl.show_expired = on; then SELECT ttl.resume({}) starts it.",
+            catalog::quote_literal(&table)
+        ))
 }

@@ -5,7 +5,6 @@ use super::refusal::{Needed, refuse};
 use super::statement_kind::AlterCommand;
 use crate::pg::catalog::constraints::{self, Constraint};
 use crate::pg::catalog::{self, roles};
-use crate::policy::Policy;
 use crate::store::{TablePolicy, extension};
 use pgrx::pg_sys;
 
@@ -14,7 +13,6 @@ use pgrx::pg_sys;
 pub(super) fn check(
     table: pg_sys::Oid,
     policy: &TablePolicy,
-    label: &Policy,
     command: &AlterCommand,
     dropped: &[&str],
 ) {
@@ -22,6 +20,7 @@ pub(super) fn check(
     let Some(clock) = policy.clock.filter(|_| !roles::reads_physically(table)) else {
         return;
     };
+    let label = &policy.label;
     let loses = |what: &str, needed| refuse(what, needed, table, policy.labelled_table);
     // One that was adopted may have NULLs.
     let is_added = |column: &Option<String>| {

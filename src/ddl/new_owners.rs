@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::keys::restoring;
 use crate::pg::catalog::{self, foreign_key, roles};
 use crate::store::{cache, labels};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -116,18 +116,15 @@ fn archives() -> Vec<(pg_sys::Oid, pg_sys::Oid)> {
 fn waits(policy: pg_sys::Oid, relid: pg_sys::Oid, former: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(policy);
     let owner = catalog::class(policy).map_or(pg_sys::InvalidOid, |class| class.owner);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!("deletion of expired rows of table {table} waits"),
-    )
-    .detail(format!(
-        "Table {} has belonged to {}, whose triggers and expressions on it would run as {}.",
-        catalog::qualified_name(relid),
-        roles::name(former),
-        roles::name(owner)
-    ))
-    .hint(format!(
-        "Look at them. To start deletion, run: SELECT ttl.resume({});",
-        catalog::quote_literal(&table)
-    ))
+    Error::for_warning(format!("deletion of expired rows of table {table} waits"))
+        .detail(format!(
+            "Table {} has belonged to {}, whose triggers and expressions on it would run as {}.",
+            catalog::qualified_name(relid),
+            roles::name(former),
+            roles::name(owner)
+        ))
+        .hint(format!(
+            "Look at them. To start deletion, run: SELECT ttl.resume({});",
+            catalog::quote_literal(&table)
+        ))
 }

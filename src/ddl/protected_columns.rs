@@ -9,7 +9,7 @@ use super::{needed_constraints, sync_added};
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::missing_index;
-use crate::store::{Rule, cache, expiry_index, governing_label, label_of};
+use crate::store::{Rule, cache, expiry_index, label_of};
 use pgrx::pg_sys;
 
 /// Refuses `DROP INDEX` of an index that deletion uses, unless another index can be used.
@@ -84,13 +84,10 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &AlterCommand)]) {
     let Some(policy) = cache::policy(table) else {
         return;
     };
-    let Some(label) = governing_label(table).map(|label| label.policy) else {
-        return;
-    };
     // With TTL off the time column may be dropped. But with TTL indexes the policy must keep every
     // column that it names: otherwise it is not in force, and rows that expired by a TTL index
     // would live again.
-    let needs_clock = policy.needs_clock() || !label.rules.is_empty();
+    let needs_clock = policy.needs_clock() || !policy.label.rules.is_empty();
     let dropped: Vec<&str> = touching
         .iter()
         .filter(|(_, command)| matches!(command, AlterCommand::DropConstraint(_)))
@@ -99,7 +96,7 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &AlterCommand)]) {
     for &(name, command) in touching {
         if let AlterCommand::DropConstraint(_) | AlterCommand::DropNotNull(_) = command {
             if policy.needs_clock() {
-                needed_constraints::check(table, &policy, &label, command, &dropped);
+                needed_constraints::check(table, &policy, command, &dropped);
             }
             continue;
         }
@@ -118,7 +115,7 @@ fn check_columns(table: pg_sys::Oid, touching: &[(&str, &AlterCommand)]) {
             AlterCommand::AlterType(..) => (format!("alter type of column {column}"), Needed::Type),
             _ => (format!("drop column {column}"), Needed::Column(name)),
         };
-        if needs_clock && label.columns().any(|column| column == name) {
+        if needs_clock && policy.label.columns().any(|column| column == name) {
             refuse(&what, needed, table, policy.labelled_table);
         }
         // Dropping the column drops its index, which ends the rule (M8).

@@ -38,16 +38,15 @@ impl ArchiveTable {
         policy: &TablePolicy,
         locks: Locks,
     ) -> Result<Option<Self>> {
-        let Some(archive) = &policy.archive else {
+        let Some(archive) = policy.label.archive() else {
             return Ok(None);
         };
         // First without locks, which another user's table must not get.
-        let unlocked = chosen(relid, policy.labelled_table, archive)?;
+        let unlocked = chosen(relid, policy.labelled_table, &archive)?;
         lock(unlocked.oid, locks)?;
-        chosen(relid, policy.labelled_table, archive).map(Some)
+        chosen(relid, policy.labelled_table, &archive).map(Some)
     }
 
-    /// The archive.
     pub(crate) fn oid(&self) -> pg_sys::Oid {
         self.oid
     }

@@ -1,7 +1,7 @@
 //! The expiry keys of a table: what its rows expire by, each with the index that leads to them.
 
 use crate::pg::catalog::{quote_identifier, quote_literal};
-use crate::policy::{self, Policy, day_of_instant};
+use crate::policy::{self, day_of_instant};
 use crate::store::dates::DateKind;
 use crate::store::expiry_index;
 use crate::store::time_zone::TimeZone;
@@ -87,22 +87,18 @@ enum Scale {
 }
 
 /// The expiry keys of a relation that the caller has locked.
-pub(crate) fn of(relid: pg_sys::Oid, label: &Policy, policy: &TablePolicy) -> Vec<ExpiryKey> {
+pub(crate) fn of(relid: pg_sys::Oid, policy: &TablePolicy) -> Vec<ExpiryKey> {
     let mut expiry_keys = policy
         .expiring_clock()
-        .map_or(vec![], |clock| of_clock(relid, label, policy, &clock));
+        .map_or(vec![], |clock| of_clock(relid, policy, &clock));
     for (at, rule) in policy.rules.iter().enumerate() {
         expiry_keys.push(of_rule(relid, rule, at + 2));
     }
     expiry_keys
 }
 
-fn of_clock(
-    relid: pg_sys::Oid,
-    label: &Policy,
-    policy: &TablePolicy,
-    clock: &Clock,
-) -> Vec<ExpiryKey> {
+fn of_clock(relid: pg_sys::Oid, policy: &TablePolicy, clock: &Clock) -> Vec<ExpiryKey> {
+    let label = &policy.label;
     let Some(ts) = label.ts_column.as_deref().map(quote_identifier) else {
         return vec![];
     };

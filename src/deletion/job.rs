@@ -6,7 +6,7 @@ use crate::pg::catalog::{self, qualified_name};
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::GateVisit;
 use crate::policy::micros;
-use crate::store::{Rule, TablePolicy, cache, governing_label, kept_condition, live_condition};
+use crate::store::{Rule, TablePolicy, cache, kept_condition, live_condition};
 use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -43,7 +43,7 @@ pub(crate) struct Job {
 /// The condition of rows that are left, if expired ones are kept for a number of seconds.
 pub(super) fn still_kept(policy: &TablePolicy, keep: i32) -> String {
     if keep == 0 {
-        live_condition(policy.default_ttl)
+        live_condition(policy.label.default_ttl)
     } else {
         kept_condition(keep)
     }
@@ -69,9 +69,8 @@ impl Job {
 
     fn keeping(relid: pg_sys::Oid, keep: impl Fn(&TablePolicy) -> i32) -> Option<Self> {
         let policy = cache::policy(relid).filter(|policy| policy.expires())?;
-        let label = governing_label(relid)?.policy;
         let keep = keep(&policy);
-        let mut expiry_keys = expiry_keys::of(relid, &label, &policy);
+        let mut expiry_keys = expiry_keys::of(relid, &policy);
         for expiry_key in &mut expiry_keys {
             expiry_key.offset += micros(keep);
         }
@@ -80,7 +79,11 @@ impl Job {
             file: catalog::file(relid),
             name: qualified_name(relid),
             expiry_keys,
-            ttl_column: label.ttl_column.as_deref().map(catalog::quote_identifier),
+            ttl_column: policy
+                .label
+                .ttl_column
+                .as_deref()
+                .map(catalog::quote_identifier),
             named: vec![],
             // A CASE, which the planner cannot look into: else it would expect hardly any row.
             expired: format!(
@@ -241,7 +244,7 @@ impl Job {
         let read = self.expiry_keys.iter();
         let read = read.filter(|key| !key.is_ordered);
         // An UPDATE may leave a `_ts` that is so old (C16).
-        let granularity = self.policy.ts_granularity;
+        let granularity = self.policy.label.ts_granularity;
         let soonest = read.filter_map(|key| match key.kind() {
             ExpiryKind::Inheriting => Some(key.offset - micros(granularity)),
             ExpiryKind::Overriding => {
@@ -295,7 +298,7 @@ impl Job {
 
     /// "The row is expired."
     fn gone(&self) -> String {
-        let live = live_condition(self.policy.default_ttl);
+        let live = live_condition(self.policy.label.default_ttl);
         format!("CASE WHEN {live} THEN false ELSE true END")
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{self, locks};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Locks the table, its partitions and its children, and returns them.
 pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
@@ -41,7 +41,7 @@ pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
     const OWN: &str =
         "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid AND ";
     // A subscription may act for tables of others.
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
     owner.is_some_and(is_owner) && has_row(relid, Job::lagging, OWN)
 }
@@ -66,20 +66,17 @@ fn has_row(relid: pg_sys::Oid, job: fn(pg_sys::Oid) -> Option<Job>, condition: &
 /// Raises 42501.
 fn not_owner(relid: pg_sys::Oid) -> ! {
     let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("must be owner of table {table}"),
-    )
-    .detail("Expired rows are deleted as the owner of their table.")
-    .hint("Have the owner run the statement, or give the table and its partitions one owner.")
-    .raise()
+    Error::denied(format!("must be owner of table {table}"))
+        .detail("Expired rows are deleted as the owner of their table.")
+        .hint("Have the owner run the statement, or give the table and its partitions one owner.")
+        .raise()
 }
 
 /// Runs `work` as the table's owner, as whom its triggers and the functions in its indexes are
 /// to run, whichever member of the owning role asked. `None`: the relation has no storage.
 pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
-    (class.relkind == pg_sys::RELKIND_RELATION).then(|| {
+    (class.has_rows()).then(|| {
         // A partition may belong to another owner than its parent, whose triggers it has.
         if !roles::has_rights_of(roles::current_user(), class.owner) {
             not_owner(relid);

@@ -12,7 +12,7 @@ use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::store::{TablePolicy, cache, live_condition};
 use crate::visibility::referential::{self, Enforced};
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::Oid;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -68,7 +68,6 @@ static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
 
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
-    invalidation::count_plans();
     invalidation::listen(|_| {
         KNOWN.with_borrow_mut(HashMap::clear);
         reach::forget();
@@ -96,13 +95,13 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
     if let Some(known) = KNOWN.with_borrow(|all| all.get(&relid).and_then(find)) {
         return (known.owner == roles::current_user()).then_some(known);
     }
-    let before = invalidation::of_plans();
+    let before = invalidation::count();
     let enforced = referential::running(text, relid)?;
     let parameters = parameters(&enforced, query)?;
     let mut removals = Vec::new();
     for (target, policy) in expiring(relid) {
         let delete = enforced.deletion(partition(relid, target), &expired(&policy));
-        let archives = policy.archive.is_some();
+        let archives = policy.label.archive_to.is_some();
         let mut code = code::of(target, Change::Deletion);
         if archives {
             code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
@@ -128,7 +127,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
         code: OnceCell::new(),
     });
     // What was read before an invalidation is not stored after it.
-    if invalidation::of_plans() == before {
+    if invalidation::count() == before {
         KNOWN.with_borrow_mut(|all| {
             let of_table = all.entry(relid).or_default();
             of_table.push((text.to_vec(), Rc::clone(&found)));
@@ -143,7 +142,7 @@ pub(super) fn partition(relid: Oid, target: Oid) -> Option<Oid> {
 
 /// "The row is expired", of a table with this policy.
 pub(super) fn expired(policy: &TablePolicy) -> String {
-    let live = live_condition(policy.default_ttl);
+    let live = live_condition(policy.label.default_ttl);
     format!("CASE WHEN {live} THEN false ELSE true END")
 }
 
@@ -157,9 +156,7 @@ fn expiring(relid: Oid) -> Vec<(Oid, Rc<TablePolicy>)> {
     if cache::child_with_ttl(relid).is_none() {
         return vec![];
     }
-    let is_leaf = |&leaf: &Oid| {
-        catalog::class(leaf).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-    };
-    let leaves = catalog::all_inheritors(relid).into_iter().filter(is_leaf);
+    let leaves = catalog::all_inheritors(relid).into_iter();
+    let leaves = leaves.filter(|&leaf| catalog::has_rows(leaf));
     leaves.filter_map(|leaf| Some((leaf, of(leaf)?))).collect()
 }

@@ -41,12 +41,12 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
             return false;
         }
     }
-    let owner = |relid| catalog::class(relid).map(|class| class.owner);
-    let archives = |table| cache::policy(table).is_some_and(|policy| policy.archive.is_some());
+    let archives =
+        |table| cache::policy(table).is_some_and(|policy| policy.label.archive_to.is_some());
     let runs_nothing = |&table: &Oid| {
         !code::of(table, Change::Deletion).is_any()
             && !archives(table)
-            && owner(table) == owner(referenced)
+            && catalog::owner(table) == catalog::owner(referenced)
     };
     reached.contains(&referenced) && reached.iter().all(runs_nothing)
 }
@@ -82,7 +82,7 @@ pub(super) fn note(query: ExecutorQuery<'_>) {
 pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
     RUNNING.enter(RunningCheck {
         query: hash(query),
-        invalidations: invalidation::of_plans(),
+        invalidations: invalidation::count(),
         again: false,
     })
 }
@@ -91,7 +91,7 @@ pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
 pub(super) fn end(scope: Scope) {
     let ended = RUNNING.leave(scope);
     let is_freed =
-        |running: RunningCheck| running.again && running.invalidations != invalidation::of_plans();
+        |running: RunningCheck| running.again && running.invalidations != invalidation::count();
     if ended.is_some_and(is_freed) {
         refuse();
     }

@@ -51,7 +51,7 @@ unsafe impl Around for ExecutorHooks {
                 at_start(query, plan, writes);
             }
         }
-        outer.resume();
+        execution::leave(outer);
     }
 
     fn run(query: ExecutorQuery<'_>, run: impl FnOnce()) {
@@ -60,7 +60,7 @@ unsafe impl Around for ExecutorHooks {
         }
         let outer = execution::go_on(query);
         run();
-        outer.resume();
+        execution::leave(outer);
     }
 
     fn finish(query: ExecutorQuery<'_>, finish: impl FnOnce()) {
@@ -68,7 +68,7 @@ unsafe impl Around for ExecutorHooks {
         let firing = FIRING.enter(());
         no_action_checks::finish(finish);
         FIRING.leave(firing);
-        outer.resume();
+        execution::leave(outer);
     }
 
     /// A read-only query costs two comparisons here.

@@ -59,8 +59,8 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             row_locks::at_xact_end();
         }
         XactEvent::XACT_EVENT_ABORT => {
-            execution::at_abort();
             scoped::at_abort(0);
+            execution::at_abort();
             copy_to::forget();
             no_action_checks::forget();
             ddl::at_abort(0);
@@ -82,18 +82,14 @@ extern "C-unwind" fn at_subxact_end(
     _parent_subid: pg_sys::SubTransactionId,
     _arg: *mut c_void,
 ) {
-    let level = xact::nest_level();
-    match event {
-        SubXactEvent::SUBXACT_EVENT_START_SUB => execution::at_subxact_start(level),
-        SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
-            execution::at_subxact_abort(level);
-            scoped::at_abort(level);
-            copy_to::forget();
-            no_action_checks::forget();
-            ddl::at_abort(level);
-            #[cfg(since19)]
-            fast_path::at_abort(level);
-        }
-        _ => {}
+    if event == SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        let level = xact::nest_level();
+        scoped::at_abort(level);
+        execution::at_abort();
+        copy_to::forget();
+        no_action_checks::forget();
+        ddl::at_abort(level);
+        #[cfg(since19)]
+        fast_path::at_abort(level);
     }
 }

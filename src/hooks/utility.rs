@@ -92,7 +92,7 @@ unsafe extern "C-unwind" fn trampoline(
         {
             after(&around);
         }
-        outer.resume();
+        execution::leave(outer);
     }
 }
 

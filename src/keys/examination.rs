@@ -33,7 +33,7 @@ pub(super) fn has_no_expired_row(
     let kept = policy.keep_expired > 0 || policy.waits_until(background::now()).is_some();
     let may_delete = !restored
         && !kept
-        && policy.archive.is_none()
+        && policy.label.archive_to.is_none()
         && !table.deletion_concerns_others()
         && table.passes_replica_identity_check();
     let indexes = expiry_index::find(relid, &clock.ts, clock.ttl.as_ref());

@@ -8,7 +8,7 @@ use super::plan::{KeyPlan, UniqueKey};
 use super::prepared_plan::PreparedPlan;
 use super::removal::{self, RemovalOutcome};
 use super::row::NewRow;
-use crate::clock::execution::{self, RunningQuery};
+use crate::clock::execution;
 use crate::clock::moment;
 use crate::clock::now::now;
 use crate::deletion::left_to_owner;
@@ -16,6 +16,7 @@ use crate::pg::abi::externs;
 use crate::pg::exec::evaluator::IndexExpressions;
 use crate::pg::exec::scan::{Index, KeyValues, Scan, Writer};
 use crate::pg::exec::table::Slot;
+use crate::pg::session::scoped::Scope;
 use std::time::Instant;
 
 /// How often a row may be found changed: a trigger on it may change it for ever.
@@ -71,8 +72,8 @@ pub(super) fn free_keys(new: &NewRow<'_>, prepared: &PreparedPlan<'_>, plan: &Ke
 /// Waits for sessions that write the same keys (C14). Holds nothing that needs dropping: an
 /// error ends it with the statement.
 struct LookupWait {
-    /// The time by which the statement judged rows before its first wait.
-    outer: Option<RunningQuery>,
+    /// Ends what the first wait began: the statement judges rows by a later time.
+    outer: Option<Scope>,
     /// Since when the statement waits for the table's owner to delete rows.
     since: Option<Instant>,
 }
@@ -89,7 +90,7 @@ impl LookupWait {
     /// Puts the former time back. True if there was a wait.
     fn end(self) -> bool {
         if let Some(outer) = self.outer {
-            outer.resume();
+            execution::leave(outer);
         }
         self.outer.is_some()
     }

@@ -36,7 +36,7 @@ impl<'a> Liveness<'a> {
     pub(super) fn by_clock(policy: &TablePolicy) -> Self {
         let clock = policy.expiring_clock();
         Self {
-            default_ttl: policy.default_ttl,
+            default_ttl: policy.label.default_ttl,
             ts: clock.map_or(0, |clock| clock.ts.attno),
             ttl: clock
                 .and_then(|clock| clock.ttl)

@@ -25,7 +25,6 @@ pub(super) struct Deletion {
     runs_code: bool,
 }
 
-/// The outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemovalOutcome {
     /// The row is gone.
@@ -84,7 +83,7 @@ fn lock(row: Slot<'_>) -> Option<RemovalOutcome> {
 
 /// Whether the table's expired rows go to another table.
 pub(super) fn archives(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.archive.is_some())
+    cache::policy(relid).is_some_and(|policy| policy.label.archive_to.is_some())
 }
 
 /// The transaction has locked the row, unless nothing but the deletion itself happens.

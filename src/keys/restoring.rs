@@ -60,7 +60,7 @@ pub(crate) fn before_insert(plan: StatementPlan<'_>) {
 /// restores a partition of another's table cannot cause that.
 fn wait_for_resume(relid: pg_sys::Oid, policy: &TablePolicy) {
     let labelled_table = policy.labelled_table;
-    let concerns = !policy.is_restored && policy.is_on;
+    let concerns = !policy.label.restored && policy.label.is_on();
     if !concerns || !roles::reads_physically(relid) || !roles::reads_physically(labelled_table) {
         return;
     }

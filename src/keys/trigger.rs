@@ -35,7 +35,7 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
     let waited = key_lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
         Some(clock) if waited => {
-            match after_wait::stamp(&new, &clock, plan.policy.ts_granularity) {
+            match after_wait::stamp(&new, &clock, plan.policy.label.ts_granularity) {
                 Some(time) => write.tuple_with(clock.ts.attno, time),
                 None => write.tuple(),
             }

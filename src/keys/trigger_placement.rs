@@ -43,14 +43,15 @@ pub(crate) fn is_needed(relid: pg_sys::Oid) -> bool {
 /// Whether the table's TTL is on and hides expired rows: else their keys are taken until they
 /// are deleted.
 fn is_on(relid: pg_sys::Oid) -> bool {
-    cache::policy(relid).is_some_and(|policy| policy.hidden && policy.is_on && !policy.is_shell())
+    cache::policy(relid)
+        .is_some_and(|policy| policy.label.hidden && policy.label.is_on() && !policy.is_shell())
 }
 
 /// Whether a dump's script is running that has brought the policy. What Citus makes for a shard comes from no dump.
 fn is_being_restored(relid: pg_sys::Oid) -> bool {
     roles::reads_physically(relid)
         && !citus::is_doing(Doing::Making)
-        && cache::policy(relid).is_some_and(|policy| policy.is_restored)
+        && cache::policy(relid).is_some_and(|policy| policy.label.restored)
 }
 
 /// Whether the table is one that Citus is making: it will be a shell, which has no trigger, or gets it
@@ -117,10 +118,7 @@ fn is_ours(trigger: &Trigger) -> bool {
 
 /// Whether it is a user's table, partitioned or not.
 fn can_carry(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some_and(|class| {
-        let kinds = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE];
-        kinds.contains(&class.relkind) && relid.to_u32() >= pg_sys::FirstNormalObjectId
-    })
+    relid.to_u32() >= pg_sys::FirstNormalObjectId && catalog::is_table(relid)
 }
 
 /// Creates and drops the trigger on the table, its partitions and children as needed; ancestors

@@ -17,7 +17,6 @@ mod rule;
 mod seconds;
 mod table_options;
 mod undo;
-mod unfit_policy;
 mod zone;
 
 pub(crate) use added::Added;

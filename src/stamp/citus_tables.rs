@@ -30,7 +30,7 @@ pub(super) fn stamp(target: &StampedTable<'_>, query: QueryTree<'_>) {
     }
     // Under a granularity the shard decides whether an UPDATE stamps, unless the statement gives `_ts`.
     let is_left = |list: &Assignments<'_>| {
-        target.policy.ts_granularity > 0
+        target.policy.label.ts_granularity > 0
             && !citus::is_replicated(target.relid)
             && !list.columns().any(|assigned| assigned == column.attno)
     };

@@ -11,7 +11,6 @@ use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::planned_statement;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Expr};
 use std::rc::Rc;
 
@@ -139,10 +138,9 @@ fn refuse_unstamped(entry: RangeTableEntry<'_>) {
         catalog::qualified_name(relid),
         catalog::qualified_name(child),
     );
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("cannot write through table {table} to table {child}, which has a time to live"),
-    )
+    Error::unsupported(format!(
+        "cannot write through table {table} to table {child}, which has a time to live"
+    ))
     .detail("The time of last modification would not be set.")
     .hint(format!("Write to {child} itself, or set a time to live on {table}: it holds for all its partitions and children."))
     .raise()
@@ -177,7 +175,7 @@ impl StampedTable<'_> {
 
     fn stamp_update(&self, list: Assignments<'_>, is_merge: bool) {
         let column = &self.clock.ts;
-        let refreshes = self.policy.ts_granularity > 0 && !self.sets_override(&list);
+        let refreshes = self.policy.label.ts_granularity > 0 && !self.sets_override(&list);
         let stamp =
             |given: Option<*mut Expr>| match self.given_by_citus(given.filter(|_| !is_merge)) {
                 Some(given) => given,
@@ -193,7 +191,7 @@ impl StampedTable<'_> {
         let var = |column| expressions::var(self.entry.varno(), column);
         let ttl = self.clock.ttl.as_ref();
         let ttl = ttl.map_or_else(|| expressions::int4(None), var);
-        let granularity = expressions::int4(Some(self.policy.ts_granularity));
+        let granularity = expressions::int4(Some(self.policy.label.ts_granularity));
         let args = [var(&self.clock.ts), ttl, granularity];
         let refreshed =
             expressions::call(self.functions.refreshed_ts, pg_sys::TIMESTAMPTZOID, &args);

@@ -9,7 +9,7 @@ use super::{expiry_index, extension, ttl_index};
 use crate::citus::{self, CitusRole};
 use crate::pg::catalog::{self, Attribute};
 use crate::pg::catalog::{index, names};
-use crate::policy::{Archive, EpochUnit, IndexRule, Policy, Rest, Shortened};
+use crate::policy::{EpochUnit, IndexRule, Policy};
 use crate::settings;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -17,31 +17,15 @@ use std::rc::Rc;
 /// A policy as it applies to one relation, with its columns resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TablePolicy {
-    /// C2: `None` = TTL is off. Rows are still stamped, so that they count from the last
-    /// modification once it is on again (C4).
-    pub(crate) default_ttl: Option<i32>,
+    /// What it says. If TTL is off (C2), rows are still stamped, so that they count from the last modification once it is
+    /// on again (C4).
+    pub(crate) label: Rc<Policy>,
     /// `None`: rows expire by TTL indexes only.
     pub(crate) clock: Option<Clock>,
-    /// C16: an UPDATE does not change a `_ts` that is no older than this number of seconds.
-    pub(crate) ts_granularity: i32,
-    /// C23: number of seconds for which expired rows stay on disk.
+    /// C23: number of seconds for which expired rows stay on disk, with what Citus needs.
     pub(crate) keep_expired: i32,
-    /// C24: when rows last came to expire sooner by a change.
-    pub(crate) shortened: Option<Shortened>,
     /// The TTL indexes in force.
     pub(crate) rules: Vec<Rule>,
-    /// Whether expired rows are hidden at once.
-    pub(crate) hidden: bool,
-    /// Whether TTL is on, even if only by TTL indexes that are not in force yet.
-    pub(crate) is_on: bool,
-    /// Whether the policy waits for `ttl.resume`.
-    pub(crate) is_restored: bool,
-    /// Where expired rows go (C26).
-    pub(crate) archive: Option<Archive>,
-    /// The channel that is notified of each batch (C28).
-    pub(crate) notify: Option<String>,
-    /// When background deletion rests. A batch that uses a former one ends.
-    pub(crate) rest: Rest,
     /// The relation that carries the label: this one or an ancestor.
     pub(crate) labelled_table: pg_sys::Oid,
     /// What the relation is to Citus.
@@ -136,7 +120,7 @@ impl TablePolicy {
 
     /// The same of the rows that a table of Citus has in its shards.
     pub(crate) fn hides_anywhere(&self) -> bool {
-        self.hidden && self.expires()
+        self.label.hidden && self.expires()
     }
 
     /// Whether the rows are in shards of Citus, which follow this policy.
@@ -167,7 +151,7 @@ impl TablePolicy {
 
     /// The clock, if rows can expire by it: TTL is on, with a default or an override column.
     pub(crate) fn expiring_clock(&self) -> Option<Clock> {
-        self.clock.filter(|clock| match self.default_ttl {
+        self.clock.filter(|clock| match self.label.default_ttl {
             None => false,
             Some(default) => default > 0 || clock.ttl.is_some(),
         })
@@ -175,17 +159,18 @@ impl TablePolicy {
 
     /// Whether TTL is on by a default, -1 included, and so needs the clock's columns.
     pub(crate) fn needs_clock(&self) -> bool {
-        self.default_ttl.is_some() && self.clock.is_some()
+        self.label.default_ttl.is_some() && self.clock.is_some()
     }
 
     /// Until when a change of the policy keeps expired rows on disk (C24).
     pub(crate) fn waits_until(&self, now: i64) -> Option<i64> {
-        self.shortened?.waits_until(now, settings::change_delay())
+        let shortened = self.label.local.shortened?;
+        shortened.waits_until(now, settings::change_delay())
     }
 
     /// The default, if rows that inherit it expire.
     pub(crate) fn expiring_default(&self) -> Option<i32> {
-        self.default_ttl.filter(|&default| default > 0)
+        self.label.default_ttl.filter(|&default| default > 0)
     }
 }
 
@@ -222,18 +207,10 @@ pub(super) fn look_up(relid: pg_sys::Oid) -> Option<TablePolicy> {
         _ => 0,
     };
     Some(TablePolicy {
-        default_ttl: policy.default_ttl,
         clock,
-        ts_granularity: policy.ts_granularity,
         keep_expired: policy.keep_expired.saturating_add(deletion_lag),
-        shortened: policy.local.shortened,
+        label: policy,
         rules,
-        hidden: policy.hidden,
-        is_on: policy.is_on(),
-        is_restored: policy.restored,
-        archive: policy.archive(),
-        notify: policy.notify.clone(),
-        rest: policy.rest(),
         labelled_table,
         part,
         is_reference_shard,
@@ -311,8 +288,7 @@ pub(crate) fn without_its_index(
     let TtlKey::Expression(expression) = &index.key else {
         return None;
     };
-    catalog::class(labelled_table)
-        .filter(|class| class.relkind == pg_sys::RELKIND_RELATION && class.may_have_children)?;
+    catalog::class(labelled_table).filter(|class| class.has_rows() && class.may_have_children)?;
     let lacks = |&table: &pg_sys::Oid| {
         let of_child = |tree: &TrustedExpression| tree.translate(labelled_table, table);
         let predicate = index.predicate.as_ref().map(of_child);

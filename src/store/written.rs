@@ -42,6 +42,7 @@ fn note_bits(policy: &TablePolicy, bits: u8) {
     let soon = policy.clock.is_some_and(|clock| clock.ttl.is_some())
         || bits & KEPT_TS != 0
         || policy
+            .label
             .default_ttl
             .is_some_and(|default| default <= settings::naptime_seconds());
     let labelled_table = policy.labelled_table.to_u32();

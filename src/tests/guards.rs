@@ -169,12 +169,12 @@ mod tests {
         assert!(crate::store::cache::policy(relid()).is_none());
         run("SELECT ttl.enable('t', 60)");
         assert_eq!(
-            crate::store::cache::policy(relid()).and_then(|p| p.default_ttl),
+            crate::store::cache::policy(relid()).and_then(|p| p.label.default_ttl),
             Some(60)
         );
         run("SELECT ttl.set_default('t', 61)");
         assert_eq!(
-            crate::store::cache::policy(relid()).and_then(|p| p.default_ttl),
+            crate::store::cache::policy(relid()).and_then(|p| p.label.default_ttl),
             Some(61)
         );
         run("SECURITY LABEL FOR ttl ON TABLE t IS NULL");

@@ -12,10 +12,11 @@ use crate::pg::abi::{encoding, fmgr};
 use crate::pg::catalog::expressions;
 use crate::pg::exec::call::Call;
 use crate::pg::plan::support::Request;
+use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
+use std::rc::Rc;
 
 fmgr::finfo_v1!(
     pg_finfo_ttl_row_is_live_support,
@@ -38,8 +39,12 @@ pub(crate) extern "C-unwind" fn ttl_row_is_live_support(
             return Some(expressions::and(&[]));
         };
         let default_ttl = (!default.constisnull).then(|| default.constvalue.value() as i32);
-        let policy = TablePolicy {
+        let label = Policy {
             default_ttl,
+            ..(*policy.label).clone()
+        };
+        let policy = TablePolicy {
+            label: Rc::new(label),
             ..policy.clone()
         };
         Some(restriction::live_condition(&functions, &policy, varno))
@@ -119,12 +124,9 @@ fn named<'p>(policy: Option<&'p TablePolicy>, name: &pg_sys::Const) -> Option<Op
 pub(crate) extern "C-unwind" fn ttl_own_query_only(
     _fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "this function can be used only in the extension's own queries",
-    )
-    .hint("Use ttl.preview() to count expired rows, and ttl.purge() to delete them.")
-    .raise()
+    Error::unsupported("this function can be used only in the extension's own queries")
+        .hint("Use ttl.preview() to count expired rows, and ttl.purge() to delete them.")
+        .raise()
 }
 
 /// Replaces a call whose first argument is the `tableoid` of a table whose expired rows the

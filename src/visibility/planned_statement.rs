@@ -3,12 +3,10 @@
 use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::abi::externs;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::replication;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::scoped::{Scope, Scoped};
 use pgrx::pg_sys;
-use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 
 /// The statement being planned.
@@ -61,13 +59,13 @@ struct OwnQuery {
     text: *const c_char,
     /// It removes rows that refer to one that goes.
     removes_referring: bool,
+    /// It inserts rows of the table elsewhere.
+    archives: bool,
 }
 
 static OWN_QUERY: Scoped<OwnQuery> = Scoped::new();
-/// Set by [`archiving`].
-static ARCHIVING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
-/// Set by [`in_session`].
-static OF_SESSION: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+/// Entered by [`in_session`].
+static OF_SESSION: Scoped<()> = Scoped::new();
 
 /// The statement being planned.
 pub(crate) fn current() -> PlannedStatement {
@@ -110,8 +108,8 @@ fn enter_as(referential: Referential, query: QueryTree<'_>, text: *const c_char)
     let statement = PlannedStatement {
         referential,
         own_query_on: own.map(|own| own.relid),
-        archives: own.is_some() && (ARCHIVING.get() || removes_referring),
-        is_of_session: OF_SESSION.get() || removes_referring,
+        archives: own.is_some_and(|own| own.archives),
+        is_of_session: !OF_SESSION.is_empty() || removes_referring,
         removes_referring,
         is_copied: replication::is_copied_by(text) && query.only_reads(),
         // A user who runs the plan later is no foreign key.
@@ -152,6 +150,19 @@ pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() ->
         relid,
         text: core::ptr::null(),
         removes_referring: false,
+        archives: false,
+    };
+    with_own_query(own, work)
+}
+
+/// As [`with_expired_rows_of`]; the query inserts rows of the table elsewhere, with the `_ts` that they
+/// have.
+pub(crate) fn archiving<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
+    let own = OwnQuery {
+        relid,
+        text: core::ptr::null(),
+        removes_referring: false,
+        archives: true,
     };
     with_own_query(own, work)
 }
@@ -164,6 +175,7 @@ pub(crate) fn removing<T>(relid: pg_sys::Oid, text: *const c_char, work: impl Fn
         relid,
         text,
         removes_referring: true,
+        archives: true,
     };
     with_own_query(own, work)
 }
@@ -180,30 +192,10 @@ fn with_own_query<T>(own: OwnQuery, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Runs `work` as [`with_expired_rows_of`]; its query inserts rows of the table elsewhere, with the
-/// `_ts` that they have.
-pub(crate) fn archiving<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    let _outer = FlagScope::set(&ARCHIVING);
-    with_expired_rows_of(relid, work)
-}
-
 /// Runs `work`, whose own queries of the extension belong to a session's transaction.
 pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
-    let _outer = FlagScope::set(&OF_SESSION);
-    work()
-}
-
-/// Sets a flag until it is dropped, after an error, too.
-struct FlagScope(&'static Variable<Cell<bool>>, bool);
-
-impl FlagScope {
-    fn set(flag: &'static Variable<Cell<bool>>) -> Self {
-        Self(flag, flag.replace(true))
-    }
-}
-
-impl Drop for FlagScope {
-    fn drop(&mut self) {
-        self.0.set(self.1);
-    }
+    let scope = OF_SESSION.enter(());
+    let result = work();
+    OF_SESSION.leave(scope);
+    result
 }

@@ -93,7 +93,6 @@ fn restrict(table: PlannedTable<'_>, functions: &Functions, policy: &TablePolicy
         }
         restriction::each_live_condition(functions, policy, varno, put_first);
     }
-    leave_out_indexes(table, table.entry(), functions, policy);
 }
 
 /// Whether the relation is a partition that the query reads through a table with a policy: it has
@@ -110,9 +109,6 @@ fn follows_parent(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let Some(policy) = parent.and_then(cache::policy) else {
         return false;
     };
-    let Some(functions) = extension::functions() else {
-        return false;
-    };
     let Some(of_queried) = queried.table().and_then(cache::policy) else {
         return true;
     };
@@ -122,23 +118,8 @@ fn follows_parent(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
         && !sees_every_row(table, relid)
     {
         table.estimate_for_previous_child();
-        leave_out_indexes(table, queried, &functions, &of_queried);
     }
     true
-}
-
-/// The index for deletion is on `ttl.expiry_key(_ts, ttl)` (`docs/decisions/0042-one-index.md`). A query that does not
-/// mention the override column does not use it, but the planner would look at it
-/// (`docs/decisions/0021-what-benchmarks-changed.md`).
-fn leave_out_indexes(
-    table: PlannedTable<'_>,
-    queried: RangeTableEntry<'_>,
-    functions: &Functions,
-    policy: &TablePolicy,
-) {
-    if let Some(column) = policy.clock.and_then(|clock| clock.ttl) {
-        table.leave_out_indexes_about(queried, column.attno, functions.expiry_key);
-    }
 }
 
 /// For a child of an append relation. Children inherit the restriction of a parent with a label.

@@ -16,7 +16,7 @@ pub(super) fn each_live_condition(
     mut take: impl FnMut(*mut Expr),
 ) {
     if let Some(clock) = policy.expiring_clock() {
-        take(by_clock(functions, clock, policy.default_ttl, varno));
+        take(by_clock(functions, clock, policy.label.default_ttl, varno));
     }
     for rule in &policy.rules {
         take(by_rule(functions, rule, varno));

@@ -32,7 +32,7 @@ pub(super) fn condition(
         let arguments = [
             expressions::var(varno, &clock.ts),
             ttl,
-            expressions::int4(policy.default_ttl),
+            expressions::int4(policy.label.default_ttl),
         ];
         conditions.push(kept(expressions::call(
             functions.expires_at,

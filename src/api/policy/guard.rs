@@ -29,10 +29,8 @@ pub(in crate::api) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         return Ok(());
     }
     let message = format!("must be owner of table {}", catalog::qualified_name(relid));
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
-            .hint("Use a role that owns the table or inherits the privileges of its owner."),
-    )
+    Err(Error::denied(message)
+        .hint("Use a role that owns the table or inherits the privileges of its owner."))
 }
 
 /// As [`check_owner`], before a change of the policy.
@@ -74,7 +72,7 @@ pub(in crate::api) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
                 catalog::qualified_name(labelled_table),
             );
             let message = format!("table {table} follows the time to live of {root}");
-            Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            Err(Error::wrong_kind(message)
                 .detail("A partitioned or inherited table's time to live holds for all its partitions and children.")
                 .hint(format!("Change it on {root}.")))
         }
@@ -90,13 +88,6 @@ pub(in crate::api) fn present_policy(relid: pg_sys::Oid) -> Result<Policy> {
 /// The policy in force for the table, its own or an ancestor's; refuses a table without one (55000).
 pub(in crate::api) fn governed(relid: pg_sys::Oid) -> Result<Inherited> {
     store::governing_label(relid).ok_or_else(|| Error::no_policy(relid))
-}
-
-/// Whether rows have the relation as their type, and may have a time to live.
-pub(in crate::api) fn is_table(relid: &pg_sys::Oid) -> bool {
-    catalog::class(*relid).is_some_and(|class| {
-        [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-    })
 }
 
 /// The lock for a change of the policy that adds nothing but the trigger, if that is needed.
@@ -126,11 +117,9 @@ pub(in crate::api) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
         "cannot drop partitions of table {}",
         catalog::qualified_name(relid)
     );
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-            .detail("It is not a partitioned table.")
-            .hint("Leave out drop_partitions: expired rows are deleted one by one."),
-    )
+    Err(Error::wrong_kind(message)
+        .detail("It is not a partitioned table.")
+        .hint("Leave out drop_partitions: expired rows are deleted one by one."))
 }
 
 /// C21: TimescaleDB refuses CREATE INDEX CONCURRENTLY on a hypertable (0A000).
@@ -142,7 +131,7 @@ pub(in crate::api) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
         "cannot build indexes of hypertable {} concurrently",
         catalog::qualified_name(relid)
     );
-    Err(Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+    Err(Error::unsupported(message)
         .detail("TimescaleDB does not support that.")
         .hint("Leave out concurrently: ttl.enable() builds them itself, and keeps others from writing meanwhile."))
 }

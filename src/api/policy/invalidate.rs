@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::store::{labels, written};
-use pgrx::PgSqlErrorCode;
 use pgrx::prelude::*;
 
 /// Makes every session replan its statements. Without the extension labels have no effect, so
@@ -18,10 +17,7 @@ fn invalidate_plans() {
     unsafe { pg_sys::CacheInvalidateRelcacheAll() };
     let waiting = labels().iter().filter(|(_, policy)| policy.is_on()).count();
     if waiting > 0 {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_WARNING,
-            "tables have a time to live from before the extension was dropped",
-        )
+        Error::for_warning("tables have a time to live from before the extension was dropped")
         .detail(format!("Their number: {waiting}. Expired rows are hidden, and not deleted: writes have not counted meanwhile."))
         .hint("To start deletion, run: SELECT ttl.resume_restored(); to see the rows again, SELECT ttl.disable('...', revive_expired => true);")
         .warn();

@@ -9,7 +9,7 @@ use crate::pg::exec::{query, relation};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
 use crate::settings;
-use crate::store::{cache, governing_label, live_condition};
+use crate::store::{cache, live_condition};
 use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -115,11 +115,12 @@ pub(in crate::api) fn estimate(relid: pg_sys::Oid, condition: &str) -> RowEstima
 
 /// The condition of rows that are expired by the policy that is in force now.
 fn expired_now(table: pg_sys::Oid) -> Option<String> {
-    if !cache::policy(table).is_some_and(|policy| policy.expires()) {
-        return Some("false".to_owned());
-    }
-    let default_ttl = governing_label(table)?.policy.default_ttl;
-    Some(format!("NOT {}", live_condition(default_ttl)))
+    Some(
+        match cache::policy(table).filter(|policy| policy.expires()) {
+            Some(policy) => format!("NOT {}", live_condition(policy.label.default_ttl)),
+            None => "false".to_owned(),
+        },
+    )
 }
 
 /// Where a table's rows are counted.
@@ -138,7 +139,7 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
             let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
             // A table of Citus has its rows in shards, and columns are not sampled.
             let is_read = !citus::is_shell(*table) && catalog::is_heap(*table);
-            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
+            class.has_rows() && (is_local || *table == relid) && is_read
         })
     };
     let all: Vec<_> = citus::with_shards(&[relid])

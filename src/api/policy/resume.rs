@@ -8,8 +8,8 @@ use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
 use crate::store::{index_of, labels, seclabel};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// `ttl.resume(rel)`: lets background deletion start on a table whose policy was restored from a
 /// dump or labelled by hand (docs/decisions/0070-what-waits.md), and adds the trigger that frees
@@ -55,16 +55,15 @@ fn resume_restored() -> SetOfIterator<'static, pg_sys::Oid> {
 
 /// Why a table is not resumed together with others.
 fn handed_over() -> Error {
-    let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
     let reason = "it, or a table that its deletion reaches, has belonged to another owner, whose triggers and expressions would run";
-    Error::new(code, reason)
+    Error::not_ready(reason)
 }
 
 fn not_resumed(relid: pg_sys::Oid, failure: &Error) -> Error {
     let table = catalog::qualified_name(relid);
     let message = format!("expired rows of table {table} are not deleted");
     let call = catalog::quote_literal(&table);
-    Error::new(PgSqlErrorCode::ERRCODE_WARNING, message)
+    Error::for_warning(message)
         .detail(format!("It still waits: {}.", failure.text()))
         .hint(format!(
             "Remedy that, then SELECT ttl.resume({call}) starts deletion."
@@ -81,10 +80,7 @@ fn check_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         catalog::qualified_name(relid),
         catalog::quote_identifier(&missing.index),
     );
-    Err(Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("TTL index {index} of table {table} does not exist"),
-    )
+    Err(Error::not_ready(format!("TTL index {index} of table {table} does not exist"))
     .detail("Rows expire by it, and pg_restore may not have created it yet.")
     .hint(format!(
         "Complete the restore, or create the index. To do without a time to live, run: SELECT ttl.disable({});",

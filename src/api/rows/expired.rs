@@ -5,10 +5,11 @@ use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
 use crate::pg::exec::returned_rows::SetCall;
 use crate::visibility::planned_statement;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_expired);
 
@@ -24,7 +25,7 @@ pub(crate) extern "C-unwind" fn ttl_expired(call: SetCall<'_>) -> pg_sys::Datum 
 fn select(call: &SetCall<'_>) -> Result<()> {
     let relid = call
         .relation()
-        .filter(guard::is_table)
+        .filter(|&relid| catalog::is_table(relid))
         .ok_or_else(not_a_row)?;
     guard::check_owner(relid)?;
     let hint = "Ask a shard where it is: SELECT * FROM ttl.expired(NULL::..._102008). ttl.preview() counts them in all.";
@@ -42,10 +43,7 @@ fn select(call: &SetCall<'_>) -> Result<()> {
 }
 
 fn not_a_row() -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        "ttl.expired() needs the row type of a table",
-    )
+    Error::wrong_kind("ttl.expired() needs the row type of a table")
     .detail("The type of its argument tells the table, and which columns the result has; its value does not matter.")
     .hint("Write a NULL of the table's type: SELECT * FROM ttl.expired(NULL::sessions).")
 }

@@ -5,13 +5,14 @@ use crate::clock::now::now;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
 use crate::pg::exec::call::{Argument, Array, Call};
 use crate::pg::exec::composite::{Columns, Record};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
 use crate::store::{DateSource, Rule, TablePolicy, cache};
 use pgrx::prelude::*;
-use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
+use pgrx::{IntoDatum, direct_function_call_as_datum, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_remaining);
 
@@ -47,7 +48,7 @@ fn expiry_of(row: &Columns<'_>) -> Result<i64> {
 
 /// The table of whose type the row is; raises 42809 if it is of none.
 pub(in crate::api) fn table_of(row: &Columns<'_>, function: &str) -> Result<pg_sys::Oid> {
-    let relation = row.relation().filter(guard::is_table);
+    let relation = row.relation().filter(|&relid| catalog::is_table(relid));
     relation.ok_or_else(|| not_of_a_table(function))
 }
 
@@ -64,7 +65,7 @@ pub(in crate::api) fn by_policy(policy: &TablePolicy, row: &Columns<'_>) -> i64 
                     .map(|ttl| i32::of(ttl)),
             )
         };
-        policy::expires_at(ts, policy::effective_ttl(ttl, policy.default_ttl))
+        policy::expires_at(ts, policy::effective_ttl(ttl, policy.label.default_ttl))
     });
     let by_rules = policy.rules.iter().map(|rule| by_rule(rule, row));
     by_rules.fold(by_clock, i64::min)
@@ -115,10 +116,7 @@ fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
 }
 
 fn not_of_a_table(function: &str) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("{function} needs a row of a table"),
-    )
+    Error::wrong_kind(format!("{function} needs a row of a table"))
     .detail(
         "A row of a view, a sub-query or a join does not say which table's time to live it has.",
     )

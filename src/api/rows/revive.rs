@@ -56,7 +56,7 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
 /// For a superuser or another member of the owning role it is one of the owner's, restricted: the
 /// code in the table gets no more rights by who calls.
 fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     planned_statement::with_expired_rows_of(relid, || match owner {
         Some(owner) if owner != roles::current_user() => gate::visit(owner, work),
         _ => work(&gate::own_statement()),
@@ -96,10 +96,10 @@ fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
 }
 
 fn expires_by_dates(relid: pg_sys::Oid) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("rows of table {} cannot be revived", qualified_name(relid)),
-    )
+    Error::not_ready(format!(
+        "rows of table {} cannot be revived",
+        qualified_name(relid)
+    ))
     .detail("They expire by the dates in TTL indexes only, which are not changed.")
     .hint(LONGER)
 }

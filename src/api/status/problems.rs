@@ -130,7 +130,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
                 problems.extend(constraint_problems::of(rel, policy, &columns));
             }
         }
-        if columns.labelled_table == rel && columns.hidden {
+        if columns.labelled_table == rel && policy.hidden {
             problems.extend(trigger_problems::of(rel, policy));
         }
     }

@@ -158,11 +158,6 @@ pub(crate) mod raising {
             input_collation: pg_sys::Oid,
             format: pg_sys::CoercionForm::Type,
         ) -> *mut pg_sys::FuncExpr;
-        pub(crate) fn pull_varattnos(
-            node: *mut pg_sys::Node,
-            varno: pg_sys::Index,
-            varattnos: *mut *mut pg_sys::Bitmapset,
-        );
         pub(crate) fn bms_is_member(x: c_int, a: *const pg_sys::Bitmapset) -> bool;
         #[cfg(not(since16))]
         pub(crate) fn make_restrictinfo(

@@ -10,11 +10,9 @@ use pgrx::pgrx_sql_entity_graph::impl_sql_translatable;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, spi};
 
-/// A value of type text.
 #[derive(Debug, Clone)]
 pub(crate) struct Text(pub(crate) String);
 
-/// A value of type jsonb.
 #[derive(Debug, Clone)]
 pub(crate) struct Json(pub(crate) serde_json::Value);
 

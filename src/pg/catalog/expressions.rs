@@ -74,7 +74,6 @@ pub(crate) fn null(type_oid: pg_sys::Oid) -> *mut Expr {
     unsafe { pg_sys::makeNullConst(type_oid, -1, pg_sys::InvalidOid).cast() }
 }
 
-/// A text constant.
 pub(crate) fn text(value: &str) -> *mut Expr {
     let value = encoding::shown(value);
     // SAFETY: allocates in the current memory context.
@@ -93,7 +92,6 @@ pub(crate) fn table(relid: pg_sys::Oid) -> *mut Expr {
     unsafe { pg_sys::makeConst(pg_sys::OIDOID, -1, none, size, datum, false, true).cast() }
 }
 
-/// A function call.
 pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let (none, explicit) = (
         pg_sys::InvalidOid,
@@ -216,7 +214,6 @@ pub(crate) fn never() -> *mut Expr {
     unsafe { pg_sys::makeBoolConst(false, false).cast() }
 }
 
-/// `arg IS NOT TRUE`.
 pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     // SAFETY: BooleanTest is valid when zeroed apart from what is set.
     unsafe {
@@ -228,13 +225,11 @@ pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     }
 }
 
-/// `a OR b`.
 pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
     // SAFETY: the callers pass boolean expressions.
     unsafe { pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, lists::of(&[a, b]), -1) }
 }
 
-/// `column IS NULL`.
 pub(crate) fn is_null(arg: *mut Expr) -> *mut Expr {
     // SAFETY: NullTest is valid when zeroed apart from what is set.
     unsafe {
@@ -288,68 +283,6 @@ pub(crate) unsafe fn case_asks(expression: *mut Expr) -> Option<pg_sys::Oid> {
 pub(crate) unsafe fn same<A, B>(a: *mut A, b: *mut B) -> bool {
     // SAFETY: as required of the caller; equal() only reads.
     unsafe { pg_sys::equal(a.cast(), b.cast()) }
-}
-
-/// Whether a tree mentions one of the columns (0: the whole row) of range table entry `varno`.
-///
-/// # Safety
-/// A preprocessed tree, which holds no query any more, or null.
-pub(crate) unsafe fn mentions<T>(tree: *mut T, varno: u32, columns: &[i16]) -> bool {
-    let tree = tree.cast::<pg_sys::Node>();
-    // SAFETY: as required of the caller.
-    if let Some(answer) = unsafe { plainly_mentions(tree, varno, columns) } {
-        return answer;
-    }
-    let mut used = core::ptr::null_mut();
-    let offset = -pg_sys::FirstLowInvalidHeapAttributeNumber;
-    // SAFETY: as required of the caller; the tree is only read. Nothing here is to be
-    // dropped when an error passes.
-    unsafe {
-        at_boundary!(raising::pull_varattnos(tree, varno, &mut used);
-            let is_used = |&column: &i16| raising::bms_is_member(i32::from(column) + offset, used);
-            columns.iter().any(is_used))
-    }
-}
-
-/// The answer of [`mentions`] for the FROM and WHERE of most queries, in a tenth of the time:
-/// tables side by side, and comparisons of columns, constants and parameters joined by AND.
-/// `None` for others.
-///
-/// # Safety
-/// As [`mentions`].
-unsafe fn plainly_mentions(tree: *mut pg_sys::Node, varno: u32, columns: &[i16]) -> Option<bool> {
-    // SAFETY: as required of the caller; a node's tag tells its type.
-    unsafe {
-        let Some(NodeTag::T_FromExpr) = tag(tree) else {
-            return tree.is_null().then_some(false);
-        };
-        let from = &*tree.cast::<pg_sys::FromExpr>();
-        let mut tables = lists::iter::<pg_sys::Node>(from.fromlist);
-        if tables.any(|item| (*item).type_ != NodeTag::T_RangeTblRef) {
-            return None;
-        }
-        if !from.quals.is_null() && (*from.quals).type_ != NodeTag::T_List {
-            return None;
-        }
-        let mut found = false;
-        for comparison in lists::iter::<pg_sys::Node>(from.quals.cast()) {
-            if (*comparison).type_ != NodeTag::T_OpExpr {
-                return None;
-            }
-            for arg in lists::iter::<pg_sys::Node>((*comparison.cast::<pg_sys::OpExpr>()).args) {
-                match (*arg).type_ {
-                    NodeTag::T_Const | NodeTag::T_Param => {}
-                    NodeTag::T_Var => {
-                        let var = &*arg.cast::<pg_sys::Var>();
-                        let is_of = i64::from(var.varno) == i64::from(varno);
-                        found |= is_of && var.varlevelsup == 0 && columns.contains(&var.varattno);
-                    }
-                    _ => return None,
-                }
-            }
-        }
-        Some(found)
-    }
 }
 
 /// The tag of a node; `None` for a null pointer.

@@ -6,12 +6,10 @@ use crate::pg::abi::lists;
 use crate::pg::catalog::Attribute;
 use crate::pg::catalog::expressions;
 use core::ptr::null_mut;
-use pgrx::pg_sys::{self, Expr, IndexOptInfo, List, NodeTag, PlannerInfo, RelOptInfo};
+use pgrx::pg_sys::{self, Expr, PlannerInfo, RelOptInfo};
 
 /// `PARTITION_STRATEGY_RANGE`: a macro in 15, an enum from 16 on.
 const STRATEGY_RANGE: u8 = b'r';
-
-const WHOLE_ROW: i16 = 0;
 
 /// So that the planner makes the same plan as without the filter.
 pub(crate) const FILTER_SELECTIVITY: f64 = 1.0;
@@ -155,10 +153,7 @@ impl<'a> PlannedTable<'a> {
     /// and skips later checks if that was safe.
     pub(crate) fn mind_parallel_hazards(self) {
         // SAFETY: the state of the planning under way.
-        let hazard = unsafe { &mut (*self.root.read().glob).maxParallelHazard };
-        if hazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE {
-            *hazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
-        }
+        unsafe { mind_parallel_hazards(&self.root.read()) };
     }
 
     /// Whether the column is the first partition key of a table partitioned by RANGE.
@@ -172,40 +167,6 @@ impl<'a> PlannedTable<'a> {
             scheme.as_ref().is_some_and(is_range)
                 && !keys.is_null()
                 && lists::iter::<Expr>(*keys).any(|key| expressions::same(key, column()))
-        }
-    }
-
-    /// Removes indexes on a call of `function` with this column, if no condition (WHERE, JOIN, row security), computed
-    /// column, order or group of the query mentions it, or the whole row. `queried` is the relation that the query
-    /// names: this one, or an ancestor.
-    ///
-    /// No plan is lost: such an index is used only for a condition, an order or statistics of that call.
-    pub(crate) fn leave_out_indexes_about(
-        self,
-        queried: RangeTableEntry<'_>,
-        attno: i16,
-        function: pg_sys::Oid,
-    ) {
-        let (query, rel, columns) = (self.query().read(), self.rel.as_ptr(), [attno, WHOLE_ROW]);
-        // SAFETY: the list of indexes was just read, and nothing else refers to it. The conditions
-        // and columns are preprocessed and contain no query.
-        unsafe {
-            let is_theirs = |index: &IndexOptInfo| is_on_call(index, function);
-            let mut indexes = lists::iter::<IndexOptInfo>((*rel).indexlist);
-            if !indexes.any(|index| is_theirs(&*index)) {
-                return;
-            }
-            let mentions = |tree| expressions::mentions(tree, queried.varno(), &columns);
-            let computes = |entry: *mut pg_sys::TargetEntry| {
-                let value = (*entry).expr;
-                expressions::tag(value) != Some(NodeTag::T_Var) && mentions(value.cast::<List>())
-            };
-            let is_needed = mentions(query.jointree.cast())
-                || mentions(queried.read().securityQuals)
-                || lists::iter(query.targetList).any(computes);
-            if !is_needed {
-                (*rel).indexlist = lists::retain((*rel).indexlist, |index| !is_theirs(index));
-            }
         }
     }
 
@@ -240,6 +201,19 @@ impl<'a> PlannedTable<'a> {
     }
 }
 
+/// Makes the planner check conditions for parallel safety that are added to a query which was safe.
+///
+/// # Safety
+/// The state of the planning under way.
+pub(super) unsafe fn mind_parallel_hazards(root: &PlannerInfo) {
+    // SAFETY: as required of the caller.
+    if let Some(global) = unsafe { root.glob.as_mut() }
+        && global.maxParallelHazard.cast_unsigned() == pg_sys::PROPARALLEL_SAFE
+    {
+        global.maxParallelHazard = pg_sys::PROPARALLEL_RESTRICTED.cast_signed();
+    }
+}
+
 /// Sets the planner's cached estimates for a condition of [`nodes::filter_call`].
 ///
 /// # Safety
@@ -250,21 +224,6 @@ unsafe fn set_estimates(info: *mut pg_sys::RestrictInfo) {
         (*info).norm_selec = FILTER_SELECTIVITY;
         (*info).outer_selec = FILTER_SELECTIVITY;
         (*info).eval_cost = pg_sys::QualCost::default();
-    }
-}
-
-/// Whether a call of the function is the index's only key.
-///
-/// # Safety
-/// An index of the current planning.
-unsafe fn is_on_call(index: &IndexOptInfo, function: pg_sys::Oid) -> bool {
-    // SAFETY: as required of the caller; a node's tag tells its type.
-    unsafe {
-        index.nkeycolumns == 1
-            && lists::nth::<Expr>(index.indexprs, 0).is_some_and(|key| {
-                (*key).type_ == NodeTag::T_FuncExpr
-                    && (*key.cast::<pg_sys::FuncExpr>()).funcid == function
-            })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::pg::catalog::roles;
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use pgrx::pg_sys::{self, CmdType, Expr, List, RangeTblEntry, TargetEntry};
+use pgrx::pg_sys::{self, CmdType, Expr, List, OnConflictExpr, RangeTblEntry, TargetEntry};
 
 /// A value of PostgreSQL that exists for `'a` and that we may change, with all below it.
 #[repr(transparent)]
@@ -43,7 +43,6 @@ impl<T: Copy> Ref<'_, T> {
 /// A query after rewriting, or a subquery of it.
 pub(crate) type QueryTree<'a> = Ref<'a, pg_sys::Query>;
 
-/// An action of a MERGE.
 type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 
 impl<'a> QueryTree<'a> {
@@ -87,73 +86,72 @@ impl<'a> QueryTree<'a> {
         }
     }
 
-    /// The actions of a MERGE.
     pub(crate) fn merge_actions(self) -> impl Iterator<Item = MergeAction<'a>> {
         // SAFETY: the parser puts MergeActions, none of them null, into this list.
         unsafe { lists::iter(self.read().mergeActionList).map(|action| Ref::new(action)) }
     }
 
-    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
     }
 
+    /// ON CONFLICT, and what it is now.
+    fn conflict(self) -> Option<(*mut OnConflictExpr, OnConflictExpr)> {
+        let conflict = self.read().onConflict.cast::<OnConflictExpr>();
+        // SAFETY: the field is null or a node that exists for `'a`.
+        Some((conflict, *unsafe { conflict.as_ref() }?))
+    }
+
+    /// The query in FROM that this range table entry is.
+    fn subquery(self, varno: u32) -> Option<Self> {
+        let subquery = self.entry(varno)?.read().subquery;
+        // SAFETY: the field is null or a query within this one, which exists as long.
+        (!subquery.is_null()).then(|| unsafe { Self::new(subquery) })
+    }
+
     /// The target list of ON CONFLICT DO UPDATE.
     pub(crate) fn conflict_assignments(self) -> Option<Assignments<'a>> {
-        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
-        // SAFETY: the field is null or a node that exists for `'a`, and so does the list in it.
-        unsafe {
-            let action = conflict.as_ref()?.action;
-            (action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE)
-                .then(|| Assignments(&raw mut (*conflict).onConflictSet, PhantomData))
-        }
+        let (conflict, clause) = self.conflict()?;
+        // SAFETY: the address of a list in a node that exists for `'a`.
+        (clause.action == pg_sys::OnConflictAction::ONCONFLICT_UPDATE)
+            .then(|| Assignments(unsafe { &raw mut (*conflict).onConflictSet }, PhantomData))
     }
 
     /// Where the condition of ON CONFLICT DO SELECT is, and whether the row is locked before.
     #[cfg(since19)]
     pub(crate) fn conflict_selection(self) -> Option<(*mut *mut pg_sys::Node, bool)> {
-        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
-        // SAFETY: null or a node; where an expression is.
-        unsafe {
-            let action = conflict.as_ref()?.action;
-            let locks = (*conflict).lockStrength != pg_sys::LockClauseStrength::LCS_NONE;
-            (action == pg_sys::OnConflictAction::ONCONFLICT_SELECT)
-                .then(|| (&raw mut (*conflict).onConflictWhere, locks))
-        }
+        let (conflict, clause) = self.conflict()?;
+        let locks = clause.lockStrength != pg_sys::LockClauseStrength::LCS_NONE;
+        // SAFETY: the address of an expression in a node that exists for `'a`.
+        (clause.action == pg_sys::OnConflictAction::ONCONFLICT_SELECT)
+            .then(|| (unsafe { &raw mut (*conflict).onConflictWhere }, locks))
     }
 
     /// The range table index of EXCLUDED in ON CONFLICT DO UPDATE.
     pub(crate) fn excluded(self) -> Option<u32> {
-        let conflict = self.read().onConflict.cast::<pg_sys::OnConflictExpr>();
-        // SAFETY: the field is null or a node that exists for `'a`.
-        let index = unsafe { conflict.as_ref()?.exclRelIndex };
-        u32::try_from(index).ok().filter(|&index| index > 0)
+        let (_, clause) = self.conflict()?;
+        u32::try_from(clause.exclRelIndex)
+            .ok()
+            .filter(|&index| index > 0)
     }
 
     /// Of INSERT … SELECT, which begins with its target: the first table of FROM.
     pub(crate) fn inserted_from(self) -> Option<pg_sys::Oid> {
-        let subquery = self.entry(2)?.read().subquery;
-        // SAFETY: the field is null or a query within this one, which exists as long.
-        let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
-        subquery?.entry(1)?.table()
+        self.subquery(2)?.entry(1)?.table()
     }
 
     /// The table that it writes to, or else the first two tables of FROM, also of a subquery there.
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
         // The entries of FROM come first in the range table, in order.
         let first = self.target_number().max(1);
-        let subquery = self.entry(first)?.read().subquery;
-        // SAFETY: the field is null or a query within this one, which exists as long.
-        let subquery = (!subquery.is_null()).then(|| unsafe { Self::new(subquery) });
-        let entries = subquery.unwrap_or(self);
+        let entries = self.subquery(first).unwrap_or(self);
         let table = |number| entries.entry(number)?.table();
         Some((table(first)?, table(first + 1)))
     }
 }
 
 impl<'a> MergeAction<'a> {
-    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)

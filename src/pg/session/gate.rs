@@ -14,7 +14,7 @@ use super::rewording;
 use crate::error::Error;
 use crate::pg::catalog::{roles, temporary};
 use crate::pg::session;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -28,7 +28,6 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The current one.
     pub(crate) fn current() -> Self {
         let (mut user, mut context) = (pg_sys::InvalidOid, 0);
         // SAFETY: reads variables that only this process writes.
@@ -36,7 +35,6 @@ impl Identity {
         Self { user, context }
     }
 
-    /// Makes it current again.
     pub(crate) fn restore(self) {
         // SAFETY: sets variables; the values were current before, or were made of such below.
         unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) }
@@ -125,7 +123,7 @@ fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit)
     let is_own = outer.user == owner && session_user() == owner && !confined;
     let restricted = if is_own { 0 } else { RESTRICTED };
     let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
-    let bounds = FigureBounds::begin();
+    let bounds = Bounded::begin(outer);
     if !trusted {
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
@@ -144,8 +142,8 @@ fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit)
 /// For a query that is the current user's own, like their SELECT: it gives nobody else's rights,
 /// and leaves nothing behind.
 pub(crate) fn as_oneself<T>(work: impl FnOnce(&GateVisit) -> T) -> T {
-    let bounds = FigureBounds::begin();
     let identity = Identity::current();
+    let bounds = Bounded::begin(identity);
     let visit = GateVisit { names: identity };
     let result = identity.with(identity.user, RESTRICTED).during(|| {
         let result = work(&visit);
@@ -205,46 +203,33 @@ pub(crate) fn become_for_triggers(owner: pg_sys::Oid) -> Identity {
     former
 }
 
-/// A restricted operation. `Copy`: unguarded code holds it.
+/// What runs as another user, or restricted, in a session that goes on afterwards. `Copy`: unguarded code holds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounded {
     former: Identity,
-    bounds: FigureBounds,
+    /// The nest level of its settings: whatever it sets ends with it.
+    settings: c_int,
+    temporary: temporary::Objects,
 }
 
 impl Bounded {
     fn begin(identity: Identity) -> Self {
         let bounded = Self {
             former: Identity::current(),
-            bounds: FigureBounds::begin(),
+            // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.
+            settings: unsafe { pg_sys::NewGUCNestLevel() },
+            temporary: temporary::Objects::now(),
         };
         identity.restore();
         bounded
     }
 
-    /// Ends the operation. Raises 42501 if something was left behind.
+    /// Ends it. Raises 42501 if something was left behind.
     pub(crate) fn end(self) {
-        self.bounds.check();
+        self.check();
         self.former.restore();
-        self.bounds.end();
-    }
-}
-
-/// The state before other owners' code runs in a session that goes on afterwards.
-#[derive(Debug, Clone, Copy)]
-struct FigureBounds {
-    /// The nest level of its settings: whatever it sets ends with it.
-    settings: c_int,
-    temporary: temporary::Objects,
-}
-
-impl FigureBounds {
-    fn begin() -> Self {
-        Self {
-            // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.
-            settings: unsafe { pg_sys::NewGUCNestLevel() },
-            temporary: temporary::Objects::now(),
-        }
+        // SAFETY: the level that `begin` began. Not as a commit, so that its settings are undone.
+        unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
     }
 
     /// A security-restricted operation refuses temporary tables, but neither functions nor
@@ -254,17 +239,8 @@ impl FigureBounds {
             return;
         }
         if temporary::Objects::now() != self.temporary {
-            Error::new(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                "cannot create temporary objects within security-restricted operation",
-            )
-            .raise();
+            Error::denied("cannot create temporary objects within security-restricted operation")
+                .raise();
         }
-    }
-
-    fn end(&self) {
-        // SAFETY: the level that `begin` began. Not as a commit, so that its settings are
-        // undone.
-        unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
     }
 }

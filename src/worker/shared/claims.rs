@@ -1,6 +1,7 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::SharedLock;
+pub(in crate::worker) use super::client::Client;
 use super::owners;
 use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
@@ -189,13 +190,6 @@ pub(in crate::worker) fn release() {
             state.schedule.abandon_turn();
         }
     });
-}
-
-/// An owner in a database: whose tables one worker deletes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::worker) struct Client {
-    pub(in crate::worker) database: u32,
-    pub(in crate::worker) owner: u32,
 }
 
 /// What waits for an owner in a database, apart from what the owner's workers are at.

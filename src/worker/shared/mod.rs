@@ -4,6 +4,7 @@
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
+pub(in crate::worker) mod client;
 pub(crate) mod counters;
 pub(crate) mod deletion_state;
 pub(crate) mod error_text;
@@ -149,7 +150,6 @@ pub(super) fn control() -> &'static SharedMemory {
     shmem::control::<Contents>()
 }
 
-/// The database's slot.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
     databases().find(|&(it, _)| it == oid).map(|(_, slot)| slot)
 }

@@ -12,7 +12,7 @@ use crate::pg::session::{self, locks, owner_session};
 use crate::policy::{lagging, latest_instant};
 use crate::settings;
 use crate::store::paused_tables;
-use crate::store::{TablePolicy, cache, governing_label, policy_lock};
+use crate::store::{TablePolicy, cache, policy_lock};
 use crate::worker::shared::log;
 use crate::worker::shared::state::{self, TableKey};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -141,22 +141,18 @@ fn candidate(key: TableKey) -> Result<ReadyPartition, Whole> {
     let leaf = pg_sys::Oid::from(key.relid);
     // No parent has asked for it if the partition has a label of its own.
     let policy = cache::policy(leaf).filter(|policy| policy.labelled_table != leaf);
-    let (policy, label) = policy.zip(governing_label(leaf)).ok_or(Whole::NotYet)?;
-    if !label.policy.drop_partitions || label.policy.restored {
-        return Err(Whole::NotYet);
-    }
-    // C26: they are taken row by row.
-    if policy.archive.is_some() {
+    let policy = policy.ok_or(Whole::NotYet)?;
+    let label = &policy.label;
+    // C26: rows that are archived are taken row by row.
+    if !label.drop_partitions || label.restored || label.archive_to.is_some() {
         return Err(Whole::NotYet);
     }
     let now = background::now();
-    if policy.waits_until(now).is_some() || paused_tables::at(policy.rest, now).is_some() {
+    if policy.waits_until(now).is_some() || paused_tables::at(label.rest(), now).is_some() {
         return Err(Whole::NotYet);
     }
     let now = lagging(now, policy.keep_expired);
-    let ts_column = label.policy.ts_column.as_deref();
-    let must_look =
-        past_by_rule(leaf, &policy, now).or_else(|| past_by_clock(leaf, &policy, ts_column, now));
+    let must_look = past_by_rule(leaf, &policy, now).or_else(|| past_by_clock(leaf, &policy, now));
     let Some(must_look) = must_look else {
         state::with_table(key, |state| state.emptiness.interrupt());
         return Err(Whole::NotYet);
@@ -169,15 +165,10 @@ fn candidate(key: TableKey) -> Result<ReadyPartition, Whole> {
 }
 
 /// Whether single rows may still be live, if the partition's bounds have passed.
-fn past_by_clock(
-    leaf: pg_sys::Oid,
-    policy: &TablePolicy,
-    ts_column: Option<&str>,
-    now: i64,
-) -> Option<bool> {
-    let clock = policy.clock?;
-    let range = partition_bounds::range(leaf, &DateColumn::of_clock(ts_column?))?;
-    partition_bounds::is_past(range.newest, policy.default_ttl, now).then_some(clock.ttl.is_some())
+fn past_by_clock(leaf: pg_sys::Oid, policy: &TablePolicy, now: i64) -> Option<bool> {
+    let (clock, label) = (policy.clock?, &policy.label);
+    let range = partition_bounds::range(leaf, &DateColumn::of_clock(label.ts_column.as_deref()?))?;
+    partition_bounds::is_past(range.newest, label.default_ttl, now).then_some(clock.ttl.is_some())
 }
 
 /// The same by the column of a TTL index that holds all rows (M11).

@@ -128,7 +128,7 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     };
     let began = background::now();
     // Batches are deleted by this policy, or not at all.
-    let paused = || paused_tables::at(job.policy.rest, began).map(|resting| resting.until);
+    let paused = || paused_tables::at(job.policy.label.rest(), began).map(|resting| resting.until);
     if let Some(until) = job.policy.waits_until(began).or_else(paused) {
         return Ok(rest(key, scheduled(until)));
     }
@@ -341,7 +341,7 @@ impl<'a> Turn<'a> {
         self.rests()
             || self.rows >= ROWS
             || self.began.elapsed() >= TIME
-            || paused_tables::at(self.job.policy.rest, background::now()).is_some()
+            || paused_tables::at(self.job.policy.label.rest(), background::now()).is_some()
             || shared::is_deletion_held()
     }
 }
