@@ -80,7 +80,7 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
 }
 
 /// Whether the operator, its negator and commutator, and theirs, call none but superusers' functions. They are superusers'
-/// own: their links stay. By itself that says little, as REASSIGN OWNED makes a superuser the owner of what another role
+/// own: their links stay. That alone is not enough, as REASSIGN OWNED makes a superuser the owner of what another role
 /// has made.
 fn is_operator_of_superusers(operator: pg_sys::Oid) -> bool {
     let (mut seen, mut next) = (vec![], vec![operator]);

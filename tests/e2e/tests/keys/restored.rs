@@ -237,7 +237,7 @@ fn after_the_extension_was_dropped() {
     session.run("CREATE EXTENSION ttl_ext");
     let told = problems(&database).join("\n");
     assert!(
-        told.contains("SELECT ttl.enable('public.single') creates it"),
+        told.contains("SELECT ttl.resume('public.single') creates it"),
         "{told}"
     );
     session.run(

@@ -166,7 +166,9 @@ fn a10_an_archive_does_not_outlive_a_change_of_owner() {
         "attacker has become a superuser"
     );
     assert_eq!(dba.count("t"), 50);
-    dba.run("DROP TRIGGER sprung ON gone; SELECT ttl.archive_to('t', 'gone')");
+    dba.run(
+        "DROP TRIGGER sprung ON gone; SELECT ttl.archive_to('t', 'gone'); SELECT ttl.resume('t')",
+    );
     dba.wait_for_none("t");
     assert_eq!(dba.count("gone"), 50);
 }
@@ -191,7 +193,9 @@ fn rows_wait_while_the_archive_is_somebody_elses() {
     victim.run("SET row_security = off");
     assert_eq!(victim.count("t"), 20);
     assert!(!is_sprung(&mut dba));
-    dba.run("DROP TRIGGER sprung ON gone; ALTER TABLE gone OWNER TO victim");
+    dba.run(
+        "DROP TRIGGER sprung ON gone; ALTER TABLE gone OWNER TO victim; SELECT ttl.resume('t')",
+    );
     victim.wait_for_none("t");
     assert_eq!(victim.count("gone"), 20);
     dba.run("REASSIGN OWNED BY victim TO reader");
