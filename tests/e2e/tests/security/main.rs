@@ -19,4 +19,5 @@ mod reached;
 mod reached_unknown;
 mod recognised;
 mod referential;
+mod referential_variants;
 mod walks;
