@@ -97,7 +97,7 @@ fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Hash
         pgrx::check_for_interrupts!();
         found.extend(cache::labelled_table(table));
         let keys = foreign_key::of_referencing(table).into_iter();
-        let referenced = keys.filter_map(|key| foreign_key::row(key).map(|row| row.referenced));
+        let referenced = keys.filter_map(|key| foreign_key::get(key).map(|key| key.referenced));
         // A partition may have foreign keys of its own.
         let referenced = referenced.flat_map(catalog::all_inheritors);
         next.extend(referenced.filter(|&table| seen.insert(table)));

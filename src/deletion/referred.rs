@@ -107,20 +107,17 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         tables: vec![relid],
     };
     for constraint in foreign_key::of_referenced(relid) {
-        let Some(row) = foreign_key::row(constraint) else {
+        let Some(key) = foreign_key::get(constraint).filter(referential::keeps_referenced) else {
             continue;
         };
         let is_own = |class: &catalog::Class| class.has_rows() && class.owner == own;
-        if row.referencing == relid || catalog::class(row.referencing).filter(is_own).is_none() {
+        if key.referencing == relid || catalog::class(key.referencing).filter(is_own).is_none() {
             continue;
         }
-        let Some(key) = row.named().filter(referential::keeps_referenced) else {
-            continue;
-        };
         let outer = catalog::quote_identifier(&catalog::relation_name(relid));
         let exists = referential::referring(&key, outer.as_bytes());
         found.exists.push(encoding::from_bytes(exists));
-        found.tables.push(row.referencing);
+        found.tables.push(key.referencing);
     }
     (!found.exists.is_empty()).then_some(found)
 }

@@ -11,7 +11,7 @@ use super::same_xact_rows;
 use crate::deletion::left_to_owner;
 use crate::error::Error;
 use crate::pg::abi::encoding;
-use crate::pg::catalog::foreign_key::{self, ForeignKeyRow};
+use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, invalidation};
 use crate::pg::exec::query;
 use crate::pg::exec::table::{Slot, Table};
@@ -49,7 +49,7 @@ pub(super) fn forget() {
 /// A foreign key with such an action.
 struct Reference {
     constraint: pg_sys::Oid,
-    row: ForeignKeyRow,
+    key: ForeignKey,
 }
 
 /// Whether foreign keys with such an action refer to the table.
@@ -66,9 +66,9 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
     row.read_all();
     let relid = row.table().oid();
     for reference in known_references(relid).iter() {
-        if refers(&reference.row, row) {
+        if refers(&reference.key, row) {
             let (from, to) = (
-                catalog::qualified_name(reference.row.referencing),
+                catalog::qualified_name(reference.key.referencing),
                 catalog::qualified_name(relid),
             );
             let (message, hint) = if for_new_row {
@@ -101,9 +101,9 @@ fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
     let before = invalidation::count();
     let constraints = foreign_key::of_referenced(relid).into_iter();
     let references = constraints.filter_map(|constraint| {
-        let row = foreign_key::row(constraint)?;
-        let has_action = row.referenced == relid && [b'c', b'n', b'd'].contains(&row.on_delete);
-        has_action.then_some(Reference { constraint, row })
+        let key = foreign_key::get(constraint)?;
+        let has_action = key.referenced == relid && [b'c', b'n', b'd'].contains(&key.on_delete);
+        has_action.then_some(Reference { constraint, key })
     });
     let found: Rc<[Reference]> = references.collect();
     if invalidation::count() == before {
@@ -114,23 +114,23 @@ fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
 
 /// Whether this transaction has made a row refer to this one. Asked as the owner of the
 /// referencing table, like PostgreSQL's own queries for foreign keys.
-fn refers(foreign_key: &ForeignKeyRow, row: Slot<'_>) -> bool {
+fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
     let table = foreign_key.referencing;
     if !may_have_written(table) {
         return false;
     }
-    let Some((class, named)) = catalog::class(table).zip(foreign_key.named()) else {
+    let Some(class) = catalog::class(table) else {
         return false;
     };
     let mut key = Vec::new();
-    for attno in foreign_key.referenced_columns() {
+    for attno in foreign_key.pairs.iter().map(|pair| pair.referenced) {
         let (Some(column), Some(value)) = (row.table().column(attno), row.value(attno)) else {
             return false;
         };
         key.push((column.atttypid, Some(value)));
     }
     let is_written_here = "ttl_internal.written_here(tableoid, ctid)";
-    let query = encoding::from_bytes(referential::search(&named, is_written_here));
+    let query = encoding::from_bytes(referential::search(foreign_key, is_written_here));
     left_to_owner::refuse_planning(table, class.owner);
     gate::visit(class.owner, |visit| {
         same_xact_rows::asking_about(table, |question| {

@@ -9,7 +9,7 @@ use pgrx::pg_sys::{self, CmdType};
 use std::ffi::CString;
 
 /// The parser's tree of one statement.
-pub(super) fn parse(text: &CString) -> *mut pg_sys::RawStmt {
+pub(in crate::pg) fn parse(text: &CString) -> *mut pg_sys::RawStmt {
     // SAFETY: a C string; the parser raises a syntax error rather than return an empty list.
     unsafe {
         let trees = pg_sys::raw_parser(text.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);

@@ -103,13 +103,6 @@ impl<'a> QueryTree<'a> {
         Some((conflict, *unsafe { conflict.as_ref() }?))
     }
 
-    /// The query in FROM that this range table entry is.
-    fn subquery(self, varno: u32) -> Option<Self> {
-        let subquery = self.entry(varno)?.read().subquery;
-        // SAFETY: the field is null or a query within this one, which exists as long.
-        (!subquery.is_null()).then(|| unsafe { Self::new(subquery) })
-    }
-
     /// The target list of ON CONFLICT DO UPDATE.
     pub(crate) fn conflict_assignments(self) -> Option<Assignments<'a>> {
         let (conflict, clause) = self.conflict()?;
@@ -138,14 +131,14 @@ impl<'a> QueryTree<'a> {
 
     /// Of INSERT … SELECT, which begins with its target: the first table of FROM.
     pub(crate) fn inserted_from(self) -> Option<pg_sys::Oid> {
-        self.subquery(2)?.entry(1)?.table()
+        self.entry(2)?.subquery()?.entry(1)?.table()
     }
 
     /// The table that it writes to, or else the first two tables of FROM, also of a subquery there.
     pub(crate) fn first_tables(self) -> Option<(pg_sys::Oid, Option<pg_sys::Oid>)> {
         // The entries of FROM come first in the range table, in order.
         let first = self.target_number().max(1);
-        let entries = self.subquery(first).unwrap_or(self);
+        let entries = self.entry(first)?.subquery().unwrap_or(self);
         let table = |number| entries.entry(number)?.table();
         Some((table(first)?, table(first + 1)))
     }
@@ -226,9 +219,16 @@ pub(crate) struct RangeTableEntry<'a> {
     pub(in crate::pg) entry: Ref<'a, RangeTblEntry>,
 }
 
-impl RangeTableEntry<'_> {
+impl<'a> RangeTableEntry<'a> {
     pub(crate) fn read(self) -> RangeTblEntry {
         self.entry.read()
+    }
+
+    /// The query, if it is one.
+    pub(crate) fn subquery(self) -> Option<QueryTree<'a>> {
+        let subquery = self.read().subquery;
+        // SAFETY: the field is null or a query within this one, which exists as long.
+        (!subquery.is_null()).then(|| unsafe { Ref::new(subquery) })
     }
 
     /// Its index in the range table.

@@ -88,21 +88,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a description",
     ),
     (
-        "visibility/referential/text.rs",
-        " = ${}",
-        "as PostgreSQL writes its own queries, which are compared and not run",
-    ),
-    (
-        "visibility/referential/text.rs",
-        " = {value}",
-        "as PostgreSQL writes its own queries, which are compared and not run",
-    ),
-    (
-        "visibility/referential/text.rs",
-        "AND NOT coalesce",
-        "as PostgreSQL writes its own queries, which are compared and not run",
-    ),
-    (
         "src/lib.rs",
         "shared_preload_libraries",
         "a line of postgresql.conf",

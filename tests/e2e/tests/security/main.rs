@@ -19,5 +19,6 @@ mod reached;
 mod reached_unknown;
 mod recognised;
 mod referential;
+mod referential_variants;
 mod returned;
 mod walks;
